@@ -8,7 +8,7 @@ After an error, or an interrupted call, the device is in an unknown state. The e
 (``registers.dump()``); the next ``predict`` or ``load`` resets it first.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,14 @@ from .device import Device
 from .errors import DeviceError, PacketError
 from .frames import Frames, loads
 from .owner import Owner
+from .predictor import Predictor, Progress
 
 Array = NDArray[Any]
-Progress = Callable[[int, int], None]
 
 
-class Accelerator(Device[Manifest]):
-    """An inference engine on a device; for one thread at a time. What every Device has is here, too.
+class Accelerator(Predictor, Device[Manifest]):
+    """An inference engine on a device; for one thread at a time. What every Device and every Predictor has is
+    here, too.
 
     Attributes
     ----------
@@ -132,39 +133,6 @@ class Accelerator(Device[Manifest]):
             for words, what in batches:
                 await self._finish_async(words, what)
         return outputs
-
-    def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
-        """Class of each image, (N,): the number of the largest output, of equal ones the first.
-
-        If outputs are single bits, the class is the number of the last bit that is set, or 0 if none is.
-
-        Parameters
-        ----------
-        images
-            As ``predict`` takes them. If the program is of an imported network (`bitloom import`), images as its file
-            takes them, such as (N, C, H, W) real numbers: the host quantises them, and makes scores of the outputs as
-            the file does. Their largest one is the class.
-        batch, progress
-            As for ``predict``.
-
-        Raises
-        ------
-        ValueError
-            Also if an image or a score isn't finite. Else as ``predict``.
-        """
-        program = self._need_program()
-        return program.classify(self.predict(program.to_input(images), batch, progress))
-
-    def scores(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
-        """Scores as an imported network's file computes them: (N, scores) float64, behind its softmax if it has one.
-
-        Parameters and errors are those of ``classify``; images are as the file takes them. ValueError also if the
-        program isn't of an imported network.
-        """
-        program = self._need_program()
-        if program.host is None:
-            raise ValueError(f"{program.name}: scores are of imported networks, got a program without the host's part")
-        return program.host.closed(self.predict(program.to_input(images), batch, progress))
 
     def counters(self) -> dict[str, int]:
         """Totals over all ``predict`` transfers since ``clear_counters``; names as the registers, in lower case."""

@@ -23,27 +23,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.hls_gen.design import dma
 from bitloom.hls_gen.design.manifest import VLNV
 from bitloom.hls_gen.design.training_manifest import VLNV as TRAINING_VLNV
 
 from .errors import DesignMismatch, TransferError
 from .pynq_api import pynq
 
-SEND, RECEIVE = 0x00, 0x30
-"""Offsets of the two channels' registers (PG021, table 2-7)."""
-CONTROL = 0x00
-STATUS = 0x04
-ADDRESS = 0x18
-LENGTH = 0x28
-RUN = 1 << 0
-RESET = 1 << 2
-HALTED = 1 << 0
-IDLE = 1 << 1
-INTERRUPT = 1 << 12
+SEND, RECEIVE = dma.MM2S, dma.S2MM
+CONTROL, STATUS, ADDRESS, LENGTH = (r.offset for r in (dma.CONTROL, dma.STATUS, dma.ADDRESS, dma.LENGTH))
+RUN, RESET = (dma.CONTROL.field(name).at(1) for name in ("RUN", "RESET"))
+HALTED, IDLE, INTERRUPT = (dma.STATUS.field(name).at(1) for name in ("HALTED", "IDLE", "DONE_IRQ"))
 ERRORS = {
-    1 << 4: "internal error (length 0, or a longer packet than the receive buffer)",
-    1 << 5: "slave error (memory refused the access)",
-    1 << 6: "decode error (no memory at the address)",
+    dma.STATUS.field("INTERNAL").at(1): "internal error (length 0, or a longer packet than the receive buffer)",
+    dma.STATUS.field("SLAVE").at(1): "slave error (memory refused the access)",
+    dma.STATUS.field("DECODE").at(1): "decode error (no memory at the address)",
 }
 
 

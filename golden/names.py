@@ -28,6 +28,7 @@ SHOWN = 60
 """Characters of a refused value that a message shows."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", re.ASCII)
+_FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", re.ASCII)
 _LAYER = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 
@@ -165,7 +166,7 @@ def check_path(what: str, path: object) -> None:
     Raises
     ------
     ValueError
-        Unless each part has the characters of a name: nothing leads out of the folder.
+        Unless each part has the characters of a name, or ``+``, as wheels have it: nothing leads out of the folder.
     """
-    if not isinstance(path, str) or not all(_NAME.fullmatch(part) for part in path.split("/")):
+    if not isinstance(path, str) or not all(_FILE.fullmatch(part) for part in path.split("/")):
         raise ValueError(f"{what}: must be a path inside the folder, got {shown(path)}")

@@ -55,10 +55,11 @@ class Compiler:
         return (*apart, "-march=native") if self.processor else apart
 
 
-def _features() -> str:
-    """The line of this x86-64 processor's instruction sets in /proc/cpuinfo; "" elsewhere."""
+@lru_cache(maxsize=4)
+def _features(machine: str) -> str:
+    """The line of this x86-64 processor's instruction sets in /proc/cpuinfo; "" on another `machine`."""
     listing = Path("/proc/cpuinfo")
-    if platform.machine() != "x86_64" or not listing.is_file():
+    if machine != "x86_64" or not listing.is_file():
         return ""
     match = re.search(r"(?m)^flags\s*:(.*)$", listing.read_text())
     return match[1] if match else ""
@@ -66,12 +67,12 @@ def _features() -> str:
 
 def processor_features() -> frozenset[str]:
     """Instruction sets of this x86-64 processor by their Linux names, such as ``avx2``; none on another one."""
-    return frozenset(_features().split())
+    return frozenset(_features(platform.machine()).split())
 
 
 def _processor() -> str:
     """What -march=native depends on; "" where it is not used (other processors spell it differently)."""
-    features = _features()
+    features = _features(platform.machine())
     return digest(features)[:16] if features else ""
 
 

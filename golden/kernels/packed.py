@@ -1,12 +1,12 @@
 """The fast forward pass: each layer in the fastest exact way. Equal to `Model.trace` by test.
 
 Bipolar features of one bit and bipolar weights: XOR and popcount of packed words in C++ (golden/kernels/tiled/cpu.py).
-Where that can't be compiled, and for other numbers: one matrix product over whole windows. All taps of a window are
-packed into one row; a layer is then (windows, taps * C) @ (taps * C, O), in float32 or float64 of a BLAS. That is
-exact, whatever the order in which BLAS adds: products and sums are integers, and with |x| <= X and |w| <= W no partial
-sum exceeds fan-in * X * W. Float32 holds every integer up to 2^24 and float64 up to 2^53, so nothing is ever rounded;
-sums that may be larger are made in int64. Averages and depthwise convolutions go the plain way, grouped ones as
-convolutions with zeros.
+Other numbers: C++, too, in 16 and 32 bits (golden/kernels/tiled/integers.py). Where nothing can be compiled, and for
+larger numbers: one matrix product over whole windows. All taps of a window are packed into one row; a layer is then
+(windows, taps * C) @ (taps * C, O), in float32 or float64 of a BLAS. That is exact, whatever the order in which BLAS
+adds: products and sums are integers, and with |x| <= X and |w| <= W no partial sum exceeds fan-in * X * W. Float32
+holds every integer up to 2^24 and float64 up to 2^53, so nothing is ever rounded; sums that may be larger are made in
+int64. Grouped convolutions are convolutions with zeros there, and all other layers go the plain way.
 
 Products per second on 1024 x 1024 weights and 512 rows, the best of 60 runs on 2 cores of an AVX-512 server without
 VPOPCNTDQ that was busy with other work, OpenBLAS 0.3.23: C++ with packing before and conversion after it 170 G (path
@@ -29,14 +29,12 @@ from bitloom.golden.integers import integer
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv, as_plain, ungrouped_weights
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.layers.grouped import ConvByGroups, DepthwiseConv, GroupedConv, as_plain, ungrouped_weights
 from bitloom.golden.network import Model, Network
 
 from .native import BuildError
-from .tiled import conv, cpu
+from .tiled import conv, cpu, integers
+from .tiled.integers import value_dtype
 
 COLUMNS = 1 << 23
 """Values (of 4 or 8 bytes) in the largest matrix of windows that a default batch makes."""
@@ -105,16 +103,6 @@ def default_batch(model: Model) -> int:
     return max(1, COLUMNS // max(values))
 
 
-def value_dtype(m: Map) -> "np.dtype[Any]":
-    """The dtype that holds each value of the map, and one more on each side, exactly; int64 if no float does."""
-    largest = max(-m.encoding.low, m.encoding.high)
-    return np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
-
-
-Forward = Callable[..., Array]
-"""A layer as a function of a batch: an array of each source, in its value_dtype -> the target, in its value_dtype."""
-
-
 def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterator[Array]]:
     """For each batch: the layers' outputs, in the order of the layers and in the maps' value_dtype."""
     model.check_images(images)
@@ -128,7 +116,7 @@ def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterato
         yield (output for _, output in walk(network.reads, first, lambda name, inputs: forwards[name](*inputs)))
 
 
-def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
+def _forward(layer: Layer, network: Network, arrays: Arrays) -> integers.Forward:
     """The layer of ``network`` in the fastest way; by its definition where there is none."""
     sources = network.sources(layer)
     target = network.maps[layer.name]
@@ -136,47 +124,48 @@ def _forward(layer: Layer, network: Network, arrays: Arrays) -> Forward:
     if isinstance(layer, Weighted) and layer.real_weights:
         arrays = {"weight": layer.weights(arrays)}
         layer = replace(layer, real_weights=False)
+    if isinstance(layer, Weighted) and layer.accumulate != "popcount":
+        return _or_sums(layer, source, target, arrays)
+    fast = _binary_sums(layer, source, arrays) if isinstance(layer, Weighted) else None
+    fast = fast or integers.forward_of(layer, sources, target, arrays)
+    if fast is not None:
+        return fast
     if isinstance(layer, GroupedConv):
-        zeros = {"weight": ungrouped_weights(arrays["weight"], source.channels)}
-        return _weighted(as_plain(layer), source, target, zeros)
+        arrays = {"weight": ungrouped_weights(arrays["weight"], source.channels)}
+        return _matrix_sums(as_plain(layer), source, arrays)
     if isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv):
-        return _weighted(layer, source, target, arrays)
-    if isinstance(layer, Threshold):
-        return _threshold(source, arrays)
-    if isinstance(layer, MaxPool):
-        return _max_pool(layer, source, target)
-    if isinstance(layer, Requantise):
-        return _requantise(layer, source, target, arrays)
+        return _matrix_sums(layer, source, arrays)
     return lambda *inputs: layer.forward_of([x.astype(np.int64) for x in inputs], arrays, sources).astype(
         value_dtype(target)
     )
 
 
-def _weighted(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Forward:
+def _or_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> integers.Forward:
+    """The bits, or the sums of words' bits, of a layer that takes the OR of products."""
     if layer.accumulate == "or_words":
         return _word_sums(layer, source, target, arrays)
-    sums = _binary_sums(layer, source, arrays) or _matrix_sums(layer, source, arrays)
-    if layer.accumulate == "popcount":
-        return sums
+    counting = _counting(layer)
+    sums = _binary_sums(counting, source, arrays) or _matrix_sums(counting, source, arrays)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
     valid = (positions >= 0).sum(axis=1) * source.channels  # products of an output: a sum of -valid has no +1
     none = -valid.reshape(target.height, target.width, 1)
-    return lambda x: np.where(sums(x) > none, np.float32(1), np.float32(-1))
+    return lambda x: np.where(sums(x) > none, np.int16(1), np.int16(-1))
 
 
-def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None:
+def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forward | None:
     """The sums of a layer with features and weights of one bit; None for another layer, or without a compiler."""
     if source.encoding != BIPOLAR or layer.weight != BIPOLAR or layer.window(source).dilated:
         return None
+    if isinstance(layer, ConvByGroups):
+        return None
     weight = arrays["weight"]
     target = layer.output(source)
+    dtype = value_dtype(target)
     positions = layer.window(source).positions(source.height, source.width)
     if np.array_equal(positions, np.arange(source.positions)[None]):  # the whole map: its values are channels
         source = replace(source, height=1, width=1, channels=source.size)
         layer = Dense(name=layer.name, out_channels=layer.out_channels)
         weight = weight.reshape(layer.out_channels, 1, 1, -1)
-    layer = _counting(layer)
-    dtype = value_dtype(layer.output(source))
     try:
         convolution = cpu.Convolution(conv.from_golden(layer, source, weight, word_bits=64))
     except BuildError:
@@ -184,28 +173,30 @@ def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward | None
 
     def run(x: Array) -> Array:
         words = packing.pack(x.reshape(len(x), *source.shape) > 0)  # (N, H, W, ceil(C/64))
-        return convolution(np.moveaxis(words, -1, 1)).reshape(len(x), *target.shape).astype(dtype)
+        sums = convolution(np.moveaxis(words, -1, 1))
+        return sums.reshape(len(x), *target.shape).astype(dtype, copy=False)
 
     return run
 
 
-def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> Forward:
+def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forward:
     # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
-    target = _counting(layer).output(source)
-    dtype = value_dtype(target)
+    target = layer.output(source)
+    largest = max(-target.encoding.low, target.encoding.high)
+    dtype: np.dtype[Any] = np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
     weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
     whole_map = np.array_equal(positions, np.arange(source.positions)[None])
 
     def run(x: Array) -> Array:
-        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype, copy=False)  # (N, H*W, C)
+        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype)  # (N, H*W, C)
         if whole_map:
             columns = flat
         else:
             padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: adds 0
             columns = padded[:, positions]  # (N, outputs, taps, C)
         total: Array = columns.reshape(-1, len(weight)) @ weight  # (N * outputs, O)
-        return total.reshape(len(x), *target.shape)
+        return total.reshape(len(x), *target.shape).astype(value_dtype(target))
 
     return run
 
@@ -215,14 +206,14 @@ def _counting(layer: Weighted) -> Weighted:
     return replace(layer, accumulate="popcount", word_channels=0)
 
 
-def _word_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> Forward:
+def _word_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> integers.Forward:
     """The sums of bits of a layer that takes the OR of each word: a word without +1 has the least sum there is."""
-    dtype = value_dtype(_counting(layer).output(source))
+    dtype: type[Any] = np.float32 if layer.fan_in(source) < 1 << 24 else np.int64
     weight = arrays["weight"].reshape(layer.out_channels, -1, source.channels).astype(dtype)  # (O, taps, C)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
 
     def run(x: Array) -> Array:
-        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype, copy=False)
+        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype)
         total = np.zeros((len(x), len(positions), layer.out_channels), value_dtype(target))
         for tap in range(positions.shape[1]):
             (valid,) = np.nonzero(positions[:, tap] >= 0)
@@ -232,70 +223,5 @@ def _word_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> For
                 sums = features[..., word] @ weight[:, tap, word].T
                 total[:, valid] += np.where(sums > -weight[0, tap, word].size, 1, -1).astype(total.dtype)
         return total.reshape(len(x), *target.shape)
-
-    return run
-
-
-def _threshold(source: Map, arrays: Arrays) -> Forward:
-    # Thresholds out of reach are clipped to just out of reach, where the dtype still holds them exactly.
-    direction = arrays["direction"].astype(np.int64)
-    low = source.encoding.low
-    high = source.encoding.high
-    threshold = np.clip(arrays["threshold"].astype(np.int64), low - 1, high + 1)  # (C, levels)
-    dtype = value_dtype(source)
-    sign, limits = direction.astype(dtype), (threshold * direction[:, None]).T.astype(dtype)  # (C,), (levels, C)
-
-    def run(x: Array) -> Array:
-        turned = x if (direction == 1).all() else x * sign
-        ones = np.zeros(x.shape, np.float32)
-        for limit in limits:
-            ones += turned >= limit
-        return 2 * ones - np.float32(len(limits))
-
-    return run
-
-
-def _max_pool(layer: MaxPool, source: Map, target: Map) -> Forward:
-    positions = layer.window.positions(source.height, source.width)  # (outputs, taps)
-    filler = source.encoding.low  # never larger than a valid tap, and each window has one
-
-    def run(x: Array) -> Array:
-        flat = x.reshape(len(x), source.positions, source.channels)
-        padded = np.concatenate([flat, np.full_like(flat[:, :1], filler)], axis=1)
-        largest: Array = padded[:, positions[:, 0]]  # (N, outputs, C)
-        for tap in range(1, layer.window.taps):
-            np.maximum(largest, padded[:, positions[:, tap]], out=largest)
-        return largest.reshape(len(x), *target.shape)
-
-    return run
-
-
-def _requantise(layer: Requantise, source: Map, target: Map, arrays: Arrays) -> Forward:
-    # In float64: |product| < 2^52, a power of two changes no digit, and with the half added it has 53 bits, or it is
-    # below 1/4 and rounds to 0 whatever the sum's last digit is. Larger products, and two roundings, go the plain way.
-    low = source.encoding.low << layer.fraction
-    high = source.encoding.high << layer.fraction
-    if (
-        layer.rounding == "twice"
-        or max(
-            max(abs(low + bias), abs(high + bias)) * multiplier
-            for bias, multiplier in zip(arrays["bias"].tolist(), arrays["multiplier"].tolist())
-        )
-        >= 1 << 52
-    ):
-        return lambda x: layer.forward(x.astype(np.int64), arrays, source).astype(value_dtype(target))
-    bias, multiplier = arrays["bias"].astype(np.float64), arrays["multiplier"].astype(np.float64)
-    scale, unit = 2.0 ** -arrays["shift"].astype(np.float64), np.float64(1 << layer.fraction)
-
-    def run(x: Array) -> Array:
-        y = x * unit + bias if layer.fraction else x + bias
-        y *= multiplier
-        y *= scale
-        if layer.rounding == "even":
-            np.rint(y, out=y)
-        else:
-            y += np.copysign(0.5, y)
-            np.trunc(y, out=y)
-        return np.clip(y, layer.low, layer.high).astype(value_dtype(target))
 
     return run

@@ -7,8 +7,8 @@
     Pool            a value of each window (golden/layers/pool.py)
 
 A layer may have two roles: Requantise makes features of sums, so it is an Activation and a FeatureLayer. A layer that
-makes features of features, such as a table with an entry for each feature, is a FeatureLayer alone, as Add is: a layer
-before it has made features of sums.
+makes features of features, such as Lookup, whose table has an entry for each feature, is a FeatureLayer alone, as Add
+is: a layer before it has made features of sums.
 
 Who asks for one of several kinds asks for the role, so that a new kind answers by itself.
 """

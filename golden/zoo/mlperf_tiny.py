@@ -1,4 +1,4 @@
-"""The four networks of MLPerf Tiny, 8-bit integers: their topologies with seeded weights, the same on every machine.
+"""The five networks of MLPerf Tiny, 8-bit integers: their topologies with seeded weights, the same on every machine.
 
 | name | network | input | task |
 |---|---|---|---|
@@ -6,6 +6,7 @@
 | kws | DS-CNN | 49 x 10 x 1 | keywords in speech |
 | vww | MobileNet v1, width 0.25 | 96 x 96 x 3 | a person in the picture or none |
 | ad | autoencoder | 640 | machines that sound odd |
+| sww | DS-CNN in one dimension | 30 x 1 x 40 | a wakeword in a stream of speech |
 
 Layers, sizes and paddings are those of the benchmark's reference models (mlcommons/tiny), whose trained weights are
 TFLite files that `bitloom import` reads.
@@ -37,13 +38,16 @@ HALVED: Sides = (0, 0, 1, 1)
 KEY = 7
 """First part of the keys of random streams; the second is 0 for images, else the number of the layer and 1."""
 CALIBRATION_POSITIONS = 32
-"""Positions of the input map in all calibration images together; there are at least two images."""
+"""Positions of the smallest map of a convolution, or of the input, in all calibration images together; there are at
+least two images."""
 TYPICAL = {INT8: 28, INT9: 28, UINT8: 56}
 """Mean distance of results from their mean, by encoding; for a bell curve few are 3.6 standard units away."""
 MOBILENET = [(16, 1), (32, 2), (32, 1), (64, 2), (64, 1), (128, 2), *[(128, 1)] * 5, (256, 2), (256, 1)]
 """Channels and stride of MobileNet's pairs of a depthwise convolution and one of 1 x 1."""
 HIDDEN = (128, 128, 128, 128, 8, 128, 128, 128, 128)
 """Neurons of the autoencoder's layers but for the last."""
+WAKEWORD = [(3, 128), (5, 128), (10, 128), (15, 32)]
+"""Rows of a depthwise kernel and channels behind it, of the pairs of the wakeword's network."""
 ADDED = {"multiplier": np.array([700_001, 400_003]), "bias": np.array([5]), "shift": np.array([20])}
 """Arrays of every addition: odd shares of both maps."""
 
@@ -128,15 +132,28 @@ def ad() -> Network:
     return _network("ad", Map(height=1, width=1, channels=640, encoding=INT8), layers)
 
 
-NETWORKS = {"ic": ic, "kws": kws, "vww": vww, "ad": ad}
-"""The four, by the benchmark's names."""
+def sww() -> Network:
+    """The wakeword's network: 786,528 multiplications, and 39,840 of depthwise convolutions whose sums have no ReLU."""
+    layers: list[Layer] = []
+    inner = 40
+    for n, (rows, channels) in enumerate(WAKEWORD):
+        layers += _weighted(as_depthwise(_conv(2 * n + 1, inner, (rows, 1))), INT9, rounding="twice")
+        layers += _weighted(_conv(2 * n + 2, channels, (1, 1)))
+        inner = channels
+    layers += _weighted(Dense(name="dense_9", out_channels=3, weight=INT8), INT8)
+    return _network("sww", Map(height=30, width=1, channels=40, encoding=INT8), layers)
+
+
+NETWORKS = {"ic": ic, "kws": kws, "vww": vww, "ad": ad, "sww": sww}
+"""The five, by the benchmark's names."""
 FILES = {
-    "ic": "pretrainedResnet_quant.tflite",
-    "kws": "kws_ref_model.tflite",
-    "vww": "vww_96_int8.tflite",
-    "ad": "ad01_int8.tflite",
+    "ic": "mlperf_tiny/pretrainedResnet_quant.tflite",
+    "kws": "mlperf_tiny/kws_ref_model.tflite",
+    "vww": "mlperf_tiny/vww_96_int8.tflite",
+    "ad": "mlperf_tiny/ad01_int8.tflite",
+    "sww": "tflite_real/str_ww_ref_model.tflite",
 }
-"""Names of the benchmark's trained models, in folder mlperf_tiny of the data folder where they are there."""
+"""The benchmark's trained models, in the data folder where they are there."""
 
 
 def seeded(network: Network) -> Model:
@@ -169,7 +186,8 @@ def seeded(network: Network) -> Model:
         single = Network(name=name, input=sources[0], layers=(type(layer)(**{**vars(layer), "inputs": ()}),))
         return packed.forward(Model(single, {key: value for key, value in arrays.items() if key == name}), inputs[0])
 
-    count = max(2, CALIBRATION_POSITIONS // network.input.positions)
+    convolved = [network.maps[layer.name] for layer in network.layers if isinstance(layer, Conv)]
+    count = max(2, CALIBRATION_POSITIONS // min(each.positions for each in [network.input, *convolved]))
     drawn = random_bytes((count, *network.input.shape), KEY, 0)
     images = drawn if network.input.encoding == INT8 else drawn.view(np.uint8)
     for _ in walk(network.reads, images, compute):

@@ -19,14 +19,14 @@ The actions behind the sums stand in a list, in the order in which they are comp
 
     thresholds, pool                               bits of sums
     scale, addition, sign, pool                    signs of integers, which the binary engine hands on
-    scale, addition, pool                          integers
+    scale, entries, addition, pool                 integers
     scale, pool, sign                              bits of the integer engine, where a binary engine reads them
 
 Each but the first may be missing, and without any action the sums are the map. Thresholds make bits of sums: bit t of
-channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does; to these another
-map may be added (golden/layers/add.py). The binary engine hands on which integers are at least 0, as bits
-(docs/decisions/0022); the integer engine hands on bits that are 1 where an integer is below 0, and reads a bit as +1
-or -1.
+channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does. Each of these
+may become an entry of a table (golden/layers/lookup.py), and to these another map may be added (golden/layers/add.py).
+The binary engine hands on which integers are at least 0, as bits (docs/decisions/0022); the integer engine hands on
+bits that are 1 where an integer is below 0, and reads a bit as +1 or -1.
 
 A pool takes the largest of each window's valid taps, which is the OR of bits, or their average; or a pool unit with
 weights computes a depthwise convolution in its place.
@@ -41,6 +41,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
+from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift
 from bitloom.golden.window import Window
@@ -246,6 +247,21 @@ def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     return multiplier >> twos, shift - twos
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entries(FeatureAction):
+    """A table with an entry for each integer."""
+
+    values: Array
+    """(256,) int64: the entry of integer x is number x mod 256."""
+    low: int
+    high: int
+    """low, high: smallest and largest entry that the layer's encoding has."""
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        result: Array = self.values[values % ENTRIES]
+        return result
+
+
 @dataclass(frozen=True, kw_only=True)
 class Addition(FeatureAction):
     """The addition of a map to what a lowered layer has requantised:
@@ -411,6 +427,11 @@ class LoweredLayer(MapReader):
     def activation(self) -> Thresholds | Scale | None:
         """What makes results of sums; None where sums are the result."""
         return self.action(Thresholds) or self.scale
+
+    @property
+    def entries(self) -> Entries | None:
+        """The table that integers are looked up in; None where they stay as they are."""
+        return self.action(Entries)
 
     @property
     def adds(self) -> str | None:

@@ -14,12 +14,13 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
-from .lowered_layers import Action, Addition, LoweredLayer, Multiply, Pooling, Scale, Sign, Thresholds, Xnor
+from .lowered_layers import Action, Addition, Entries, LoweredLayer, Multiply, Pooling, Scale, Sign, Thresholds, Xnor
 from .margins import Range
 from .parts import MapReader, Part
 from .pools import thresholds_of
@@ -71,6 +72,11 @@ def scale_of(model: Model, part: Part, layer: Requantise) -> Scale:
     return Scale(**factors, fraction=layer.fraction, rounding=layer.rounding, low=layer.low, high=layer.high)
 
 
+def entries_of(model: Model, part: Part, layer: Lookup) -> Entries:
+    """The table of a lookup."""
+    return Entries(values=model.arrays[layer.name]["entries"].astype(np.int64), low=layer.low, high=layer.high)
+
+
 def addition_of(model: Model, part: Part, layer: Add) -> Addition:
     """The addition of the map that the part adds."""
     assert part.segment is not None
@@ -98,6 +104,7 @@ def pooling_of(model: Model, part: Part, layer: Pool) -> Pooling:
 FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Threshold: bits_of,
     Requantise: scale_of,
+    Lookup: entries_of,
     Add: addition_of,
     MaxPool: pooling_of,
     MinPool: pooling_of,

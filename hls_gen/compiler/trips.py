@@ -1,6 +1,6 @@
 """Trips: which layers an engine computes behind the sums of a weighted layer, and in which order.
 
-    sums --> activation --> addition --> pool
+    sums --> activation --> lookup --> addition --> pool
 
 A trip is a list of places. In each of them one layer stands, of a kind that the place names, or, where the place may be
 empty, none. Who asks what may follow what reads it from here: the rules of engines (engine_rules.py), copies for layers
@@ -15,6 +15,7 @@ from itertools import pairwise
 
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
@@ -82,7 +83,7 @@ class Trip:
         return tuple(layer.kind for layer in self.layers if issubclass(layer, FeatureLayer))
 
 
-FEATURES = (needed(Requantise),)
+FEATURES = (needed(Requantise), optional(Lookup))
 """How a trip of the integer engine begins that makes features of sums."""
 POOL_OF_FEATURES = (optional(MaxPool, AvgPool),)
 """How such a trip ends."""
@@ -105,13 +106,13 @@ SIGNS = Trip(
 """On the binary engine where it requantises."""
 INTEGER = Trip(
     orders=((*FEATURES, *POOL_OF_FEATURES),),
-    rule="nothing, requantise, or requantise and a pool",
+    rule="nothing, or requantise, perhaps lookup, and perhaps a pool",
     raw=True,
 )
 """On the integer engine."""
 INTEGER_ADD = Trip(
     orders=((*FEATURES, needed(Add), *POOL_OF_FEATURES),),
-    rule="requantise, add, and a pool at most",
+    rule="requantise, perhaps lookup, add, and a pool at most",
 )
 """On the integer engine where another map is added."""
 BITS = Trip(

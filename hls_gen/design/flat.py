@@ -96,6 +96,7 @@ ORDER = (
     "pool_olds",
     "kernel_rows",
     "threshold_rows",
+    "lookup_rows",
     "map_words",
     "pool_jumps",
     "pool_kernel_rows",

@@ -1,10 +1,13 @@
-"""Results unit: it makes features of sums, OL at a time, by thresholds or by requantisation, and adds maps."""
+"""Results unit: it makes features of sums, OL at a time, by thresholds or by requantisation, looks them up in tables,
+and adds maps."""
 
 from dataclasses import dataclass
 
+from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 
 from .parts import Part, capacity, choice, number
+from .rules import require
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
 
 LUT_PRODUCTS = ("addition", "pool")
@@ -37,6 +40,13 @@ class Results(Part):
     """Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero."""
     round_twice: int = capacity(0, least=0, most=1, rare=True, where="requantises")
     """Whether layers may round twice, as TFLite's kernels do, 0 or 1."""
+
+    lookup_rows: int = capacity(0, least=ENTRIES, or_zero=True, added=True, rare=True, where="multiplies")
+    """Entries of the tables in which layers look their features up, 256 a table; 0: there is none."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.lookup_rows % ENTRIES == 0, f"lookup_rows must be a multiple of {ENTRIES}", str(self.lookup_rows))
 
     @property
     def roundings(self) -> tuple[str, ...]:

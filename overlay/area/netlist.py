@@ -47,7 +47,7 @@ class Resources:
     """What a design takes of a device."""
 
     lut: int = 0
-    """LUTs of logic as Yosys makes them, not paired into LUT6_2."""
+    """LUTs of logic as Yosys makes them: each has one function (pairs: `bitloom.overlay.area.pairing`)."""
     ff: int = 0
     """Flip-flops."""
     bram36: float = 0

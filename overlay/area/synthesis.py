@@ -4,7 +4,8 @@
                          `--> yosys, flattened -------> resources in all, longest paths
 
 Modules are synthesised one by one, so that their sum differs a little from the total. The total is that of the
-flattened design, in which constants and shared logic cross the borders of modules. netlist.py says what a level is.
+flattened design, in which constants and shared logic cross the borders of modules. netlist.py says what a level is,
+and pairing.py which LUTs a device counts.
 """
 
 import json
@@ -22,7 +23,7 @@ from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.steps import step
 
-from . import netlist
+from . import netlist, pairing
 from .netlist import LogicPath, Resources
 from .yosys import bare, run_yosys, yosys_version
 
@@ -66,6 +67,9 @@ class Area:
     """Of each module, the largest first."""
     paths: tuple[LogicPath, ...]
     """Paths between registers, the longest first."""
+    paired_lut: int = 0
+    """LUTs of logic of the flattened design where a LUT holds two functions (`bitloom.overlay.area.pairing`); 0 where
+    nobody has counted them."""
 
     @property
     def levels(self) -> int:
@@ -78,7 +82,14 @@ class Area:
             {"module": b.module, "instances": b.instances, "own": asdict(b.alone), "each": asdict(b.each)}
             for b in self.blocks
         ]
-        return {**asdict(self.total), "levels": self.levels, "blocks": blocks, "paths": [asdict(p) for p in self.paths]}
+        paths = [asdict(p) for p in self.paths]
+        return {
+            **asdict(self.total),
+            "paired_lut": self.paired_lut,
+            "levels": self.levels,
+            "blocks": blocks,
+            "paths": paths,
+        }
 
 
 def area(design: Design) -> Area:
@@ -113,7 +124,7 @@ def area_of(verilog: str, top: str) -> Area:
         If Yosys is missing or fails.
     """
     script = SCRIPT.format(top=top)
-    source = Path(netlist.__file__).read_bytes() + Path(__file__).read_bytes()
+    source = b"".join(Path(path).read_bytes() for path in (netlist.__file__, pairing.__file__, __file__))
     key = digest(VERSION, yosys_version(), script, verilog, source)
 
     def make(folder: Path) -> None:
@@ -131,7 +142,7 @@ def area_of(verilog: str, top: str) -> Area:
         for b in summary["blocks"]
     ]
     paths = [LogicPath(p["levels"], p["start"], p["end"], tuple(p["through"])) for p in summary["paths"]]
-    return Area(Resources(**summary["total"]), tuple(blocks), tuple(paths))
+    return Area(Resources(**summary["total"]), tuple(blocks), tuple(paths), summary["paired_lut"])
 
 
 def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> dict[str, Any]:
@@ -152,6 +163,7 @@ def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> di
     module = flat["modules"][top]
     return {
         "total": asdict(netlist.resources(netlist.count(module))),
+        "paired_lut": pairing.paired_luts(module),
         "blocks": [
             {
                 "module": labels[name],

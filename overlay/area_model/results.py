@@ -1,4 +1,4 @@
-"""Area of the results unit, with the addition of maps."""
+"""Area of the results unit, with lookups and the addition of maps."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ from .products import PRODUCT_LUTS, dsps
 
 
 def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The results unit of NPU ``n``, and its addition where there is one."""
+    """The results unit of NPU ``n``, its lookups and its addition where it has such."""
     acc = npu.array.acc_bits
     ol = npu.results.ol
     counts = (npu.sequencer.windows, npu.sequencer.groups, npu.results.levels)
@@ -32,6 +32,9 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     }
     kind = "results_integer" if npu.requantises else "results_binary"
     yield AreaPart(kind, "results_unit", sizes, n, dsp=ol * multiplier_dsps(npu))
+    if npu.results.lookup_rows:
+        choice = npu.value_bits  # between the feature and its entry, a LUT a bit
+        yield AreaPart("lookup", "lookup", {}, n, times=ol, lut=choice, ff=2 * choice)
     if npu.stores.skip:
         yield from _addition(npu, npu.stores.skip, n)
 

@@ -60,6 +60,6 @@ def loaded_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
         latency = 0 if memory.read_at_once else 1
         style = styles.get(memory.name, "auto")
         if full:
-            yield Store(memory.name, stream_bits, memory.depth, latency, full, style, memory.registered)
+            yield Store(memory.name, stream_bits, memory.depth, latency, full * memory.copies, style, memory.registered)
         if rest:
-            yield Store(memory.name, rest, memory.depth, latency, 1, style, memory.registered)
+            yield Store(memory.name, rest, memory.depth, latency, memory.copies, style, memory.registered)

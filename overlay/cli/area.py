@@ -32,7 +32,8 @@ def area_command(source: str, paths: int, as_json: bool, **options: Any) -> None
     """Estimate LUTs, registers, block RAM, DSPs and logic depth by yosys, for Xilinx 7 series.
 
     Takes a build's FOLDER; or a reference DESIGN or a NETWORK, a name of ours or a model file (.npz), as build does.
-    LUTs are counted before pairing. Modules are synthesised one by one; the total is that of the flattened design.
+    LUTs are counted as Yosys makes them; the last row has them as a device does, with two functions in one LUT where
+    their inputs allow it: an estimate. Modules are synthesised one by one; the total is that of the flattened design.
     Minutes for a large one, the first time.
     """
     with working("synthesis (minutes for a large design)"):
@@ -50,6 +51,7 @@ def show_area(estimate: Area, paths: int) -> None:
         if block.each.bram36 or block.each.dsp or block.each.lut * block.instances >= SHARE * estimate.total.lut:
             rows.append([block.module, str(block.instances), *_figures(block.each), *_figures(block.alone)[:1]])
     rows.append(["whole design, flattened", "1", *_figures(estimate.total), ""])
+    rows.append(["its LUTs, in pairs", "", f"{estimate.paired_lut:,}", *[""] * len(COLUMNS)])
     grid("area of one instance, with what is in it", ["module", "instances", *COLUMNS.values(), "own LUT"], rows)
     if paths:
         longest = [[p.end, p.start, str(p.levels)] for p in estimate.paths[:paths]]

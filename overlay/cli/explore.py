@@ -79,6 +79,11 @@ _FROM = {
         default=HALVINGS,
         help="How often to try between the fastest interval that fits and the next shorter one: more find more.",
     ),
+    click.option(
+        "--resume",
+        type=FILE,
+        help="Keep what is done in this file until the search is at its end, and go on from there.",
+    ),
     click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work."),
     click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs."),
 )
@@ -96,6 +101,7 @@ def explore_command(
     halvings: int,
     jobs: int,
     scheduler: str | None,
+    resume: Path | None,
     picture: Path | None,
     save: Path | None,
     synthesise: bool,
@@ -113,6 +119,7 @@ def explore_command(
 
     Where nothing keeps to the budget, a rate and a latency included, the nearest design is shown and by how much it
     misses; the exit status is then 3. Ctrl-C ends the search and shows what was found until then, with status 130.
+    The same command goes on from there where --resume FILE was given.
     """
     limit = _budget(**budget)
     clock = _clock(budget["clock_mhz"])
@@ -126,7 +133,13 @@ def explore_command(
     )
     with bar(f"{name}: searching", "intervals") as update:
         explored = explore(
-            models, limit, stream_bits=int(stream_bits), map_order=map_order, effort=effort, progress=update
+            models,
+            limit,
+            stream_bits=int(stream_bits),
+            map_order=map_order,
+            effort=effort,
+            progress=update,
+            resume=resume,
         )
     if picture is not None:
         plot(picture, f"{name}: cycles a frame against LUTs", explored.front, explored.best, limit.lut)

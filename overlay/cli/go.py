@@ -175,7 +175,7 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     foldings = folder / "foldings.json"
     front = folder / "explore.svg"
     budget = [word for key in ("share", "rate", "latency", "points") for word in _option(options, key)]
-    saved = ("--save", str(foldings), "--plot", str(front))
+    saved = ("--save", str(foldings), "--plot", str(front), "--resume", str(folder / "steps" / "search.json"))
     steps.append(Step(("explore", model, *board, *clock, *budget, *saved), (foldings, front)))
     made = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
     steps.append(Step(("build", model, *made), (build,)))

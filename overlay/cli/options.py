@@ -100,7 +100,7 @@ class _Latency(click.ParamType):
     @classmethod
     def cycles(cls, text: str, clock_mhz: float) -> float:
         """The cycles that a text says, at a clock; 0 where it says none."""
-        parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,9})?)(us|ms|s)?", text, re.ASCII)
+        parts = re.fullmatch(r"(\d{1,15}(?:\.\d{0,9})?|\.\d{1,9})(us|ms|s)?", text, re.ASCII)
         if parts is None:
             return 0
         number = float(parts[1])

@@ -1,7 +1,9 @@
 """The installed package as a wheel, so that a board gets the bitloom that made its files.
 
 A wheel is a zip archive: the package's files, and a folder of metadata that the installed distribution has already
-(https://packaging.python.org/specifications/binary-distribution-format). The same package gives the same bytes.
+(https://packaging.python.org/specifications/binary-distribution-format). The same package gives the same bytes. Its
+version has a local part, the digest of the package's files: 0.1.0+3f2a9c01b4de. So `pip list` on a board tells wheels
+of two states of bitloom apart.
 """
 
 import base64
@@ -9,7 +11,7 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -22,6 +24,8 @@ SKIPPED = {"__pycache__", ".ipynb_checkpoints"}
 """Folders that Python and Jupyter make."""
 WRITTEN = ("notebooks", "boards")
 """Rooms in which a folder ``build`` is what notebooks and makefiles wrote there."""
+LOCAL_DIGITS = 12
+"""Digits of the package's digest in the wheel's version."""
 WHEEL = "Wheel-Version: 1.0\nGenerator: bitloom\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -42,11 +46,14 @@ def wheel() -> tuple[str, bytes]:
         installed = distribution(DISTRIBUTION)
     except PackageNotFoundError:
         raise ValueError(f"{DISTRIBUTION}: must be installed, as by pip install -e ., got a checkout alone") from None
-    name = f"{DISTRIBUTION.replace('-', '_')}-{installed.version}"
+    files = _files()
+    version = f"{installed.version.partition('+')[0]}+{_digest_of(files)}"
+    name = f"{DISTRIBUTION.replace('-', '_')}-{version}"
     about = f"{name}.dist-info"
-    files = {f"bitloom/{path}": data for path, data in _files(Path(bitloom.__path__[0]))}
     for text in ("METADATA", "entry_points.txt", "top_level.txt"):
         files[f"{about}/{text}"] = (installed.read_text(text) or "").encode()
+    of_installed = f"\nVersion: {installed.version}\n".encode()
+    files[f"{about}/METADATA"] = files[f"{about}/METADATA"].replace(of_installed, f"\nVersion: {version}\n".encode(), 1)
     files[f"{about}/WHEEL"] = WHEEL.encode()
     record = f"{about}/RECORD"
     lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in files.items()]
@@ -60,7 +67,22 @@ def wheel() -> tuple[str, bytes]:
     return f"{name}-py3-none-any.whl", archive.getvalue()
 
 
-def _files(package: Path) -> Iterator[tuple[str, bytes]]:
+def package_digest() -> str:
+    """Digest of all files of the package that runs now, as the wheel's version has it: tells two states apart."""
+    return _digest_of(_files())
+
+
+def _digest_of(files: Mapping[str, bytes]) -> str:
+    contents = "\n".join(f"{path} {_digest(data)}" for path, data in files.items())
+    return hashlib.sha256(contents.encode()).hexdigest()[:LOCAL_DIGITS]
+
+
+def _files() -> dict[str, bytes]:
+    """Path in the wheel, and content, of each of the package's files."""
+    return {f"bitloom/{path}": data for path, data in _walked(Path(bitloom.__path__[0]))}
+
+
+def _walked(package: Path) -> Iterator[tuple[str, bytes]]:
     """Path below the package, and content, of each of its files; in a clone rooms are reached by links."""
     for folder, folders, names in os.walk(package, followlinks=True):
         here = Path(folder).relative_to(package)

@@ -8,12 +8,16 @@ Nothing is returned that ``size_memories``, the compiler's plan and the flow mod
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from bitloom.golden.file import model_digest
 from bitloom.golden.network import Model
+from bitloom.overlay.deploy.wheel import package_digest
 
 from .budget import Budget
+from .journal import Journal
 from .one_npu import SEARCHED
 from .price import Price
 from .promising import promising
@@ -51,8 +55,9 @@ Progress = Callable[..., None]
 class Counter:
     """Counts tasks that are done, for a progress bar."""
 
-    def __init__(self, workers: Workers, progress: Progress | None):
+    def __init__(self, workers: Workers, progress: Progress | None, journal: Journal):
         self.total: int | None = None
+        self._journal = journal
         self._workers = workers
         self._progress = progress
         self._what = ""
@@ -70,9 +75,15 @@ class Counter:
         self._tell(self._looked_at)
 
     def rows(self, what: str, work: Callable[[Any], list[Row]], tasks: Sequence[Any], out: list[Row]) -> None:
-        """Append what ``work`` gives for the tasks to ``out``, counted one by one; ``what`` is under way."""
+        """Append what ``work`` gives for the tasks to ``out``, counted one by one; ``what`` is under way. Tasks that
+        were done before are not done again."""
         self.begin(what)
-        for rows in self._workers.map(work, tasks):
+        before = self._journal.done(len(tasks))
+        out += [row for rows in before for row in rows]
+        self._done += len(before)
+        self._tell(self._done)
+        for rows in self._workers.map(work, tasks[len(before) :]):
+            self._journal.keep(rows)
             out += rows
             self._done += 1
             self._tell(self._done)
@@ -143,6 +154,7 @@ def explore(
     map_order: str = "both",
     effort: Effort | None = None,
     progress: Progress | None = None,
+    resume: Path | None = None,
 ) -> Explored:
     """Search for NPUs, how they are connected, mapping, lanes and memories with which ``model`` keeps to a budget.
 
@@ -161,6 +173,9 @@ def explore(
         How long to search, and on how many processes; by default ``Effort()``.
     progress
         Called with (tasks done, all of them, what="what is under way"); all of them is None as long as they are chosen.
+    resume
+        File in which the tasks that are done are kept until the search is at its end. Where it is there, from the same
+        search, they are not done again; the file of another search is replaced.
 
     Returns
     -------
@@ -170,7 +185,8 @@ def explore(
     Raises
     ------
     ValueError
-        If there is no such map order, no engine computes the network, or no chain of NPUs was found.
+        If there is no such map order, no engine computes the network, no chain of NPUs was found, or the file to resume
+        from is no search.
 
     Examples
     --------
@@ -179,13 +195,25 @@ def explore(
     """
     effort = effort or Effort()
     tries = Tries(model, budget, stream_bits, _settings(map_order), STREAMED_WEIGHTS[effort.streamed_weights])
+    journal = Journal()
+    if resume is not None:
+        search = {
+            "bitloom": package_digest(),
+            "networks": [model_digest(each) for each in ([model] if isinstance(model, Model) else model)],
+            "budget": asdict(budget),
+            "stream_bits": stream_bits,
+            "map_order": map_order,
+            "effort": [effort.points, effort.halvings, effort.streamed_weights],
+        }
+        journal = Journal(resume, search)
     rows = list[Row]()
     try:
-        _search(tries, effort, Counter(effort.workers, progress), rows)
+        _search(tries, effort, Counter(effort.workers, progress, journal), rows)
     except KeyboardInterrupt:
         if not rows:
             raise
         return replace(_explored(tries, rows), interrupted=True)
+    journal.end()
     return _explored(tries, rows)
 
 

@@ -1,5 +1,6 @@
 """Designs with large memories, on which any random network runs: nothing is compiled anew for a case."""
 
+from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -91,12 +92,14 @@ BLOCKS = {
                 former_columns=4,
                 former_line=32,
                 layers=8,
+                lookup_rows=8 * ENTRIES,
                 **WIDE,
             ),
         ),
     )
 }
-"""A pool unit with weights, and a window former: depthwise convolutions, and first layers of few channels."""
+"""A pool unit with weights, a window former, and tables: depthwise convolutions, first layers of few channels, and
+lookups."""
 
 PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
 GROUPED = {

@@ -12,6 +12,7 @@ from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.pool import MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
@@ -66,6 +67,9 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, step)
             arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
             reach = layer.accumulator_range(source)
+        elif isinstance(layer, Lookup):
+            shape = layer.array_shapes(source)["entries"]
+            arrays[layer.name] = {"entries": rng.integers(layer.low, layer.high, shape, endpoint=True)}
         elif isinstance(layer, Threshold) and network.reads[layer.name][0] in integers:
             arrays[layer.name] = _signs(network.next_layer(layer.name), source, rng)
         elif isinstance(layer, Threshold):

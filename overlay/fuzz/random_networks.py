@@ -13,6 +13,7 @@ from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
+from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -181,6 +182,8 @@ class IntegerChoices:
     """Bits of a bias behind the point, at most."""
     roundings: Sequence[str] = ("once",)
     """How requantisations round, of golden.layers.requantise.ROUNDINGS."""
+    lookups: bool = False
+    """Whether features may be looked up in tables."""
 
     @classmethod
     def of(cls, npu: Npu) -> "IntegerChoices":
@@ -190,14 +193,16 @@ class IntegerChoices:
             weight_bits=npu.array.weight_bits,
             fraction=npu.results.bias_fraction_bits,
             roundings=npu.results.roundings,
+            lookups=npu.results.lookup_rows > 0,
         )
 
 
 def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str, ...] = ()) -> list[Layer]:
     """The layers that make features of sums, one behind the other, of which the last one has the name.
 
-    That is a requantisation. One of three has limits of its own, half of them bits of the bias behind the point, but
-    none of those that round twice. The first layer reads ``inputs``.
+    That is a requantisation, and where there may be lookups one half of the time a lookup. One requantisation of three
+    has limits of its own, half of them bits of the bias behind the point, but none of those that round twice. The first
+    layer reads ``inputs``.
     """
     encoding = encodings(pick, choices.feature_bits, STORED)
     relu = pick.flip()
@@ -208,10 +213,19 @@ def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str
     fraction = pick.integer(1, choices.fraction) if choices.fraction and pick.flip() else 0
     rounding = pick.of(choices.roundings) if len(choices.roundings) > 1 else choices.roundings[0]
     fraction = 0 if rounding == "twice" else fraction
+    looks_up = choices.lookups and pick.flip()
     requantise = Requantise(
-        name=name, inputs=inputs, encoding=encoding, relu=relu, clip=clip, fraction=fraction, rounding=rounding
+        name=f"{name}_of" if looks_up else name,
+        inputs=inputs,
+        encoding=encoding,
+        relu=relu,
+        clip=clip,
+        fraction=fraction,
+        rounding=rounding,
     )
-    return [requantise]
+    if not looks_up:
+        return [requantise]
+    return [requantise, Lookup(name=name, encoding=encodings(pick, choices.feature_bits, STORED))]
 
 
 def map_behind(layers: Sequence[Layer], source: Map) -> Map:

@@ -1,12 +1,16 @@
 """Activations by name: what the import does with each one, in ONNX's files and in TFLite's.
 
-To import another activation that never falls and consists of straight lines, give its entry a bend (bends.py):
+To import another activation of ONNX, give its entry what its function is: a bend, if it never falls and consists of
+straight lines (bends.py), else a curve (curves.py):
 
-    Activation(onnx="Relu", bend=lambda node: clip(Fraction(0), None))
+    Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None))
+    Activation(onnx="Tanh", function=lambda node: curve("Tanh", math.tanh))
 
-What the host computes at a network's end are the words of `bitloom.golden.host.host.CLOSINGS`. All others are refused.
+Those of TFLite have the tables of their kernels (tflite_curves.py). What the host computes at a network's end are the
+words of `bitloom.golden.host.host.CLOSINGS`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,13 +18,15 @@ from fractions import Fraction
 from bitloom.golden.host.host import CLOSINGS
 
 from .bends import Bend, clip
+from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sigmoid, softplus
 from .errors import Unsupported
 from .node_view import NodeView
 from .rationals import fractions, same
-from .source import STANDARD, TFLITE
 
-ADVICE = {STANDARD: "use Relu, or a quantiser", TFLITE: "use RELU, RELU6 or RELU_N1_TO_1"}
-"""By domain, what to do instead of an activation that is not imported."""
+ADVICE = "use Relu, or a quantiser"
+"""What to do instead of an activation that is not imported."""
+MOST_POWER = 8
+"""Exponent of a power at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +36,9 @@ class Activation:
     onnx: str = ""
     tflite: str = ""
     """onnx, tflite: names of the operator, each empty where the format has none."""
-    bend: Callable[[NodeView], Bend] | None = None
-    """``bend(node)`` is the activation in ONNX's files, where it is imported."""
-    over_classes: bool = False
-    """Whether it is a function of all classes together, for which no activation of each value can stand."""
-    product: str = ""
-    """The activation that exporters write with it, as several nodes: a product with its input."""
+    function: Callable[[NodeView], Bend | Curve] | None = None
+    """``function(node)`` is the activation in ONNX's files; None of those over classes, which the host alone
+    computes."""
 
     @property
     def at_the_end(self) -> bool:
@@ -57,42 +60,70 @@ def _prelu(node: NodeView) -> Bend:
     """The same, alpha being an input: one for all channels."""
     slope = same(fractions(node.constant(1, "the slope")))
     if slope is None:
-        raise Unsupported("the slope must be the same in every channel", ADVICE[STANDARD])
+        raise Unsupported("the slope must be the same in every channel", ADVICE)
     return _leaky("PRelu", float(slope))
 
 
 def _leaky(name: str, alpha: float) -> Bend:
     if not alpha >= 0:
-        raise Unsupported(f"alpha must be >= 0, got {alpha:g}", ADVICE[STANDARD])
+        raise Unsupported(f"alpha must be >= 0, got {alpha:g}", ADVICE)
     return Bend(name=name, corners=((Fraction(0), Fraction(0)),), slopes=(Fraction(alpha), Fraction(1)))
 
 
+def _hard_sigmoid(node: NodeView) -> Bend:
+    """min(max(alpha x + beta, 0), 1)."""
+    alpha, beta = (Fraction(float(node.attribute(name, default))) for name, default in (("alpha", 0.2), ("beta", 0.5)))
+    if alpha <= 0:
+        raise Unsupported(f"alpha must be > 0, got {float(alpha):g}", ADVICE)
+    corners = (-beta / alpha, Fraction(0)), ((1 - beta) / alpha, Fraction(1))
+    return Bend(name="HardSigmoid", corners=corners, slopes=(Fraction(0), Fraction(0)))
+
+
+def _elu(node: NodeView) -> Curve:
+    alpha = float(node.attribute("alpha", 1.0))
+    return curve("Elu", lambda x: elu(x, alpha))
+
+
+def _selu(node: NodeView) -> Curve:
+    alpha = float(node.attribute("alpha", 1.67326319217681884765625))
+    gamma = float(node.attribute("gamma", 1.05070102214813232421875))
+    return curve("Selu", lambda x: gamma * elu(x, alpha))
+
+
+def _gelu(node: NodeView) -> Curve:
+    return curve("Gelu", gelu_by_tanh if node.attribute("approximate", "none") == "tanh" else gelu)
+
+
+def _power(node: NodeView) -> Curve:
+    """x to a constant whole power."""
+    exponent = same(fractions(node.constant(1, "the exponent")))
+    if exponent is None or exponent.denominator != 1 or not 0 <= exponent <= MOST_POWER:
+        raise Unsupported(f"the exponent must be one whole number of 0 to {MOST_POWER}")
+    power = int(exponent)
+    return Curve(name="Pow", of=lambda x: x**power, run=lambda x: x**power)
+
+
 ACTIVATIONS = (
-    Activation(onnx="Relu", bend=lambda node: clip(Fraction(0), None)),
-    Activation(onnx="HardTanh", bend=_hard_tanh),
-    Activation(onnx="Hardtanh", bend=_hard_tanh),
-    Activation(onnx="Softmax", tflite="SOFTMAX", over_classes=True),
-    Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX", over_classes=True),
-    Activation(onnx="Sigmoid", tflite="LOGISTIC", product="SiLU"),
-    Activation(onnx="Elu", tflite="ELU"),
-    Activation(onnx="Erf", product="GELU"),
-    Activation(onnx="Gelu", tflite="GELU"),
-    Activation(onnx="HardSigmoid", product="HardSwish"),
-    Activation(onnx="HardSwish", tflite="HARD_SWISH"),
-    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", bend=_leaky_relu),
-    Activation(onnx="Mish"),
-    Activation(onnx="PRelu", tflite="PRELU", bend=_prelu),
-    Activation(onnx="Selu"),
-    Activation(onnx="Softplus", product="Mish"),
-    Activation(onnx="Tanh", tflite="TANH", product="GELU"),
+    Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None)),
+    Activation(onnx="HardTanh", function=_hard_tanh),
+    Activation(onnx="Hardtanh", function=_hard_tanh),
+    Activation(onnx="Softmax", tflite="SOFTMAX"),
+    Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX"),
+    Activation(onnx="Sigmoid", tflite="LOGISTIC", function=lambda node: curve("Sigmoid", sigmoid)),
+    Activation(onnx="Elu", tflite="ELU", function=_elu),
+    Activation(onnx="Erf", function=lambda node: curve("Erf", math.erf)),
+    Activation(onnx="Gelu", tflite="GELU", function=_gelu),
+    Activation(onnx="HardSigmoid", function=_hard_sigmoid),
+    Activation(onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish()),
+    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", function=_leaky_relu),
+    Activation(onnx="Mish", function=lambda node: curve("Mish", mish)),
+    Activation(onnx="PRelu", tflite="PRELU", function=_prelu),
+    Activation(onnx="Pow", function=_power),
+    Activation(onnx="Selu", function=_selu),
+    Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
+    Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh)),
 )
 """All activations that the import knows by name."""
 
 AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.at_the_end}
 """What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
-
-OF_EACH_VALUE = {name for a in ACTIVATIONS if not a.over_classes for name in (a.onnx, a.tflite) if name}
-"""Operators of activations that are functions of each value for itself."""
-
-PRODUCTS = {name: a.product for a in ACTIVATIONS if a.product for name in (a.onnx, a.tflite) if name} | {"Pow": "GELU"}
-"""Operator -> the activation that exporters write with it, as several nodes (`Activation.product`)."""

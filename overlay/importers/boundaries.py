@@ -21,6 +21,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.links import Link as HostLink
 
 from .bends import Bend, Condition
+from .curves import Curve
 from .rationals import bounded, floats, same
 
 MOST_SUM = 1 << 61
@@ -75,9 +76,10 @@ class Line:
         return "line", floats(self.multiply), floats(self.add)
 
 
-Link = Line | Bend
+Link = Line | Bend | Curve
 Chain = Sequence[Link]
-"""What lies between sums and a quantiser, in the order in which it is computed."""
+"""What lies between sums and a quantiser, in the order in which it is computed; curves lie between two quantisers
+alone."""
 
 
 def joined(chain: Chain) -> list[Link]:
@@ -105,8 +107,8 @@ def rises(chain: Chain) -> bool:
 
 
 def bend_name(chain: Chain) -> str:
-    """What messages call the first bend of a chain; "clip" if it has none."""
-    return next((link.name for link in chain if isinstance(link, Bend)), "clip")
+    """What messages call the first bend or curve of a chain; "clip" if it has none."""
+    return next((link.name for link in chain if not isinstance(link, Line)), "clip")
 
 
 @dataclass(frozen=True)

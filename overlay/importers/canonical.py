@@ -1,13 +1,11 @@
 """The pass from a source graph to operations: constants are computed, every other node is rewritten by its operator."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from bitloom.overlay.importers.operators.registry import INSTEAD
 
-from .activations import ADVICE, PRODUCTS
 from .budget import OverBudget
 from .constants import FOLDED, Constants
 from .errors import ImportRefused, Unsupported, merged_lines, printable
@@ -16,15 +14,6 @@ from .operations import Closing, Operation, OperationGraph
 from .operators import OPERATORS, closing, layout
 from .source import MOST_AXES, TFLITE, SourceGraph, SourceNode
 from .tflite_shapes import OF_SHAPES
-
-BETWEEN = (
-    *("Add", "Sub", "Mul", "Div", "Neg", "Clip", "Cast", "Identity", "QuantizeLinear", "DequantizeLinear"),
-    *("ADD", "SUB", "MUL", "DIV", "NEG", "CAST", "QUANTIZE", "DEQUANTIZE"),
-    *PRODUCTS,
-)
-"""Operators of an activation that a file has as several nodes."""
-MOST_STEPS = 24
-"""Nodes of such an activation at most."""
 
 
 def canonical(graph: SourceGraph) -> OperationGraph:
@@ -40,7 +29,6 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
-    inner = _inner_activations(graph)
     following = _following(graph)
     lost: set[str] = set()  # results of nodes that can't be rewritten
     said: set[str] = set()  # those whose shape the file says
@@ -53,22 +41,19 @@ def canonical(graph: SourceGraph) -> OperationGraph:
                 *OF_SHAPES,
                 "Shape",
             )  # these may be of shapes
-            if not known and node.name not in inner:
+            if not known:
                 refusals.append((node.name, node.op, _not_imported(node)))
             continue
         try:
-            if node.name in inner:
-                raise Unsupported("this activation is not imported", ADVICE.get(node.domain, ""))
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
             operations += _operations_of(node, constants, shapes, graph.output, following[node.name])
         except OverBudget as e:
             raise ImportRefused(merged_lines([*refusals, (node.name, node.op, e)])) from None
         except (ValueError, ArithmeticError, LookupError, TypeError) as e:
-            op = inner.get(node.name, node.op)
             # A cast behind a node that has a line may be one of integers, which are not known.
-            if op and (node.op != "Cast" or said.isdisjoint(node.inputs)):
-                refusals.append((node.name, op, e))
+            if node.op != "Cast" or said.isdisjoint(node.inputs):
+                refusals.append((node.name, node.op, e))
             said.update(node.outputs)
             lost.update(node.outputs[1:])
             if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
@@ -132,35 +117,3 @@ def _not_imported(node: SourceNode) -> Unsupported:
     """Why a node with an unknown operator can't be imported."""
     domain = f" of {'TFLite' if node.domain == TFLITE else printable(node.domain)}" if node.domain else ""
     return Unsupported(f"this operator{domain} is not imported", INSTEAD.get(node.op, ""))
-
-
-def _inner_activations(graph: SourceGraph) -> dict[str, str]:
-    """Nodes of activations that exporters write as several nodes: name of the node -> name of the activation.
-
-    The last node is a product of the activation's input and of what other nodes make of that: an Erf, scaled and then
-    multiplied with what the Erf reads, is a GELU. The product has no line of its own, so its activation's name is "".
-    """
-    makers = {name: node for node in graph.nodes for name in node.outputs if name}
-    activations = {}
-    for product in graph.nodes:
-        maps = [name for name in product.inputs if name not in graph.constants]
-        if product.op not in ("Mul", "MUL") or len(maps) != 2:
-            continue
-        for source, factor in (maps, reversed(maps)):
-            nodes = _between(source, factor, makers)
-            if any(source in node.inputs for node in nodes):
-                inner = {node.name: PRODUCTS[node.op] for node in nodes if node.op in PRODUCTS}
-                activations.update({**inner, product.name: ""} if inner else {})
-    return activations
-
-
-def _between(source: str, result: str, makers: Mapping[str, SourceNode]) -> list[SourceNode]:
-    """Nodes that compute each value for itself and lie in front of ``result``, as far back as ``source``."""
-    nodes = dict[str, SourceNode]()
-    ahead = [result]
-    while ahead and len(nodes) < MOST_STEPS:
-        node = makers.get(ahead.pop(0))
-        if node is not None and node.op in BETWEEN and node.name not in nodes:
-            nodes[node.name] = node
-            ahead += [name for name in node.inputs if name != source]
-    return list(nodes.values())

@@ -17,6 +17,7 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import by_groups, by_so_many
+from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -29,7 +30,7 @@ from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
 from .requantise_fit import arrays, fit, mismatch
-from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, WeightSection
+from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, TableSection, WeightSection
 from .sum_fit import fit_sum, pairs_of
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
@@ -216,6 +217,18 @@ class _Emitter:
             levels=section.map.levels,
             wrong=factors.wrong,
         )
+
+    @_layers.register
+    def _table(self, section: TableSection, place: int, number: int) -> Built:
+        """Add a lookup and its pools. Entries for integers that the map doesn't have are the lowest level's."""
+        source = self._choice.held[section.reads[0].map]
+        held = self._choice.held[place + 1]
+        entries = np.full(ENTRIES, held.zero)
+        entries[(source.zero + np.arange(len(section.table))) % ENTRIES] = held.zero + np.array(section.table)
+        self._append(Lookup(name=f"lookup_{number}", encoding=held.encoding), {"entries": entries})
+        self._pools(section.map, section.pools)
+        reach = held.zero, held.zero + section.map.levels
+        return Built(map_encoding=str(held.encoding), range=reach, levels=section.map.levels)
 
     @_layers.register
     def _pass(self, section: PassSection, place: int, number: int) -> Built:

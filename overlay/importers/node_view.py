@@ -13,8 +13,9 @@ from bitloom.golden.encoding import Array
 from .bends import Bend
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
+from .curves import Curve
 from .errors import Unsupported, printable
-from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Scaling, Sum, SumTable
+from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Product, Scaling, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import MOST_MAP, Shape, SourceNode
@@ -68,7 +69,7 @@ class NodeView:
         if len(maps) != 1:
             raise Unsupported(
                 f"one input must be a map and the others constants, got {len(maps)} maps",
-                "of what joins maps only sums of two and concatenations are imported",
+                "of what joins maps only sums of two, products of two and concatenations are imported",
             )
         if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
             raise Unsupported(f"input {place} must be the map and the others constants")
@@ -147,6 +148,11 @@ class NodeView:
         first, second = tensors or self.maps
         self._append(Sum, (first, second), table=table)
 
+    def multiply_maps(self, tensors: Sequence[str] = ()) -> None:
+        """Append the product of the two tensors that the node reads, or of two others."""
+        first, second = tensors or self.maps
+        self._append(Product, (first, second))
+
     def concatenate(self, axis: int, tensors: Sequence[str] = ()) -> None:
         """Append the concatenation of the tensors that the node reads, in the order of its inputs, or of others."""
         names = tuple(tensors) or tuple(name for name in self.node.inputs if name)
@@ -173,7 +179,7 @@ class NodeView:
         """Append x * multiply + add, of numbers or of arrays that spread over one image."""
         self.append(Scaling, multiply=_exact(multiply), add=_exact(add))
 
-    def bend(self, bend: Bend) -> None:
+    def bend(self, bend: Bend | Curve) -> None:
         """Append an activation of each value."""
         self.append(Elementwise, bend=bend)
 

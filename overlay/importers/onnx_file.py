@@ -94,7 +94,37 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
     source.check()
-    return replace(source, source=_quantised(source))
+    return _with_real_scores(replace(source, source=_quantised(source)))
+
+
+OVER_CLASSES = ("Softmax", "LogSoftmax", "QLinearSoftmax")
+"""Functions of all classes together, which the host computes at the end."""
+WRITTEN = ("QuantizeLinear", "DequantizeLinear")
+"""Operators that behind these change only how scores are written: the host's scores are real numbers."""
+
+
+def _with_real_scores(graph: SourceGraph) -> SourceGraph:
+    """The graph without quantisers behind a function of all classes at the end, as onnxruntime's quantiser puts them
+    there."""
+    makers = {name: node for node in graph.nodes for name in node.outputs}
+    scores = graph.output
+    behind = set[str]()  # tensors that say the same
+    while scores in makers and makers[scores].op in WRITTEN and scores not in behind:
+        behind.add(scores)
+        scores = makers[scores].inputs[0]
+    closing = makers.get(scores)
+    others = [node for node in graph.nodes if behind.isdisjoint(node.outputs)]
+    if closing is None or closing.op not in OVER_CLASSES or any(scores in node.inputs for node in others):
+        return graph
+    last = [closing]
+    if closing.op == "QLinearSoftmax":
+        real = f"{scores}/real"
+        axis = {key: value for key, value in closing.attributes.items() if key == "axis"}
+        last = [
+            SourceNode(name=f"{closing.name}/real", op="DequantizeLinear", inputs=closing.inputs[:3], outputs=(real,)),
+            replace(closing, op="Softmax", domain=STANDARD, inputs=(real,), attributes=axis),
+        ]
+    return replace(graph, output=scores, nodes=(*(node for node in others if node is not closing), *last))
 
 
 DEQUANTISE = ("DequantizeLinear", "QLinearConv", "QLinearMatMul", "QGemm")

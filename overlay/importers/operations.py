@@ -7,7 +7,7 @@ by its fields, and by `run` in float64, by which passes are verified.
 operation      makes of x
 =============  ==================================================================
 Scaling        x * multiply + add, fractions for each value
-Elementwise    a function of each value that never falls: see bends.py
+Elementwise    a function of each value: see bends.py, curves.py
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
@@ -15,6 +15,7 @@ Reduction      the maximum or the mean over whole axes
 Padding        the same values with others around
 Layout         the same values in another shape or order
 Sum            of x and y: x + y, or what a table says for each pair of integers
+Product        of x and y: x * y
 Concatenation  of any number of tensors: their values behind one another
 Closing        softmax, argmax and what else the host does at the end
 =============  ==================================================================
@@ -35,6 +36,7 @@ from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
 from .bends import Bend
+from .curves import Curve
 from .errors import Unsupported
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
@@ -124,13 +126,21 @@ def _check_spread(values: Array, source: Shape) -> None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Elementwise(Operation):
-    """A function of each value that never falls, the same in every channel: ``bend``."""
+    """A function of each value, the same in every channel: ``bend``."""
 
-    bend: Bend
+    bend: Bend | Curve
+
+    @property
+    def reads_map(self) -> bool:  # type: ignore[override]  # an engine looks curves up
+        return not self.rises
 
     @property
     def rises(self) -> bool:
-        return True
+        return isinstance(self.bend, Bend)
+
+    @property
+    def monotone(self) -> bool:
+        return self.rises
 
     @property
     def host_refusal(self) -> str:
@@ -403,6 +413,25 @@ class Sum(Join):
             return np.asarray(x + y)
         first, second = (np.rint(values).astype(np.int64) - self.table.first for values in (x, y))
         return self.table.values[first, second].astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Product(Join):
+    """The product of two tensors of one shape."""
+
+    @property
+    def monotone(self) -> bool:
+        return False
+
+    def shape(self, *sources: Shape) -> Shape:
+        first, second = sources
+        if first != second:
+            raise Unsupported(f"two maps that are multiplied must have one shape, got {first} and {second}")
+        return first
+
+    def run(self, *tensors: Array) -> Array:
+        x, y = tensors
+        return np.asarray(x * y)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -32,6 +32,7 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
+    Product,
     Scaling,
     Sum,
 )
@@ -275,6 +276,8 @@ class _Sections:
         reads = [self._reading(tensor) for tensor in way.reads]
         if isinstance(join, Concatenation):
             section, index, taken = self._concatenation(way, join, reads)
+        elif isinstance(join, Product):
+            raise Unsupported("a map must be multiplied with a constant, or with an activation of its own")
         else:
             section, index, taken = self._sum(way, reads)
         walk = self._begun(way, section.quantised, index, section.size, len(self._sections) + 1)
@@ -432,6 +435,11 @@ def _alike(maps: Sequence[Quantised]) -> bool:
     return all(other.step == first.step and (other.base - first.base) % first.step == 0 for other in maps)
 
 
+def _bends(operation: Operation) -> bool:
+    """Whether an operation is an activation that never falls."""
+    return isinstance(operation, Elementwise) and operation.rises
+
+
 def _first(operations: Sequence[Operation], kind: type[Operation]) -> int:
     """The place of the first operation of a kind; how many operations there are, if none is."""
     return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
@@ -472,7 +480,8 @@ def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]
         place = _first(way.operations, Levels)
         if place == len(way.operations):
             raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
-        if not all(isinstance(operation, Scaling | Elementwise) for operation in way.operations[1:place]):
+        between = way.operations[1:place]
+        if not all(isinstance(operation, Scaling) or _bends(operation) for operation in between):
             raise Unsupported("between a sum and its quantiser only scales and activations may lie")
         quantiser = way.operations[place]
         taken = place + 1

@@ -3,16 +3,33 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
 from math import prod
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import level_of
 from bitloom.golden.rewrite import Inexact, rewrite
 
+from .bends import Bend
 from .budget import take
-from .operations import Elementwise, Join, Levels, Linear, Operation, OperationGraph, Pooling, Reduction
-from .rationals import floats
+from .curves import Curve
+from .operations import (
+    Elementwise,
+    Join,
+    Levels,
+    Linear,
+    Operation,
+    OperationGraph,
+    Pooling,
+    Product,
+    Reduction,
+    Scaling,
+    Sum,
+)
+from .rationals import floats, same
 
 CHECK_STEPS = 16
 """Steps to compute a value twice, before and after a rewriting."""
@@ -88,7 +105,82 @@ def _in_order(graph: OperationGraph, way: Sequence[Operation], order: Sequence[O
     return replace(graph, operations=operations, shapes=shapes)
 
 
-RULES = (unread_operations_go, pools_of_the_input_come_last)
+def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph | None:
+    """Where two functions of one tensor's values are multiplied, or a curve's is added, the result is a function of
+    that tensor: x * sigmoid(x) is one curve."""
+    makers = {operation.makes: operation for operation in graph.operations}
+    for join in graph.operations:
+        if not isinstance(join, Product | Sum):
+            continue
+        ways = [_functions_back(makers, name) for name in join.reads]
+        first, second = ([way[0].reads[0] if way else name for way in each] for each, name in zip(ways, join.reads))
+        common = next((tensor for tensor in first if tensor in second), None)
+        if common is None:
+            continue
+        functions = [each[tensors.index(common)] for each, tensors in zip(ways, (first, second))]
+        name = _curve_name(functions)
+        if isinstance(join, Sum) and not name:
+            continue
+        bend = _together(name or join.op, join, functions)
+        become = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, bend=bend)
+        operations = tuple(become if operation is join else operation for operation in graph.operations)
+        return replace(graph, operations=operations)
+    return None
+
+
+def _functions_back(makers: Mapping[str, Operation], tensor: str) -> list[list[Operation]]:
+    """The functions of each value that make a tensor of tensors before it, from the tensor itself, without any, as far
+    back as they go."""
+    ways: list[list[Operation]] = [[]]
+    while _function(operation := makers.get(tensor)):
+        assert operation is not None
+        ways.append([operation, *ways[-1]])
+        (tensor,) = operation.reads
+    return ways
+
+
+def _function(operation: Operation | None) -> bool:
+    """Whether an operation is one function for all values of its tensor."""
+    if isinstance(operation, Scaling):
+        return None not in (same(operation.multiply.ravel()), same(operation.add.ravel()))
+    return isinstance(operation, Elementwise) or (isinstance(operation, Levels) and len(operation.boundaries) == 1)
+
+
+def _curve_name(functions: Sequence[Sequence[Operation]]) -> str:
+    """What messages call the first curve among functions; empty if there is none."""
+    bends = [operation.bend for way in functions for operation in way if isinstance(operation, Elementwise)]
+    return next((bend.name for bend in bends if isinstance(bend, Curve)), "")
+
+
+def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Operation]]) -> Curve:
+    """The curve of two functions that are joined."""
+
+    def of(x: Fraction) -> Fraction:
+        first, second = (reduce(_value, way, x) for way in functions)
+        if isinstance(join, Product):
+            return first * second
+        if join.table is None:
+            return first + second
+        return Fraction(float(join.run(*(np.array(float(value)) for value in (first, second)))))
+
+    def run(x: Array) -> Array:
+        return join.run(*(reduce(lambda values, operation: operation.run(values), way, x) for way in functions))
+
+    return Curve(name=name, of=of, run=run)
+
+
+def _value(x: Fraction, operation: Operation) -> Fraction:
+    """What a function of each value makes of a number, exactly."""
+    if isinstance(operation, Scaling):
+        return x * operation.multiply.flat[0] + operation.add.flat[0]
+    if isinstance(operation, Elementwise):
+        return operation.bend.of(x)
+    assert isinstance(operation, Levels)
+    level = level_of(np.array([x], object), operation.boundaries, operation.reached)
+    return operation.base + operation.step * int(level[0])
+
+
+RULES = (unread_operations_go, functions_of_one_tensor_become_one, pools_of_the_input_come_last)
 
 
 def check_same(before: OperationGraph, after: OperationGraph) -> None:
@@ -103,10 +195,15 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     kept = {id(operation) for operation in before.operations} & {id(operation) for operation in after.operations}
     gone = [operation for operation in before.operations if id(operation) not in kept]
     come = [operation for operation in after.operations if id(operation) not in kept]
+    between = _between(after, kept, come, gone)
+    gone, come = (
+        [operation for operation in graph.operations if id(operation) in between or operation in part]
+        for graph, part in ((before, gone), (after, come))
+    )
     changed = {operation.makes for operation in gone}
     read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
     ends = changed & {*read, after.output}
-    inputs = {name for operation in gone for name in operation.reads} - changed
+    inputs = {name for operation in (*gone, *come) for name in operation.reads} - changed
     values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in changed)
     take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
@@ -120,13 +217,33 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
             raise Inexact(f"{name} must stay the same")
 
 
+def _between(
+    graph: OperationGraph, kept: Collection[int], come: Sequence[Operation], gone: Sequence[Operation]
+) -> set[int]:
+    """Ids of those among operations that a step has kept that lie behind tensors which new operations read, and in
+    front of tensors which those that are gone read."""
+    behind = {name for operation in come for name in operation.reads}
+    ids = list[int]()
+    for operation in graph.operations:
+        if id(operation) in kept and not behind.isdisjoint(operation.reads):
+            behind.add(operation.makes)
+            ids.append(id(operation))
+    front = {name for operation in gone for name in operation.reads}
+    between = set[int]()
+    for operation in reversed(graph.operations):
+        if id(operation) in ids and operation.makes in front:
+            front.update(operation.reads)
+            between.add(id(operation))
+    return between
+
+
 def _span(operations: list[Operation]) -> tuple[float, float]:
     """From where to where the values lie that tell the operations' results apart."""
     numbers = [0.0]
     for operation in operations:
         if isinstance(operation, Levels):
             numbers += floats(operation.boundaries).ravel().tolist()
-        if isinstance(operation, Elementwise):
+        if isinstance(operation, Elementwise) and isinstance(operation.bend, Bend):
             numbers += [float(x) for x, _ in operation.bend.corners]
     return min(numbers) - 1, max(numbers) + 1
 

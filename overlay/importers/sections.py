@@ -27,6 +27,8 @@ Size = tuple[int, int, int]
 """Rows, columns, channels."""
 MADE_BITS = 9
 """Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
+MOST_TABLE = 256
+"""Values of a map, at most, that a table has an entry for."""
 MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
 
@@ -215,6 +217,22 @@ class SumSection(Section):
         first = self.operations[0]
         assert isinstance(first, Sum)
         return first
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TableSection(Section):
+    """Levels of a map, each of which becomes another level."""
+
+    table: tuple[int, ...]
+    """The level that is made of each level of the map."""
+
+    @property
+    def verb(self) -> str:
+        return "looked up"
+
+    @property
+    def integer_only(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,6 +14,7 @@ from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
 from .source import SourceNode
+from .tflite_curves import CURVES, curve_table
 from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
 from .tflite_shapes import OF_SHAPES, run_shape
 
@@ -125,8 +126,12 @@ def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
-    result = _layer(node, inputs, lambda x, weight: x.reshape(1, -1) @ weight.T, rounded_once)
-    return result
+    keeps = node.attributes.get("keep", False)
+
+    def sums(x: Array, weight: Array) -> Array:
+        return x @ weight.T if keeps else x.reshape(1, -1) @ weight.T
+
+    return _layer(node, inputs, sums, rounded_once)
 
 
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
@@ -197,6 +202,18 @@ def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
     return _ended(replace(node, attributes={**node.attributes, "activation": activation}), values)
 
 
+def _curve(node: SourceNode, inputs: Inputs) -> Array:
+    """The kernel's own table."""
+    attributes = dict(node.attributes)
+    source = attributes["scales"][0].per_tensor("the input")
+    result = attributes["result_scale"].per_tensor("the result")
+    if node.op == "PRELU":
+        scale, zero = attributes["scales"][1].per_tensor("the slope")
+        attributes["slope"] = int(np.ravel(inputs[1])[0]) - zero, scale  # type: ignore[arg-type]
+    values = curve_table(node.op, source, result, attributes)
+    return values[np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
+
+
 def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
     """Values as they are: all tensors have one scale."""
     result: Array = np.concatenate([x for x in inputs if x is not None], axis=int(node.attributes["axis"]))
@@ -247,6 +264,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "MUL": _mul,
     "REDUCE_MAX": _reduce_max,
     **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
+    **dict.fromkeys(CURVES, _curve),
     "CONCATENATION": _concatenation,
     "PAD": _pad,
     "TRANSPOSE": _transpose,

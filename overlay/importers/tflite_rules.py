@@ -167,6 +167,12 @@ def sums_of_pairs(
     return _scaled(total, twice / ((1 << SUM_SHIFT) * result[0])) + result[1]
 
 
+def rounded_product(values: Array, multiplier: Multiplier) -> Array:
+    """Integers times a multiplier, rounded twice: (n,) int64 below 2^30."""
+    product = values * multiplier.multiplier << max(multiplier.shift, 0)
+    return rounded_twice(product, np.array(31 - min(multiplier.shift, 0)))
+
+
 def _scaled(values: Array, scale: float) -> Array:
     """Integers below 2^30 times a scale, rounded twice."""
     multiplier = multiplier_of(scale)

@@ -102,6 +102,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
         },
     ),
     "PACK": ("PackOptions", {"axis": _number("Axis", 0)}),
+    "LEAKY_RELU": ("LeakyReluOptions", {"alpha": _number("Alpha", 0.0)}),
+    "GELU": ("GeluOptions", {"approximate": _number("Approximate", False)}),
     "SOFTMAX": ("SoftmaxOptions", {"beta": _number("Beta", 1.0)}),
 }
 """Operator -> the schema's table of its options, and the attributes that are made of it, in ONNX's words where there

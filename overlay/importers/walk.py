@@ -20,7 +20,8 @@ from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Sides, Window
 
 from .bends import Bend
-from .boundaries import Line, Link, bend_name, first_line, staircases
+from .boundaries import Line, Link, Steps, bend_name, first_line, staircases
+from .curves import Curve
 from .errors import ImportRefused, Unsupported, node_line
 from .operations import (
     Closing,
@@ -37,15 +38,18 @@ from .operations import (
 )
 from .rationals import same
 from .sections import (
+    MOST_TABLE,
     MOST_THERMOMETER,
     PassSection,
     Quantised,
     Reading,
     Section,
     Size,
+    TableSection,
     WeightSection,
     golden_order,
 )
+from .weights import MOST_WEIGHT
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -111,6 +115,9 @@ class Walk:
         for operation in links:
             self._take(operation)
         assert isinstance(quantiser, Levels)
+        if not self._straight(quantiser):
+            self._look_up(quantiser)
+            return
         self._begin_copy(quantiser, Line.identity(self.size[2]))
         self._quantise(quantiser)
 
@@ -203,6 +210,15 @@ class Walk:
 
     @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
+        if isinstance(operation.bend, Curve):
+            if is_padded(self.index):
+                self.copy_map(operation)
+                self.unlinked = operation.reads[0], self.index
+            if self.open is not None or self.average is not None:
+                what = "sums of weights" if self.open is not None else "a mean"
+                raise Unsupported(
+                    f"what {operation.bend.name} reads must be quantised, got {what}", "quantise before it"
+                )
         self._follow(operation.bend)
         self.padded_with = operation.bend.of(self.padded_with)
 
@@ -279,7 +295,7 @@ class Walk:
             self.inner_at = len(self.links)
         else:
             # A bend never falls: of the largest value it makes the largest one.
-            if any(isinstance(link, Line) and (link.signs <= 0).any() for link in self.links):
+            if any(isinstance(link, Curve) or _falls(link) for link in self.links):
                 raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
             self._pool_map(operation)
         self.size = (rows, columns, self.size[2])
@@ -458,6 +474,9 @@ class Walk:
             self.front = tuple(self.links)
             self.links = []
             return
+        if any(isinstance(link, Curve) for link in self.links):
+            self._look_up(operation)
+            return
         try:
             merged = self._merged(operation)
         except Unsupported:
@@ -518,12 +537,56 @@ class Walk:
 
     def _between(self, operation: Levels) -> bool:
         """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width,
-        as thresholds may be, and not those of a requantisation."""
+        as thresholds may be, and not those of a requantisation. Where no line has the second one's levels either, a
+        table has them."""
         if is_padded(self.index):
             return False
+        if not self._straight(operation) or self._multiplies_by_more(operation):
+            self._look_up(operation)
+            return True
         self._begin_copy(operation, None if all(map(_leads, self.links)) else Line.identity(self.size[2]))
         self._quantise(operation)
         return True
+
+    def _straight(self, operation: Levels) -> bool:
+        """Whether a line in each channel has the levels of a quantiser behind another one."""
+        if any(isinstance(link, Curve) for link in self.links):
+            return False
+        channels = self.size[2]
+        return Steps.of(tuple(self.links), operation.boundaries, operation.reached, channels).straight
+
+    def _multiplies_by_more(self, operation: Levels) -> bool:
+        """Whether a kernel multiplies by one whole number that is no weight, in all channels alike."""
+        first = self.links[0] if self.links else None
+        if operation.rule is None or not isinstance(first, Line) or not first.is_uniform:
+            return False
+        factor = first.multiply[0]
+        return bool(factor.denominator == 1 and abs(factor) > MOST_WEIGHT)
+
+    def _look_up(self, operation: Levels) -> None:
+        """Let a table have what links and a quantiser make of each value of a map."""
+        source = self.input
+        name = bend_name(self.links)
+        uniform = all(link.is_uniform for link in self.links if isinstance(link, Line))
+        if not uniform or len(operation.boundaries) > 1:
+            raise Unsupported(f"what lies between {name} and quantisers must be the same in every channel")
+        if source.levels >= MOST_TABLE:
+            raise Unsupported(f"{name} must read at most {MOST_TABLE} values, got {source.levels + 1}")
+        values = np.array([self._worth_of(value) for value in source.values], object)
+        table = level_of(values, operation.boundaries, operation.reached).tolist()
+        section = TableSection(
+            name=operation.name,
+            op=operation.op,
+            nodes=tuple(self.nodes),
+            reads=(self._reading(*self.unlinked, Line.identity(self.size[2])),),
+            size=self.size,
+            quantised=replace(_quantised(operation), rule=None),
+            table=tuple(table),
+        )
+        self._close(section)
+        self.source = section.quantised
+        self.links = []
+        self.nodes = []
 
     def _is_rounded_mean(self, operation: Levels) -> bool:
         """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool
@@ -566,14 +629,17 @@ class Walk:
             self.index = _without_padding(index)[0]
         real = operation.real
         size = (1, 1, len(operation.weight))
+        places = None
         if operation.window is None:
             weight = self._placed(operation.weight)
             real = None if real is None else self._placed(real)
         else:
-            self._check_order()
+            assert window is not None
+            places = self._places_of(window)
+            if places is None:
+                self._check_order()
             weight = operation.weight.transpose(0, 2, 3, 1)
             real = None if real is None else real.transpose(0, 2, 3, 1)
-            assert window is not None
             size = (*window.output_size(self.size[0], self.size[1]), len(operation.weight))
         self._begin(
             WeightSection(
@@ -589,6 +655,19 @@ class Walk:
                 real=real,
             )
         )
+        if places is not None:
+            outputs = size[2]
+            self.index = places * outputs + np.arange(outputs).reshape(1, -1, 1, 1)
+
+    def _places_of(self, window: Window) -> Array | None:
+        """Where in golden's map the positions of a tensor (1, channels, rows, columns) lie, (1, 1, rows, columns), if
+        the window reads one position at a time, so that their order is free; None else."""
+        channels = self.size[2]
+        if window != Window(kernel=(1, 1)) or self.index.ndim != 4 or self.index.shape[1] != channels:
+            return None
+        places, numbers = np.divmod(self.index, channels)
+        alike = (places == places[:, :1]).all() and (numbers == np.arange(channels).reshape(1, -1, 1, 1)).all()
+        return places[:, :1] if alike else None
 
     def _take_padding(self, operation: Linear) -> Window | None:
         """The window of weights that read a padded map: with that padding, too, if it fits and is worth 0. Elsewhere
@@ -726,11 +805,11 @@ class Walk:
             raise Unsupported("what is multiplied with between a quantiser and weights must be one number, not 0")
         return lead
 
-    def _unbent(self, lead: Line, bend: Bend) -> Line:
+    def _unbent(self, lead: Line, bend: Bend | Curve) -> Line:
         """A bend behind a quantiser, which must leave all its values as they are."""
         ends = (self.input.base, self.input.base + self.input.step * self.input.levels)
         worth = [multiply * end + add for multiply, add in zip(lead.multiply, lead.add) for end in ends]
-        if any(bend.of(value) != value for value in worth):
+        if isinstance(bend, Curve) or any(bend.of(value) != value for value in worth):
             rule = f"a {bend.name} behind a quantiser must be followed by a quantiser, or cut nothing"
             raise Unsupported(rule)
         return lead
@@ -750,6 +829,11 @@ class Walk:
         if (rows != rows[0]).any():
             raise Unsupported(f"{what} must be the same at all places of a channel")
         return np.asarray(values.ravel()[rows[0]])
+
+
+def _falls(link: Link) -> bool:
+    """Whether a line doesn't rise in some channel."""
+    return isinstance(link, Line) and bool((link.signs <= 0).any())
 
 
 def _leads(link: Link) -> bool:

@@ -17,14 +17,13 @@ from typing import Any
 
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.dma import LENGTH_BITS
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import CLOCK_MHZ, Board
 from .processors import PROCESSORS, Processor
 from .target import BoardTarget
 
-DMA_LENGTH_BITS = 26
-"""Width of the DMA's LENGTH register: a transfer has fewer than 2^26 bytes."""
 DEVICE_BYTES = 1 << ADDRESS_BITS
 """Address space of the device's registers."""
 ADDRESS_BLOCK = "Reg"
@@ -172,7 +171,7 @@ class BlockDesign:
         return {
             "c_include_sg": 0,
             "c_micro_dma": 0,
-            "c_sg_length_width": DMA_LENGTH_BITS,
+            "c_sg_length_width": LENGTH_BITS,
             "c_include_mm2s": 1,
             "c_include_s2mm": 1,
             "c_include_mm2s_dre": 0,

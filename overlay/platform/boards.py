@@ -99,93 +99,95 @@ PYNQ_Z2 = Board(
     "Pynq-Z2", "xc7z020clg400-1", 53_200, 106_400, 140, 220, board_part="tul.com.tw:pynq-z2:part0", board_files=STORE
 )
 
-_ALL = (
-    replace(
+BOARDS = {
+    board.name: board
+    for board in (
+        replace(
+            PYNQ_Z2,
+            name="Pynq-Z1",
+            board_part="www.digilentinc.com:pynq-z1:part0",
+            board_files="https://github.com/cathalmccabe/pynq-z1_board_files",
+        ),
         PYNQ_Z2,
-        name="Pynq-Z1",
-        board_part="www.digilentinc.com:pynq-z1:part0",
-        board_files="https://github.com/cathalmccabe/pynq-z1_board_files",
-    ),
-    PYNQ_Z2,
-    replace(PYNQ_Z2, name="Zybo-Z7-20", board_part="digilentinc.com:zybo-z7-20:part0", board_files=DIGILENT),
-    replace(PYNQ_Z2, name="Arty-Z7-20", board_part="digilentinc.com:arty-z7-20:part0", board_files=DIGILENT),
-    Board(
-        "Cora-Z7-07S",
-        "xc7z007sclg400-1",
-        14_400,
-        28_800,
-        50,
-        66,
-        board_part="digilentinc.com:cora-z7-07s:part0",
-        board_files=DIGILENT,
-    ),
-    Board(
-        "AUP-ZU3",
-        "xczu3eg-sfvc784-2-e",
-        70_560,
-        141_120,
-        216,
-        360,
-        board_part="realdigital.org:aup-zu3-8gb:part0",
-        board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp",
-    ),
-    Board(
-        "Ultra96",
-        "xczu3eg-sbva484-1-i",
-        70_560,
-        141_120,
-        216,
-        360,
-        board_part="avnet.com:ultra96v2:part0",
-        board_files="https://github.com/Avnet/bdf",
-    ),
-    Board(
-        "KV260",
-        "xck26-sfvc784-2LV-c",
-        117_120,
-        234_240,
-        144,
-        1_248,
-        board_part="xilinx.com:kv260_som:part0",
-        board_files=STORE,
-    ),
-    Board(
-        "KR260",
-        "xck26-sfvc784-2LV-c",
-        117_120,
-        234_240,
-        144,
-        1_248,
-        board_part="xilinx.com:kr260_som:part0",
-        board_files=STORE,
-    ),
-    Board(
-        "ZCU104",
-        "xczu7ev-ffvc1156-2-e",
-        230_400,
-        460_800,
-        312,
-        1_728,
-        board_part="xilinx.com:zcu104:part0",
-        board_files=STORE,
-    ),
-    Board(
-        "RFSoC4x2",
-        "xczu48dr-ffvg1517-2-e",
-        425_280,
-        850_560,
-        1_080,
-        4_272,
-        board_part="realdigital.org:rfsoc4x2:part0",
-        board_files="https://github.com/RealDigitalOrg/RFSoC4x2-BSP",
-    ),
-)
-BOARDS = {board.name: board for board in _ALL}
+        replace(PYNQ_Z2, name="Zybo-Z7-20", board_part="digilentinc.com:zybo-z7-20:part0", board_files=DIGILENT),
+        replace(PYNQ_Z2, name="Arty-Z7-20", board_part="digilentinc.com:arty-z7-20:part0", board_files=DIGILENT),
+        Board(
+            "Cora-Z7-07S",
+            "xc7z007sclg400-1",
+            14_400,
+            28_800,
+            50,
+            66,
+            board_part="digilentinc.com:cora-z7-07s:part0",
+            board_files=DIGILENT,
+        ),
+        Board(
+            "AUP-ZU3",
+            "xczu3eg-sfvc784-2-e",
+            70_560,
+            141_120,
+            216,
+            360,
+            board_part="realdigital.org:aup-zu3-8gb:part0",
+            board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp",
+        ),
+        Board(
+            "Ultra96",
+            "xczu3eg-sbva484-1-i",
+            70_560,
+            141_120,
+            216,
+            360,
+            board_part="avnet.com:ultra96v2:part0",
+            board_files="https://github.com/Avnet/bdf",
+        ),
+        Board(
+            "KV260",
+            "xck26-sfvc784-2LV-c",
+            117_120,
+            234_240,
+            144,
+            1_248,
+            board_part="xilinx.com:kv260_som:part0",
+            board_files=STORE,
+        ),
+        Board(
+            "KR260",
+            "xck26-sfvc784-2LV-c",
+            117_120,
+            234_240,
+            144,
+            1_248,
+            board_part="xilinx.com:kr260_som:part0",
+            board_files=STORE,
+        ),
+        Board(
+            "ZCU104",
+            "xczu7ev-ffvc1156-2-e",
+            230_400,
+            460_800,
+            312,
+            1_728,
+            board_part="xilinx.com:zcu104:part0",
+            board_files=STORE,
+        ),
+        Board(
+            "RFSoC4x2",
+            "xczu48dr-ffvg1517-2-e",
+            425_280,
+            850_560,
+            1_080,
+            4_272,
+            board_part="realdigital.org:rfsoc4x2:part0",
+            board_files="https://github.com/RealDigitalOrg/RFSoC4x2-BSP",
+        ),
+    )
+}
 
 
 def smallest_board(area: Resources) -> Board:
     """The first board, by LUTs, that holds a design of that area; the one with most LUTs where none holds it."""
-    by_size = sorted(_ALL, key=lambda board: board.lut)
+    by_size = sorted(BOARDS.values(), key=lambda board: board.lut)
     return next((board for board in by_size if board.holds(area)), by_size[-1])
 
 
@@ -197,7 +199,7 @@ def board(name: str) -> Board:
     ValueError
         If there is none.
     """
-    for candidate in _ALL:
+    for candidate in BOARDS.values():
         if candidate.name.lower() == name.lower():
             return candidate
     raise ValueError(f"board: name must be one of {', '.join(BOARDS)}, got {name!r}")

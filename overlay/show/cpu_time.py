@@ -24,7 +24,7 @@ class CpuTime:
     kernels: float
     """``golden.kernels.packed.forward``."""
     kernels_by: str
-    """What these are: "C++ and BLAS", or "BLAS" where no compiler is found."""
+    """What these are: "C++", or "BLAS" where no compiler is found."""
 
 
 def cpu_time(model: Model, images: np.ndarray) -> CpuTime:
@@ -41,7 +41,7 @@ def cpu_time(model: Model, images: np.ndarray) -> CpuTime:
     return CpuTime(
         definition=_seconds(lambda: model.forward(images[:FEW])) / len(images[:FEW]),
         kernels=min(_seconds(lambda: packed.forward(model, images)) for _ in range(RUNS)) / len(images),
-        kernels_by="BLAS" if native.missing() else "C++ and BLAS",
+        kernels_by="BLAS" if native.missing() else "C++",
     )
 
 

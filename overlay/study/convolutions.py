@@ -90,7 +90,7 @@ def measure(
         if device == "cuda":
             for contender in compared:
                 contender.runs = [_graph(run) for run in contender.runs]
-        _time(compared, rounds, _timed_cpu if device == "cpu" else _timed_cuda)
+        time_in_turns(compared, rounds, _timed_cpu if device == "cpu" else _timed_cuda)
         common = {"shape": str(shape), "batch": batch, "device": name, "threads": threads}
         rows += _rows(compared, common)
         if progress is not None:
@@ -134,7 +134,15 @@ Timed = Callable[[Callable[[], Any], int], float]
 """Milliseconds of one call, of what is called so many times."""
 
 
-def _time(compared: Sequence[Contender], rounds: int, timed: Timed) -> None:
+def _timed_cpu(run: Callable[[], Any], count: int) -> float:
+    """By the system's clock."""
+    begin = time.perf_counter()
+    for _ in range(count):
+        run()
+    return (time.perf_counter() - begin) / count * 1000
+
+
+def time_in_turns(compared: Sequence[Contender], rounds: int, timed: Timed = _timed_cpu) -> None:
     """Fill in the times of every run, in turns."""
     for contender in compared:
         contender.times = [[] for _ in contender.runs]
@@ -146,14 +154,6 @@ def _time(compared: Sequence[Contender], rounds: int, timed: Timed) -> None:
         for (run, times), count in zip(runs, often):
             if sum(times) * count < 1000 * RUN_SECONDS:
                 times.append(timed(run, count))
-
-
-def _timed_cpu(run: Callable[[], Any], count: int) -> float:
-    """By the system's clock."""
-    begin = time.perf_counter()
-    for _ in range(count):
-        run()
-    return (time.perf_counter() - begin) / count * 1000
 
 
 def _graph(run: Callable[[], Any]) -> Callable[[], None]:

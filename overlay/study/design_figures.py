@@ -29,8 +29,10 @@ from .lane_counts import lanes, npu_lanes
 FOLDER = Path("build/bench")
 PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
 """Counters of an NPU that are given a frame."""
-AREA = ("lut", "lutram", "ff", "bram36", "dsp", "levels")
-"""Figures of ``area_figures``."""
+AREA = ("lut", "lutram", "ff", "bram36", "dsp")
+"""Figures of ``model_figures``."""
+SYNTHESIS = ("paired_lut", "levels")
+"""Further figures of ``area_figures``."""
 
 Figures = dict[str, Any]
 
@@ -124,7 +126,7 @@ def network_figures(
 
 
 def area_figures(design: Design) -> Figures:
-    """AREA of a design; ``lut`` are the LUTs of logic, ``lutram`` those of memory.
+    """AREA and SYNTHESIS of a design; ``lut`` are the LUTs of logic, ``lutram`` those of memory.
 
     Raises
     ------
@@ -132,13 +134,14 @@ def area_figures(design: Design) -> Figures:
         If Yosys is missing.
     """
     synthesised = area(design)
-    return {key: getattr(synthesised if key == "levels" else synthesised.total, key) for key in AREA}
+    total = {key: getattr(synthesised.total, key) for key in AREA}
+    return total | {key: getattr(synthesised, key) for key in SYNTHESIS}
 
 
 def model_figures(design: Design) -> Figures:
-    """AREA of a design by the area model, which knows no levels; in a moment, and without Yosys."""
+    """AREA of a design by the area model; in a moment, and without Yosys."""
     modelled = estimate(design)
-    return {key: getattr(modelled, key) for key in AREA if key != "levels"}
+    return {key: getattr(modelled, key) for key in AREA}
 
 
 def _steady(batches: Measured, design: Design, program: Program) -> Figures:

@@ -62,7 +62,7 @@ class Entry:
     """A network of the benchmark."""
 
     name: str
-    """As the benchmark has it: ic, kws, vww or ad."""
+    """As the benchmark has it: ic, kws, vww, ad or sww."""
     model: Model
     """The network."""
     images: np.ndarray | None
@@ -82,14 +82,15 @@ def entry(name: str) -> Entry:
     if name not in networks.NETWORKS:
         raise ValueError(f"mlperf-tiny: a network must be one of {', '.join(networks.NETWORKS)}, got {name!r}")
     folder = zoo.data_folder()
-    path, (recording, added) = folder / "mlperf_tiny" / networks.FILES[name], RECORDED[name]
+    path = folder / networks.FILES[name]
     if not path.is_file():
         return Entry(name, networks.seeded(networks.NETWORKS[name]()), None, "seeded")
     from bitloom.overlay.importers.imported import import_file  # needs the extra "import"
 
     imported = import_file(path)
     images = None
-    if (folder / recording).is_file():
+    recording, added = RECORDED.get(name, ("", 0))
+    if recording and (folder / recording).is_file():
         with np.load(folder / recording, allow_pickle=False) as held:
             x = held["x"].astype(np.int64) + added
         images = imported.host.to_input(x, imported.model.network.input.shape)

@@ -116,12 +116,12 @@ def test_classes_become_a_tuple_of_strings(classes: object) -> None:
     assert [type(label) for label in made.classes] == [str, str]
 
 
-@pytest.mark.parametrize("path", ["a", "rtl/top.v", "a/b/c.d-e_f"])
+@pytest.mark.parametrize("path", ["a", "rtl/top.v", "a/b/c.d-e_f", "p-0.1.0+3f-py3.whl"])
 def test_good_paths(path: str) -> None:
     check_path("build", path)
 
 
-BAD_PATHS = ["", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/.b", "./a", "a\nb", "a b", 5, None]
+BAD_PATHS = ["", "+a", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/.b", "./a", "a\nb", "a b", 5, None]
 
 
 @pytest.mark.parametrize("path", BAD_PATHS)

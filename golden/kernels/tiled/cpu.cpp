@@ -6,10 +6,9 @@
 // of `bias` and `limit`.
 
 #include <algorithm>
-#include <atomic>
-#include <system_error>
-#include <thread>
 #include <vector>
+
+#include "threads.h"
 
 #if defined(BITLOOM_POPCOUNT)
 #include "cpu_popcount.h"
@@ -36,8 +35,6 @@ struct Job {
 namespace {
 
 using Unit = Kernel::Unit;
-constexpr int64_t TASK = 256;                // positions that a thread takes at a time
-constexpr int64_t WORTH = 1 << 24;           // products for which a thread is started: some 50 microseconds
 constexpr int64_t SLACK = Kernel::PER_WORD;  // a position's last word may have more units than are used
 
 struct Position {
@@ -53,7 +50,7 @@ class Task {
     }
 
     // Output rows first .. last - 1, counted over all images.
-    void run(int64_t first, int64_t last) {
+    void operator()(int64_t first, int64_t last) {
         positions.clear();
         band.clear();
         while (first < last) {
@@ -134,22 +131,7 @@ class Task {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void bitloom_conv(const Job* job) {
-    const int64_t rows = job->images * job->rows, positions = rows * job->columns;
+    const int64_t rows = job->images * job->rows;
     const int64_t fan_in = job->kernel_y * job->kernel_x * job->units * (BLOCK / Kernel::PER_WORD);
-    const int64_t worth = positions * job->out_channels * fan_in / WORTH;
-    const int64_t threads = std::max<int64_t>(1, std::min(job->threads, worth));
-    const int64_t rounds = (positions + threads * TASK - 1) / (threads * TASK);
-    const int64_t share = (rows + rounds * threads - 1) / (rounds * threads);
-    std::atomic<int64_t> next{0};
-    const auto work = [&] {
-        Task task(*job);
-        for (int64_t first; (first = next.fetch_add(share)) < rows;) task.run(first, std::min(first + share, rows));
-    };
-    std::vector<std::thread> others;
-    try {
-        for (int64_t k = 1; k < threads && k * share < rows; k++) others.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads: those that there are do it all
-    }
-    work();
-    for (std::thread& thread : others) thread.join();
+    share_out(rows, job->columns, job->out_channels * fan_in, job->threads, [&] { return Task(*job); });
 }

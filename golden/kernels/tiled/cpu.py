@@ -17,7 +17,8 @@ mismatches of a window.
 
 import ctypes
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -47,20 +48,27 @@ class Instructions:
     """Instruction sets of the processor, by Linux' names."""
     flags: tuple[str, ...]
     """Of the compiler."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Instruction sets that the path uses where the processor has them, with the compiler's flag for each."""
     nibbles: bool = False
     """Whether the path counts nibbles, not words."""
 
 
+_OF_INTEGERS = {"avx512_vnni": "-mavx512vnni", "avx512dq": "-mavx512dq", "avx512vl": "-mavx512vl"}
 PATHS = {
     "avx512vpopcntdq": Instructions(
         frozenset({"avx512f", "avx512bw", "avx512_vpopcntdq"}),
         ("-DBITLOOM_POPCOUNT", "-mavx512f", "-mavx512bw", "-mavx512vpopcntdq"),
+        _OF_INTEGERS,
     ),
     "avx512bw": Instructions(
-        frozenset({"avx512f", "avx512bw"}), ("-DBITLOOM_LOOKUP", "-mavx512f", "-mavx512bw"), nibbles=True
+        frozenset({"avx512f", "avx512bw"}),
+        ("-DBITLOOM_LOOKUP", "-mavx512f", "-mavx512bw"),
+        _OF_INTEGERS,
+        nibbles=True,
     ),
     "avx2": Instructions(frozenset({"avx2"}), ("-DBITLOOM_LOOKUP", "-mavx2"), nibbles=True),
-    "scalar": Instructions(frozenset(), ()),
+    "scalar": Instructions(frozenset(), (), {"popcnt": "-mpopcnt"}),
 }
 """Fastest first."""
 
@@ -94,14 +102,21 @@ def processors() -> int:
 
 
 @cache
-def _library(path: str) -> ctypes.CDLL:
-    flags = PATHS[path].flags
-    if path == "scalar" and "popcnt" in native.processor_features():
-        flags = (*flags, "-mpopcnt")
-    library = native.library([FOLDER / "cpu.cpp"], includes=sorted(FOLDER.glob("cpu*.h")), flags=flags)
-    library.bitloom_conv.argtypes = [ctypes.POINTER(_Job)]
-    library.bitloom_conv.restype = None
-    return library
+def library(path: str) -> ctypes.CDLL:
+    """The functions of one of `paths`, those of binary layers and those of integers (golden/kernels/tiled/integers.py).
+
+    Raises
+    ------
+    BuildError
+        If no compiler is found.
+    """
+    features = native.processor_features()
+    flags = [*PATHS[path].flags, *(flag for feature, flag in PATHS[path].also.items() if feature in features)]
+    sources = [FOLDER / "cpu.cpp", FOLDER / "integers.cpp"]
+    functions = native.library(sources, includes=sorted(FOLDER.glob("*.h")), flags=flags)
+    functions.bitloom_conv.argtypes = [ctypes.POINTER(_Job)]
+    functions.bitloom_conv.restype = None
+    return functions
 
 
 _POINTERS = ("input", "filler", "weights", "border", "bias", "limit", "dots", "bits")
@@ -156,7 +171,7 @@ class Convolution:
         if self.path not in possible:
             raise ValueError(f"{conv.name}: path must be one of {', '.join(possible)} on this machine, got {path!r}")
         self.conv = conv
-        self._run = _library(self.path).bitloom_conv
+        self._run = library(self.path).bitloom_conv
         self._filler = np.ascontiguousarray(conv.filler)
         self._weights = _in_order(conv, PATHS[self.path].nibbles)
         self._borders: dict[tuple[int, int], tuple[Array, Array]] = {}

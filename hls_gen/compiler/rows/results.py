@@ -1,4 +1,4 @@
-"""Rows of the results unit: how results leave, thresholds or scales, and additions.
+"""Rows of the results unit: how results leave, thresholds or scales, tables of lookups, and additions.
 
 In a binary NPU with a skip store a threshold T is the requantisation of x - T to -1 .. 0, of which the sign is the bit
 that x >= T is (docs/decisions/0022).
@@ -46,7 +46,12 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         return {"results": row(fields), "thresholds": {"thresholds": _limits(planned)}}
     scaling = _requantisation(p, planned.steps, npu)
     fields |= {"low": scaling.low, "high": scaling.high, **rounding_fields(scaling.rounding, npu)}
+    entries = np.zeros(0, np.int64) if p.entries is None else p.entries.values
+    if npu.results.lookup_rows:
+        fields["looks_up"] = int(p.entries is not None)
     rows: dict[str, Columns] = {"results": row(fields), "scales": scaling.columns}
+    if npu.results.lookup_rows:
+        rows["lookups"] = {"entry": entries}
     if npu.has_skip:
         rows["additions"] = row(_addition_fields(p.action(Addition), npu) | kept_fields(planned))
     return rows

@@ -29,6 +29,8 @@ class Rows(NamedTuple):
     based_by: tuple[str, str] | None = None
     """Memory, and its field, in which a layer says at which row its own rows begin here; None where no field says
     so."""
+    copies: int = 1
+    """Equal RAMs that hold the rows, each with a read port."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Memory:
     registered: bool = False
     counted_as: str = ""
     based_by: tuple[str, str] | None = None
-    """read_at_once, registered, counted_as, based_by: as of `Rows`."""
+    copies: int = 1
+    """read_at_once, registered, counted_as, based_by, copies: as of `Rows`."""
 
     @classmethod
     def of(cls, name: str, id: int, rows: Rows) -> "Memory":

@@ -37,6 +37,7 @@ ORDER = (
     "pool_kernels",
     "pool_results",
     "pool_scales",
+    "lookups",
 )
 """Memories in the order of their ids, which count those that an NPU has, from 0. Memories that are not named here
 follow, in the order of the parts."""

@@ -1,4 +1,4 @@
-"""Memories of the results unit: what it needs of each layer, thresholds or scales, and additions of maps.
+"""Memories of the results unit: what it needs of each layer, thresholds or scales, tables, and additions of maps.
 
     kept * factor_kept + skipped * factor_skipped + bias --> / 2^shift, rounded --> clipped to low..high
 
@@ -18,8 +18,8 @@ ROUNDING = ("half_even", "round_twice")
 
 
 def results_memories(npu: Npu) -> dict[str, Rows]:
-    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; ``additions`` where there is
-    a skip store."""
+    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; ``lookups`` where layers
+    look features up, which each lane does in a RAM of its own; ``additions`` where there is a skip store."""
     name, fields = feature_memory(npu)
     memories = {
         "results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True),
@@ -30,6 +30,14 @@ def results_memories(npu: Npu) -> dict[str, Rows]:
             based_by=("results", "threshold_base"),
         ),
     }
+    if npu.results.lookup_rows:
+        memories["lookups"] = Rows(
+            npu.results.lookup_rows,
+            [("entry", npu.value_bits)],
+            counted_as="lookup_rows",
+            based_by=("results", "lookup_base"),
+            copies=npu.results.ol,
+        )
     if npu.stores.skip:
         memories["additions"] = Rows(npu.loader.layers, _addition_fields(npu, npu.stores.skip), read_at_once=True)
     return memories
@@ -68,6 +76,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *([("double", 1)] if npu.engine == "binary" else []),
         *([("low", npu.value_bits), ("high", npu.value_bits)] if npu.requantises else []),
         *(rounding_fields(npu) if npu.requantises else []),
+        *([("looks_up", 1), ("lookup_base", bits_for(rows - 1))] if (rows := npu.results.lookup_rows) else []),
     ]
 
 

@@ -7,12 +7,13 @@ Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the e
 one with ``round_twice``, where asked for, first after 31 bits (and those of the bias behind the point), halves upwards.
 One step a cycle, a cycle for each stage. Operands and product are registers, as DSP blocks have them, and each
 other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
-is free. Without multipliers, where all are 1, the product is the value.
+is free. Without multipliers, where all are 1, the product is the value. In an NPU with tables each feature is looked up
+behind the limits (lookup.py), within the same stages.
 A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_product.py).
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from veriloggen import Cat, Pointer, Repeat
@@ -46,6 +47,10 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .step import Step, values_of
 
+Lookups = Callable[[Pipeline, Sequence[Signal], dict[str, Signal]], list[Signal]]
+"""What looks features up: of the stages, features and fields of the layer's row, which are registers in time with what
+enters the stages, it makes results."""
+
 
 @dataclass(frozen=True)
 class _Shared:
@@ -67,7 +72,14 @@ class _Shared:
 
 
 def requantise(
-    b: Block, npu: Npu, step: Step, stages: Sequence[str], ready: Signal, *, in_luts: bool = False
+    b: Block,
+    npu: Npu,
+    step: Step,
+    stages: Sequence[str],
+    ready: Signal,
+    *,
+    in_luts: bool = False,
+    lookups: Lookups | None = None,
 ) -> Stream:
     """The activation of an NPU that requantises; makes the ports ``raw_*``.
 
@@ -83,6 +95,8 @@ def requantise(
         What stands behind takes the features.
     in_luts : bool
         Whether LUTs multiply by the upper half of a multiplier, where the product is split.
+    lookups : Lookups or None
+        What looks features up in the last of the stages; None where nothing does.
 
     Returns
     -------
@@ -101,18 +115,24 @@ def requantise(
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
     goes = pipe.late("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
 
-    def field(name: str, until: str) -> Signal:
-        """A field of the layer, as late as the stage ``until``."""
+    def field(name: str) -> Signal:
+        """A field of the layer: a register in the first stage."""
         value = b.reg(f"value_{name}", width(step.layer[name]), init=None)
         b.on(step.go, (value, step.layer[name]))
-        return pipe.late(name, value, until)[until]
+        return value
 
-    limits = [field(name, "shifted") for name in ("low", "high")]
-    roundings = [field(name, "product") if npu.value(name) else None for name in ROUNDING]
+    def late(name: str, until: str) -> Signal:
+        """A field of the layer, as late as the stage ``until``."""
+        return pipe.late(name, field(name), until)[until]
+
+    limits = [late(name, "shifted") for name in ("low", "high")]
+    roundings = [late(name, "product") if npu.value(name) else None for name in ROUNDING]
     shared = _Shared(step, pipe, *limits, *roundings, in_luts)
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
+    if lookups is not None:
+        features = lookups(pipe, features, {name: field(name) for name in ("looks_up", "lookup_base")})
     raw_ready = side.leave(b, npu, valid, values)
     value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
     return Stream(

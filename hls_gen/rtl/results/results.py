@@ -10,6 +10,7 @@ place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from veriloggen import Cat
 
@@ -37,7 +38,8 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .layer_at_work import LayerAtWork
-from .requantise import requantise
+from .lookup import looked_up, lookup
+from .requantise import Lookups, requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
@@ -67,7 +69,8 @@ def results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
     factors = memory_of(npu, feature_memory(npu)[0])
-    bus = LoadBus.ports(b, library.stream_bits, [rows, factors])
+    tables = [memory_of(npu, "lookups")] if npu.results.lookup_rows else []
+    bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
     room = b.output("room", means="the last beat of another window may be issued")
@@ -108,7 +111,14 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    _activation(b, npu, step, load, sums_offset)
+    _activation(
+        b,
+        npu,
+        step,
+        load,
+        sums_offset,
+        partial(looked_up, b, library.get(lookup, library, npu), bus) if tables else None,
+    )
     return b
 
 
@@ -128,7 +138,9 @@ def _header(npu: Npu) -> Header:
     )
 
 
-def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None) -> None:
+def _activation(
+    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, lookups: Lookups | None
+) -> None:
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
     if sums_offset is not None:
@@ -140,7 +152,8 @@ def _activation(b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signa
         values = [matches_value(step, total, offset) for total in step.sums]
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
-    give(b, requantise(b, npu, step, timing.activation_stages(npu), b.input("features_ready")))
+    stages = timing.activation_stages(npu)
+    give(b, requantise(b, npu, step, stages, b.input("features_ready"), lookups=lookups))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

@@ -1,4 +1,4 @@
-"""The command bench: a group of five commands, and the first of them by default."""
+"""The command bench: a group of six commands, and the first of them by default."""
 
 import click
 
@@ -6,6 +6,7 @@ from bitloom.overlay.cli.command_list import CommandList
 
 from .cpu import cpu_command
 from .designs import designs_command
+from .golden import golden_command
 from .gpu import gpu_command
 from .mlperf_tiny import mlperf_tiny_command
 from .training import training_command
@@ -21,11 +22,11 @@ class _DesignsByDefault(CommandList):
 
 @click.group("bench", cls=_DesignsByDefault)
 def bench_command() -> None:
-    """Measure designs, MLPerf Tiny or the training machine by simulation, or the packed convolution elsewhere.
+    """Measure designs, MLPerf Tiny or the training machine by simulation, golden or the packed convolution elsewhere.
 
     bench NAME... is short for bench designs NAME..., and bench alone measures all designs. All take --json.
     """
 
 
-for command in (designs_command, mlperf_tiny_command, training_command, cpu_command, gpu_command):
+for command in (designs_command, mlperf_tiny_command, training_command, golden_command, cpu_command, gpu_command):
     bench_command.add_command(command)

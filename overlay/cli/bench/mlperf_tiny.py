@@ -25,12 +25,12 @@ SHOWN = (
     "utilisation",
 )
 """What the table shows of the figures."""
-AREA = {**COLUMNS, "levels": "levels"}
+AREA = {**COLUMNS, "paired_lut": "LUT in pairs", "levels": "levels"}
 """Figures of the design's area that the table shows, and their headings."""
 
 
 @click.command("mlperf-tiny")
-@click.argument("names", metavar="[ic|kws|vww|ad]...", nargs=-1, type=click.Choice(list(NETWORKS)))
+@click.argument("names", metavar="[ic|kws|vww|ad|sww]...", nargs=-1, type=click.Choice(list(NETWORKS)))
 @click.option("--frames", type=click.IntRange(2), default=2, help="Frames of the longer batch, an even number.")
 @click.option("--topology", type=click.Choice(["cascade", "ring"]), help="Join several NPUs like the design's one.")
 @click.option("--npus", type=click.IntRange(2, MOST_NPUS), help="How many, for --topology: 2 if not said.")

@@ -1,23 +1,36 @@
 """What the host does at the end."""
 
+from collections.abc import Callable
+from functools import partial
 from math import prod
 
 from bitloom.golden.host.host import CLOSINGS
-from bitloom.overlay.importers.activations import ADVICE, AT_THE_END, OF_EACH_VALUE
+from bitloom.overlay.importers.activations import ACTIVATIONS, AT_THE_END
 from bitloom.overlay.importers.errors import Unsupported, printable
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
 
+from .elementwise import activate
 from .registry import TENSORFLOW, operator
+from .tflite import activation_table
+
+FOLLOWED: dict[str, Callable[[NodeView], None]] = {
+    **{a.onnx: partial(activate, activation=a) for a in ACTIVATIONS if a.at_the_end and a.function is not None},
+    **{a.tflite: activation_table for a in ACTIVATIONS if a.at_the_end and a.function is not None},
+}
+"""Operators that an NPU computes where others follow, and what rewrites them there."""
 
 
 @operator(*AT_THE_END, domains=TENSORFLOW)
 @operator(*CLOSINGS)
 def closing(node: NodeView) -> None:
-    """An operator at the end of a classifier, over its classes; TFLite's reader has given those there ONNX's names."""
+    """An operator at the end of a classifier, over its classes; TFLite's reader has given those there ONNX's names. An
+    activation of each value may be followed by others."""
+    if node.following and node.node.op in FOLLOWED:
+        FOLLOWED[node.node.op](node)
+        return
     if node.following:
-        why = f"the host computes it at the network's end alone, and {printable(node.following)} follows"
-        raise Unsupported(why, ADVICE[node.node.domain] if node.node.op in OF_EACH_VALUE else "")
+        raise Unsupported(f"the host computes it at the network's end alone, and {printable(node.following)} follows")
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one

@@ -7,27 +7,26 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers import bends
-from bitloom.overlay.importers.activations import ACTIVATIONS, ADVICE, Activation
+from bitloom.overlay.importers.activations import ACTIVATIONS, Activation
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.rationals import fractions, root
-from bitloom.overlay.importers.source import STANDARD, TFLITE
 
 from .quantise import dequantise, requantise
-from .registry import MICROSOFT, operator, refused
+from .registry import MICROSOFT, operator
+
+
+def activate(node: NodeView, activation: Activation) -> None:
+    """Append the function of an activation of each value."""
+    assert activation.function is not None
+    node.bend(activation.function(node))
 
 
 def _register(activation: Activation) -> None:
-    """Register the operator of an activation that is a bend; refuse the operators of others. TFLite's are refused even
-    of bends: there an activation is the end of a layer."""
-    bend = activation.bend
-    if bend is not None:
-        operator(activation.onnx)(lambda node: node.bend(bend(node)))
-    elif not activation.at_the_end:
-        refused(activation.onnx, instead=ADVICE[STANDARD])
-    if activation.tflite and not activation.at_the_end:
-        refused(activation.tflite, instead=ADVICE[TFLITE])
+    """Register the operator of an activation; those that the host computes at the end have another (closing.py)."""
+    if not activation.at_the_end:
+        operator(activation.onnx)(lambda node: activate(node, activation))
 
 
 for _activation in ACTIVATIONS:
@@ -121,8 +120,27 @@ def subtract(node: NodeView) -> None:
 
 @operator("Mul")
 def multiply(node: NodeView) -> None:
-    """x * c, or c * x."""
-    node.affine(multiply=_other(node))
+    """x * c, c * x, or the product of two maps."""
+    if len(node.maps) == 2 == len(node.node.inputs):
+        node.multiply_maps()
+    else:
+        node.affine(multiply=_other(node))
+
+
+@operator("QLinearMul", domains=MICROSOFT)
+def qlinear_mul(node: NodeView) -> None:
+    """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
+    node.multiply_maps(tensors=_dequantised(node, (0, 3)))
+    requantise(node, 6)
+
+
+@operator("QLinearSigmoid", "QLinearLeakyRelu", domains=MICROSOFT)
+def qlinear_activation(node: NodeView) -> None:
+    """Inputs: a map, its scale and zero point, and the result's scale and zero point."""
+    name = node.node.op.removeprefix("QLinear")
+    _dequantised(node, (0,))
+    activate(node, next(activation for activation in ACTIVATIONS if activation.onnx == name))
+    requantise(node, 3)
 
 
 @operator("Div")

@@ -1,6 +1,7 @@
 """Convolutions and matrix products."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 
@@ -88,7 +89,8 @@ def gemm(node: NodeView) -> None:
 
 
 def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
-    """Append a dense layer; ``transposed`` weights are (inputs, outputs)."""
+    """Append a dense layer; ``transposed`` weights are (inputs, outputs). Of a map with more axes it is a convolution
+    of 1 x 1, whose channels are the last axis."""
     if grid.integers.ndim != 2:
         raise Unsupported(f"weights must be a matrix, got shape {grid.integers.shape}")
     if transposed:
@@ -96,7 +98,30 @@ def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
         scale = spread.T if grid.scale.ndim else grid.scale
         real = None if grid.real is None else grid.real.T
         grid = Grid(integers=grid.integers.T, scale=scale, real=real)
+    if len(node.shape) > 2 and node.shape[-1] == grid.integers.shape[1]:
+        with channels_last(node):
+            dense_at_each_place(node, grid)
+        return
     node.append(Linear, weight=grid.integers, scale=output_scales(grid), window=None, real=grid.real)
+
+
+def dense_at_each_place(node: NodeView, grid: Grid) -> None:
+    """Append a convolution of 1 x 1 with the weights (outputs, inputs) of a dense layer."""
+    real = None if grid.real is None else grid.real[:, :, None, None]
+    scales = output_scales(grid)
+    window = Window(kernel=(1, 1))
+    node.append(Linear, weight=grid.integers[:, :, None, None], scale=scales, window=window, real=real)
+
+
+@contextmanager
+def channels_last(node: NodeView) -> Iterator[None]:
+    """In the block a map (1, ..., channels) is (1, channels, rows, columns), the columns being the last axis but
+    one."""
+    before = node.shape[:-1]
+    places = node.places().reshape(1, -1, node.shape[-2], node.shape[-1])
+    node.layout(places.transpose(0, 3, 1, 2))
+    yield
+    node.layout(node.places().transpose(0, 2, 3, 1).reshape(*before, -1))
 
 
 def output_scales(grid: Grid) -> Array:

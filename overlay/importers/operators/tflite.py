@@ -12,10 +12,13 @@ from math import prod
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.overlay.importers.activations import AT_THE_END
+from bitloom.overlay.importers.curves import table_curve
 from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Levels, Linear, Padding, Pooling, SumTable
+from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
+from bitloom.overlay.importers.tflite_curves import CURVES, curve_table
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
@@ -28,7 +31,7 @@ from bitloom.overlay.importers.tflite_rules import (
     sums_of_pairs,
 )
 
-from .linear import convolve, sliding
+from .linear import channels_last, convolve, dense, dense_at_each_place, sliding
 from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
@@ -59,20 +62,26 @@ def conv_2d(node: NodeView) -> None:
 
 @operator("FULLY_CONNECTED", domains=TENSORFLOW)
 def fully_connected(node: NodeView) -> None:
-    """A dense layer of all values; weights are (outputs, inputs)."""
+    """A dense layer of all values, or of those of the last axis; weights are (outputs, inputs)."""
     node.only_map(0)
     if node.attribute("format", 0) != 0:
         raise Unsupported("weights must be in the format DEFAULT, got a shuffled one")
     kept = node.shape[:-1] if node.attribute("keep", False) else (1,)
     zero, weight, bias, multipliers = _layer(node, _weights(node, 2))
+    grid = Grid(integers=weight, scale=np.array(Fraction(1), object))
+    if prod(kept) > 1:
+        with channels_last(node):
+            node.affine(add=-zero)
+            dense_at_each_place(node, grid)
+            node.affine(add=node.per_channel(bias))
+            _made_of_sums(node, multipliers, roundings=1)
+        return
     node.layout(node.places().reshape(1, -1))
     node.affine(add=-zero)
-    node.append(Linear, weight=weight, scale=np.full(len(weight), Fraction(1), object), window=None)
+    dense(node, grid, transposed=False)
     node.affine(add=bias)
     _made_of_sums(node, multipliers, roundings=1)
     if len(kept) > 1:
-        if np.prod(kept) != 1:
-            raise Unsupported(f"it must be of one row of values, got shape {(*kept, weight.shape[1])}")
         node.layout(node.places().reshape(*kept, -1))
 
 
@@ -256,14 +265,21 @@ def add(node: NodeView) -> None:
 
 @operator("MUL", domains=TENSORFLOW)
 def multiply(node: NodeView) -> None:
-    """The product of a map and a constant, each less its zero point."""
-    name = node.only_map()
-    place = node.node.inputs.index(name)
-    (scale, zero), (factor_scale, factor_zero) = (_scale(node, k).per_tensor(f"input {k}") for k in (place, 1 - place))
+    """The product of a map and a constant, or of two maps, each less its zero point."""
+    (scale, zero), (other_scale, other_zero) = (_scale(node, k).per_tensor(f"input {k}") for k in (0, 1))
     result = _result_scale(node).per_tensor("the result")[0]
-    node.affine(add=-zero)
-    node.affine(multiply=_of_channels(node, 1 - place) - factor_zero)
-    product = np.float32(scale) * np.float32(factor_scale) / np.float32(result)  # as the kernel, in single precision
+    if len(node.maps) == 2:
+        tensors = []
+        for place, number in enumerate((zero, other_zero)):
+            node.start(place)
+            node.affine(add=-number)
+            tensors.append(node.here)
+        node.multiply_maps(tensors)
+    else:
+        place = node.node.inputs.index(node.only_map())
+        node.affine(add=-(zero, other_zero)[place])
+        node.affine(multiply=_of_channels(node, 1 - place) - (zero, other_zero)[1 - place])
+    product = np.float32(scale) * np.float32(other_scale) / np.float32(result)  # as the kernel, in single precision
     _made_of_sums(node, [multiplier_of(float(product))], roundings=2)
 
 
@@ -316,6 +332,27 @@ def relu(node: NodeView) -> None:
     result = _result_scale(node).per_tensor("the result")[0]
     node.affine(add=-zero)
     _made_of_sums(node, [multiplier_of(scale / result)], roundings=2, activation=node.node.op)
+
+
+@operator(*(kind for kind in CURVES if kind not in AT_THE_END), domains=TENSORFLOW)
+def activation_table(node: NodeView) -> None:
+    """An activation whose kernel has a result of its own for each int8 value."""
+    node.only_map(0)
+    attributes = dict(node.node.attributes)
+    if node.node.op == "PRELU":
+        attributes["slope"] = _slope(node)
+    source, result = _scale(node, 0).per_tensor("the input"), _result_scale(node).per_tensor("the result")
+    node.bend(table_curve(node.node.op, curve_table(node.node.op, source, result, attributes), LOW))
+    node.quantise_integers(LOW, HIGH)
+
+
+def _slope(node: NodeView) -> tuple[int, float]:
+    """The slope of PRELU below 0, less its zero point, and its scale: one for all channels."""
+    slopes = node.constant(1, "the slope")
+    scale, zero = _scale(node, 1).per_tensor("the slope")
+    if slopes.dtype != np.int8 or len(np.unique(slopes)) != 1:
+        raise Unsupported(f"the slope must be of type INT8 and the same in every channel, got {slopes.dtype} numbers")
+    return int(slopes.ravel()[0]) - zero, scale
 
 
 @operator("CONCATENATION", domains=TENSORFLOW)

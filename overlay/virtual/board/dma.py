@@ -3,7 +3,7 @@
     MM2S: DDR --> source queue of the simulation --> s_axis
     S2MM: m_axis --> sink queue of the simulation --> DDR
 
-Registers of a channel (MM2S at 0x00, S2MM at 0x30): CR +0x00, SR +0x04, ADDRESS +0x18, ADDRESS_MSB +0x1C, LENGTH +0x28.
+The registers are those of hls_gen/design/dma.py.
 
 Where the hardware leaves behaviour open, this model is strict, so that a wrong driver fails here:
 
@@ -15,28 +15,15 @@ It is looser than the hardware in two things: MM2S reads the DDR when LENGTH is 
 LENGTH is written.
 """
 
-from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
+from bitloom.hls_gen.design import dma
 from bitloom.overlay.virtual.sim import Simulation
 
 from .memory import Ddr
 
-RUN = 1 << 0
-RESET = 1 << 2
-HALTED = 1 << 0
-IDLE = 1 << 1
-INTERNAL = 1 << 4
-SLAVE = 1 << 5
-DECODE = 1 << 6
-DONE_IRQ = 1 << 12
-ERROR_IRQ = 1 << 14
+RUN, RESET = (dma.CONTROL.field(name).at(1) for name in ("RUN", "RESET"))
+HALTED, IDLE, INTERNAL, SLAVE, DECODE, DONE_IRQ, ERROR_IRQ = (field.at(1) for field in dma.STATUS.fields)
 ALL_IRQ = 0x7000
-CONTROL_RESET = 0x0001_0002  # interrupt threshold 1, and a bit that always reads 1
-"""CR after a reset: an interrupt threshold of 1, and a bit that always reads 1."""
-CONTROL = 0x00
-STATUS = 0x04
-ADDRESS = 0x18
-ADDRESS_MSB = 0x1C
-LENGTH = 0x28
+CONTROL, STATUS, ADDRESS, ADDRESS_MSB, LENGTH = (register.offset for register in dma.CHANNEL)
 
 
 class DmaMisuseError(RuntimeError):
@@ -64,7 +51,7 @@ class Channel:
 
     def clear(self) -> None:
         """State after a reset."""
-        self.control = CONTROL_RESET
+        self.control = dma.RESET_CONTROL
         self.status = HALTED
         self.address = self.length = 0
         self.active = False
@@ -90,7 +77,7 @@ class Channel:
         elif offset == ADDRESS_MSB:
             self.address = value << 32 | self.address & 0xFFFFFFFF
         elif offset == LENGTH and not self.status & HALTED:
-            self._begin(value & (1 << DMA_LENGTH_BITS) - 1)
+            self._begin(value & (1 << dma.LENGTH_BITS) - 1)
 
     def _begin(self, length: int) -> None:
         """Start a transfer of so many bytes, or fail as the DMA does."""
@@ -207,7 +194,7 @@ class AxiDma:
 
     def _channel(self, offset: int) -> tuple[Channel, int]:
         """The channel at an offset, and the offset in that channel."""
-        return (self.receive, offset - 0x30) if offset >= 0x30 else (self.send, offset)
+        return (self.receive, offset - dma.S2MM) if offset >= dma.S2MM else (self.send, offset)
 
     def read(self, offset: int) -> int:
         """Read the register at an offset."""

@@ -14,7 +14,7 @@ from grpc import StatusCode
 from pynq.remote import buffer_pb2 as pb
 from pynq.remote import buffer_pb2_grpc
 
-from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
+from bitloom.hls_gen.design.dma import LENGTH_BITS
 from bitloom.overlay.virtual.board.memory import CachedBuffer, Ddr
 
 from .errors import Refused
@@ -24,7 +24,7 @@ from .pieces import first_and_rest
 
 MOST_BUFFERS = 256
 """Buffers in use at most, of all clients together."""
-MOST_BYTES = 1 << DMA_LENGTH_BITS
+MOST_BYTES = 1 << LENGTH_BITS
 """Bytes of a buffer at most: what one DMA transfer reaches."""
 
 

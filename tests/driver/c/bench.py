@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.hls_gen.design.dma import LENGTH_BITS
 from bitloom.hls_gen.design.program import Program
-from bitloom.overlay.platform.block_design import DEVICE, DMA, DMA_LENGTH_BITS, INTERRUPTS
+from bitloom.overlay.platform.block_design import DEVICE, DMA, INTERRUPTS
 from bitloom.overlay.virtual.board.board import VirtualBoard
 from bitloom.overlay.virtual.board.interrupts import IAR, IER, MER
 from bitloom.overlay.virtual.board.memory import CachedBuffer
@@ -146,7 +147,7 @@ class CDevice:
         interrupts: bool = False,
         memory_bytes: int = 4 << 20,
         timeout_ms: int = 120_000,
-        length_bits: int = DMA_LENGTH_BITS,
+        length_bits: int = LENGTH_BITS,
         name: str = "c",
         heap: Memory | None = None,
     ) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from bitloom.driver.c import FOLDER, files
 from bitloom.driver.c.hardware_header import FILE, text
+from bitloom.hls_gen.design.dma import LENGTH_BITS
 from bitloom.hls_gen.design.headers import ERRORS
 from bitloom.hls_gen.design.registers import COMMON
-from bitloom.overlay.platform.block_design import DMA_LENGTH_BITS
 
 from .compiled import C99, CORE, build, compiler
 
@@ -27,7 +27,7 @@ def test_no_name_is_defined_twice():
 
 
 def test_bits_of_a_length_are_those_of_the_block_design():
-    assert f"#define BITLOOM_DMA_LENGTH_BITS {DMA_LENGTH_BITS}\n" in (FOLDER / "bitloom.h").read_text()
+    assert f"#define BITLOOM_DMA_LENGTH_BITS {LENGTH_BITS}\n" in (FOLDER / "bitloom.h").read_text()
 
 
 def test_all_files_are_listed():

@@ -17,7 +17,7 @@ CASES = dict(cases() + integer_cases())
 @pytest.fixture
 def no_compiler(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-g++")
-    cpu._library.cache_clear()
+    cpu.library.cache_clear()
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -95,10 +95,14 @@ def one_layer(encoding: Encoding, weight: Encoding, w: list[int], threshold: int
 
 @pytest.mark.parametrize(
     ("bits", "dtype"),
-    [(22, np.float32), (23, np.float64), (24, np.float64), (51, np.float64), (52, np.int64), (53, np.int64)],
-)
-def test_sums_are_exact_at_the_limit_of_each_dtype(bits, dtype):
-    """2^24 + 1 is not a float32 and 2^53 + 1 is not a float64."""
+    [(13, np.int16), (14, np.int32), *((bits, np.int32) for bits in (22, 23, 24, 28, 29)), (30, np.int64),
+     *((bits, np.int64) for bits in (51, 52, 53))],
+)  # fmt: skip
+@pytest.mark.parametrize("compiler", [True, False])
+def test_sums_are_exact_at_the_limit_of_each_dtype(bits, dtype, compiler, request):
+    """Without a compiler matrices are float32 or float64: 2^24 + 1 is not a float32 and 2^53 + 1 is not a float64."""
+    if not compiler:
+        request.getfixturevalue("no_compiler")
     model = one_layer(unsigned(bits), BIPOLAR, [1, 1])
     assert packed.value_dtype(model.network.output) == dtype
     x = np.array([2**bits - 1, 2]).reshape(1, 1, 1, 2)

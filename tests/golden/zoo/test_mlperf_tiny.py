@@ -14,6 +14,7 @@ MULTIPLICATIONS = {
     "kws": (2_319_488, 242_944, 22_016),
     "vww": (6_684_440, 715_024, 208_112),
     "ad": (264_192, 0, 264_192),
+    "sww": (786_528, 39_840, 46_040),
 }
 """Multiplications on valid taps, those of depthwise convolutions, and weights of a network."""
 
@@ -33,7 +34,7 @@ def test_sizes(name):
     assert tuple(found) == MULTIPLICATIONS[name]
 
 
-@pytest.mark.parametrize("name", ["ic", "kws", "ad"])
+@pytest.mark.parametrize("name", ["ic", "kws", "ad", "sww"])
 def test_no_layer_dies_or_saturates(name):
     """In every map of features values differ, and few are the smallest or the largest."""
     network = NETWORKS[name]()
@@ -53,7 +54,7 @@ def test_no_layer_dies_or_saturates(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_topology_is_that_of_the_file(name):
     """Maps and windows, layer by layer, of the network that the reference model is imported as."""
-    path = data_folder() / "mlperf_tiny" / FILES[name]
+    path = data_folder() / FILES[name]
     if not path.exists():
         pytest.skip(f"{path.name} is not in the data folder")
     pytest.importorskip("tflite")

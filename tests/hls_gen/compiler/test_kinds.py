@@ -144,8 +144,8 @@ def test_what_no_npu_can_do():
     with value_error("dense: weight must be bipolar 1 bit or ternary, got signed 8 bit (-128..127)"):
         planned(model_of(*first, *middle, last), ENDS, [0, 1, 1])
     with value_error(
-        "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or requantise and a pool, "
-        "got threshold"
+        "conv_1: what follows, where no binary engine reads it, must be nothing, or requantise, perhaps lookup, and "
+        "perhaps a pool, got threshold"
     ):
         planned(model_of(*first, *middle, last), ENDS, [0, 0, 1])
     requantised = Requantise(name="act_1", encoding=INT8)

@@ -39,6 +39,7 @@ BAD = {
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
+    "lookup_rows": (256, "npu: lookup_rows needs an NPU that multiplies, got 256"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
     "skip_bits": (10, "npu: skip_bits needs a skip store, got 10"),
     "skips_onward": (2, "npu: skips_onward needs a skip store, got 2"),
@@ -309,7 +310,7 @@ def test_to_dict_and_back(design):
 
 @pytest.mark.parametrize(("name", "value"), [
     ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
-    ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)),
+    ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)), ("lookup_rows", 512),
 ])  # fmt: skip
 def test_a_rare_field_is_written_where_it_is_set(name, value):
     assert name not in Npu.of(**INTEGER).to_dict()
@@ -357,6 +358,13 @@ def test_features_go_where_they_mean_nothing_any_more():
     """Sizes of what is not there stay."""
     npu = Npu.of(skip_words=9, skip_bits=2, multiplier_bits=15, half_even=1)
     assert npu.changed(skip_words=0) == Npu.of(multiplier_bits=15)
+
+
+def test_tables_of_lookups_are_whole():
+    with value_error("npu: lookup_rows must be a multiple of 256, got 300"):
+        Npu.of(**INTEGER, lookup_rows=300)
+    with value_error("npu: lookup_rows must be 0 or >= 256, got 255"):
+        Npu.of(**INTEGER, lookup_rows=255)
 
 
 @pytest.mark.parametrize("chosen", [("addition", "addition"), ("requantise",), 1])

@@ -52,6 +52,12 @@ DESIGNS = {
         skip_words=5, aheads=2, raster=True, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu.of(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, acc_bits=20, inlets=("ring",),
         outlets=("host",)))),
+    "lookups": Design(name="lookups", npus=(Npu.of(
+        engine="integer", feature_bits=7, weight_bits=8, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=24,
+        lookup_rows=768, **ODD),)),
+    "one_lookup": Design(name="lookups", stream_bits=64, npus=(Npu.of(
+        engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
+        skip_words=70, aheads=9, lookup_rows=256, **ODD),)),
     "nine_planes": Design(name="planes", npus=(Npu.of(kfp=12, kgp=3, pfp=3, ol=2, planes=9, acc_bits=14, **ODD),)),
     "nine_shifts": Design(name="shifts", npus=(Npu.of(kfp=3, kgp=3, pfp=3, ol=2, shift_bits=4, acc_bits=14, **ODD),)),
     "planes_in_64": Design(name="planes", stream_bits=64, npus=(Npu.of(kfp=130, kgp=1, pfp=3, ol=1, planes=2,

@@ -11,6 +11,8 @@ from veriloggen import Cat, Repeat
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.scope import Scope, Signal
 from bitloom.hls_gen.check.verilog import parse
+from bitloom.hls_gen.design.dma import Dma
+from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
@@ -44,9 +46,11 @@ def generated(name: str, target: Target) -> dict[str, str]:
     return generate(reference.design(name, reference.models()), target=target, checked=False).modules
 
 
-@pytest.fixture(params=[*CASES, *((name, "synthesis") for name in MACHINES)], ids="-".join)
+@pytest.fixture(params=[*CASES, *((name, "synthesis") for name in MACHINES), ("dma", "synthesis")], ids="-".join)
 def modules(request) -> dict[str, str]:
     name, target = request.param
+    if name == "dma":
+        return dma_core(Library(64), Dma(stream_bits=64, address_bits=40)).modules()
     return training_verilog(MACHINES[name], checked=False) if name in MACHINES else generated(name, target)
 
 

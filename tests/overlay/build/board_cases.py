@@ -169,6 +169,14 @@ def of_integers(strategy: Callable[..., st.SearchStrategy[Network]], data: st.Da
     return model_of(data.draw(strategy(IntegerChoices.of(npu))), seeds(data), npu), None
 
 
+def looked_up(data: st.DataObject, design: Design) -> Drawn:
+    """Layers with lookups: chains of them, and where the NPU adds, residual blocks and depthwise convolutions."""
+    npu = design.npus[0]
+    graphs = (residual_networks, joined_networks, depthwise_networks) if npu.has_skip else ()
+    network = data.draw(st.one_of(*(strategy(IntegerChoices.of(npu)) for strategy in (integer_networks, *graphs))))
+    return model_of(network, seeds(data), npu), None
+
+
 def graphs_on_chains(data: st.DataObject, design: Design) -> Drawn:
     """Residual blocks, concatenations or depthwise convolutions, one time of two on a way that is drawn where NPUs may
     compute several layers in turn."""
@@ -437,6 +445,22 @@ LINED_CHAINS, LINED_TALL, LINED_GRAPHS, LINED_DEPTHWISE, LINED_JOINED = (
 )
 """Lines of kernels are formed wherever they can be."""
 
+# --- lookups ----------------------------------------------------------------------------------------------------------
+
+LOOKED_UP = NetworkKind(draw=looked_up, refusals=(LANES, READERS, MEMORIES, *POOLS))
+LOOKUP_DESIGNS = {
+    "k4": Design(name="lookups_k4", npus=(GRAPH_K4.npus[0].changed(lookup_rows=24 * 256),)),
+    "raster": Design(name="lookups_raster", npus=(
+        GRAPH_NPU.changed(kfp=3, kgp=4, pfp=4, ol=4, raster=True, skip_words=0, joined_words=0, lookup_rows=4 * 256),)),
+    "narrow": Design(name="lookups_narrow", npus=(
+        SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=1, feature_bits=6, lookup_rows=256),)),
+    "chain": Design(name="lookups_chain", npus=cascade([
+        SMALL_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, lookup_rows=512, accumulators=16),
+        SMALL_INTEGER.changed(kfp=6, kgp=4, pfp=4, ol=4, lookup_rows=512, buffer_words=32)])),
+}  # fmt: skip
+"""Block RAM and LUT RAM; features of more than 8 bits, of 8 and of fewer; in front of additions and of pool units with
+weights."""
+
 # --- graphs on chains and rings (docs/decisions/0024) -----------------------------------------------------------------
 
 CHAINED_GRAPHS = NetworkKind(
@@ -612,6 +636,8 @@ CASES: dict[str, BoardCase] = {
     **cases("array_lines_chain", CHAINED_GRAPHS, {"cascade": GRAPHS_BEHIND_LINES}, 50, {"exact": 10, "array lines": 1},
             {"cascade": (6, exact(1))}),
     **cases("array_lines_of_mixed", MIXED, these(ARRAY_LINES, "mixed"), 40, {"both engines": 10}, {}),
+    **cases("lookups", LOOKED_UP, LOOKUP_DESIGNS, 60, {"exact": 20, "lookups": 10},
+            {"k4": (10, {"lookups": 3}), "narrow": (10, {"lookups": 1})}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

@@ -139,13 +139,22 @@ def test_images_of_a_file_need_a_transform(source, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "cycles"), [("60000", 60000), ("500us", 50000), ("2ms", 200000), ("0.5s", 5e7), ("1.5us", 150)]
+    ("text", "cycles"),
+    [
+        ("60000", 60000),
+        ("500us", 50000),
+        ("2ms", 200000),
+        ("0.5s", 5e7),
+        ("1.5us", 150),
+        (".5ms", 50000),
+        ("5.us", 500),
+    ],
 )
 def test_latencies_in_cycles_and_in_time(text, cycles):
     assert LATENCY.cycles(text, 100) == cycles
 
 
-@pytest.mark.parametrize("text", ["0", "0us", "-1", "5 us", "us", "1e9", "5ns", "nan"])
+@pytest.mark.parametrize("text", ["0", "0us", "-1", "5 us", "us", "1e9", "5ns", "nan", ".", ".us"])
 def test_other_latencies_are_refused(text):
     done = CliRunner().invoke(bitloom, ["explore", "digits-cnn", f"--latency={text}"])
     assert done.exit_code == 2

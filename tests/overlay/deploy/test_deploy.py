@@ -1,5 +1,6 @@
 """bitloom deploy: what it writes is whole, runs on the virtual board, and is never for another design."""
 
+import io
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import bitloom as bitloom_package
 from bitloom.driver.c import files as c_files
 from bitloom.golden import zoo
 from bitloom.golden.kernels import packed
@@ -22,6 +24,7 @@ from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.deploy import wheel as wheels
 from bitloom.overlay.deploy.deploy import deploy
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.platform.target import BoardTarget
@@ -248,4 +251,25 @@ def test_pip_installs_the_wheel(folder, tmp_path):
     code = "import bitloom, importlib.metadata as m; print(bitloom.__path__[0], m.version('bitloom-fpga'))"
     environment = {**os.environ, "PYTHONPATH": str(where)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[0] == str(where / "bitloom")
+    place, version = done.stdout.split()
+    assert place == str(where / "bitloom")
+    assert next(folder.glob("*.whl")).name == f"bitloom_fpga-{version}-py3-none-any.whl"
+
+
+def test_wheels_of_two_states_have_two_versions(tmp_path, monkeypatch):
+    """One file of the package differs; the same package gives the same version and bytes."""
+    shutil.copytree(
+        Path(bitloom_package.__path__[0]), tmp_path / "bitloom", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    monkeypatch.setattr(bitloom_package, "__path__", [str(tmp_path / "bitloom")])
+    before = wheels.wheel()
+    assert wheels.wheel() == before
+    with (tmp_path / "bitloom" / "golden" / "names.py").open("a") as file:
+        file.write("# changed\n")
+    after = wheels.wheel()
+    assert before[0] != after[0]
+    for name, data in (before, after):
+        version = re.fullmatch(r"bitloom_fpga-(\d+\.\d+\.\d+\+[0-9a-f]{12})-py3-none-any\.whl", name)[1]
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        metadata = archive.read(f"bitloom_fpga-{version}.dist-info/METADATA").decode()
+        assert f"\nVersion: {version}\n" in metadata

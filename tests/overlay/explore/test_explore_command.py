@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,8 +19,11 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 from bitloom.overlay.explore.figures import Figures
+from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import Counter, Explored
-from bitloom.overlay.explore.tries import Row
+from bitloom.overlay.explore.task import Task
+from bitloom.overlay.explore.tries import Row, Tries
+from tests.errors import value_error
 
 
 def call(*arguments: str) -> Result:
@@ -193,6 +197,61 @@ def test_an_interrupt_shows_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
     result = interrupted_at("sweep")
     assert result.exit_code == 130
     assert result.stdout == ""
+
+
+def test_an_interrupted_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does no task twice, and finds what a search finds that nobody interrupts."""
+    kept = tmp_path / "search.json"
+    words = ("digits-cnn", "--points", "2", "--json")
+    tried = list[Task]()
+    rows = Tries.rows
+
+    def counted(tries: Tries, task: Task) -> list[Row]:
+        if len(tried) == most:
+            raise KeyboardInterrupt
+        tried.append(task)
+        return rows(tries, task)
+
+    monkeypatch.setattr(Tries, "rows", counted)
+    most = 3
+    result = call(*words, "--resume", str(kept))
+    assert (result.exit_code, json.loads(result.stdout)["interrupted"]) == (130, True)
+    tasks = json.loads(kept.read_text())["tasks"]
+    most = 1_000
+    resumed = call(*words, "--resume", str(kept))
+    assert resumed.exit_code == 0
+    assert len(tasks) == 3
+    assert not kept.exists()
+    once = len(tried)
+    tried.clear()
+    assert call(*words).stdout == resumed.stdout
+    assert len(tried) == once == len({repr(task) for task in tried})
+
+
+def test_the_file_of_another_search_is_replaced(tmp_path: Path) -> None:
+    kept = tmp_path / "search.json"
+    Journal(kept, {"budget": "another"}).keep([])
+    journal = Journal(kept, {"budget": "this one"})
+    assert journal.done(10) == []
+    journal.keep([])
+    assert json.loads(kept.read_text())["search"] == {"budget": "this one"}
+    assert Journal(kept, {"budget": "this one"}).done(10) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("data", "rule"),
+    [
+        ({}, "must be a search that was interrupted, format 'bitloom-search', version 1, got {}"),
+        (
+            {"format": "bitloom-search", "version": 1, "search": {}, "tasks": [[{}]]},
+            "tasks must be lists of whole rows, got another in task 0: KeyError: 'candidate'",
+        ),
+    ],
+)
+def test_a_file_that_is_no_search_is_refused(tmp_path: Path, data: dict[str, Any], rule: str) -> None:
+    (tmp_path / "x.json").write_text(json.dumps(data))
+    with value_error(f"{tmp_path / 'x.json'}: {rule}"):
+        Journal(tmp_path / "x.json", {})
 
 
 @pytest.mark.parametrize("ending", ["png", pytest.param("svg", marks=pytest.mark.slow)])

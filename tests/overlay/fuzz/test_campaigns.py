@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.overlay.fuzz.campaign import replay
-from bitloom.overlay.fuzz.campaigns import device, files, networks
+from bitloom.overlay.fuzz.campaigns import device, files, golden, networks
 from bitloom.overlay.fuzz.designs import BLOCKS
 from bitloom.overlay.fuzz.pick import SeededPick
 
@@ -47,6 +47,16 @@ def test_networks():
 @pytest.mark.slow
 def test_many_networks():
     assert attack("networks", networks.campaign(), 2000)["exact"] >= 1500
+
+
+def test_golden():
+    ends = attack("golden", golden.campaign(), 300)
+    assert ends["exact"] >= 250
+
+
+@pytest.mark.slow
+def test_many_of_golden():
+    assert attack("golden", golden.campaign(), 20_000)["exact"] >= 18_000
 
 
 def test_device():

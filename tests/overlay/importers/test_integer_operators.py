@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.verify import verify
+from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
 from .against import by_onnxruntime, by_reference, check, imported, outputs
 from .onnx_files import Chain, TensorProto, helper, numpy_helper
@@ -244,6 +244,34 @@ def test_q_gemm(bias, result, transposed):
     check(chain, by_onnxruntime, near=1e-5)
 
 
+@pytest.mark.parametrize("reads", ["channels last", "a list of tokens"])
+def test_a_matrix_product_of_a_map(reads):
+    """Of the last axis, as in transformers: a convolution of 1 x 1, whatever order positions are in."""
+    rng = np.random.default_rng(7)
+
+    def qdq(scale, zero):
+        return chain.node("QuantizeLinear", *numbers(chain, (scale, zero), np.uint8)).node(
+            "DequantizeLinear", *numbers(chain, (scale, zero), np.uint8)
+        )
+
+    def weight(*shape):
+        return chain.weight(
+            "DequantizeLinear", chain.constant(rng.integers(-99, 99, shape), np.int8), np.float32(0.010703)
+        )
+
+    chain = Chain((2, 5, 4))
+    qdq(0.051371, 120).node("Conv", weight(6, 2, 2, 1))
+    qdq(0.113117, 99)
+    if reads == "channels last":
+        chain.node("Transpose", perm=[0, 2, 3, 1])
+    else:
+        chain.node("Reshape", np.int64([0, 6, 16])).node("Transpose", perm=[0, 2, 1])
+    chain.node("MatMul", weight(6, 7)).node("Add", rng.normal(size=7))
+    qdq(0.137719, 101).node("MatMul", weight(7, 3))
+    qdq(0.121327, 110)
+    check(chain.node("Flatten"), by_onnxruntime, near=1e-5)
+
+
 def numbers_of(scale, zero):
     """A scale, and a zero point that is put in later."""
     return np.float32(scale), np.float32(zero)
@@ -271,6 +299,30 @@ def test_what_the_host_does_at_the_end(op):
     for image, scores in zip(images.astype(np.float32), got):
         wanted = by_end(chain, image[None])
         assert scores[int(wanted[0, 0]) if op == "ArgMax" else wanted[0].argmax()] == scores.max()
+
+
+@pytest.mark.parametrize("format_", ["QDQ", "QOperator"])
+def test_softmax_in_front_of_a_quantiser(format_):
+    """As onnxruntime's quantiser writes classifiers: the host's softmax is that to half a step of the quantiser."""
+    rng = np.random.default_rng(6)
+    chain = Chain((12,))
+    scales = [chain.constant(0.05), chain.constant(120, np.uint8), chain.constant(0.05), chain.constant(7, np.int8)]
+    probability = [chain.constant(1 / 256), chain.constant(-128, np.int8)]
+    chain.node("QuantizeLinear", *scales[:2]).node("DequantizeLinear", *scales[:2])
+    weight = [chain.constant(rng.integers(-127, 128, (12, 6)), np.int8), chain.constant(0.02)]
+    chain.node("MatMul", chain.weight("DequantizeLinear", *weight)).node("QuantizeLinear", *scales[2:])
+    if format_ == "QDQ":
+        chain.node("DequantizeLinear", *scales[2:]).node("Softmax", axis=1).node("QuantizeLinear", *probability)
+    else:
+        chain.node("QLinearSoftmax", *scales[2:], *probability, domain="com.microsoft", axis=-1, opset=13)
+    made = imported(chain.node("DequantizeLinear", *probability))
+    assert made.host.closing == ("Softmax",)
+    verify(made, 4)
+    x = real_inputs(made, sample_inputs(made, 12, seed=3))
+    got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
+    wanted = by_onnxruntime(chain, x)
+    assert len(np.unique(wanted)) > 20
+    assert np.abs(np.minimum(got, 255 / 256) - wanted).max() <= 1 / 512 + 1e-6
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])

@@ -196,14 +196,14 @@ def test_what_the_host_computes_at_the_end_is_refused_in_front_of_a_fork_and_of_
     rng = np.random.default_rng(6)
     chain, fork = begun((2, 4, 6))
     if several:
-        sigmoid = chain.node("Sigmoid").here
-        first = chain.conv(rng, 4, 3, sigmoid)
-        second = chain.conv(rng, 4, 3, sigmoid)
+        softmax = chain.node("Softmax", axis=1).here
+        first = chain.conv(rng, 4, 3, softmax)
+        second = chain.conv(rng, 4, 3, softmax)
         chain.here = first
         chain.node("Add", second).quantised()
     else:
         chain.conv(rng, 4, 4, fork)
-        chain.node("Sigmoid").node("Add", fork).quantised()
-    name, follows = ("Sigmoid_6", "Conv_8") if several else ("Sigmoid_10", "Add_11")
-    line = f"the host computes it at the network's end alone, and {follows} follows; use Relu, or a quantiser"
-    assert refused(chain.scores(72 if several else 96)) == (f"{name} (Sigmoid): {line}",)
+        chain.node("Softmax", axis=1).node("Add", fork).quantised()
+    name, follows = ("Softmax_6", "Conv_8") if several else ("Softmax_10", "Add_11")
+    line = f"the host computes it at the network's end alone, and {follows} follows"
+    assert refused(chain.scores(72 if several else 96)) == (f"{name} (Softmax): {line}",)

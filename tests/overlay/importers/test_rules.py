@@ -6,18 +6,24 @@ import numpy as np
 import pytest
 
 from bitloom.golden.limits import IMPORT_STEPS
-from bitloom.golden.rewrite import rewrite
+from bitloom.golden.rewrite import Inexact, rewrite
 from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.budget import OverBudget, budget, take
 from bitloom.overlay.importers.canonical import canonical
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling, Scaling
-from bitloom.overlay.importers.rules import check_same, pools_of_the_input_come_last, simplified, unread_operations_go
+from bitloom.overlay.importers.rules import (
+    check_same,
+    functions_of_one_tensor_become_one,
+    pools_of_the_input_come_last,
+    simplified,
+    unread_operations_go,
+)
 from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 
 from .against import imported
-from .onnx_files import Chain
+from .onnx_files import Chain, helper
 
 
 def graph_of(chain):
@@ -53,6 +59,48 @@ def test_pools_of_the_input_come_behind_its_quantiser():
 def test_a_pool_stays_in_front_of_what_falls():
     before = pooled(-0.5)
     assert simplified(before) is before
+
+
+def product(op="Mul", activation="Sigmoid"):
+    """x of a quantiser, joined with an activation of it."""
+    chain = Chain((2, 6, 6)).quant(0.25, 3)
+    before = chain.here
+    chain.node(activation).node("Mul", np.float32(0.5))
+    chain.nodes.append(helper.make_node(op, [before, chain.here], ["joined"], "join"))
+    chain.here = "joined"
+    return graph_of(chain.quant(0.5, 3).node("Conv", np.ones((4, 2, 3, 3), np.float32)).quant(1, 3))
+
+
+@pytest.mark.parametrize(("op", "activation"), [("Mul", "Sigmoid"), ("Mul", "Relu"), ("Add", "Tanh")])
+def test_functions_of_one_tensor_become_one(op, activation):
+    before = product(op, activation)
+    after = simplified(before)
+    assert kinds(after) == ["Levels", "Elementwise", "Levels", "Linear", "Levels"]
+    joined = after.operations[1]
+    x = np.linspace(-2, 2, 9)
+    inner = {"Sigmoid": 1 / (1 + np.exp(-x)), "Relu": np.maximum(x, 0), "Tanh": np.tanh(x)}[activation] / 2
+    wanted = x * inner if op == "Mul" else x + inner
+    np.testing.assert_allclose(joined.run(x), wanted, rtol=1e-15)
+    assert [float(joined.bend.of(value)) for value in x] == pytest.approx(wanted, rel=1e-15)
+    assert joined.bend.name == (op if activation == "Relu" else activation)
+
+
+def test_a_sum_with_a_bend_stays_a_sum():
+    """An NPU adds two maps."""
+    assert "Sum" in kinds(simplified(product("Add", "Relu")))
+
+
+def test_a_wrong_function_is_found():
+    before = product()
+    after = functions_of_one_tensor_become_one(before)
+    wrong = replace(
+        after, operations=tuple(
+            replace(operation, bend=clip(0, None)) if operation.makes == "joined" else operation
+            for operation in after.operations
+        )
+    )  # fmt: skip
+    with pytest.raises(Inexact, match="joined must stay the same"):
+        check_same(before, wrong)
 
 
 @pytest.mark.parametrize("factor", [np.arange(1, 6), np.arange(1, 3).reshape(2, 1, 1)])

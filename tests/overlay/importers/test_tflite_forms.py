@@ -203,6 +203,7 @@ CONSTANTS = {
     "a product with one number": ("MUL", 77, (0.011, 0), (0.017, -5), "RELU", False),
     "a product with numbers below 0": ("MUL", (-90, -3, -127), (0.011, 0), (0.017, -5), "RELU6", True),
     "a product with 0": ("MUL", (-90, 0, 127), (0.011, 0), (0.017, -5), "NONE", False),
+    "a product with a number of 9 bits": ("MUL", 120, (0.0047, -111), (0.017, -5), "NONE", False),
     "a sum with channels": ("ADD", (-90, 3, 127), (0.011, -7), (0.037, -5), "NONE", False),
     "a sum with one number": ("ADD", -90, (0.011, -7), (0.037, -5), "RELU", True),
     "less a number": ("SUB", (-90, 3, 127), (0.011, -7), (0.037, -5), "NONE", False),
@@ -462,3 +463,25 @@ def test_random_networks(seed):
     if not any(built.wrong[0] for built in made.emitted.built):
         assert np.abs(wanted - got).max() < 1e-5
     assert max(built.wrong[1] for built in made.emitted.built) <= 1
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 3), (24, 3), (1, 1, 72)])
+def test_a_dense_layer_of_a_map(shape):
+    """Of the last axis alone, as a convolution of 1 x 1; between convolutions, and behind a transpose."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, *shape)
+    chain.dense(rng, 5, (0.06, 4), "RELU", keep=True)
+    if len(shape) == 2:
+        chain.transpose(0, 2, 1).transpose(0, 2, 1).dense(rng, 4, (0.07, -7), keep=True)
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
+
+
+def test_a_dense_layer_of_the_values_of_channels_mixed():
+    """As an MLP mixer has it: of the positions of each channel. Golden's maps have their channels last."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, 24, 3).transpose(0, 2, 1)
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.dense(rng, 5, (0.02, 4), keep=True).reshape(1, 15).dense(rng, 5, (0.05, 3)))
+    why = "the map must have its channels, rows and columns in ONNX's order, got a reshaped one"
+    assert refused.value.lines == (f"FULLY_CONNECTED_3 (FULLY_CONNECTED): {why}",)

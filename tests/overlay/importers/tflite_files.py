@@ -97,14 +97,18 @@ class Chain:
             fields["DepthMultiplier"] = depth
         return self.operator(kind, (1, *size, count), made, (weight, bias), options, **fields)
 
-    def dense(self, rng, outputs, made, activation="NONE", bias=True):
-        inputs = int(np.prod(self.now.shape))
+    def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False):
+        """A dense layer of all values; with ``keep`` one of those of the last axis."""
+        inputs = self.now.shape[-1] if keep else int(np.prod(self.now.shape))
         weight = self.constant(rng.integers(-127, 128, (outputs, inputs)).astype(np.int8), (rng.uniform(0.002, 0.006),))
         constants = (weight,)
         if bias:
             constants += (self.constant(rng.integers(-2000, 2000, outputs).astype(np.int32), (0.001,)),)
         fields = {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, activation)}
-        return self.operator("FULLY_CONNECTED", (1, outputs), made, constants, "FullyConnectedOptions", **fields)
+        if keep:
+            fields["KeepNumDims"] = True
+        shape = (*self.now.shape[:-1], outputs) if keep else (1, outputs)
+        return self.operator("FULLY_CONNECTED", shape, made, constants, "FullyConnectedOptions", **fields)
 
     def pool(self, kind, kernel, strides=(1, 1), same=False, activation="NONE"):
         size = self._size(kernel, strides, same)

@@ -77,7 +77,7 @@ def test_the_source_distribution_holds_what_a_wheel_is_made_of(sdist):
         top = {name.split("/")[1] for name in archive.getnames() if "/" in name}
     assert links == []  # src/bitloom/golden and the others are folders there
     assert top == {"CHANGELOG.md", "LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "constraints.txt",
-                   "pyproject.toml", "setup.cfg", "src"}  # fmt: skip
+                   "pyproject.toml", "setup.cfg", "setup.py", "src"}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=PYTHONS)

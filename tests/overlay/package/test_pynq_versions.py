@@ -53,6 +53,18 @@ def test_the_demo(installed, tmp_path):
     assert "bit-exact" in said
 
 
+def test_a_folder_for_a_board(installed, tmp_path):
+    """The wheel in it takes the place of what is installed, and its driver script runs on the virtual board."""
+    installed.run("bitloom", "build", "digits-cnn", "--out", "made", cwd=tmp_path)
+    installed.run("bitloom", "deploy", "made", "--to", "board", cwd=tmp_path)
+    (packed,) = (tmp_path / "board").glob("*.whl")
+    installed.install("--no-deps", "--no-index", "--force-reinstall", str(packed))
+    version = "import importlib.metadata as m; print(m.version('bitloom-fpga'))"
+    assert installed.run("python", "-c", version, cwd=tmp_path).stdout.strip() in packed.name
+    said = installed.run("python", "-W", "ignore", "board/driver.py", "--check", "--virtual", cwd=tmp_path).stdout
+    assert said.startswith("digits-cnn: 4 of 4 images are golden's in every bit")
+
+
 def test_serve_needs_pynq_4(installed, tmp_path):
     installed.run("bitloom", "build", "digits-cnn", "--out", "made", cwd=tmp_path)
     if installed.pynq.startswith("4"):

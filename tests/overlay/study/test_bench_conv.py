@@ -78,7 +78,7 @@ def test_packed_maps_and_weights_take_a_32nd_of_fp32(no_torch):
 
 def test_without_a_compiler_our_rows_say_so(no_torch, monkeypatch):
     monkeypatch.setenv("CXX", "no-such-g++")
-    cpu._library.cache_clear()
+    cpu.library.cache_clear()
     rows = measured()
     for path in cpu.paths():
         row = rows[f"bitloom {path}"]
@@ -179,7 +179,7 @@ def test_the_median_of_the_fastest_way_counts():
     now = iter([2.0, 40.0,  4.0, 60.0,  1.0, 20.0,  9.0, 10.0])  # fmt: skip
     counts = []
     candidate = Contender("x", runs=["first", "last"])
-    bench_conv._time([candidate], 3, lambda run, count: counts.append((run, count)) or next(now))
+    bench_conv.time_in_turns([candidate], 3, lambda run, count: counts.append((run, count)) or next(now))
     assert counts[:2] == [("first", 1), ("last", 1)]
     assert counts[2:] == [("first", 5), ("last", 1)] * 3  # 2 ms: five times in 10 ms; in turns
     assert candidate.ms == 4.0
@@ -187,7 +187,7 @@ def test_the_median_of_the_fastest_way_counts():
 
 def test_what_takes_long_sits_out_the_last_rounds():
     candidates = [Contender("slow", runs=["slow"]), Contender("fast", runs=["fast"])]
-    bench_conv._time(candidates, 4, lambda run, count: 2500.0 if run == "slow" else 1.0)
+    bench_conv.time_in_turns(candidates, 4, lambda run, count: 2500.0 if run == "slow" else 1.0)
     assert [len(candidate.times[0]) for candidate in candidates] == [2, 4]
 
 

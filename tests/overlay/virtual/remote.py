@@ -5,7 +5,7 @@ only. Tests of whole clients set that variable, for another process (tests/overl
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pynq.overlay
@@ -14,6 +14,7 @@ from pynq.pl_server.device import Device
 from pynq.pl_server.remote_device import RemoteDevice, RemoteInterrupt
 
 from bitloom.overlay.virtual.board.device import reset_clocks
+from bitloom.overlay.virtual.serve import PORT
 from bitloom.overlay.virtual.serve.server import Server
 
 
@@ -34,3 +35,18 @@ def remote_device(server: Server) -> Iterator[RemoteDevice]:
             while server.holder.client is not None:  # the next one shall find the board free
                 assert time.monotonic() < end
                 time.sleep(0.01)
+
+
+@contextmanager
+def remote_devices(addresses: Sequence[str]) -> Iterator[list[RemoteDevice]]:
+    """Devices of servers in other processes, set up as pynq is with PYNQ_REMOTE_DEVICES."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pynq.overlay, "Interrupt", RemoteInterrupt)
+        devices = [RemoteDevice(number, address, PORT) for number, address in enumerate(addresses)]
+        reset_clocks()
+        try:
+            yield devices
+        finally:
+            for device in devices:
+                device.client.channel.close()
+            reset_clocks()

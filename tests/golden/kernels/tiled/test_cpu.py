@@ -155,7 +155,7 @@ def test_the_path_is_chosen_by_what_the_processor_has(monkeypatch, features, exp
     monkeypatch.setattr(native, "processor_features", lambda: frozenset(features))
     assert cpu.paths() == expected
     taken = []
-    monkeypatch.setattr(cpu, "_library", lambda path: taken.append(path) or type("Library", (), {"bitloom_conv": None}))
+    monkeypatch.setattr(cpu, "library", lambda path: taken.append(path) or type("Library", (), {"bitloom_conv": None}))
     assert cpu.Convolution(small()[0]).path == expected[0]
     assert taken == expected[:1]
     names = ", ".join(expected)
@@ -186,6 +186,6 @@ def test_requests_are_checked():
 
 def test_without_a_compiler_the_reason_is_one_line(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-g++")
-    cpu._library.cache_clear()
+    cpu.library.cache_clear()
     with pytest.raises(BuildError, match=r"^C\+\+ compiler 'no-such-g\+\+' was not found: .*\Z"):
         cpu.Convolution(small()[0])

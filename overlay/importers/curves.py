@@ -1,0 +1,99 @@
+"""Curves: activations that may fall, or bend anywhere, such as sigmoid and GELU.
+
+No boundary can be pulled back through a curve. So a curve must lie between two quantisers: of each of the first one's
+values, 256 at most, the second one's level is computed, and a lookup has them as a table. The value of a curve is that
+of its function in float64, or exact where it has fractions.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .errors import Unsupported
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curve:
+    """A function of each value, the same in every channel."""
+
+    name: str
+    """What messages call it, such as "Sigmoid"."""
+    of: Callable[[Fraction], Fraction]
+    """``of(x)`` is its value at a number."""
+    run: Callable[[Array], Array]
+    """``run(x)`` are its values at float64 numbers."""
+
+    def host_link(self, channels: int) -> None:
+        """None: at a network's ends no curve is computed."""
+
+
+def curve(name: str, function: Callable[[float], float]) -> Curve:
+    """The curve of a function of float64 numbers."""
+
+    def value_at(x: float) -> float:
+        try:
+            return function(x)
+        except OverflowError:
+            return math.inf
+
+    def of(x: Fraction) -> Fraction:
+        value = value_at(float(x))
+        if not math.isfinite(value):
+            raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
+        return Fraction(value)
+
+    return Curve(name=name, of=of, run=np.vectorize(value_at, otypes=[np.float64]))
+
+
+def table_curve(name: str, values: Array, first: int) -> Curve:
+    """The curve that has ``values``, integers, at ``first``, ``first`` + 1 and so on; beyond, those at the ends."""
+
+    def run(x: Array) -> Array:
+        place = np.clip(np.rint(x).astype(np.int64) - first, 0, len(values) - 1)
+        return np.asarray(values[place].astype(np.float64))
+
+    return Curve(name=name, of=lambda x: Fraction(int(run(np.array(float(x))))), run=run)
+
+
+def sigmoid(x: float) -> float:
+    """1 / (1 + exp(-x)), of which no part overflows."""
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
+
+
+def softplus(x: float) -> float:
+    """log(1 + exp(x)), of which no part overflows."""
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def mish(x: float) -> float:
+    """x * tanh(softplus(x))."""
+    return x * math.tanh(softplus(x))
+
+
+def gelu(x: float) -> float:
+    """x times the share of a normal distribution below x."""
+    return 0.5 * x * math.erfc(-x * math.sqrt(0.5))
+
+
+def gelu_by_tanh(x: float) -> float:
+    """GELU as it is approximated with tanh."""
+    return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def elu(x: float, alpha: float) -> float:
+    """x, or alpha * (exp(x) - 1) below 0."""
+    return x if x > 0 else alpha * math.expm1(x)
+
+
+def hard_swish() -> Curve:
+    """x * min(max(x / 6 + 1 / 2, 0), 1), exactly."""
+
+    def of(x: Fraction) -> Fraction:
+        return x * min(max(x / 6 + Fraction(1, 2), Fraction(0)), Fraction(1))
+
+    return Curve(name="HardSwish", of=of, run=lambda x: x * np.clip(x / 6 + 0.5, 0, 1))

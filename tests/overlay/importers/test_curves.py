@@ -1,0 +1,320 @@
+"""Activations by table: each entry is what TFLite's kernel makes of the input, or onnxruntime between two quantisers.
+
+``python -m tests.overlay.importers.test_curves`` records data/curves.npz again, of ai-edge-litert. Its reference
+kernels have no ELU; that is of its other kernels.
+"""
+
+from fractions import Fraction
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.importers.curves import curve, sigmoid, softplus
+from bitloom.overlay.importers.errors import ImportRefused, Unsupported
+from bitloom.overlay.importers.tflite_curves import CURVES, curve_table
+from tests.errors import value_error
+
+from .against import by_onnxruntime, imported, outputs
+from .hardware import on_hardware
+from .onnx_files import Chain as OnnxChain
+from .onnx_files import helper
+from .test_tflite import imported as imported_tflite
+from .test_tflite_forms import check
+from .tflite_files import DATA, Chain
+
+pytest.importorskip("onnx", reason="the extra import is not installed")
+
+CODES = ("BuiltinCode",)
+"""Codes above 127, such as that of GELU, stand in this field alone."""
+SCALES = {
+    "LOGISTIC": [(1 / 256, -128)],
+    "TANH": [(1 / 128, 0), (1 / 100, 3)],
+}
+"""Scales and zero points of results, of kernels that take few."""
+OPTIONS = {"LEAKY_RELU": "LeakyReluOptions", "GELU": "GeluOptions"}
+"""By operator, the schema's table of its options."""
+
+
+def cases(kind):
+    """(source, result, attributes) of an operator: random ones, and powers of two, with many results halfway."""
+    rng = np.random.default_rng(sorted(CURVES).index(kind))
+    for number in range(24):
+        scale = float(np.float32(2.0 ** rng.integers(-7, 1) if number % 3 == 0 else 10 ** rng.uniform(-2.5, 0.3)))
+        result = float(
+            np.float32(scale * (2.0 ** rng.integers(-2, 3) if number % 3 == 0 else 10 ** rng.uniform(-1, 1)))
+        )
+        zero, result_zero = (int(number) for number in rng.integers(-128, 128, 2))
+        few = SCALES.get(kind, [(result, result_zero)])
+        attributes = {
+            "LEAKY_RELU": {"alpha": float(np.float32(rng.uniform(0, 1.2)))},
+            "PRELU": {"slope": (int(rng.integers(-127, 128)), float(np.float32(rng.uniform(0.001, 0.02))))},
+            "GELU": {"approximate": number % 2 == 1},
+        }.get(kind, {})
+        yield (scale, zero), few[number % len(few)], attributes
+
+
+def with_activation(chain, kind, made, attributes):
+    """The chain with an activation behind."""
+    if kind == "PRELU":
+        slope, scale = attributes["slope"]
+        constant = chain.constant(np.full((1, 1, chain.now.shape[-1]), slope, np.int8), (scale,))
+        return chain.operator(kind, chain.now.shape, made, (constant,))
+    fields = {name.capitalize(): value for name, value in attributes.items()}
+    return chain.operator(kind, chain.now.shape, made, (), OPTIONS.get(kind), **fields)
+
+
+def by_litert(kind, source, made, attributes):
+    """What ai-edge-litert makes of all int8 values; None if it refuses the scales."""
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    chain = with_activation(Chain((1, 1, 256), *source, codes=CODES), kind, made, attributes)
+    resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if kind == "ELU" else OpResolverType.BUILTIN_REF
+    interpreter = Interpreter(model_content=chain.bytes(), experimental_op_resolver_type=resolver)
+    try:
+        interpreter.allocate_tensors()
+    except RuntimeError:
+        return None
+    interpreter.set_tensor(
+        interpreter.get_input_details()[0]["index"], np.arange(-128, 128, dtype=np.int8)[None, None, None]
+    )
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"]).ravel()
+
+
+@pytest.mark.parametrize("kind", CURVES)
+def test_tables_are_the_kernels(kind):
+    """For all inputs, as they were recorded, and as they are computed where ai-edge-litert is installed."""
+    recorded = np.load(DATA / "curves.npz")[kind]
+    for (source, made, attributes), wanted in zip(cases(kind), recorded, strict=True):
+        try:
+            table = curve_table(kind, source, made, attributes)
+        except Unsupported:
+            table = np.full(256, 128)  # as it was recorded of what the kernel refuses
+        assert np.array_equal(table, wanted), (source, made, attributes)
+        if find_spec("ai_edge_litert") is not None:
+            computed = by_litert(kind, source, made, attributes)
+            assert np.array_equal(wanted, np.full(256, 128) if computed is None else computed)
+    assert (recorded < 128).sum() > 20 * 256
+
+
+def test_a_kernel_refuses_scales():
+    with value_error("the result's scale must be at least 1/128 of the input's, got 0.001 of 1"):
+        curve_table("HARD_SWISH", (1.0, 0), (0.001, 0), {})
+
+
+RESULTS = {
+    "LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0), "ELU": (0.02, -70), "GELU": (0.02, -119),
+    "HARD_SWISH": (0.02, -109), "LEAKY_RELU": (0.021, -60), "PRELU": (0.019, 5),
+}  # fmt: skip
+ATTRIBUTES = {"GELU": {"approximate": False}, "LEAKY_RELU": {"alpha": 0.1}, "PRELU": {"slope": (-40, 0.01)}}
+
+
+@pytest.mark.parametrize("kind", CURVES)
+def test_between_convolutions(kind):
+    """A lookup in the trip of the convolution in front, and the map is held less its zero point in 9 bits."""
+    rng = np.random.default_rng(1)
+    chain = Chain((5, 6, 3), 0.02, 7, codes=CODES).conv(rng, 4, (3, 3), (0.03, 9))
+    with_activation(chain, kind, RESULTS[kind], ATTRIBUTES.get(kind, {}))
+    chain.conv(rng, 5, (3, 3), (0.05, -7)).reshape(1, 150).dense(rng, 5, (0.05, 3))
+    if kind == "ELU":  # which reference kernels lack
+        made = imported_tflite(chain)
+    else:
+        made, _ = check(chain)
+    assert [layer.kind for layer in made.model.network.layers][:3] == ["conv", "requantise", "lookup"]
+    assert made.choice.held[1].zero == -137
+
+
+def multiplied(chain, other, made):
+    return chain.operator("MUL", chain.now.shape, made, (other,), "MulOptions", FusedActivationFunction=0)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_product_with_a_sigmoid_is_a_silu(first):
+    """Two operators, one lookup; whichever is the first factor."""
+    rng = np.random.default_rng(2)
+    chain = Chain((4, 4, 3), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -20))
+    before = chain.here
+    chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+    if first:
+        before, chain.here = chain.here, before
+    multiplied(chain, before, (0.02, -115))
+    made, _ = check(chain.conv(rng, 4, (3, 3), (0.03, -2)))
+    assert [layer.kind for layer in made.model.network.layers] == ["conv", "requantise", "lookup", "conv", "requantise"]
+
+
+def test_a_product_of_two_maps():
+    rng = np.random.default_rng(2)
+    chain = Chain((4, 4, 3), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -20))
+    before = chain.here
+    multiplied(chain.conv(rng, 3, (1, 1), (0.03, 4)), before, (0.02, -115))
+    with pytest.raises(ImportRefused) as refused:
+        imported_tflite(chain)
+    why = "a map must be multiplied with a constant, or with an activation of its own"
+    assert refused.value.lines == (f"MUL_2 (MUL): {why}",)
+
+
+PLACES = {
+    "the input": lambda chain, rng: chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128)),
+    "a sum": lambda chain, rng: summed(chain, rng).operator("TANH", chain.now.shape, (1 / 128, 0)),
+    "a pool": lambda chain, rng: (
+        chain.conv(rng, 4, (3, 3), (0.03, 9)).pool("MAX", (2, 2)).operator("TANH", chain.now.shape, (1 / 128, 0))
+    ),
+    "another": lambda chain, rng: (
+        chain.conv(rng, 4, (3, 3), (0.03, 9))
+        .operator("TANH", chain.now.shape, (1 / 128, 0))
+        .operator("HARD_SWISH", chain.now.shape, (0.01, -90))
+    ),
+    "a map that is padded": lambda chain, rng: (
+        chain.conv(rng, 4, (3, 3), (0.03, 9)).pad((1, 0), (0, 2)).operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+    ),
+    "a mean": lambda chain, rng: (
+        chain.conv(rng, 4, (3, 3), (0.03, 9))
+        .mean((0.01, 3), keep=True)
+        .operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+    ),
+    "a depthwise convolution": lambda chain, rng: chain.conv(rng, 0, (3, 3), (0.03, 9), depth=1).operator(
+        "HARD_SWISH", chain.now.shape, (0.01, -90)
+    ),
+}
+"""By what is looked up: a network that does so."""
+
+
+def summed(chain, rng):
+    fork = chain.conv(rng, 4, (3, 3), (0.03, 9)).here
+    return chain.conv(rng, 4, (3, 3), (0.03, 9)).add(fork, (0.05, -9))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_everywhere(place):
+    rng = np.random.default_rng(3)
+    chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 7, (0.05, 3)))
+    assert "lookup" in [layer.kind for layer in made.model.network.layers]
+
+
+@pytest.mark.parametrize("place", ["the input", "a sum", "a depthwise convolution"])
+def test_on_hardware(place, tmp_path):
+    rng = np.random.default_rng(3)
+    chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 7, (0.05, 3)))
+    images = rng.integers(-128, 128, (3, 4, 5, 3)).astype(np.int8)
+    got, golden = on_hardware(
+        made, images, tmp_path, engine="integer", feature_bits=9, weight_bits=8, kfp=4, kgp=4, ol=2
+    )
+    assert np.array_equal(got, golden)
+
+
+ACTIVATIONS = {
+    "Sigmoid": {}, "Tanh": {}, "Elu": {"alpha": 0.7}, "Selu": {}, "HardSigmoid": {"alpha": 0.15}, "HardSwish": {},
+    "LeakyRelu": {"alpha": 0.1}, "Softplus": {}, "Erf": {}, "Mish": {}, "Gelu": {}, "Pow": {},
+}  # fmt: skip
+NEWER = {"Mish": 18, "Gelu": 20}
+"""Versions of ONNX's operators that have an activation first."""
+
+
+def qdq(chain, scale, zero, kind=np.uint8):
+    """A quantiser and its inverse."""
+    names = [chain.constant(scale), chain.constant(zero, kind)]
+    return chain.node("QuantizeLinear", *names).node("DequantizeLinear", *names)
+
+
+def all_values(chain):
+    """All 256 inputs: scores of the import, and onnxruntime's."""
+    made = imported(chain)
+    x = (np.arange(256, dtype=np.float64) - 131).reshape(1, 1, 16, 16) / 32
+    return made, outputs(made, x), by_onnxruntime(chain, x)
+
+
+def between(activation, version=17, scale=1 / 32, out=(1 / 61, 40)):
+    """An activation between a convolution that copies, and one behind."""
+    chain = qdq(OnnxChain((1, 16, 16), opset=version), np.float32(1 / 32), 131)
+    weight = chain.weight("DequantizeLinear", chain.constant(np.array([[[[1]]]]), np.int8), np.float32(1))
+    qdq(chain.node("Conv", weight), np.float32(scale), 131)
+    activation(chain)
+    qdq(chain, np.float32(out[0]), out[1])
+    return chain.node("Conv", weight)
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_onnx(name):
+    """Between two quantisers, for all 256 values, as onnxruntime has it."""
+    inputs = (np.float32(3),) if name == "Pow" else ()
+    chain = between(lambda chain: chain.node(name, *inputs, **ACTIVATIONS[name]), NEWER.get(name, 17))
+    made, got, wanted = all_values(chain)
+    assert np.abs(got - wanted).max() < 1e-5
+    assert len(np.unique(wanted)) > 40
+    kinds = [layer.kind for layer in made.model.network.layers]
+    assert ("lookup" in kinds) == (name != "HardSigmoid")  # a clip of a line is a requantisation
+
+
+def joined(op, way):
+    """An operator on what ``way`` makes of the tensor that is here, and that tensor itself."""
+
+    def activation(chain):
+        before = chain.here
+        way(chain)
+        chain.nodes.append(helper.make_node(op, [chain.here, before], [f"joined{len(chain.nodes)}"], f"{op}_join"))
+        chain.here = chain.nodes[-1].output[0]
+        return chain
+
+    return activation
+
+
+def cube(chain):
+    """x + 0.044715 x^3."""
+    return joined("Add", lambda chain: chain.node("Pow", 3.0).node("Mul", 0.044715))(chain)
+
+
+PRODUCTS = {
+    "SiLU": joined("Mul", lambda chain: chain.node("Sigmoid")),
+    "SiLU, quantised between": joined("Mul", lambda chain: qdq(chain.node("Sigmoid"), np.float32(1 / 255), 0)),
+    "GELU": joined("Mul", lambda chain: chain.node("Div", np.float32(2**0.5)).node("Erf").node("Add", 1.0)),
+    "Mish": joined("Mul", lambda chain: chain.node("Softplus").node("Tanh")),
+    "HardSwish": joined("Mul", lambda chain: chain.node("Add", 3.0).node("Clip", 0.0, 6.0).node("Div", 6.0)),
+    "GELU by Tanh": joined("Mul", lambda chain: cube(chain).node("Mul", 0.797885).node("Tanh").node("Add", 1.0)),
+}  # fmt: skip
+"""Activations as exporters write them, as several nodes."""
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name):
+    made, got, wanted = all_values(between(PRODUCTS[name]))
+    assert np.abs(got - wanted).max() < 1e-5
+    assert len(np.unique(wanted)) > 60
+    kinds = [layer.kind for layer in made.model.network.layers]
+    assert kinds.count("lookup") == 1
+
+
+def test_of_integer_operators():
+    """QLinearSigmoid and QLinearLeakyRelu of onnxruntime."""
+    for op, out in (("QLinearSigmoid", (1 / 256, 0)), ("QLinearLeakyRelu", (1 / 39.7, 90))):
+        chain = qdq(OnnxChain((1, 16, 16)), np.float32(1 / 32), 131)
+        weight = chain.weight("DequantizeLinear", chain.constant(np.array([[[[1]]]]), np.int8), np.float32(1))
+        chain.node("Conv", weight).node("QuantizeLinear", np.float32(1 / 32), chain.constant(131, np.uint8))
+        scales = [
+            chain.constant(1 / 32),
+            chain.constant(131, np.uint8),
+            chain.constant(out[0]),
+            chain.constant(out[1], np.uint8),
+        ]
+        chain.node(op, *scales, domain="com.microsoft", **({"alpha": 0.1} if op == "QLinearLeakyRelu" else {}))
+        chain.node("DequantizeLinear", *scales[2:]).node("Conv", weight)
+        made, got, wanted = all_values(chain)
+        assert np.abs(got - wanted).max() < 1e-5
+        assert "lookup" in [layer.kind for layer in made.model.network.layers]
+
+
+def test_functions_that_do_not_overflow():
+    assert [sigmoid(x) for x in (-1000, 1000)] == [0, 1]
+    assert [softplus(x) for x in (-1000, 1000)] == [0, 1000]
+    with value_error("its values must be finite, got inf at 1e+200"):
+        curve("f", lambda x: x**3).of(Fraction(10) ** 200)
+
+
+if __name__ == "__main__":
+    tables = {}
+    for each in CURVES:
+        made = [by_litert(each, *case) for case in cases(each)]
+        tables[each] = np.array([np.full(256, 128) if table is None else table for table in made], np.int16)
+    np.savez_compressed(DATA / "curves.npz", **tables)

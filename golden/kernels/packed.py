@@ -182,8 +182,7 @@ def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forwa
 def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forward:
     # The sums' encoding covers fan-in * X * W, and X and W are at least 1: so it covers features, weights, sums.
     target = layer.output(source)
-    largest = max(-target.encoding.low, target.encoding.high)
-    dtype: np.dtype[Any] = np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
+    dtype = _matrix_dtype(target)
     weight = arrays["weight"].reshape(layer.out_channels, -1).astype(dtype).T  # (taps * C, O)
     positions = layer.window(source).positions(source.height, source.width)  # (outputs, taps)
     whole_map = np.array_equal(positions, np.arange(source.positions)[None])
@@ -199,6 +198,12 @@ def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forwa
         return total.reshape(len(x), *target.shape).astype(value_dtype(target))
 
     return run
+
+
+def _matrix_dtype(sums: Map) -> "np.dtype[Any]":
+    """The dtype in which a BLAS makes these sums exactly; int64 if no float does."""
+    largest = max(-sums.encoding.low, sums.encoding.high)
+    return np.dtype(np.float32 if largest < 1 << 24 else np.float64 if largest < 1 << 53 else np.int64)
 
 
 def _counting(layer: Weighted) -> Weighted:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import inf
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 import click
@@ -26,7 +27,7 @@ from bitloom.overlay.timing.design_clock import HOW, clock_figures
 from . import interrupted
 from .found_designs import RESOURCES, called, number, show_front, show_npus
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, LATENCY, PERCENT, board_option, given, map_order_option, stream_bits_option
+from .options import FILE, FOLDER, LATENCY, PERCENT, board_option, given, map_order_option, stream_bits_option
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
@@ -89,6 +90,7 @@ _FROM = {
 )
 @click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
 @click.option("--save", type=FILE, help="Write the chosen design's foldings, JSON.")
+@click.option("--save-front", "each", type=FOLDER, help="Write the foldings of each design of the front, as N.json.")
 @click.option("--synthesise", is_flag=True, help="Also the chosen design's area by Yosys, and clock (minutes).")
 @json_option
 @one_line_errors
@@ -104,6 +106,7 @@ def explore_command(
     resume: Path | None,
     picture: Path | None,
     save: Path | None,
+    each: Path | None,
     synthesise: bool,
     as_json: bool,
     **budget: Any,
@@ -142,9 +145,11 @@ def explore_command(
             resume=resume,
         )
     if picture is not None:
-        plot(picture, f"{name}: cycles a frame against LUTs", explored.front, explored.best, limit.lut)
+        plot(picture, f"{name}: the Pareto front", explored.front, explored.best, limit, on, clock.mhz)
     if save is not None and explored.best is not None:
         _save(explored.best, save)
+    if each is not None:
+        _save_front(explored.front, each)
     measured = _measured(explored, models) if synthesise and explored.best else None
     if as_json:
         dump(
@@ -164,6 +169,8 @@ def explore_command(
         )
     else:
         show_front(name, explored, on, clock.mhz)
+        if each is not None:
+            click.echo(f"each design of the front: {_command(networks, each, budget['board_name'])}")
         click.echo(f"{explored.tried} designs were tried; varied beside the foldings: {', '.join(explored.varied)}")
         _show_budget(limit, on, clock)
         if measured is not None:
@@ -228,6 +235,21 @@ def _save(best: Row, path: Path) -> None:
     """Write the chosen design's foldings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(best.candidate.to_dict(), indent=1) + "\n")
+
+
+def _save_front(front: Sequence[Row], folder: Path) -> None:
+    """Write the foldings of each design of the front by its number; those of an earlier front go."""
+    for path in folder.glob("*.json") if folder.is_dir() else ():
+        if path.stem.isdecimal():
+            path.unlink()
+    for place, row in enumerate(front, 1):
+        _save(row, folder / f"{place}.json")
+
+
+def _command(networks: Sequence[str], folder: Path, board_name: str | None) -> str:
+    """The command that builds a design of the front, by its number N."""
+    board = ["--board", board_name] if board_name else []
+    return join(["bitloom", "build", *networks, "--foldings", str(folder / "N.json"), *board])
 
 
 def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:

@@ -175,8 +175,10 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     foldings = folder / "foldings.json"
     front = folder / "explore.svg"
     budget = [word for key in ("share", "rate", "latency", "points") for word in _option(options, key)]
-    saved = ("--save", str(foldings), "--plot", str(front), "--resume", str(folder / "steps" / "search.json"))
-    steps.append(Step(("explore", model, *board, *clock, *budget, *saved), (foldings, front)))
+    each = folder / "front"
+    saved = ("--save", str(foldings), "--save-front", str(each), "--plot", str(front))
+    resume = ("--resume", str(folder / "steps" / "search.json"))
+    steps.append(Step(("explore", model, *board, *clock, *budget, *saved, *resume), (foldings, each, front)))
     made = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
     steps.append(Step(("build", model, *made), (build,)))
     evaluated = options["data"] is not None or net in DEFAULTS

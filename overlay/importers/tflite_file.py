@@ -8,7 +8,7 @@ and makes: attributes ``scales``, one a tensor that it reads, and ``result_scale
 import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,8 @@ class _Graph:
         self._constants: dict[str, Array] = {}
         self._alias: dict[int, int] = {}  # a conversion's result -> the result of the closing in front of it
         self._end = _end(tables)
+        self._dilated = _dilated(tables)
+        self._passed = {place for found in self._dilated.values() for place in found.passed}
         self._maps = set(tables.inputs)  # tensors that are no constants
         self._reads = 0
         self._most_reads = MOST_READS * size
@@ -132,6 +134,12 @@ class _Graph:
         first = operator.inputs[0]
         result = operator.outputs[0]
         self._maps.update(operator.outputs)
+        if place in self._passed:
+            return
+        if place in self._dilated:
+            with naming(name):
+                yield from self._dilated_nodes(place, operator)
+            return
         if not is_imported:
             yield self._unknown(name, operator)
             return
@@ -156,6 +164,31 @@ class _Graph:
                 yield SourceNode(name=name, op="Shape", inputs=inputs[:1], outputs=node.outputs)
             else:
                 yield node
+
+    def _dilated_nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
+        """A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: padding, and the convolution with
+        dilations."""
+        found = self._dilated[place]
+        before, convolution = (self._tables.operators[number] for number in found.passed)
+        source = self._read(before.inputs[0])
+        padded = _free_name(f"{self._names[operator.outputs[0]]}/padded", self._names)
+        widths = _free_name(f"{padded}/widths", self._names)
+        self._constants[widths] = np.array([(0, 0), *found.padding, (0, 0)], np.int32)
+        scale = _scale(self._tables.tensors[before.inputs[0]])
+        scales = {"scales": (scale, _scale(None)), "result_scale": scale}
+        inputs = (source, widths)
+        kind = convolution.kind
+        yield SourceNode(
+            name=f"PAD_{place}", op="PAD", domain=TFLITE, inputs=inputs, outputs=(padded,), attributes=scales
+        )
+        yield SourceNode(
+            name=f"{kind}_{place}",
+            op=kind,
+            domain=TFLITE,
+            inputs=(padded, *("" if number < 0 else self._read(number) for number in convolution.inputs[1:])),
+            outputs=(self._names[operator.outputs[0]],),
+            attributes={**self._attributes(convolution), "dilations": found.block},
+        )
 
     def _unknown(self, name: str, operator: OperatorTable) -> SourceNode:
         """A node of an operator that is not imported, which is refused where nodes are rewritten.
@@ -196,6 +229,61 @@ class _Graph:
             "result_scale": _scale(self._tables.tensors[operator.outputs[0]]),
             **operator.options,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Dilated:
+    """A convolution of parts of a map, which is one with dilations of the whole map."""
+
+    passed: tuple[int, int]
+    """Numbers of the operators in front: SPACE_TO_BATCH_ND, which takes the map apart, and the convolution."""
+    block: tuple[int, int]
+    """Its dilations."""
+    padding: tuple[tuple[int, int], tuple[int, int]]
+    """Of rows and columns, how many zeros come before and behind."""
+
+
+def _dilated(tables: FileTables) -> dict[int, _Dilated]:
+    """By number of BATCH_TO_SPACE_ND, the convolutions with dilations that TensorFlow writes as three operators."""
+    operators = tables.operators
+    makers = {result: place for place, operator in enumerate(operators) for result in operator.outputs}
+    readers = Counter(number for operator in operators for number in operator.inputs)
+
+    def maker(operator: OperatorTable, *kinds: str) -> int | None:
+        """The number of the operator that makes the first input, if it is one of these kinds and has inputs."""
+        place = makers.get(operator.inputs[0]) if operator.inputs else None
+        found = place is not None and operators[place].kind in kinds and len(operators[place].inputs) > 0
+        return place if found else None
+
+    out = {}
+    for place, last in enumerate(operators):
+        middle = maker(last, "CONV_2D", "DEPTHWISE_CONV_2D") if last.kind == "BATCH_TO_SPACE_ND" else None
+        first = None if middle is None else maker(operators[middle], "SPACE_TO_BATCH_ND")
+        if middle is None or first is None or len(last.outputs) != 1 or operators[first].inputs[0] < 0:
+            continue
+        convolution = operators[middle]
+        before = operators[first]
+        numbers = [_whole(tables, number) for number in (*before.inputs[1:3], *last.inputs[1:3])]
+        plain = (
+            all(readers[number] == 1 for number in (convolution.inputs[0], last.inputs[0]))
+            and convolution.options["auto_pad"] == "VALID"
+            and convolution.options["strides"] == convolution.options["dilations"] == (1, 1)
+            and [values.shape for values in numbers] == [(2,), (2, 2), (2,), (2, 2)]
+        )
+        if not plain:
+            continue
+        block, sides, block_behind, crops = numbers
+        left = sides - crops
+        if (block == block_behind).all() and (left >= 0).all() and (block >= 1).all():
+            padding = tuple((int(begin), int(end)) for begin, end in left)
+            out[place] = _Dilated(passed=(first, middle), block=(int(block[0]), int(block[1])), padding=padding)
+    return out
+
+
+def _whole(tables: FileTables, number: int) -> Array:
+    """The whole numbers of a constant; none where the tensor is no such constant."""
+    tensor = tables.tensors[number]
+    return _constant(tensor) if number >= 0 and tensor.kind == "INT32" and tensor.data.size else np.zeros(0, np.int64)
 
 
 def _end(tables: FileTables) -> set[int]:

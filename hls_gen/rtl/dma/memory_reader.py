@@ -78,7 +78,7 @@ def memory_reader(library: Library, dma: Dma) -> Block:
     busy, failed = b.reg("busy"), b.reg("failed")
     ask_place = b.reg("ask_place", dma.place_bits, init=None)  # of the next burst
     left = b.reg("left", dma.count_bits)  # words that have not been asked for
-    to_come = b.reg("to_come", dma.count_bits, init=None)  # words that have not come
+    to_leave = b.reg("to_leave", dma.count_bits, init=None)  # words that have not left
     reserved = b.reg("reserved", ROOM_BITS)  # words that have been asked for and not left
     bursts = b.reg("bursts", COUNT_BITS)
     burst_place = b.reg("burst_place", dma.place_bits, init=None)
@@ -93,7 +93,7 @@ def memory_reader(library: Library, dma: Dma) -> Block:
     most = b.localparam("MOST_BURSTS", MOST_BURSTS, COUNT_BITS)
     can_ask = all_of(nonzero(left), ~arvalid, reserved <= room, bursts < most, ~stop, ~failed)
     asks = b.wire("asks", 1, can_ask)
-    b.on(start, (busy, 1), (left, words), (to_come, words), (ask_place, first))
+    b.on(start, (busy, 1), (left, words), (to_leave, words), (ask_place, first))
     b.on(arready, (arvalid, 0))
     b.on(asks, (arvalid, 1), (burst_place, ask_place), (burst_last, ask_last))
     asked = b.wire("asked", ROOM_BITS, choose(asks, add(ask_last, 1, ROOM_BITS), 0, ROOM_BITS))
@@ -103,31 +103,29 @@ def memory_reader(library: Library, dma: Dma) -> Block:
     b.comment("Words: none behind an error.")
     arrives = b.wire("arrives", 1, rvalid & rready)
     refused = b.wire("refused", 1, bits(rresp, RESPONSE_BITS - 1, 1))
-    b.on(arrives, (to_come, sub(to_come, 1, dma.count_bits)))
     b.on(arrives & refused, (failed, 1))
     b.on(all_of(arrives, refused, ~failed), (slave_error, ~bits(rresp, 0, 1)), (decode_error, bits(rresp, 0, 1)))
-    word = side_by_side([rdata, eq(to_come, 1)])
-    store = place_block(
+    place_block(
         b,
-        fifo(library, dma.stream_bits + 1, READ_WORDS),
+        fifo(library, dma.stream_bits, READ_WORDS),
         "words_store",
         "store_",
         in_valid=all_of(rvalid, ~refused, ~failed),
-        in_data=word,
+        in_data=rdata,
         in_ready=rready,
         out_valid=tvalid,
         out_ready=tready,
+        out_data=tdata,
         room=b.wire("room_unused"),
     )
-    tdata.assign(bits(store["out_data"], 0, dma.stream_bits))
-    tlast.assign(bits(store["out_data"], dma.stream_bits, 1))
+    tlast.assign(eq(to_leave, 1))
     leaves = b.wire("leaves", 1, tvalid & tready)
+    b.on(leaves, (to_leave, sub(to_leave, 1, dma.count_bits)))
     b.on(None, (reserved, sub(reserved + asked, leaves, ROOM_BITS)))
     burst_ends = b.wire("burst_ends", 1, arrives & rlast)
     b.on(asks & ~burst_ends, (bursts, add(bursts, 1, COUNT_BITS)))
     b.on(burst_ends & ~asks, (bursts, sub(bursts, 1, COUNT_BITS)))
     quiet.assign(eq(bursts, 0))
-    ends = b.wire("ends", 1, all_of(busy, any_of(leaves & tlast, failed & quiet)))
-    b.on(ends, (busy, 0))
-    ended.assign(ends)
+    ended.assign(all_of(busy, any_of(leaves & tlast, failed & quiet)))
+    b.on(ended, (busy, 0))
     return b

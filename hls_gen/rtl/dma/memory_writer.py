@@ -17,6 +17,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     all_of,
     any_of,
     bits,
+    choose,
     const,
     eq,
     nonzero,
@@ -33,6 +34,7 @@ from bitloom.hls_gen.rtl.shell.context import place as place_block
 from .burst import PLACE_BITS, burst_constants, next_block
 
 COUNT_BITS = bits_for(MOST_BURSTS)
+DUE_BITS = bits_for(WRITE_WORDS + 1)  # one waits behind the FIFO's memory
 
 
 def memory_writer(library: Library, dma: Dma) -> Block:
@@ -83,7 +85,8 @@ def memory_writer(library: Library, dma: Dma) -> Block:
     busy, taking, failed = b.reg("busy"), b.reg("taking"), b.reg("failed")
     left = b.reg("left", dma.count_bits, init=None)  # words that the buffer has room for
     gather_place = b.reg("gather_place", dma.place_bits, init=None)  # of the burst that is gathered
-    index = b.reg("index", PLACE_BITS, init=None)  # of the next word in its block
+    index = b.reg("index", PLACE_BITS, init=None)  # of the next word that comes, in its block
+    index_out = b.reg("index_out", PLACE_BITS, init=None)  # of the next word that leaves
     whole = b.reg("whole")  # all words of the burst that is gathered have been taken
     begins = b.wire("begins")
     room = b.wire("store_in_ready")
@@ -92,27 +95,27 @@ def memory_writer(library: Library, dma: Dma) -> Block:
     full = b.wire("full", 1, eq(left, 1))
     packet_end = b.wire("packet_end", 1, any_of(tlast, full))
     block_end = b.localparam("BLOCK_END", (1 << PLACE_BITS) - 1, PLACE_BITS)
-    burst_end = b.wire("burst_end", 1, any_of(packet_end, eq(index, block_end)))
     b.on(start, (busy, 1), (taking, 1), (left, words), (moved, 0))
-    b.on(start, (gather_place, first), (index, bits(first, 0, PLACE_BITS)))
+    b.on(start, (gather_place, first), *((count, bits(first, 0, PLACE_BITS)) for count in (index, index_out)))
     b.on(takes, (left, sub(left, 1, dma.count_bits)), (moved, add(moved, 1, dma.count_bits)))
     b.on(takes, (index, add(index, 1, PLACE_BITS)))
     b.on(takes & packet_end, (taking, 0))
     b.on(takes & full & ~tlast, (internal_error, 1))
     store = place_block(
         b,
-        fifo(library, dma.stream_bits + 1, WRITE_WORDS),
+        fifo(library, dma.stream_bits, WRITE_WORDS),
         "words_store",
         "store_",
         in_valid=takes,
-        in_data=side_by_side([tdata, burst_end]),
+        in_data=tdata,
         in_ready=room,
+        out_data=wdata,
         room=b.wire("room_unused"),
     )
 
     b.comment("Bursts: begun when they are whole.")
     bursts = b.reg("bursts", COUNT_BITS)  # begun and not answered
-    owed = b.reg("owed", COUNT_BITS)  # begun and not written to the last word
+    due = b.reg("due", DUE_BITS)  # words of bursts that have begun, which have not left
     burst_place = b.reg("burst_place", dma.place_bits, init=None)
     burst_last = b.reg("burst_last", PLACE_BITS, init=None)
     awaddr.assign(side_by_side([const(0, dma.unit_bits), burst_place]))
@@ -120,29 +123,30 @@ def memory_writer(library: Library, dma: Dma) -> Block:
     most = b.localparam("MOST_BURSTS", MOST_BURSTS, COUNT_BITS)
     begins.assign(all_of(whole, ~awvalid, bursts < most, ~stop, ~failed))
     b.on(awready, (awvalid, 0))
-    beats_less_1 = add(index, ~bits(gather_place, 0, PLACE_BITS), PLACE_BITS)
+    beats_less_1 = b.wire("beats_less_1", PLACE_BITS, add(index, ~bits(gather_place, 0, PLACE_BITS), PLACE_BITS))
     b.on(begins, (awvalid, 1), (whole, 0), (burst_place, gather_place), (burst_last, beats_less_1))
     b.on(begins, (gather_place, next_block(gather_place, dma)))
-    b.on(takes & burst_end, (whole, 1))
-    wdata.assign(bits(store["out_data"], 0, dma.stream_bits))
-    wlast.assign(bits(store["out_data"], dma.stream_bits, 1))
+    b.on(all_of(takes, any_of(packet_end, eq(index, block_end))), (whole, 1))
+    # all bursts but the packet's last one end with their block; the last one ends with the last word that is due
+    wlast.assign(any_of(eq(index_out, block_end), eq(due, 1)))
     wstrb.assign(const(-1, dma.stream_bits // 8))
     # a word may leave before its address was taken: whoever takes the address may wait for the word
-    wvalid.assign(all_of(store["out_valid"], nonzero(owed)))
-    store["out_ready"].assign(all_of(wready, nonzero(owed)))
-    written = b.wire("written", 1, all_of(wvalid, wready, wlast))
+    wvalid.assign(all_of(store["out_valid"], nonzero(due)))
+    store["out_ready"].assign(all_of(wready, nonzero(due)))
+    leaves = b.wire("leaves", 1, wvalid & wready)
+    b.on(leaves, (index_out, add(index_out, 1, PLACE_BITS)))
+    begun = choose(begins, add(beats_less_1, 1, DUE_BITS), 0, DUE_BITS)
+    b.on(None, (due, sub(due + b.wire("begun", DUE_BITS, begun), leaves, DUE_BITS)))
     answered = b.wire("answered", 1, bvalid & bready)
     bready.assign(nonzero(bursts))
-    for count, ends in ((bursts, answered), (owed, written)):
-        b.on(begins & ~ends, (count, add(count, 1, COUNT_BITS)))
-        b.on(ends & ~begins, (count, sub(count, 1, COUNT_BITS)))
+    b.on(begins & ~answered, (bursts, add(bursts, 1, COUNT_BITS)))
+    b.on(answered & ~begins, (bursts, sub(bursts, 1, COUNT_BITS)))
 
     b.comment("The end: all is answered.")
     refused = b.wire("refused", 1, answered & bits(bresp, RESPONSE_BITS - 1, 1))
     b.on(refused, (failed, 1), (taking, 0))
     b.on(refused & ~failed, (slave_error, ~bits(bresp, 0, 1)), (decode_error, bits(bresp, 0, 1)))
     quiet.assign(eq(bursts, 0))
-    ends_now = b.wire("ends", 1, all_of(busy, quiet, any_of(failed, ~taking & ~whole)))
-    b.on(ends_now, (busy, 0))
-    ended.assign(ends_now)
+    ended.assign(all_of(busy, quiet, any_of(failed, ~taking & ~whole)))
+    b.on(ended, (busy, 0))
     return b

@@ -12,7 +12,7 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.scope import Scope, Signal
 from bitloom.hls_gen.check.verilog import parse
 from bitloom.hls_gen.design.dma import Dma
-from bitloom.hls_gen.rtl.dma.dma import dma_core
+from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
@@ -50,7 +50,7 @@ def generated(name: str, target: Target) -> dict[str, str]:
 def modules(request) -> dict[str, str]:
     name, target = request.param
     if name == "dma":
-        return dma_core(Library(64), Dma(stream_bits=64, address_bits=40)).modules()
+        return dma_verilog(Dma(stream_bits=64, address_bits=40))
     return training_verilog(MACHINES[name], checked=False) if name in MACHINES else generated(name, target)
 
 

@@ -32,8 +32,18 @@ def call(*arguments: str) -> Result:
 
 def test_command(tmp_path: Path) -> None:
     saved = tmp_path / "foldings.json"
-    result = call("digits-cnn", "--board", "pynq-z1", "--points", "2", "--save", str(saved))
+    each = tmp_path / "the front"
+    each.mkdir()
+    for name in ("99.json", "mine.json"):
+        (each / name).write_text("{}")
+    words = ("--save", str(saved), "--save-front", str(each))
+    result = call("digits-cnn", "--board", "pynq-z1", "--points", "2", *words)
     assert result.exit_code == 0, result.output
+    shown = len(re.findall(r"(?m)^[│|] *\d+ ", result.stdout.partition("the chosen design")[0]))
+    assert {path.stem for path in each.iterdir()} == {"mine", *(str(k + 1) for k in range(shown))}
+    assert json.loads(saved.read_text()) in [json.loads((each / f"{k + 1}.json").read_text()) for k in range(shown)]
+    command = f"bitloom build digits-cnn --foldings '{each / 'N.json'}' --board Pynq-Z1"
+    assert f"each design of the front: {command}" in " ".join(result.stdout.split())
     for word in ("Pareto front", "chosen", "cycles", "latency", "designs that it was not fitted to"):
         assert word in result.stdout
     model = networks.load("digits-cnn")

@@ -305,6 +305,12 @@ def test_of_integer_operators():
         assert "lookup" in [layer.kind for layer in made.model.network.layers]
 
 
+def test_the_binary_engine_has_no_tables():
+    with pytest.raises(ImportRefused) as refused:
+        imported(between(lambda chain: chain.node("Tanh")), engine="binary")
+    assert refused.value.lines == ("maps that are looked up need the integer engine, got --engine binary",)
+
+
 def test_functions_that_do_not_overflow():
     assert [sigmoid(x) for x in (-1000, 1000)] == [0, 1]
     assert [softplus(x) for x in (-1000, 1000)] == [0, 1000]

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from bitloom.golden.layers.conv import Conv
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.verify import verify
@@ -485,3 +486,32 @@ def test_a_dense_layer_of_the_values_of_channels_mixed():
         imported(chain.dense(rng, 5, (0.02, 4), keep=True).reshape(1, 15).dense(rng, 5, (0.05, 3)))
     why = "the map must have its channels, rows and columns in ONNX's order, got a reshaped one"
     assert refused.value.lines == (f"FULLY_CONNECTED_3 (FULLY_CONNECTED): {why}",)
+
+
+@pytest.mark.parametrize(("block", "sides", "crops", "depth"), [
+    ((2, 2), ((0, 0), (0, 1)), ((0, 0), (0, 1)), 0),
+    ((2, 3), ((2, 2), (3, 5)), ((0, 0), (0, 2)), 0),
+    ((2, 2), ((2, 2), (2, 3)), ((0, 0), (1, 0)), 1),
+    ((1, 2), ((0, 0), (1, 0)), ((0, 0), (0, 0)), 0),
+])  # fmt: skip
+def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth):
+    """As TensorFlow writes it: SPACE_TO_BATCH_ND, a plain convolution, BATCH_TO_SPACE_ND."""
+    rng = np.random.default_rng(7)
+    chain = Chain((8, 7, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.03, -100))
+    chain.apart("SPACE_TO_BATCH_ND", block, sides)
+    chain.conv(rng, 4, (3, 2) if block[0] > 1 else (1, 2), (0.03, 9), same=False, activation="RELU6", depth=depth)
+    chain.apart("BATCH_TO_SPACE_ND", block, crops)
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
+    assert block in dilations
+
+
+def test_maps_that_are_taken_apart_otherwise():
+    rng = np.random.default_rng(7)
+    chain = Chain((8, 8, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.03, -100))
+    chain.apart("SPACE_TO_BATCH_ND", (2, 2), ((0, 0), (0, 0))).conv(rng, 3, (3, 3), (0.03, 9), same=True)
+    chain.apart("BATCH_TO_SPACE_ND", (2, 2), ((0, 0), (0, 0)))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    rule = "this operator of TFLite is not imported"
+    assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_1 (SPACE_TO_BATCH_ND): {rule}"

@@ -95,7 +95,8 @@ class Chain:
         options = "DepthwiseConv2DOptions" if depth else "Conv2DOptions"
         if depth:
             fields["DepthMultiplier"] = depth
-        return self.operator(kind, (1, *size, count), made, (weight, bias), options, **fields)
+        images = self.now.shape[0]
+        return self.operator(kind, (images, *size, count), made, (weight, bias), options, **fields)
 
     def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False):
         """A dense layer of all values; with ``keep`` one of those of the last axis."""
@@ -142,6 +143,18 @@ class Chain:
         widths = np.array([(0, 0), rows, columns, (0, 0)], np.int32)
         shape = tuple(int(size + sum(pair)) for size, pair in zip(self.now.shape, widths))
         return self.operator("PAD", shape, None, (self.constant(widths),))
+
+    def apart(self, kind, block, sides):
+        """SPACE_TO_BATCH_ND with padding, or BATCH_TO_SPACE_ND with crops."""
+        constants = self.constant(np.array(block, np.int32)), self.constant(np.array(sides, np.int32))
+        images, *size, channels = self.now.shape
+        if kind == "SPACE_TO_BATCH_ND":
+            size = [(n + sum(pair)) // b for n, pair, b in zip(size, sides, block)]
+            images = images * int(np.prod(block))
+        else:
+            size = [n * b - sum(pair) for n, pair, b in zip(size, sides, block)]
+            images = images // int(np.prod(block))
+        return self.operator(kind, (images, *size, channels), None, constants)
 
     def reshape(self, *shape):
         return self.operator("RESHAPE", shape, None, (self.constant(np.array(shape, np.int32)),))

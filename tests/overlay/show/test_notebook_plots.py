@@ -13,7 +13,10 @@ from matplotlib.figure import Figure
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.schedule import schedule
+from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.plot import draw
+from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.show import notebook_plots as plots
 from bitloom.overlay.show.report.colours import LIGHT
 from bitloom.overlay.virtual.sim.vcd import SignalTrace
@@ -165,19 +168,38 @@ def test_scores(axes, label, colour):
     assert axes.get_xlabel() == "score"
 
 
-def row(npus: int, lut: int, cycles: float) -> Any:
+def row(lut: int, bram36: float, cycles: float) -> Any:
     """What the picture of a Pareto front looks at."""
-    return SimpleNamespace(
-        candidate=SimpleNamespace(npus=[None] * npus), figures=SimpleNamespace(lut=lut, cycles=cycles)
-    )
+    area = Resources(lut=lut, bram36=bram36)
+    return SimpleNamespace(figures=SimpleNamespace(lut=lut, cycles=cycles, area=area))
+
+
+def shaded(axes: Any) -> list[tuple[str, tuple[float, float, float, float]]]:
+    """Label, and left, bottom, right and top, of each shade; of a shade all along the other axis, 0 to 1 there."""
+    boxes = [patch.get_path().get_extents(patch.get_patch_transform()) for patch in axes.patches]
+    return [(patch.get_label(), tuple(box.extents)) for patch, box in zip(axes.patches, boxes)]
 
 
 def test_pareto_front(axes):
-    front = [row(3, 9000, 100.0), row(1, 2000, 700.0)]
-    draw(axes, "some network", front, front[1], 8000)
-    points, chosen, limit = axes.lines
-    assert (list(points.get_xdata()), list(points.get_ydata())) == ([9000, 2000], [100, 700])
-    assert [(text.get_text(), text.xy) for text in axes.texts] == [("3", (9000, 100)), ("1", (2000, 700))]
-    assert (list(chosen.get_xdata()), list(chosen.get_ydata())) == ([2000], [700])
-    assert list(limit.get_xdata()) == [8000, 8000]
+    front = [row(9000, 14, 100.0), row(2000, 35, 800.0)]
+    budget = Budget(lut=8000, cycles=1000)
+    draw(axes, "some network", front, front[1], budget, clock_mhz=200)
+    points, chosen = axes.lines
+    assert (list(points.get_xdata()), list(points.get_ydata())) == ([9000, 2000], [2e6, 250e3])
+    assert [(text.get_text(), text.xy) for text in axes.texts] == [("1", (9000, 2e6)), ("2", (2000, 250e3))]
+    assert (list(chosen.get_xdata()), list(chosen.get_ydata())) == ([2000], [250e3])
+    (beyond, (left, _, right, _)), (slower, (_, bottom, _, top)) = shaded(axes)
+    assert (beyond, left, right) == ("beyond the budget", 8000, axes.get_xlim()[1])
+    assert (slower, bottom, top) == ("slower than the goal, 200,000", axes.get_ylim()[0], 200e3)
     assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "some network")
+
+
+def test_pareto_front_on_a_board(axes):
+    """xc7z020: 53,200 LUTs and 140 block RAMs; the larger share counts."""
+    front = [row(5320, 7, 100.0), row(2660, 35, 800.0)]
+    draw(axes, "some network", front, board=BOARDS["Pynq-Z2"], budget=Budget.of_board(BOARDS["Pynq-Z2"], share=0.5))
+    (points,) = axes.lines
+    assert (list(points.get_xdata()), list(points.get_ydata())) == ([10, 25], [1e6, 125e3])
+    ((_, (left, *_)),) = shaded(axes)
+    assert left == 50
+    assert axes.get_xlabel() == "% of Pynq-Z2: of the resource that it takes most of"

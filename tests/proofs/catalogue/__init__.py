@@ -2,7 +2,7 @@
 
 from tests.proofs.engine import Proof
 
-from . import counters, loader, primitives, registers, results, sequencer, streams
+from . import counters, dma, loader, primitives, registers, results, sequencer, streams
 
 PROOFS: tuple[Proof, ...] = (
     *primitives.PROOFS,
@@ -12,4 +12,5 @@ PROOFS: tuple[Proof, ...] = (
     *sequencer.PROOFS,
     *registers.PROOFS,
     *loader.PROOFS,
+    *dma.PROOFS,
 )

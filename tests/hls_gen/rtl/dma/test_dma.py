@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.dma import (
     ADDRESS,
     ADDRESS_MSB,
@@ -19,6 +18,7 @@ from bitloom.hls_gen.design.dma import (
     Dma,
 )
 from bitloom.hls_gen.rtl.dma.dma import TOP, dma_core
+from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.virtual.sim import lint
 
@@ -113,9 +113,9 @@ def done(status: int) -> bool:
 
 def test_lint(built):
     dma, _ = built
-    text = "\n".join(dma_core(Library(dma.stream_bits), dma).modules().values())
-    check(text, TOP)
-    assert lint(text, top=TOP) == []
+    modules = dma_verilog(dma)
+    assert next(iter(modules)) == TOP
+    assert lint("\n".join(modules.values()), top=TOP) == []
 
 
 def test_registers_after_reset(built):

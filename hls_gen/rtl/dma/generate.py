@@ -1,0 +1,26 @@
+"""From sizes of a DMA to checked Verilog."""
+
+from functools import lru_cache
+
+import veriloggen
+
+from bitloom.hls_gen.check import check
+from bitloom.hls_gen.design.dma import Dma
+from bitloom.hls_gen.rtl.primitives.memory import Library
+
+from .dma import TOP, dma_core
+
+
+@lru_cache(maxsize=8)
+def dma_verilog(dma: Dma) -> dict[str, str]:
+    """The Verilog of a DMA, held to the rules of hls_gen.check; the same text on every run.
+
+    Returns
+    -------
+    dict
+        Module name -> text, the top module ``bitloom_dma`` first; not to be changed.
+    """
+    veriloggen.reset()
+    modules = dma_core(Library(dma.stream_bits), dma).modules()
+    check("\n".join(modules.values()), TOP)
+    return modules

@@ -365,7 +365,8 @@ class Depthwise(WindowAction):
 
 @dataclass(frozen=True)
 class FormedTaps:
-    """What a window former reads in front of a layer, whose kernel is 1 x 1 then (formed_taps.py)."""
+    """What a former reads in front of a layer: a window former, behind which the kernel is 1 x 1 (formed_taps.py), or a
+    line former, behind which it has one column (lines.py)."""
 
     height: int
     width: int
@@ -394,9 +395,9 @@ class LoweredLayer(MapReader):
     sum_range: Range
     """Smallest and largest sum, for any features."""
     formed_taps: FormedTaps | None = None
-    """What a window former reads in front of the layer; None where the layer reads the map itself."""
+    """What a former reads in front of the layer; None where the layer reads the map itself."""
     pool_lines: bool = False
-    """Whether the taps of a line of the pool's kernel come side by side, from a line former (pool_lines.py)."""
+    """Whether the taps of a line of the pool's kernel come side by side, from a line former (lines.py)."""
 
     @property
     def weight(self) -> Array:

@@ -20,7 +20,7 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
-from bitloom.golden.window import Pair
+from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.formed_lines import column_of, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
@@ -64,7 +64,8 @@ class Lowered:
     """How each layer's map gets to who needs it, by the layer's name."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
     _formed: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
-    _lined: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _array_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _pool_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
 
     def schedule(self, map_order: str) -> Schedule:
         """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
@@ -78,18 +79,31 @@ class Lowered:
         if not names:
             return self
         if names not in self._formed:
-            pairs = zip(self.layers, self.parts, strict=True)
-            layers = tuple(_with_formed_taps(layer, part) if layer.name in names else layer for layer, part in pairs)
-            self._formed[names] = replace(self, layers=layers)
+            parts = {part.name: (part.with_former, part.window.window) for part in self.parts}
+            self._formed[names] = self._behind_formers(names, parts)
         return self._formed[names]
+
+    def with_lines(self, names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names behind line formers (hls_gen/compiler/lines.py): each then reads a
+        map with a position for each window of a line, whose channels are columns of the kernel times channels."""
+        if names not in self._array_lines:
+            parts = {part.name: (part.with_lines, line_of(part.window.window)) for part in self.parts}
+            self._array_lines[names] = self._behind_formers(names, parts)
+        return self._array_lines[names]
+
+    def _behind_formers(self, names: frozenset[str], parts: Mapping[str, tuple[Part | None, Window]]) -> "Lowered":
+        """The lowered layers, those of these names behind formers; ``parts`` say as what their parts are seen there,
+        and what a former reads."""
+        layers = [_formed(layer, *parts[layer.name]) if layer.name in names else layer for layer in self.layers]
+        return replace(self, layers=tuple(layers))
 
     def with_pool_lines(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names with line formers in front of their pools
-        (hls_gen/compiler/pool_lines.py)."""
-        if names not in self._lined:
+        (hls_gen/compiler/lines.py)."""
+        if names not in self._pool_lines:
             layers = tuple(replace(layer, pool_lines=layer.name in names) for layer in self.layers)
-            self._lined[names] = replace(self, layers=layers)
-        return self._lined[names]
+            self._pool_lines[names] = replace(self, layers=layers)
+        return self._pool_lines[names]
 
     def input_features(self, images: Array) -> Array:
         """What the first lowered layer reads, where its taps are not formed.
@@ -207,30 +221,31 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
     return lowering_integer.integer_layer(cut.segmented_model.model, part, inverted)
 
 
-def _with_formed_taps(layer: LoweredLayer, part: Part) -> LoweredLayer:
-    """The lowered layer of a part with its taps formed."""
+def _formed(layer: LoweredLayer, part: Part | None, window: Window) -> LoweredLayer:
+    """A lowered layer whose part is ``part`` behind a former that reads ``window``."""
+    assert part is not None
     arithmetic = layer.arithmetic
-    window = layer.window.alone
-    assert part.with_former is not None
-    assert window is not None
+    places = part.window.places
     if isinstance(arithmetic, Multiply):
-        arithmetic = Multiply(weight=arithmetic.weight.reshape(layer.out_channels, 1, -1))
+        arithmetic = Multiply(weight=arithmetic.weight.reshape(layer.out_channels, places, -1))
     else:
         visits = arithmetic.visits
         arithmetic = replace(
             arithmetic,
-            weight=_by_visit(arithmetic.weight, visits),
-            magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, visits),
-            tap_offset=arithmetic.tap_offset * layer.window.taps,
+            weight=_by_visit(arithmetic.weight, places, visits),
+            magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, places, visits),
+            tap_offset=arithmetic.tap_offset * (layer.window.taps // places),
         )
-    behind = lowered_layer(part.with_former, arithmetic, layer.actions, layer.sum_range)
+    part = replace(part, reads=layer.reads)  # which may be a copy of the map that the network has
+    behind = lowered_layer(part, arithmetic, layer.actions, layer.sum_range)
     return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, window))
 
 
-def _by_visit(weight: Array, visits: int) -> Array:
-    """(O, taps * visits, channels, planes) -> (O, visits, taps * channels, planes)."""
-    by_visit = weight.reshape(len(weight), -1, visits, *weight.shape[2:]).swapaxes(1, 2)
-    return by_visit.reshape(len(weight), visits, -1, weight.shape[3])
+def _by_visit(weight: Array, places: int, visits: int) -> Array:
+    """(O, taps * visits, channels, planes) -> (O, places * visits, taps of a place * channels, planes)."""
+    kernels, _, channels, planes = weight.shape
+    by_visit = weight.reshape(kernels, places, -1, visits, channels, planes).swapaxes(2, 3)
+    return by_visit.reshape(kernels, places * visits, -1, planes)
 
 
 def lower_alone(

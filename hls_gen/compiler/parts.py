@@ -19,6 +19,7 @@ from bitloom.golden.layers.roles import Activation, FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
+from bitloom.hls_gen.design.formed_lines import column_of, line_of
 from bitloom.hls_gen.design.npu import Npu
 
 from .depthwise import fused, plain_of, window_of
@@ -79,6 +80,9 @@ class Part(MapReader):
     """The golden layers that it computes, with their names in the network; None of a copy."""
     with_former: "Part | None" = None
     """This part with its taps formed, as behind a window former; None where a former can't feed it."""
+    with_lines: "Part | None" = None
+    """This part with the taps of a line of its kernel side by side, as behind a line former; None where a former can't
+    feed it."""
 
     @property
     def binary(self) -> bool:
@@ -249,7 +253,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         weighted = plain != 0 if bits == 1 else np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
     if part.may_be_formed and not layer.word_channels:
-        part = replace(part, with_former=_with_formed_taps(part, weighted))
+        part = replace(part, with_former=_with_formed_taps(part, weighted), with_lines=_with_lines(part, weighted))
     return part
 
 
@@ -276,3 +280,15 @@ def _with_formed_taps(part: Part, weighted: Array | None) -> Part:
     pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))
     lanes = taps * part.lanes
     return replace(part, height=height, width=width, window=Taps(Window(kernel=(1, 1))), lanes=lanes, weighted=pattern)
+
+
+def _with_lines(part: Part, weighted: Array | None) -> Part | None:
+    """A part as a line former lets the array see it (hls_gen/compiler/lines.py)."""
+    window = part.window.window
+    rows, columns = window.kernel
+    if columns == 1:
+        return None
+    lanes = columns * part.lanes
+    pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), rows, lanes).any(axis=1))
+    width = line_of(window).output_size(part.height, part.width)[1]
+    return replace(part, width=width, window=Taps(column_of(window)), lanes=lanes, weighted=pattern)

@@ -25,11 +25,11 @@ from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import Formed, formed_taps, pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
 from .layout import Layout
+from .lines import array_lines, pool_lines
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
-from .pool_lines import pool_lines
 from .schedule import AUTOMATIC, ORDERS, Schedule
 from .ways import MapWay, onward
 
@@ -195,7 +195,8 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, formed = _formed(lowered, npus, choices.map_order)
-    lowered, lines = pool_lines(lowered, npus, choices.map_order)
+    lowered, lines = array_lines(lowered, npus, choices.map_order)
+    lowered, of_pools = pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_order, formed.get(lowered.layers[0].name))
     maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
@@ -213,13 +214,14 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             npu,
             read=read,
             formed=windows,
-            comes=tables[former_name(p)] if windows else tables[p.name],
+            comes=tables[former_name(p) if p.formed_taps else p.name],
             inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
             conv=tables[p.name],
             pool=tables.get(pool_name(p)),
             lines=lines.get(p.name),
+            pool_lines=of_pools.get(p.name),
             way=way,
-            reader_lanes=npus[on[way.reader or p.name]].array.kfp,
+            reader_lanes=npus[on[way.reader or p.name]].array.map_lanes,
         )
         if read.inlet == "ring":
             words = chunk.words(planned.comes, planned.incoming_words, npu.ports.buffer_words)

@@ -49,7 +49,7 @@ class PlannedLayer:
     way: MapWay
     """The way of the layer's map."""
     read: MapWords
-    """The words that it reads; those that a window former makes, if one stands in front."""
+    """The words that it reads, as the array takes them: those that a former makes, if one stands in front."""
     formed: FormedWindows | None = None
     """What that window former makes; None where there is none, or words pass it."""
     comes: StageTables
@@ -73,8 +73,6 @@ class PlannedLayer:
     """(words, pfp): words of a tuple that the pool unit takes; none where results don't pass one."""
     output: Layout
     """(words, lanes): what leaves for a window, in words of its reader."""
-    lines: FormedLines | None = None
-    """What a line former makes of its results; None where they don't pass one."""
     chunk_words: int | None = None
     """Words of a chunk of the map that it reads, where that comes from the NPU before; else None."""
     sizes_buffers: bool = False
@@ -88,12 +86,12 @@ class PlannedLayer:
     @property
     def incoming_words(self) -> int:
         """Words of a tuple that come from another NPU."""
-        return 1 if self.formed else self.words
+        return 1 if self.formed else self.on_array.coming_words // len(self.comes.input_order)
 
     @property
     def input_words(self) -> int:
         """Words of the map that come."""
-        return self.formed.frame_words if self.formed else self.layer.height * self.layer.width * self.words
+        return self.formed.frame_words if self.formed else self.on_array.coming_words
 
     @property
     def sequencers(self) -> tuple[OnSequencer, ...]:
@@ -103,7 +101,7 @@ class PlannedLayer:
     @property
     def is_formed(self) -> bool:
         """Whether a former puts taps side by side that it reads, or that its pool reads."""
-        return self.formed is not None or self.layer.pool_lines
+        return self.layer.formed_taps is not None or self.layer.pool_lines
 
     @property
     def groups(self) -> int:
@@ -182,6 +180,35 @@ def windows_read(read: MapWords, formed: FormedWindows) -> MapWords:
     return MapWords(layout, np.zeros(len(layout), np.int64), read.inlet)
 
 
+def side_by_side(read: MapWords, lines: FormedLines, line_taps: int, channels: int) -> MapWords:
+    """The words that a line former makes of a map's words, for lines of a kernel.
+
+    Parameters
+    ----------
+    read
+        The words as they come.
+    lines
+        What the former makes.
+    line_taps
+        Words that it puts side by side. The last tap is the highest one; below the first one lanes are not used.
+    channels
+        Lanes of a tuple that comes.
+    """
+    taps = [np.where(read.layout == UNUSED, UNUSED, read.layout + tap * channels) for tap in range(lines.taps)]
+    unused = [np.full_like(read.layout, UNUSED)] * (line_taps - lines.taps)
+    return replace(read, layout=np.concatenate([*unused, *taps], axis=1))
+
+
+def gathered(read: MapWords, line_taps: int) -> MapWords:
+    """The words that a line former makes of a map's words where it puts words of a tuple side by side, as many as
+    ``line_taps``; the first ones of a tuple stand alone where there are fewer."""
+    words, lanes = read.layout.shape
+    count = -(-words // line_taps)
+    layout = np.full((count * line_taps, lanes), UNUSED, np.int64)
+    layout[len(layout) - words :] = read.layout
+    return replace(read, layout=layout.reshape(count, -1), codes=np.zeros(count, np.int64))
+
+
 def map_layout(p: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
     """(words, reader_lanes): what leaves for a window of a layer, in words of its reader; parameters as of
     `planned_layer`."""
@@ -216,8 +243,12 @@ def planned_layer(
     formed: FormedWindows | None = None,
     comes: StageTables | None = None,
     lines: FormedLines | None = None,
+    pool_lines: FormedLines | None = None,
 ) -> PlannedLayer:
-    """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`.
+    """Plan a lowered layer; parameters as of the attributes of `PlannedLayer`, but for ``read``: the words of a map as
+    they come to a line former.
+
+    ``lines`` and ``pool_lines`` are what line formers make of lines of a kernel, of the layer and of its pool.
 
     ``conv`` and ``pool`` are the schedules of its convolution and of its pool, None where it has no pool.
     ``reader_lanes`` are those of the words that the layer's map is made of: kfp of the NPU that reads it.
@@ -227,6 +258,8 @@ def planned_layer(
     ValueError
         The NPU can't accumulate as the layer does, or it has no pool unit for the layer's pool.
     """
+    if npu.takes_lines:
+        read, lines = _taken(p, npu, read, lines, len(conv.input_order))
     check_accumulation(p, npu, read.layout)
     groups = -(-p.out_channels // npu.array.kgp)
     whole = TuplePart(len(read.layout)), 0
@@ -241,6 +274,7 @@ def planned_layer(
         taps=SequencerTaps(conv, sequencer.kind, visits=p.visits, reread=groups > inner),
         words=len(read.layout),
         tap_rows=part.words * p.visits * inner,
+        lines=lines,
     )
     on_pool_unit = None
     if len(pooled) and (behind := npu.pool_sequencer):
@@ -249,9 +283,11 @@ def planned_layer(
         else:
             taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
         words = len(pooled)
-        if npu.forms_lines and not lines:
-            lines = FormedLines.straight(on_array.counts.windows, lowest=not p.adds_in_pool)
-        on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words)
+        if npu.forms_lines and not pool_lines:
+            pool_lines = FormedLines.straight(on_array.counts.windows * words, lowest=not p.adds_in_pool)
+        elif pool_lines:
+            pool_lines = replace(pool_lines, words=words)
+        on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words, lines=pool_lines)
     return PlannedLayer(
         layer=p,
         number=number,
@@ -269,8 +305,21 @@ def planned_layer(
         steps=steps,
         pooled=pooled,
         output=output,
-        lines=lines,
     )
+
+
+def _taken(
+    p: LoweredLayer, npu: Npu, read: MapWords, lines: FormedLines | None, tuples: int
+) -> tuple[MapWords, FormedLines]:
+    """The words of a map as the array of an NPU with a line former takes them, and what the former makes; ``tuples``:
+    those of the map, where ``lines`` of a kernel are not formed. Words from the host come as the array takes them."""
+    line_taps = npu.array.line_taps
+    words = len(read.layout)
+    if lines:
+        return side_by_side(read, lines, line_taps, p.weight.shape[2] // lines.taps), replace(lines, words=words)
+    if read.inlet == "host":
+        return read, FormedLines.straight(tuples * words, whole=True)
+    return gathered(read, line_taps), FormedLines.gathered(tuples, words, line_taps)
 
 
 def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:

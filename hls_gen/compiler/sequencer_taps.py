@@ -20,6 +20,7 @@ import numpy as np
 from bitloom.golden.encoding import Array, Ints
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.taps import Taps
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
 
 from .schedule import Raster, Stage, StageTables, schedule
@@ -137,11 +138,18 @@ class OnSequencer:
     """Words of a tuple."""
     tap_rows: int
     """Rows of weights that a tap meets, all its words and visits together."""
+    lines: FormedLines | None = None
+    """What a line former makes of the map in front of the sequencer; None where there is none."""
 
     @property
     def counts(self) -> TapCounts:
         """What the taps take."""
         return self.taps.counts
+
+    @property
+    def coming_words(self) -> int:
+        """Words of the map that come, in front of a line former where there is one."""
+        return self.lines.coming_words if self.lines else self.counts.tuples * self.words
 
     @property
     def pass_rows(self) -> int:

@@ -365,10 +365,11 @@ def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], parts: Parts) ->
     target = way(npus, name, on[name], on[first])
     if adders and binary:
         return MapWay(target, first, True, adder=adders[0], skip_npu=kept_on(npus, name, on, adders[0]))
-    if len(needed) > 1 and (here.array.kfp, here.engine) != (there.array.kfp, there.engine):
+    if len(needed) > 1 and (here.array.map_lanes, here.engine) != (there.array.map_lanes, there.engine):
+        lanes = "kfp / line_taps" if here.takes_lines or there.takes_lines else "kfp"
         raise ValueError(
             f"{name}: NPU {on[first]} must have words as NPU {on[name]} has them, where the map is kept for "
-            f"{(others or adders)[0]} as well, kfp = {here.array.kfp} and engine {here.engine}, got kfp = "
-            f"{there.array.kfp} and engine {there.engine}"
+            f"{(others or adders)[0]} as well, {lanes} = {here.array.map_lanes} and engine {here.engine}, got "
+            f"{lanes} = {there.array.map_lanes} and engine {there.engine}"
         )
     return MapWay(target, first, len(needed) > 1, others[0] if others else None, adders[0] if adders else None)

@@ -32,6 +32,12 @@ class Array(Part):
 
     kfp: int = number(8, means="Input channels that a PE takes in a cycle.")
     kgp: int = number(8, means="PEs: kernels that work in parallel.")
+    line_taps: int = number(
+        1,
+        most=16,
+        rare=True,
+        means="Words of maps, of KFP / line_taps channels, side by side in a PE: taps of a line of the kernel.",
+    )
     accumulators: int = number(
         1,
         least=1,
@@ -54,6 +60,12 @@ class Array(Part):
     def _check(self) -> None:
         """Raise ValueError unless the fields of both kinds are in their ranges."""
         require(4 <= self.acc_bits <= ACC_BITS, f"acc_bits must be 4..{ACC_BITS}", self.acc_bits)
+        require(self.kfp % self.line_taps == 0, f"line_taps must divide kfp = {self.kfp}", self.line_taps)
+
+    @property
+    def map_lanes(self) -> int:
+        """Channels in a word of a map: where maps wait, and on their way from one NPU to another and to the host."""
+        return self.kfp // self.line_taps
 
     @property
     def slot_bits(self) -> int:
@@ -121,6 +133,8 @@ class BinaryArray(Array):
         least = self.least_acc_bits
         lanes = f"collect = {self.collect}" if self.collect else f"kfp = {self.kfp}"
         require(self.acc_bits >= least, f"acc_bits must be >= {least} for {lanes}", self.acc_bits)
+        ok = self.line_taps == 1 or self.lanes_per_weight == 1
+        require(ok, f"lanes_per_weight must be 1 for line_taps = {self.line_taps}", self.lanes_per_weight)
         if self.lanes_per_weight > 1:
             block = self.lanes_per_weight * self.lane_step
             require(block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
@@ -168,6 +182,11 @@ class BinaryArray(Array):
     def word_bits(self) -> int:
         """Width of a word of the tuple memory."""
         return self.kfp
+
+    @property
+    def map_bits(self) -> int:
+        """Width of a word of a map."""
+        return self.map_lanes
 
     @property
     def plane_lanes(self) -> int:
@@ -252,6 +271,11 @@ class IntegerArray(Array):
     def word_bits(self) -> int:
         """Width of a word of the tuple memory."""
         return self.kfp * self.feature_bits
+
+    @property
+    def map_bits(self) -> int:
+        """Width of a word of a map."""
+        return self.map_lanes * self.feature_bits
 
     @property
     def plane_lanes(self) -> int:

@@ -118,7 +118,7 @@ class Design:
     def next_word_bits(self, n: int) -> int:
         """Width of a word on its way from NPU ``n`` to the next one, which has that one's lanes."""
         after = self.npus[(n + 1) % len(self.npus)]
-        return after.array.kfp if self.changes_engine(n) else after.array.word_bits
+        return after.array.map_lanes if self.changes_engine(n) else after.array.map_bits
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON data; ``from_dict`` is its inverse."""

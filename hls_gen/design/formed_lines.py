@@ -1,11 +1,14 @@
-"""Line former: taps of a line of the kernel side by side, so that the pool unit takes several in a cycle
-(hls_gen/rtl/pool_unit/line_former.py).
+"""Line former: taps of a line of the kernel side by side, so that the array or the pool unit takes several in a cycle
+(hls_gen/rtl/sequencer/line_former.py).
 
     words of positions, line after line --> words of the taps of a window's line
 
-A line of the kernel has one row and as many columns as the kernel. The pool unit's sequencer then sees a map with a
-position for each window of a line, and a kernel of one column. Taps beside the map are put in as 0, which adds nothing
-to a sum, or as the lowest value, which is no maximum.
+A line of the kernel has one row and as many columns as the kernel. The sequencer then sees a map with a position for
+each window of a line, and a kernel of one column. Taps beside the map are put in as 0, which adds nothing to a sum, or
+as the lowest value, which is no maximum.
+
+The words of a tuple are put side by side in the same way: the tuple is a line, its words are the positions, and a
+window of as many taps goes on by as many positions.
 """
 
 from dataclasses import dataclass
@@ -19,8 +22,8 @@ from .widths import PLACE_BITS, SIDE_BITS
 
 
 def fits_line(window: Window, line_taps: int) -> bool:
-    """Whether a pool unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has
-    several taps."""
+    """Whether a unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has several
+    taps."""
     return 1 < window.kernel[1] <= line_taps and window.dilation[1] == 1
 
 
@@ -40,6 +43,8 @@ def column_of(window: Window) -> Window:
 class FormedLines:
     """What the line former makes of a map."""
 
+    words: int = 1
+    """Words of a position, >= 1."""
     lines: int
     """Lines of the map that come, >= 1."""
     positions: int = 1
@@ -54,11 +59,29 @@ class FormedLines:
     """Windows of a line, >= 1."""
     lowest: bool = False
     """Whether taps beside the map are the lowest value, not 0."""
+    whole: bool = False
+    """Whether words come as wide as they leave, and leave as they come."""
 
     @classmethod
-    def straight(cls, tuples: int, *, lowest: bool = False) -> "FormedLines":
-        """Of tuples that are handed on as they come: each is a line with one window of one tap."""
-        return cls(lines=tuples, lowest=lowest)
+    def straight(cls, words: int, *, lowest: bool = False, whole: bool = False) -> "FormedLines":
+        """Of words that are handed on as they come: each is a line with one window of one tap."""
+        return cls(lines=words, lowest=lowest, whole=whole)
+
+    @classmethod
+    def gathered(cls, tuples: int, words: int, taps: int) -> "FormedLines":
+        """Of tuples whose words are put side by side, so many at a time; the first ones stand alone where words of a
+        tuple are no multiple of that.
+
+        Example: words 0 to 3 of a tuple leave, three at a time, as (0, 0, word 0) and (word 1, word 2, word 3).
+        """
+        windows = -(-words // taps)
+        lead = windows * taps - words
+        return cls(lines=tuples, positions=words, taps=taps, stride=taps, lead=lead, windows=windows)
+
+    @property
+    def coming_words(self) -> int:
+        """Words of the map that come."""
+        return self.lines * self.positions * self.words
 
     @property
     def steps(self) -> int:

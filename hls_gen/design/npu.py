@@ -199,14 +199,17 @@ class Npu:
             return
         rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
         require(self.array.feature_bits <= ADD_FEATURE_BITS, rule, self.array.feature_bits)
-        kfp, ol = self.array.kfp, self.results.ol
-        ok = not (kfp % ol and ol % kfp)
-        require(ok, f"ol must divide kfp = {kfp}, or be a multiple of it, for skip_words = {words}", ol)
+        lanes, ol = self.array.map_lanes, self.results.ol
+        ok = not (lanes % ol and ol % lanes)
+        taps = " / line_taps" * self.takes_lines
+        require(ok, f"ol must divide kfp{taps} = {lanes}, or be a multiple of it, for skip_words = {words}", ol)
 
     def _check_former(self, former: Former) -> None:
         """Raise ValueError unless the NPU can have such a window former."""
         inlets = self.ports.inlets
         require("host" in inlets or inlets == ("ring",), "a window former needs inlet host, or ring alone", inlets)
+        taps = self.array.line_taps
+        require("host" in inlets or taps == 1, "line_taps must be 1 with a window former behind inlet ring", taps)
         binariser = self.ports.binariser
         require(not binariser, "binariser_bits must be 0 with a window former", binariser and binariser.bits)
         if former.sizes is None:
@@ -223,6 +226,11 @@ class Npu:
         return self.array.engine
 
     @property
+    def takes_lines(self) -> bool:
+        """Whether the array takes several words of maps in a cycle, which a line former puts side by side."""
+        return self.array.line_taps > 1
+
+    @property
     def array_sequencer(self) -> NpuSequencer:
         """The sequencer in front of the array."""
         sequencer = self.sequencer
@@ -231,6 +239,9 @@ class Npu:
             counters=sequencer.raster,
             table_rows=sequencer.table_rows,
             word_bits=self.array.word_bits,
+            line_taps=self.array.line_taps,
+            line_flags=("whole",) if "host" in self.ports.inlets else (),
+            position_bits=bits_for(sequencer.line_words - 1),
             ring_words=sequencer.tuple_words,
             index_bits=bits_for(sequencer.tuple_words - 1),
             row_bits=self.array.row_bits,
@@ -248,6 +259,9 @@ class Npu:
             counters=self.sequencer.raster,
             table_rows=pool_unit.table_rows,
             word_bits=self.pool_line_bits,
+            line_taps=pool_unit.line_taps,
+            line_flags=("lowest",) if self.multiplies else (),
+            position_bits=pool_unit.index_bits,
             ring_words=pool_unit.words,
             index_bits=pool_unit.index_bits,
             row_bits=weights.row_bits if weights else 0,
@@ -317,7 +331,7 @@ class Npu:
     @property
     def skip_lanes(self) -> int:
         """Results in a word of the skip store."""
-        return self.results.ol if self.keeps_steps else self.array.kfp
+        return self.results.ol if self.keeps_steps else self.array.map_lanes
 
     @property
     def skip_word_bits(self) -> int:

@@ -79,7 +79,14 @@ class NpuSequencer:
     table_rows: Mapping[TapTable, int] = field(hash=False)
     """The tables that it has, and the rows of each."""
     word_bits: int
-    """Bits of a word of the tuple memory: KFP or PFP features."""
+    """Bits of a word of the tuple memory: KFP features, or PFP features of each tap that the pool unit takes in a
+    cycle."""
+    line_taps: int
+    """Words that a line former puts side by side in a word of the tuple memory; 1: there is none."""
+    line_flags: tuple[str, ...]
+    """What the line former must know of a layer besides counts: flags of `FormedLines`, by name."""
+    position_bits: int
+    """Width of the number of a word in its position, to the line former."""
     ring_words: int
     """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
     index_bits: int
@@ -101,6 +108,16 @@ class NpuSequencer:
     def address_bits(self) -> int:
         """Width of a word's address in the tuple memory."""
         return bits_for(self.ring_words - 1)
+
+    @property
+    def forms_lines(self) -> bool:
+        """Whether a line former stands in front of the tuple memory."""
+        return self.line_taps > 1
+
+    @property
+    def map_bits(self) -> int:
+        """Bits of a word of a map, as it comes."""
+        return self.word_bits // self.line_taps
 
     @property
     def memory_bits(self) -> int:

@@ -11,7 +11,7 @@ class SkipStore(Part):
     """The store of maps that are added or read a second time, with the addition behind it. All is sized."""
 
     words: int = capacity(least=2, name="skip_words")
-    """Words of kfp features, >= 2. In a binary NPU words are steps of ol integers."""
+    """Words of maps, of kfp / line_taps features, >= 2. In a binary NPU words are steps of ol integers."""
     joined_words: int = capacity(0, least=2, or_zero=True, where="forks_maps")
     """Words of a tuple that a layer takes of either of two maps which it reads side by side, at most, >= 2; 0: layers
     read one map. Of an integer NPU alone."""
@@ -30,6 +30,6 @@ class Stores(Part):
     """The stores of an NPU."""
 
     map_words: int = capacity(256, least=2, where="loops_maps")
-    """Words of kfp features in the map store of outlet "loop", >= 2. Sized."""
+    """Words of maps in the map store of outlet "loop", >= 2. Sized."""
     skip: SkipStore | None = None
     """The skip store, where networks add maps or read one twice; None: there is none, and no addition. Sized."""

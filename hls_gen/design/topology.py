@@ -1,5 +1,6 @@
 """Topologies: how NPUs are connected, by their inlets and outlets. Frames come to the first NPU alone. An NPU
-that has further inlets beside that of the NPU before keeps no window former."""
+that has further inlets beside that of the NPU before keeps no window former, nor does one behind another NPU whose
+array takes several words of maps side by side."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -40,7 +41,8 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 def _connected(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
-    lost: dict[str, Any] = {} if "host" in inlets or inlets == ("ring",) else {"window_former": False}
+    keeps_former = "host" in inlets or (inlets == ("ring",) and not npu.takes_lines)
+    lost: dict[str, Any] = {} if keeps_former else {"window_former": False}
     if "ring" not in outlets:
         lost["skips_onward"] = 0
     return npu.changed(inlets=inlets, outlets=outlets, **lost)

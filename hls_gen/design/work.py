@@ -59,7 +59,8 @@ def check_memories(name: str, npus: Sequence[Npu]) -> None:
     """
     bits = sum(memory.depth * memory.width for npu in npus for memory in memory_map(npu))
     buffers = sum(
-        npu.array.word_bits * (npu.sequencer.tuple_words + npu.stores.map_words + 2 * npu.ports.buffer_words)
+        npu.array.word_bits * npu.sequencer.tuple_words
+        + npu.array.map_bits * (npu.stores.map_words + 2 * npu.ports.buffer_words)
         for npu in npus
     )
     MEMORY_BITS.check(f"{name}: memories", bits + buffers)

@@ -49,7 +49,7 @@ def loader_parts(design: Design) -> Iterator[AreaPart]:
         yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     yield fifo(1, timing.FRAMES_IN_FLIGHT)
     if design.spill_words:
-        yield fifo(first.array.word_bits + 1, design.spill_words)
+        yield fifo(first.array.map_bits + 1, design.spill_words)
     yield collector(stream, 1, stream, 1)
 
 
@@ -58,4 +58,4 @@ def loader_stores(design: Design) -> Iterator[Store]:
     yield Store("frame_flags", 1, timing.FRAMES_IN_FLIGHT, 0)
     yield Store("counts", COUNTER_BITS, timing.counter_rows(len(counter_names(design))), 0)
     if design.spill_words:
-        yield Store.of_fifo("spill_store", design.npus[0].array.word_bits + 1, design.spill_words)
+        yield Store.of_fifo("spill_store", design.npus[0].array.map_bits + 1, design.spill_words)

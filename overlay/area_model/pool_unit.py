@@ -5,14 +5,16 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
 from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
 from bitloom.hls_gen.design.split_product import split_product
-from bitloom.hls_gen.design.widths import COUNT_BITS, PLACE_BITS, SIDE_BITS, bits_for
+from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
 from .products import PRODUCT_LUTS
 from .results import multiplier_dsps, requantise_sizes
+from .sequencer import line_former, words_before
 from .store import Store
 
 
@@ -28,8 +30,7 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     else:
         yield from _pooling(npu, pool_unit, n)
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
-    if npu.forms_lines:
-        yield _line_former(npu, pool_unit, n)
+    yield from line_former(npu, sequencer, n)
     if npu.passes_by:
         steps = npu.results.ol * npu.array.feature_bits + 1 + npu.way_bits
         yield AreaPart(
@@ -43,8 +44,7 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     if not pool_unit:
         return
     yield Store("pool_tuples", npu.pool_line_bits, pool_unit.words, 1)
-    if npu.forms_lines:
-        yield Store("words_before", npu.pool_line_bits - npu.pool_word_bits, 1 << pool_unit.index_bits, 0)
+    yield from words_before(present(npu.pool_sequencer))
     yield Store("pool_queue", npu.pool_queue_bits, 1 << pool_unit.index_bits, 0)
     yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo_words(npu), 0)
 
@@ -105,12 +105,6 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
         upper = wide.results.multiplier_bits + 1 - split.cut
         lut += round(ol * PRODUCT_LUTS * upper * (wide.biased_bits - split.apart))
     yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
-
-
-def _line_former(npu: Npu, pool_unit: PoolUnit, n: int) -> AreaPart:
-    """The line former, by rule: a LUT for each bit of a tap, which may lie beside the map, and counters."""
-    counted = 2 * SIDE_BITS + 2 * PLACE_BITS + bits_for(npu.sequencer.windows - 1) + pool_unit.index_bits
-    return AreaPart("line_former", "line_former", {}, n, lut=npu.pool_line_bits + 3 * counted, ff=2 * counted)
 
 
 def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from .store import Store
 
 def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The ports of NPU ``n``, without the gearboxes at its outlets."""
-    word = npu.array.word_bits
+    word = npu.array.map_bits
     others = len(npu.targets) - 1
     yield AreaPart("npu", "npu", {"one": 1, "word": word * others, "outlets": others + 1}, n)
     if "ring" in npu.ports.inlets:
@@ -33,7 +33,7 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
     width = npu.pool_word_bits if npu.pool_unit and not npu.depthwise else npu.results.ol * npu.array.feature_bits
-    words = {name: ring_bits if name == "ring" else npu.array.word_bits for name in npu.targets}
+    words = {name: ring_bits if name == "ring" else npu.array.map_bits for name in npu.targets}
     out: list[AreaPart] = []
     for word in dict.fromkeys(words.values()):
         names = [name for name, bits in words.items() if bits == word]
@@ -46,6 +46,6 @@ def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
 def ports_stores(npu: Npu) -> Iterator[Store]:
     """The buffers of the ping-pong pair, and the words of a last map in front of the output."""
     if "ring" in npu.ports.inlets:
-        yield Store.of_fifo("buffers", npu.array.word_bits, 2 << bits_for(npu.ports.buffer_words - 1))
+        yield Store.of_fifo("buffers", npu.array.map_bits, 2 << bits_for(npu.ports.buffer_words - 1))
     if "host" in npu.ports.outlets:
-        yield Store("map_held", npu.array.word_bits + 1, timing.MAP_HELD, 0)
+        yield Store("map_held", npu.array.map_bits + 1, timing.MAP_HELD, 0)

@@ -47,7 +47,7 @@ def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
     sizes = {"one": 1, "wide": ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", sizes, n, **_addition_products(npu, skip))
     if ol > npu.skip_lanes:
-        yield collector(npu.array.word_bits, ol // npu.array.kfp, ol * npu.array.feature_bits, 0, n)
+        yield collector(npu.skip_word_bits, ol // npu.skip_lanes, ol * npu.array.feature_bits, 0, n)
 
 
 def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:

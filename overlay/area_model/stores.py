@@ -14,13 +14,13 @@ def stores_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         yield AreaPart("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
         yield fifo(_skip_bits(npu), npu.stores.skip.words, n)
     if "loop" in npu.ports.inlets:
-        yield fifo(npu.array.word_bits, npu.stores.map_words, n)
+        yield fifo(npu.array.map_bits, npu.stores.map_words, n)
 
 
 def stores_stores(npu: Npu) -> Iterator[Store]:
     """The memories of the stores."""
     if "loop" in npu.ports.inlets:
-        yield Store.of_fifo("map_store", npu.array.word_bits, npu.stores.map_words)
+        yield Store.of_fifo("map_store", npu.array.map_bits, npu.stores.map_words)
     if npu.stores.skip:
         yield Store.of_fifo("skip_store", _skip_bits(npu), npu.stores.skip.words)
 

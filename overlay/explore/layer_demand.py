@@ -224,7 +224,8 @@ class LayerDemand:
         if self.formed is not None:
             return self.formed_by(npu).words
         if not self.planes:
-            return sum(-(-channels // npu.array.kfp) for channels in self.parts or (self.channels,))
+            words = sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.channels,))
+            return -(-words // npu.array.line_taps)
         one_after_another = 1 if npu.array.planes else self.planes + 1
         return -(-self.channels // npu.array.plane_lanes) * one_after_another
 

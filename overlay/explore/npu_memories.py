@@ -184,7 +184,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
     else:
         for name, count in zip((p.reads, p.joins), layer.parts or (layer.channels,)):
             if name and name not in read:
-                read[name] = _map_words(chunks(np.arange(count), npu.array.kfp), "ring")
+                read[name] = _map_words(chunks(np.arange(count), npu.array.map_lanes), "ring")
     plan = planned_layer(
         p,
         0,
@@ -194,7 +194,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
         conv=layer.conv,
         pool=layer.pool,
         way=network.ways[p.name],
-        reader_lanes=npu.array.kfp,
+        reader_lanes=npu.array.map_lanes,
     )
     return _LayerOnNpu(plan, needs_of(plan), _map_words(plan.output, "loop"))
 

@@ -334,7 +334,7 @@ class NpuChoices:
             if kgps and npu.array.kgp == 1 and not any(foldings):
                 foldings += self._wider(indices, kgps[-1], interval)
             self._known.possible[key] = foldings
-        lanes = reader and reader.array.kfp
+        lanes = reader and reader.array.map_lanes
         if (key, lanes) not in self._known.before:
             self._known.before[key, lanes] = list(self._in_front_of(indices, npu, self._known.possible[key], lanes))
         for values in self._known.before[key, lanes]:
@@ -391,16 +391,15 @@ class NpuChoices:
         layers = self.layers_of(indices, npu)
         tried = 0
         looped = [layer for layer in layers if layer.reader in indices]
-        ols = [
-            ol for ol in splits(npu.array.kgp) if not npu.forks_maps or not (npu.array.kfp % ol and ol % npu.array.kfp)
-        ]
+        lanes = npu.array.map_lanes
+        ols = [ol for ol in splits(npu.array.kgp) if not npu.forks_maps or not (lanes % ol and ol % lanes)]
         ols = ols if given is None else [given]
         for ol in ols:
             bare = npu.unchecked(ol=ol)
             fast = list(self._fast(indices, bare, interval))
             for folding in fast:
                 pooled = sum(layer.pool_cycles(folding) for layer in layers)
-                fits = all(layer.fits(folding, npu.array.kfp) for layer in looped)
+                fits = all(layer.fits(folding, lanes) for layer in looped)
                 if pooled <= interval and fits and self._adds(indices, folding):
                     yield folding
             tried += bool(fast)
@@ -455,9 +454,7 @@ class NpuChoices:
     def _gears(self, npu: Npu, reader: Npu | None) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""
         after = reader or npu
-        ring_bits = (
-            after.array.word_bits if after.engine == npu.engine else after.array.kfp
-        )  # a bit a feature between engines
+        ring_bits = after.array.map_bits if after.engine == npu.engine else after.array.map_lanes  # a bit a feature
         key = OUTLETS(npu), npu.forks_maps, ring_bits
         if key not in self._known.outlets:
             self._known.outlets[key] = estimate_outlets(npu, ring_bits)
@@ -513,7 +510,7 @@ def added_fits(npu: Npu, added: int, kernels: int) -> bool:
     kernels
         Kernels of the layer.
     """
-    widths = [unit.pfp for unit in (npu.pool_unit,) if unit] + [npu.results.ol] * npu.depthwise + [npu.array.kfp]
+    widths = [unit.pfp for unit in (npu.pool_unit,) if unit] + [npu.results.ol] * npu.depthwise + [npu.array.map_lanes]
     return _fits(added, kernels, npu.array.kgp, npu.results.ol, tuple(widths))
 
 

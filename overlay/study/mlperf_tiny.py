@@ -36,14 +36,15 @@ BLOCKS = {
     "lut_products": ("addition", "pool"),
     "pool_scale_ram": "distributed",
 }
-NPU = Npu.of(kfp=16, kgp=24, pfp=16, ol=8, acc_bits=32, **BLOCKS, **INTEGER)
-"""The design's NPU: 384 lanes on 192 multipliers, a window former for the first layers, and a pool unit with weights,
-which takes a line of a 3 x 3 kernel in a cycle. Values less their zero point have 9 bits. With 8 accumulators a PE
-short windows follow each other without a wait. Of an xc7z020 counters save block RAM for tables of taps; additions, and
-half of the pool unit's requantisations, multiply in LUTs for want of DSP blocks, and scales of the pool unit are LUT
-RAM for want of block RAM."""
-FIRST_OF_AD = "dense_1"
-"""The first layer of ad. With dataflow input_stationary its words are used as they come from the host."""
+NPU = Npu.of(kfp=24, line_taps=3, kgp=16, pfp=16, ol=8, acc_bits=32, **BLOCKS, **INTEGER)
+"""The design's NPU: 384 lanes on 192 multipliers, a window former for the first layers, and a pool unit with weights.
+Array and pool unit take a line of a 3 x 3 kernel in a cycle, the array of 8 channels, the pool unit of 16. Values
+less their zero point have 9 bits. With 8 accumulators a PE short windows follow each other without a wait. Of an
+xc7z020 counters save block RAM for tables of taps; additions, and half of the pool unit's requantisations, multiply
+in LUTs for want of DSP blocks, and scales of the pool unit are LUT RAM for want of block RAM."""
+STATIONARY_OF_AD = tuple(f"dense_{number}" for number in range(1, 10))
+"""Layers of ad with dataflow input_stationary: their words are used as they come. The last one has more kernel groups
+than a PE has accumulators."""
 STREAM_BITS = 64
 """Width of the streams."""
 RECORDED = {
@@ -106,7 +107,7 @@ def choices_for(names: Sequence[str], chunk: str | None = None) -> CompileChoice
     """How these networks are compiled."""
     if "ad" not in names:
         return CompileChoices(chunk=chunk)
-    return CompileChoices(chunk=chunk, dataflow={FIRST_OF_AD: "input_stationary"})
+    return CompileChoices(chunk=chunk, dataflow=dict.fromkeys(STATIONARY_OF_AD, "input_stationary"))
 
 
 def measure(

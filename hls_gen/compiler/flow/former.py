@@ -1,5 +1,5 @@
 """The formers: the window former between words that come and the tuple memory (hls_gen/rtl/former/window_former.py),
-and the line former in front of the pool unit's (hls_gen/rtl/pool_unit/line_former.py).
+and the line former in front of a tuple memory (hls_gen/rtl/sequencer/line_former.py).
 
     words --> word register --a position a cycle--> window --a word a cycle--> writer
 
@@ -104,20 +104,20 @@ class Former:
 
 
 class LineFormer:
-    """A sink: words of the taps of lines go into the pool unit's tuple memory.
+    """A sink: words of the taps of lines go into a tuple memory.
 
     Parameters
     ----------
     ring
         The tuple memory.
     maps
-        (words of a tuple, what is formed) of each map of a frame.
+        What is formed of each map of a frame.
     """
 
-    def __init__(self, ring: Ring, maps: Sequence[tuple[int, FormedLines]]):
+    def __init__(self, ring: Ring, maps: Sequence[FormedLines]):
         self._ring = ring
-        self._lines = ((words, formed, formed.hits().tolist()) for words, formed in again(maps))
-        self._words, self._formed, self._hits = next(self._lines)
+        self._lines = again([(formed, formed.hits().tolist()) for formed in maps])
+        self._formed, self._hits = next(self._lines)
         self._line = self._step = self._word = 0
         self._free = 0
         """First cycle in which a word can go through."""
@@ -131,7 +131,9 @@ class LineFormer:
         """See Sink."""
         if not self.flush():
             return None
-        return self._go(cycle)
+        through = self._go(cycle)
+        self.flush()
+        return through
 
     def flush(self) -> bool:
         """Go through the positions behind the map's last column; False if it is not known yet when."""
@@ -149,7 +151,7 @@ class LineFormer:
             return None
         self._free = through + 1
         self._word += 1
-        if self._word == self._words:
+        if self._word == self._formed.words:
             self._word = 0
             self._step += 1
         if self._step == len(self._hits):
@@ -157,5 +159,5 @@ class LineFormer:
             self._line += 1
         if self._line == self._formed.lines:
             self._line = 0
-            self._words, self._formed, self._hits = next(self._lines)
+            self._formed, self._hits = next(self._lines)
         return through

@@ -34,6 +34,8 @@ class Reading:
     reads an older tuple when all have arrived."""
     part_words: int = 0
     """Words of a tuple that a pass reads, where it leaves some out; 0: it reads them all."""
+    lines: FormedLines | None = None
+    """What a line former makes of the map in front of the sequencer; None where there is none."""
 
     @classmethod
     def straight(cls, windows: int, words: int) -> "Reading":
@@ -50,6 +52,11 @@ class Reading:
     def tuples(self) -> int:
         """Tuples of the map."""
         return int(self.claims.sum())
+
+    @property
+    def coming_words(self) -> int:
+        """Words of the map that come, in front of a line former where there is one."""
+        return self.lines.coming_words if self.lines else self.tuples * self.words
 
     @property
     def windows(self) -> int:
@@ -75,8 +82,6 @@ class FlowLayer:
     for each level."""
     pool: Reading | None = None
     """How the pool unit reads the results; None where nothing is pooled."""
-    lines: FormedLines | None = None
-    """What a line former in front of the pool unit makes of the results; None where there is none."""
     raw: bool = False
     """Whether the accumulators themselves go to the host: of the last layer only."""
     chunk_words: int | None = None
@@ -111,7 +116,7 @@ class FlowLayer:
     @property
     def input_words(self) -> int:
         """Words of the map that it reads, behind a window former where there is one."""
-        return self.reading.tuples * self.reading.words
+        return self.reading.coming_words
 
     @property
     def coming_words(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
@@ -10,7 +11,7 @@ from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
 from .former import Former, LineFormer
 from .gearbox import Gearbox, Gears, LineGearbox
 from .kahn import FlowProcess, Process, Stamps
-from .layer import FlowLayer, Reading
+from .layer import Reading
 from .loader import WeightLoader
 from .pool_unit import PoolIssuer, PoolResults, WayPast, outlet
 from .ports import FrameSource, MapResults, RawResults
@@ -86,7 +87,7 @@ class ProcessNetwork:
             self._sinks[final] = RawResults(values, self.done)
         else:
             words = system.output_words(final)
-            self._sinks[final] = MapResults(words, npu.array.word_bits, system.stream_bits, self.done)
+            self._sinks[final] = MapResults(words, npu.array.map_bits, system.stream_bits, self.done)
         self._puts[system.mapping[-1]].append(self.done)
         words = system.layers[0].coming_words
         binariser = first.ports.binariser is not None
@@ -183,7 +184,8 @@ class ProcessNetwork:
         given = Stamps("room in its tuple memory")
         ring = self._rings[f"npu{n}.tuple_words"] = Ring(npu.sequencer.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
-        add("writer", writer(maps, ring, frames), written, *self._takes[n])
+        former = _line_former(ring, [layer.reading for layer in layers]) if npu.takes_lines else None
+        add("writer", writer(maps, former or ring, frames), written, *self._takes[n])
 
         arrived = Stamps("sums of the array")
         credit = Stamps("room for results")
@@ -220,7 +222,7 @@ class ProcessNetwork:
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
-        to_pool = Gears([(1, self._to_pool(npu, readings, layers, ring))])
+        to_pool = Gears([(1, self._to_pool(npu, readings, ring))])
         taker: Taker = to_pool
         behind: Taker = outlets
         result = [self.done] if layers[-1].raw else []
@@ -248,14 +250,13 @@ class ProcessNetwork:
         ends = [stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)]
         add("outlet", process, taken, left, *ends)
 
-    def _to_pool(self, npu: Npu, readings: Sequence[Reading], layers: Sequence[FlowLayer], ring: Ring) -> Gearbox:
+    def _to_pool(self, npu: Npu, readings: Sequence[Reading], ring: Ring) -> Gearbox:
         """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one; ``ring``
         is the unit's tuple memory."""
         lanes = npu.results.ol, present(npu.pool_unit).pfp
-        lines = [layer.lines for layer in layers if layer.lines]
-        if not lines:
+        if not (npu.forms_lines and readings):
             return Gearbox(*lanes, ring)
-        return LineGearbox(*lanes, LineFormer(ring, list(zip((reading.words for reading in readings), lines))))
+        return LineGearbox(*lanes, _line_former(ring, readings))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes
@@ -311,3 +312,9 @@ class ProcessNetwork:
         levels |= {f"npu{n}.skip_words": store.level() for n, store in self._skips.items()}
         levels |= {f"npu{n}.buffer_words": pair.largest for n, pair in self._pairs.items()}
         return dict(sorted(levels.items()))
+
+
+def _line_former(ring: Ring, readings: Sequence[Reading]) -> LineFormer:
+    """The line former in front of a tuple memory, by how the maps of a frame are read."""
+    lines = [reading.lines or FormedLines.straight(reading.tuples * reading.words) for reading in readings]
+    return LineFormer(ring, lines)

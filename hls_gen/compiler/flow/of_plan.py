@@ -91,7 +91,6 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         steps=planned.npu.units * p.levels,
         last_steps=planned.last_units * p.levels,
         pool=reading(planned.on_pool_unit) if planned.on_pool_unit and p.pool else None,
-        lines=planned.lines,
         raw=p.raw,
         chunk_words=planned.chunk_words if on.get(p.reads, planned.number) != planned.number else None,
         reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,
@@ -129,4 +128,5 @@ def reading(on: OnSequencer, part: int = 0) -> Reading:
         has_skips=on.counts.skips > 0,
         ends_old=not tables.new[claiming[-1]],
         part_words=part,
+        lines=on.lines,
     )

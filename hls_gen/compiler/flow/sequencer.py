@@ -14,7 +14,7 @@ from bitloom.hls_gen.design import timing
 
 from .kahn import Process, Stamps, Wait
 from .layer import Claim, FlowLayer, Pass, passes
-from .streams import Sink, Source
+from .streams import Flushed, Source
 from .system import Unit
 
 Passing = Generator[tuple[Wait, ...], None, int]
@@ -181,7 +181,7 @@ class Issuer:
         return shift
 
 
-def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Process:
+def writer(maps: Sequence[tuple[int, Source]], ring: Flushed, frames: int) -> Process:
     """Process: words of map after map go from their sources into a store.
 
     Parameters
@@ -189,7 +189,7 @@ def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Proce
     maps
         (words, source) of each map of a frame.
     ring
-        The store: a tuple memory, or a pair of buffers.
+        The store: a tuple memory, a line former in front of one, or a pair of buffers.
     frames
         How many frames come.
     """
@@ -199,7 +199,9 @@ def writer(maps: Sequence[tuple[int, Source]], ring: Sink, frames: int) -> Proce
             for _ in range(words):
                 last = put or 0
                 while (cycle := source.next()) is None:
-                    yield (source.word,)
+                    yield (source.word,) if ring.flush() else (source.word, ring.room)
                 while (put := ring.put(max(cycle, last + 1))) is None:
                     yield (ring.room,)
                 source.taken(put)
+    while not ring.flush():
+        yield (ring.room,)

@@ -29,6 +29,13 @@ class Sink(Protocol):
         """Cycle in which the next word goes in, >= ``cycle``; None if not known yet."""
 
 
+class Flushed(Sink, Protocol):
+    """A sink that may have words to give on when no other comes."""
+
+    def flush(self) -> bool:
+        """Give on all that can be; False where a word waits for ``room``."""
+
+
 class Source(Protocol):
     """Gives words out."""
 
@@ -72,6 +79,10 @@ class Ring:
             cycle = max(cycle, self._given[over] + timing.GIVE_BACK)
         self._written.append(cycle)
         return cycle
+
+    def flush(self) -> bool:
+        """See Flushed."""
+        return True
 
     def level(self) -> int:
         """Most words that were in it at a time."""
@@ -202,6 +213,10 @@ class Pair:
         if not self._to_write:
             self._full.append(cycle)
         return cycle
+
+    def flush(self) -> bool:
+        """See Flushed."""
+        return True
 
     def next(self) -> int | None:
         """See Source."""

@@ -164,7 +164,7 @@ class System:
     def target_lanes(self, layer: int) -> int:
         """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of the layer's reader."""
         reader = self.reader(layer)
-        return self.units[self.mapping[layer if reader is None else reader]].npu.array.kfp
+        return self.units[self.mapping[layer if reader is None else reader]].npu.array.map_lanes
 
     def gearbox(self, layer: int) -> tuple[int, bool]:
         """Which gearbox at the outlets of its NPU the map that ``layer`` makes takes.

@@ -5,7 +5,6 @@ import numpy as np
 from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
-from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
@@ -29,8 +28,6 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
             fields["depthwise"] = int(p.depthwise is not None)
             rows |= _depthwise_rows(planned, p.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
-    if planned.lines:
-        rows["pool_lines"] = row(_line_fields(planned, planned.lines))
     return rows
 
 
@@ -50,28 +47,14 @@ def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[
     }
 
 
-def _line_fields(planned: PlannedLayer, lines: FormedLines) -> dict[str, int]:
-    """What the line former must know of a layer."""
-    lowest = {} if planned.layer.binary else {"lowest": int(lines.lowest)}
-    return {
-        "words_minus_1": len(planned.pooled) - 1,
-        "lines_minus_1": lines.lines - 1,
-        "steps_minus_1": lines.steps - 1,
-        "positions_minus_1": lines.positions - 1,
-        "first": lines.first,
-        "stride_minus_1": lines.stride - 1,
-        "taps_before": (1 << lines.taps - 1) - 1,
-        **lowest,
-    }
-
-
 def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
     """(sequencer's taps * words, line_taps * pfp) weights, for each word of a tuple that the pool unit takes those of a
     line's taps side by side, the last one highest; unused lanes have weight 0."""
     words = planned.pooled
     taps = present(planned.npu.pool_unit).line_taps
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
-    together = planned.lines.taps if planned.lines else 1
+    formed = present(planned.on_pool_unit).lines
+    together = formed.taps if formed else 1
     lines = weight[:, words].reshape(-1, together, *words.shape)
     lines = np.pad(lines, ((0, 0), (taps - together, 0), (0, 0), (0, 0)))
     weights: Ints = lines.transpose(0, 2, 1, 3).reshape(-1, taps * words.shape[1])

@@ -12,6 +12,7 @@ import numpy as np
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.memories.sequencer import counter_fields, kernel_moves
 from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
 
@@ -111,8 +112,24 @@ def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
     layer |= {name: 0 for name, _ in (*counter_fields(sequencer), *kernel_moves(sequencer))}
     if counts.counters:
         layer |= counter_values(counts.counters, sequencer, words, tap_rows)
-    rows = {"inputs": row({"words": counts.tuples * words}), "layers": row(layer), **_tables(on)}
+    rows = {"inputs": row({"words": on.coming_words}), "layers": row(layer), **_tables(on)}
+    if on.lines:
+        rows["lines"] = row(line_values(on.lines, sequencer))
     return {sequencer.prefix + name: columns for name, columns in rows.items()}
+
+
+def line_values(lines: FormedLines, sequencer: NpuSequencer) -> dict[str, int]:
+    """What the line former must know of a layer."""
+    return {
+        "words_minus_1": lines.words - 1,
+        "lines_minus_1": lines.lines - 1,
+        "steps_minus_1": lines.steps - 1,
+        "positions_minus_1": lines.positions - 1,
+        "first": lines.first,
+        "stride_minus_1": lines.stride - 1,
+        "taps_before": (1 << lines.taps - 1) - 1,
+        **{flag: int(getattr(lines, flag)) for flag in sequencer.line_flags},
+    }
 
 
 def _tables(on: OnSequencer) -> dict[str, Columns]:

@@ -1,10 +1,9 @@
 """Memories of the pool unit: its sequencer's, and with weights its kernels and scales."""
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.pool_unit import PoolWeights
 from bitloom.hls_gen.design.sequencer_kind import SOMETIMES, NpuSequencer
-from bitloom.hls_gen.design.widths import COUNT_BITS, PLACE_BITS, SIDE_BITS, bits_for
+from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
 from .ports import way
@@ -22,8 +21,6 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     weights = pool_unit.weights
     words = ("words", bits_for(npu.sequencer.input_words))
     memories = reading_memories(npu, sequencer, [words], _layer_fields(npu, sequencer))
-    if npu.forms_lines:
-        memories["pool_lines"] = Rows(layers, _line_fields(npu, sequencer), read_at_once=True)
     if npu.engine == "integer":
         row = [("reciprocal", npu.reciprocal_bits)]
         memories["reciprocals"] = Rows(1 << COUNT_BITS, row, read_at_once=True, registered=not weights)
@@ -59,23 +56,6 @@ def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
         *bases(sequencer, SOMETIMES),
         *([("start_row", row), ("kernel_base", row)] if sequencer.kind.kernel_rows else []),
         *kernel_moves(sequencer),
-    ]
-
-
-def _line_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
-    """A layer to the line former: words of a tuple, lines of the map that come, steps and positions of a line, each
-    less 1; steps before the one with which a line's first window is complete; columns from one window to the next, less
-    1; which of the positions before the one at hand are taps, the latest lowest; whether values beside the map are the
-    lowest, which is 0 for bits."""
-    return [
-        ("words_minus_1", sequencer.index_bits),
-        ("lines_minus_1", bits_for(npu.sequencer.windows - 1)),
-        ("steps_minus_1", SIDE_BITS),
-        ("positions_minus_1", SIDE_BITS),
-        ("first", PLACE_BITS),
-        ("stride_minus_1", PLACE_BITS),
-        ("taps_before", present(npu.pool_unit).line_taps - 1),
-        *([("lowest", 1)] if npu.engine == "integer" else []),
     ]
 
 

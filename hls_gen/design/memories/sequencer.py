@@ -29,8 +29,10 @@ def sequencer_memories(npu: Npu) -> dict[str, Rows]:
 def reading_memories(
     npu: Npu, sequencer: NpuSequencer, input_fields: FieldWidths, layer_fields: FieldWidths
 ) -> dict[str, Rows]:
-    """Memories of a sequencer of an NPU: two with a row for each layer, which has these fields, and the tables."""
+    """Memories of a sequencer of an NPU: two with a row for each layer, which has these fields, the tables, and a row
+    for each layer to a line former."""
     prefix = sequencer.prefix
+    lines = sequencer.forms_lines
     fields: dict[TapTable, FieldWidths] = {
         FLAGS: _flags(sequencer.kind),
         OLDS: [("word", sequencer.address_bits)],
@@ -49,6 +51,7 @@ def reading_memories(
             )
             for table, rows in sequencer.table_rows.items()
         },
+        **({f"{prefix}lines": Rows(npu.loader.layers, _lines(npu, sequencer), read_at_once=True)} if lines else {}),
     }
 
 
@@ -58,6 +61,23 @@ def _flags(kind: SequencerKind) -> FieldWidths:
     says which kernel row follows."""
     unread = "ahead" if kind.claims_ahead else "skip"
     return [("last", 1), ("new", 1), (unread, 1), *([("jump", 1)] if kind.kernel_rows else [])]
+
+
+def _lines(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
+    """A layer to the line former: words of a position, lines of the map that come, steps and positions of a line, each
+    less 1; steps before the one with which a line's first window is complete; columns from one window to the next, less
+    1; which of the positions before the one at hand are taps, the latest lowest; in front of a pool unit of integers
+    whether values beside the map are the lowest; in front of the array whether words come whole, from the host."""
+    return [
+        ("words_minus_1", sequencer.position_bits),
+        ("lines_minus_1", bits_for(npu.sequencer.input_words - 1)),
+        ("steps_minus_1", SIDE_BITS),
+        ("positions_minus_1", SIDE_BITS),
+        ("first", PLACE_BITS),
+        ("stride_minus_1", PLACE_BITS),
+        ("taps_before", sequencer.line_taps - 1),
+        *((flag, 1) for flag in sequencer.line_flags),
+    ]
 
 
 def bases(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:

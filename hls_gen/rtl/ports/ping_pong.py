@@ -66,7 +66,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
         latency="2 cycles from a chunk's last word to its first word out",
         parameters={"word_bits": word_bits, "buffer_words": npu.ports.buffer_words},
     )
-    b = Block(name if word_bits == npu.array.word_bits else f"{name}_of_{word_bits}", header)
+    b = Block(name if word_bits == npu.array.map_bits else f"{name}_of_{word_bits}", header)
     bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, "chunks")])
     last_layer = b.input("last_chunk", LAYER_BITS)
     source = Stream.input(b, "in", word_bits, last=True)

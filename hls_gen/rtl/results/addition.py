@@ -161,7 +161,7 @@ def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal
     pieces = npu.skip_lanes // npu.results.ol
     if npu.results.ol > npu.skip_lanes:
         return collected(
-            b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.results.ol // npu.array.kfp, ("last",)
+            b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.results.ol // npu.skip_lanes, ("last",)
         )
     step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
     if pieces == 1:

@@ -74,7 +74,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     inlets = {
         f"{name}_{part}": signal
         for name in spec.inlets
-        for part, signal in Stream.input(b, name, spec.sequencer.word_bits).parts()
+        for part, signal in Stream.input(b, name, spec.inlet_bits(name)).parts()
     }
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)

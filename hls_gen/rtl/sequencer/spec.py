@@ -38,6 +38,16 @@ class SequencerSpec:
         """Names of the streams of words that the sequencer takes from; the pool's has one."""
         return ("in",) if self.pool else self.npu.sources
 
+    def inlet_bits(self, name: str) -> int:
+        """Width of the words of the inlet ``name``: those of frames are words of the tuple memory, others are of maps,
+        which a line former puts side by side."""
+        return self.sequencer.word_bits if name == "host" else self.sequencer.map_bits
+
+    @property
+    def widest_inlet(self) -> int:
+        """Width of the widest word that comes."""
+        return max(map(self.inlet_bits, self.inlets))
+
     @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
@@ -46,7 +56,12 @@ class SequencerSpec:
     @property
     def memories(self) -> list[Memory]:
         """The loadable memories inside the sequencer."""
-        return [self.memory("inputs"), *self.tables]
+        return [*self.of_writer, *self.tables]
+
+    @property
+    def of_writer(self) -> list[Memory]:
+        """The loadable memories of the writer."""
+        return [self.memory("inputs"), *([self.memory("lines")] if self.sequencer.forms_lines else [])]
 
     def layer_bits(self, field: str) -> int:
         """Width of a field of the layer rows (layer_row.py), 0 where this sequencer's rows don't have it."""

@@ -23,6 +23,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .bundle import Bundle, Meaning
 from .context import Context
+from .line_former import line_former
 from .spec import SequencerSpec
 
 JOINED = """
@@ -30,6 +31,10 @@ A layer may read two maps side by side: then each tuple is the words of one map,
 those of the other map, from the skip store.
 """
 """Added to the header of a writer that takes words of two maps in turn."""
+FORMED = """
+A line former puts words side by side on their way to the tuple memory. Words are counted as they come.
+"""
+"""Added to the header of a writer with a line former."""
 
 
 def inlet_means(npu: Npu) -> str:
@@ -69,13 +74,14 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     """The module: a stream of words for each inlet, ports of Written, and ``inlet`` (which one is read)."""
     memory = spec.memory("inputs")
     joins = not spec.pool and spec.npu.joined_words > 0
-    text = (__doc__ or "") + JOINED * joins
+    forms = spec.sequencer.forms_lines
+    text = (__doc__ or "") + JOINED * joins + FORMED * forms
     latency = "0 cycles from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
-    context = Context.module(library, spec, "writer", [memory], header)
+    context = Context.module(library, spec, "writer", spec.of_writer, header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    inlets = {name: Stream.input(b, name, spec.sequencer.word_bits) for name in spec.inlets}
+    inlets = {name: Stream.input(b, name, spec.inlet_bits(name)) for name in spec.inlets}
     out = Written.output(b, spec)
     shown = None if spec.pool else b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))  # for register STATE
 
@@ -84,30 +90,40 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The map that comes: its inlet and its words; the next one follows without a gap.")
     left = b.reg("words_left", memory.widths["words"])  # of the map that comes, the next word included
     loaded = b.reg("writer_loaded")  # a layer's row was taken: from the second cycle after reset on
-    final = b.wire("write_final", 1, out.write & eq(left, 1))
+    take = b.wire("take") if forms else out.write  # a word comes
+    final = b.wire("write_final", 1, take & eq(left, 1))
     advance = b.wire("writer_advance", 1, any_of(~loaded, final))
     number = layer_counter(b, "writer_upcoming", last_layer, advance)
     row = InputRow(**context.memory("inputs", resize(number, bits_for(memory.depth - 1))))
-    b.on(out.write, (left, sub(left, 1, width(left))))
+    b.on(take, (left, sub(left, 1, width(left))))
     b.on(advance, (left, row.words), (loaded, 1))
     write_row = b.reg("next_row", spec.sequencer.address_bits)  # places are filled one after another, layer after layer
     b.on(out.write, (write_row, add(write_row, 1, spec.sequencer.address_bits)))
     out.write_row.assign(write_row)
     b.comment("Words are taken from the map's inlet alone, while the ring has room.")
-    can = b.wire("can_write", 1, loaded & out.has_free)
+    formed = _formed(context, last_layer, out) if forms else None
+    can = b.wire("can_write", 1, loaded & (out.has_free if formed is None else formed.ready))
     if row.source is None:
         (inlet,) = inlets.values()
         inlet.ready.assign(can)
-        out.assign(write=inlet.valid & can, write_word=inlet.data)
+        valid, data = inlet.valid, inlet.data
+        taken = valid & can
         place: Signal = None if spec.pool else const(SOURCES.index(spec.inlets[0]), INLET_BITS)
     else:
         source = b.reg("source", width(row.source))
         if joins:
-            _alternate(b, spec.npu, row, source, (advance, out.write))
+            _alternate(b, spec.npu, row, source, (advance, take))
         else:
             b.on(advance, (source, row.source))
-        _select(b, inlets, source, can, out)
+        valid, data = _select(b, inlets, source, can)
+        taken = can & valid
         place = _place(b, spec.npu, source)
+    if formed is None:
+        out.assign(write=taken, write_word=data)
+    else:
+        formed.valid.assign(loaded & valid)
+        formed.data.assign(data)
+        take.assign(taken)
     if shown is not None:
         shown.assign(place)
     return b
@@ -137,18 +153,33 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
     b.on(advance, (layer_source, row.source), (source, row.source), (beside, 0), (part, row.first_words_minus_1))
 
 
-def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal, out: Written) -> None:
-    """Takes words from the inlet with number ``source`` and from no other."""
+def _formed(context: Context, last_layer: Signal, out: Written) -> Stream:
+    """What goes into the line former, from which words go to the write port; valid and data are to be assigned."""
+    b = context.b
+    spec = context.spec
+    words = Stream.wires(b, "coming", spec.widest_inlet)
+    lines = Stream.wires(b, "formed", spec.sequencer.word_bits)
+    block = context.library.get(line_former, context.library, spec)
+    ports = {**context.bus.to(block), **words.ports("in"), **lines.ports("out")}
+    b.instance(block, "line_former", last_layer=last_layer, **ports)
+    lines.ready.assign(out.has_free)
+    out.assign(write=lines.valid & out.has_free, write_word=lines.data)
+    return words
+
+
+def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal) -> tuple[Signal, Signal]:
+    """Takes words from the inlet with number ``source`` and from no other; (there is one, the word)."""
+    widest = max(inlet.data_bits for inlet in inlets.values())
     first = next(iter(inlets.values()))
     valid = first.valid
-    data = first.data
+    data = resize(first.data, widest)
     for number, (name, inlet) in enumerate(inlets.items()):
         selected = b.wire(f"from_{name}", 1, eq(source, _source(b, name, number, width(source))))
         inlet.ready.assign(can & selected)
         if number:
             valid = choose(selected, inlet.valid, valid, 1)
-            data = choose(selected, inlet.data, data, width(data))
-    out.assign(write=can & valid, write_word=data)
+            data = choose(selected, resize(inlet.data, widest), data, widest)
+    return valid, data
 
 
 def _source(b: Block, name: str, number: int, w: int) -> Signal:

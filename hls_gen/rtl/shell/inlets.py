@@ -74,7 +74,7 @@ def _formed(c: NpuContext, words: Stream) -> Stream:
 def _ring(c: NpuContext) -> Stream:
     """Words of the NPU before, through the ping-pong pair, as features where that NPU sends bits; windows of them where
     no frames enter the NPU and it has a window former."""
-    word_bits = c.npu.array.kfp if c.ring.from_bits else c.npu.array.word_bits
+    word_bits = c.npu.array.map_lanes if c.ring.from_bits else c.npu.array.map_bits
     before = Stream.input(c.b, "ring", word_bits, last=True)
     unit = c.library.get(ping_pong, c.library, c.npu, word_bits)
     chunked = Stream.wires(c.b, "chunked", word_bits)
@@ -87,7 +87,7 @@ def _features(c: NpuContext, word: Signal) -> Signal:
     """A feature of the integer NPU for each bit of ``word``, in two's complement: +1 for a 1, -1 for a 0."""
     high = c.npu.array.feature_bits - 1  # the bits above bit 0, which is 1 in +1 and in -1
     lanes = []
-    for k in range(c.npu.array.kfp):
+    for k in range(c.npu.array.map_lanes):
         minus = c.b.wire(f"minus_{k}", 1, ~bits(word, k, 1))
         lanes.append(Cat(Repeat(minus, high) if high > 1 else minus, const(1, 1)))
-    return c.b.wire("features", c.npu.array.word_bits, side_by_side(lanes))
+    return c.b.wire("features", c.npu.array.map_bits, side_by_side(lanes))

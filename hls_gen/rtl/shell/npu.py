@@ -91,7 +91,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     # # #
 
     c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, values)
-    loop = Stream.wires(b, "loop_in", params.array.word_bits) if "loop" in params.ports.inlets else None
+    loop = Stream.wires(b, "loop_in", params.array.map_bits) if "loop" in params.ports.inlets else None
     skip = skip_store(c) if params.has_skip else None
     read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}
     words = inlets(c, {name: stream for name, stream in read.items() if stream is not None})
@@ -170,6 +170,6 @@ def _contract(params: Npu, ring: RingWords) -> str:
 def _name(library: Library, params: Npu, ring: RingWords) -> str:
     """Name of the module, which tells apart NPUs that differ only in their neighbours."""
     name = library.name("npu", params)
-    if "ring" in params.ports.outlets and ring.out_bits != params.array.word_bits:
+    if "ring" in params.ports.outlets and ring.out_bits != params.array.map_bits:
         name += f"_to_{ring.out_bits}"
     return name + "_from_bits" * ring.from_bits + "_to_bits" * ring.to_bits + "_skipped" * ring.skipped

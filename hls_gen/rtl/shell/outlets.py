@@ -96,9 +96,7 @@ def _groups(c: NpuContext) -> list[Group]:
     groups: dict[tuple[int, bool], list[str]] = {}
     for name in c.npu.targets:
         ring = name == "ring"
-        groups.setdefault((c.ring.out_bits if ring else c.npu.array.word_bits, ring and c.ring.to_bits), []).append(
-            name
-        )
+        groups.setdefault((c.ring.out_bits if ring else c.npu.array.map_bits, ring and c.ring.to_bits), []).append(name)
     return [Group(names, w, of_signs) for (w, of_signs), names in groups.items()]
 
 
@@ -173,7 +171,7 @@ def _taker(c: NpuContext, name: str, words: Stream, loop: Stream | None) -> Sign
     assert loop is not None  # the caller makes one for every NPU with this outlet
     given = words.replace(ready=c.b.wire("store_ready"), last=None, side=None)
     c.b.instance(
-        fifo(c.library, c.npu.array.word_bits, c.npu.stores.map_words),
+        fifo(c.library, c.npu.array.map_bits, c.npu.stores.map_words),
         "map_store",
         rst=c.restart,
         **given.ports("in"),

@@ -1,9 +1,7 @@
 """Pool of an NPU: from features to pooled words (part of hls_gen/rtl/shell/npu.py).
 
-    features[OL] --> gearbox --> line former --> sequencer --beats--> pool unit --> words[PFP]
-                                                     ^---- room in its FIFO ---'
-
-A line former is there where the pool unit takes several taps in a cycle.
+    features[OL] --> gearbox --> sequencer --beats--> pool unit --> words[PFP]
+                                     ^---- room in its FIFO ---'
 
 The pool unit never stalls: a beat that gives a word is issued only where its FIFO has a place for that.
 
@@ -15,7 +13,6 @@ Such a pool unit has a way past it, for maps without a pool.
 """
 
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.rtl.pool_unit.line_former import line_former
 from bitloom.hls_gen.rtl.pool_unit.pass_by import pass_by
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
@@ -71,10 +68,6 @@ def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     # the pool's sequencer counts words and needs no ``last``
     packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
     words = packed.replace(last=None)
-    if npu.forms_lines:
-        former = c.library.get(line_former, c.library, npu)
-        formed = c.place(former, "line_former", last_layer=c.settings["last_pool_layer"], **words.ports("in"))
-        words = Stream.of(formed, "out")
     beats = c.place(
         c.library.get(sequencer, c.library, SequencerSpec(npu, present(npu.pool_sequencer))),
         "pool_sequencer",

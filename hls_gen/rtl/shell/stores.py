@@ -36,7 +36,7 @@ def skip_store(c: NpuContext) -> SkipStore:
     if c.npu.keeps_steps:
         return _store_of_steps(c)
     b = c.b
-    w = c.npu.array.word_bits
+    w = c.npu.array.map_bits
     b.comment("Skip store: words of maps that wait for the addition or for their second reader.")
     words = Stream.wires(b, "skipped", w, side_bits=1)
     out = Stream.wires(b, "skip_out", w + 1)

@@ -67,14 +67,14 @@ def map_fork(library: Library, npu: Npu, parts: tuple[tuple[str, int], ...], on:
     Block
         Module ``map_fork``.
     """
-    sizes = {"kfp": npu.array.kfp, "feature_bits": npu.array.feature_bits}
+    sizes = {"kfp": npu.array.map_lanes, "feature_bits": npu.array.feature_bits}
     latency = "0 cycles from in to out and skip"
     header = Header(__doc__ or "", rate="one word a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("map_fork", npu), header)
     ends = "map_last" in dict(on)
-    source = Stream.input(b, "in", npu.array.word_bits, last=ends, side_bits=sum(w for _, w in parts))
-    out = Stream.output(b, "out", npu.array.word_bits, last=ends, side_bits=sum(w for _, w in on))
-    skip = Stream.output(b, "skip", npu.array.word_bits, side_bits=1)
+    source = Stream.input(b, "in", npu.array.map_bits, last=ends, side_bits=sum(w for _, w in parts))
+    out = Stream.output(b, "out", npu.array.map_bits, last=ends, side_bits=sum(w for _, w in on))
+    skip = Stream.output(b, "skip", npu.array.map_bits, side_bits=1)
 
     # # #
 

@@ -88,7 +88,7 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
         yield _text(
             right + 36,
             top + height / 2 + 13,
-            f"{params.stores.map_words:,} {TIMES} {params.array.word_bits} bit",
+            f"{params.stores.map_words:,} {TIMES} {params.array.map_bits} bit",
             "small",
         )
     if params.has_skip:
@@ -106,7 +106,7 @@ def _closing(report: Report, top: int, bottom: int) -> Iterator[str]:
     yield _path(f"M{CENTRE} {bottom}v{down}H{FAR}V{top - GAP // 2 - up}H{CENTRE}V{top}", used)
     yield from _store(CENTRE, top - GAP // 2 + 4, _pair(design.npus[0]))
     if design.spill_words:
-        words = f"spill store {design.spill_words:,} {TIMES} {design.npus[0].array.word_bits} bit"
+        words = f"spill store {design.spill_words:,} {TIMES} {design.npus[0].array.map_bits} bit"
         yield from _store(CENTRE + 130, bottom + down, words)
 
 
@@ -118,7 +118,7 @@ def _lanes(npu: Npu) -> str:
 
 def _pair(npu: Npu) -> str:
     """The ping-pong pair in front of an NPU, in words."""
-    return f"ping-pong 2 {TIMES} {npu.ports.buffer_words:,} words of {npu.array.word_bits} bit"
+    return f"ping-pong 2 {TIMES} {npu.ports.buffer_words:,} words of {npu.array.map_bits} bit"
 
 
 def _path(d: str, used: bool) -> str:

@@ -1,4 +1,4 @@
-"""Formed taps: rewritten layers against golden. Whole networks on hardware with a window former are in
+"""Formed taps and formed lines: rewritten layers against golden. Whole networks on hardware with a window former are in
 tests/overlay/build/board_cases.py."""
 
 import numpy as np
@@ -15,10 +15,12 @@ from bitloom.hls_gen.compiler.parts import Part
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import SEEDS, first_layers, model_of, random_images, random_model
+from bitloom.overlay.fuzz.random_networks import IntegerChoices
+from tests.networks import SEEDS, first_layers, integer_networks, model_of, networks, random_images, random_model
 from tests.simulated import tally
 
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=16, acc_bits=32, window_former=True)
+BITS = Npu.of(kfp=8)
 PLANES = Npu.of(kfp=20, kgp=4, planes=4, window_former=True)
 
 
@@ -41,6 +43,27 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
     assert sum(count for names, count in words.items() if "conv_1" in names) >= 20
     if npu.engine == "integer":
         assert sum(count for names, count in words.items() if "conv_2" in names) >= 3
+
+
+@pytest.mark.parametrize("npu", [INTEGER, BITS], ids=["integer", "bits"])
+def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu) -> None:
+    def same(data: st.DataObject) -> str:
+        binary = npu.engine == "binary"
+        strategy = networks(8) if binary else integer_networks(IntegerChoices.of(npu))
+        network, seed = data.draw(strategy), data.draw(SEEDS)
+        model, images = model_of(network, seed, npu), random_images(network, 2, seed)
+        lowered = lower_alone(model) if binary else lower_integer(model, 9, 8)
+        names = frozenset(part.name for part in lowered.parts[1:] if part.with_lines and _lines_on_map(part))
+        np.testing.assert_array_equal(lowered.with_lines(names).forward(images), lowered.forward(images))
+        return "lines" if names else "none"
+
+    assert tally(same, 60)["lines"] >= 3
+
+
+def _lines_on_map(part: Part) -> bool:
+    """Whether no line of a window reaches beside the map, or taps beside the map may be 0."""
+    (_, left, _, right) = part.window.window.padding
+    return not part.binary or left == right == 0
 
 
 def _pads_with_zeros(part: Part) -> bool:

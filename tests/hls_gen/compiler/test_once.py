@@ -28,8 +28,8 @@ def counted(monkeypatch):
 
 def test_sizing_lowers_each_network_once(counted):
     """The five networks of MLPerf Tiny on one NPU, in two map orders; three begin with windows that the window former
-    may make, and two have depthwise convolutions, whose lines a line former makes, so that they have schedules of their
-    own for that."""
+    may make, ResNet-8 has kernels whose lines a line former makes, and two have depthwise convolutions behind another
+    one, so that they have schedules of their own for that."""
     models = [mlperf_tiny.seeded(network()) for network in mlperf_tiny.NETWORKS.values()]
     size_memories("tiny", models, NPU)
-    assert counted == {"lower": 5, "schedule": 22}
+    assert counted == {"lower": 5, "schedule": 24}

@@ -7,7 +7,7 @@ what must have occurred, so that no test passes with nothing compared.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -15,8 +15,8 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler import lines, weight_streams
 from bitloom.hls_gen.compiler import plan as plans
-from bitloom.hls_gen.compiler import weight_streams
 from bitloom.hls_gen.compiler.depthwise import fused
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.segments import segments
@@ -235,6 +235,11 @@ def always_formed(_: st.DataObject) -> AbstractContextManager[Any]:
     return patch.object(plans, "pays", lambda *_: True)
 
 
+def always_lined(_: st.DataObject) -> AbstractContextManager[Any]:
+    """The array takes lines of kernels also where that takes longer."""
+    return patch.object(lines, "pays", lambda *_: True)
+
+
 # --- one NPU, a chain of layers ---------------------------------------------------------------------------------------
 
 CHAIN = NetworkKind(draw=one_engine, refusals=(MEMORIES,), batches=(2,))
@@ -409,6 +414,36 @@ LINE_DESIGNS = {
 }  # fmt: skip
 """Several taps a cycle: pool units with weights, of integers and of bits without; tables and counters; products of pool
 results in LUTs."""
+TAPS = {"line_words": 32, "tuple_words": 1024}
+ARRAY_LINES = {
+    "k6": Design(name="array_lines_k6", npus=(
+        GRAPH_K4.npus[0].changed(kfp=6, line_taps=3, pool_line_taps=3, **TAPS),)),
+    "raster": Design(name="array_lines_raster", stream_bits=64, npus=(
+        GRAPH_NPU.changed(kfp=8, line_taps=2, kgp=6, pfp=4, ol=2, raster=True, aheads=512, accumulators=16, **TAPS),)),
+    "integer": Design(name="array_lines_integer", npus=(
+        SMALL_INTEGER.changed(kfp=9, line_taps=3, kgp=8, pfp=2, ol=5, **TAPS),)),
+    "former": Design(name="array_lines_former", npus=(
+        SMALL_INTEGER.changed(kfp=12, line_taps=4, kgp=4, pfp=2, ol=2, raster=True, **TAPS, **FORMER),)),
+    "binary": Design(name="array_lines_binary", npus=(
+        SMALL_BINARY.changed(kfp=10, line_taps=5, kgp=6, pfp=3, ol=2, pool_line_taps=3, **TAPS),)),
+    "planes": Design(name="array_lines_planes", stream_bits=64, npus=(
+        SMALL_BINARY.changed(kfp=20, line_taps=4, kgp=4, pfp=4, ol=4, raster=True, planes=4, shift_bits=0, **TAPS),)),
+    "parts": Design(name="array_lines_parts", npus=(
+        ROOMY_INTEGER.changed(kfp=6, line_taps=3, kgp=3, pfp=3, ol=1, **PARTS | TAPS),)),
+    "cascade": Design(name="array_lines_cascade", npus=cascade([
+        INTEGER.changed(kfp=6, line_taps=2, **TAPS), INTEGER.changed(kfp=3, kgp=7, buffer_words=4),
+        INTEGER.changed(kfp=9, line_taps=3, buffer_words=2, accumulators=16, **TAPS)])),
+    "mixed": Design(name="array_lines_mixed", npus=cascade([
+        MIXED_INTEGER.changed(kfp=6, line_taps=3, **TAPS),
+        MIXED_BINARY.changed(kfp=32, line_taps=2, kgp=7, pfp=3, buffer_words=4, **TAPS)])),
+}  # fmt: skip
+"""Several words of a map side by side in the array: tables and counters, both engines, planes of the input, parts of
+tuples, a window former in front of the first layer, chains."""
+LINED_CHAINS, LINED_TALL, LINED_GRAPHS, LINED_DEPTHWISE, LINED_JOINED = (
+    replace(kind, surroundings=always_lined, orders=("raster", "auto"))
+    for kind in (UNEVEN, CHAINED, GRAPHS, DEPTHWISE, JOINED)
+)
+"""Lines of kernels are formed wherever they can be."""
 
 # --- lookups ----------------------------------------------------------------------------------------------------------
 
@@ -453,6 +488,10 @@ GRAPH_CHAINS = {
 }  # fmt: skip
 """Stores of block RAM and LUT RAM; a window former, and pool units with weights in all NPUs. Of a pipeline results may
 leave anywhere. NPUs that are looped may compute layers in turn: they are chains as well as rings, by the mapping."""
+GRAPHS_BEHIND_LINES = Design(name="array_lines_graphs", npus=cascade([
+    NARROW.changed(kfp=6, line_taps=3, **TAPS), WIDER.changed(kfp=4, line_taps=2, **TAPS),
+    NARROW.changed(kfp=6, line_taps=3, raster=True, **TAPS)]))  # fmt: skip
+"""Copies of maps whose lines are formed."""
 
 # --- residual networks of bits (docs/decisions/0022) ------------------------------------------------------------------
 
@@ -584,6 +623,20 @@ CASES: dict[str, BoardCase] = {
             {"k4": (6, {"lines": 1, "depthwise": 1}), "raster": (6, {"lines": 1})}),
     **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1},
             {"integer": (12, exact(4))}),
+    **cases("array_lines", LINED_GRAPHS, these(ARRAY_LINES, "k6", "raster"), 100, {"exact": 40, "array lines": 5},
+            {"k6": (6, {"array lines": 1}), "raster": (4, {"exact": 1})}),
+    **cases("array_lines_of_depthwise", LINED_DEPTHWISE, these(ARRAY_LINES, "k6"), 40, {"array lines": 1}, {}),
+    **cases("array_lines_of_joined", LINED_JOINED, these(ARRAY_LINES, "k6", "raster"), 40, {"exact": 10}, {}),
+    **cases("array_lines_of_any", LINED_CHAINS, these(ARRAY_LINES, "integer", "binary", "planes"), 40, exact(10), {}),
+    **cases("array_lines_of_tall", LINED_TALL, these(ARRAY_LINES, "integer", "binary", "planes"), 60,
+            {"exact": 20, "array lines": 3}, {"integer": (8, {"array lines": 1}), "binary": (6, exact(1))},
+            planes=(60, exact(20))),
+    **cases("array_lines_formed", FORMED, these(ARRAY_LINES, "former"), 40, {"formed": 10, "array lines": 2}, {}),
+    **cases("array_lines_grouped", GROUPS, these(ARRAY_LINES, "parts"), 60, {"plain": 1, "parts": 1}, {}),
+    **cases("array_lines_chained", CHAINED, these(ARRAY_LINES, "cascade"), 40, exact(10), {"cascade": (4, exact(1))}),
+    **cases("array_lines_chain", CHAINED_GRAPHS, {"cascade": GRAPHS_BEHIND_LINES}, 50, {"exact": 10, "array lines": 1},
+            {"cascade": (6, exact(1))}),
+    **cases("array_lines_of_mixed", MIXED, these(ARRAY_LINES, "mixed"), 40, {"both engines": 10}, {}),
     **cases("lookups", LOOKED_UP, LOOKUP_DESIGNS, 60, {"exact": 20, "lookups": 10},
             {"k4": (10, {"lookups": 3}), "narrow": (10, {"lookups": 1})}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},

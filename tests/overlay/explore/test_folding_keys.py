@@ -25,6 +25,7 @@ OTHERS: dict[str, tuple[Npu, Any]] = {
     "feature_bits": (INTEGER, 9),
     "weight_bits": (INTEGER, 6),
     "kfp": (BINARY, 32),
+    "line_taps": (PLAIN.changed(kfp=8), 2),
     "kgp": (BINARY, 16),
     "pfp": (BINARY, 8),
     "ol": (BINARY, 4),

@@ -60,8 +60,8 @@ def test_it_is_a_schema_of_every_key() -> None:
 def test_what_a_key_of_an_npu_may_have(key: str) -> None:
     for value in PROBES:
         taken = any(reads(FILE | {"npus": [around | {key: value}]}) for around in SURROUNDINGS)
-        if key == "word_lanes":
-            taken = taken or reads(FILE | {"npus": [{"kfp": value, "word_lanes": value}]})
+        if key in ("word_lanes", "line_taps"):
+            taken = taken or reads(FILE | {"npus": [{"kfp": value, key: value}]})
         if key in ("inlets", "outlets") and isinstance(value, list) and "loop" in value:
             other = {"inlets": ["ring", "loop"], "outlets": ["loop", "host"]} | {key: value}
             taken = reads(FILE | {"npus": [other]})

@@ -1,20 +1,19 @@
-"""Line former: the taps of a line of the kernel side by side, in front of the pool unit's tuple memory.
+"""Line former: the taps of a line of the kernel side by side, in front of a tuple memory (part of
+hls_gen/rtl/sequencer/writer.py).
 
-    in[PFP] --+--> position at hand --------------+--> out[taps x PFP], the newest position in the highest lanes
-              `--> positions before: a row a word --+
-                   0, or the lowest value, where there is no tap
+    in[word] --+--> position at hand --------------+--> out[taps x word], the newest position in the highest lanes
+               `--> positions before: a row a word --+
+                    0, or the lowest value, where there is no tap
 
-A line of the map goes through the former position by position, word by word of a tuple. With each position that
+A line of the map goes through the former position by position, word by word of a position. With each position that
 completes a window of the line its words leave, beside those of the positions before. Behind the map's last column the
-former goes on by itself, as far as windows reach. Where a layer's taps are not formed, each tuple is a line of its own,
-with one window of one tap. Golden twin: Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
+former goes on by itself, as far as windows reach. Words of a tuple are put side by side in the same way: the tuple is
+the line then. Where neither is done, each word is a line of its own, with one window of one tap. Golden twin:
+Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
 """
 
 from veriloggen import Cat, Repeat
 
-from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -35,20 +34,30 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 
+from .spec import SequencerSpec
 
-def line_former(library: Library, npu: Npu) -> Block:
-    """The line former of an NPU whose pool unit takes several taps in a cycle.
+WHOLE = """
+Words from the host come as wide as they leave, and pass.
+"""
+"""Added to the header in front of the array, where words come from the host."""
 
-    Module ``line_former``. Streams ``in`` of words of the pool unit, and ``out`` of words of its tuple memory.
+
+def line_former(library: Library, spec: SequencerSpec) -> Block:
+    """The line former of a sequencer whose unit takes several taps in a cycle.
+
+    Module ``array_line_former`` or ``pool_line_former``. Streams ``in`` of words of maps, and ``out`` of words of the
+    tuple memory.
     """
-    sizes = npu.values("pfp", "pool_line_taps")
-    header = Header(__doc__ or "", rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
-    b = Block(library.name("line_former", npu), header)
-    memory = memory_of(npu, "pool_lines")
+    sequencer = spec.sequencer
+    memory = spec.memory("lines")
+    sizes = {"word_bits": sequencer.map_bits, "line_taps": sequencer.line_taps}
+    text = (__doc__ or "") + WHOLE * ("whole" in memory.widths)
+    header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
+    b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    source = Stream.input(b, "in", npu.pool_word_bits)
-    out = Stream.output(b, "out", npu.pool_line_bits)
+    source = Stream.input(b, "in", spec.widest_inlet)
+    out = Stream.output(b, "out", sequencer.word_bits)
 
     # # #
 
@@ -71,13 +80,13 @@ def line_former(library: Library, npu: Npu) -> Block:
     step = b.wire("step", 1, moves & tuple_last)
     _place(b, layer, (step, line_done), inside, hit)
     b.comment("The positions before: whether they are on the map, and the words of each.")
-    count = present(npu.pool_unit).line_taps - 1
+    count = sequencer.line_taps - 1
     before = [b.reg(f"before_{k + 1}") for k in range(count)]
     b.on(step, *zip(before, [inside, *before]))
     b.on(line_done, *[(flag, 0) for flag in before])
-    w = npu.pool_word_bits
+    w = sequencer.map_bits
     held = b.wire("held", count * w)
-    words = [source.data, *(b.wire(f"word_before_{k + 1}", w, bits(held, k * w, w)) for k in range(count))]
+    words = [bits(source.data, 0, w), *(b.wire(f"word_before_{k + 1}", w, bits(held, k * w, w)) for k in range(count))]
     b.instance(
         ram(library, count * w, 1 << width(word), latency=0),
         "words_before",
@@ -87,10 +96,11 @@ def line_former(library: Library, npu: Npu) -> Block:
         read_row=word,
         read_data=held,
     )
-    beside = _beside(npu, now)
+    beside = _beside(spec, now)
     used = [inside, *(flag & bits(now["taps_before"], k, 1) for k, flag in enumerate(before))]
     taps = [b.wire(f"tap_{k}", w, choose(flag, data, beside, w)) for k, (data, flag) in enumerate(zip(words, used))]
-    out.data.assign(side_by_side(taps[::-1]))
+    formed = side_by_side(taps[::-1])
+    out.data.assign(choose(now["whole"], source.data, formed, sequencer.word_bits) if "whole" in now else formed)
     return b
 
 
@@ -114,9 +124,10 @@ def _place(b: Block, layer: LayerAtWork, moves: tuple[Signal, Signal], inside: S
     b.on(line_begins, (inside, 1))
 
 
-def _beside(npu: Npu, now: dict[str, Signal]) -> Signal:
+def _beside(spec: SequencerSpec, now: dict[str, Signal]) -> Signal:
     """The word of a position beside the map: 0 where values are added, and of bits, for which 0 is the lower one."""
+    word = spec.sequencer.map_bits
     if "lowest" not in now:
-        return const(0, npu.pool_word_bits)
-    lane = Cat(now["lowest"], const(0, npu.array.feature_bits - 1))
-    return Repeat(lane, present(npu.pool_unit).pfp)
+        return const(0, word)
+    feature = spec.npu.array.feature_bits
+    return Repeat(Cat(now["lowest"], const(0, feature - 1)), word // feature)

@@ -231,18 +231,18 @@ def requantise(number: int) -> Requantise:
      "conv_1: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, or max_pool "
      "and threshold, got nothing"),
     ([conv(1, INT8), act(1), conv(2), act(2)], ["integer", "integer"],
-     "conv_1: what follows, where no binary engine reads it, must be nothing, requantise, or "
-     "requantise and a pool, got threshold"),
+     "conv_1: what follows, where no binary engine reads it, must be nothing, or requantise, "
+     "perhaps lookup, and perhaps a pool, got threshold"),
     ([conv(1), act(1), conv(2, INT8), act(2), conv(3)], ["binary", "binary", "binary"],
      "conv_2: weight must be bipolar 1 bit or ternary, got signed 8 bit (-128..127)"),
     ([conv(1), act(1), conv(2), act(2)], ["binary", "integer"],
-     "conv_2: what follows, where no binary engine reads it, must be nothing, requantise, or "
-     "requantise and a pool, got threshold"),
+     "conv_2: what follows, where no binary engine reads it, must be nothing, or requantise, "
+     "perhaps lookup, and perhaps a pool, got threshold"),
     ([conv(1), pool(1), act(1), conv(2, INT8), AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)), requantise(2),
       Dense(name="dense", out_channels=2, weight=INT8)],
      ["binary", "integer", "integer"],
-     "conv_2: what follows, where no binary engine reads it, must be nothing, requantise, or "
-     "requantise and a pool, got avg_pool, requantise"),
+     "conv_2: what follows, where no binary engine reads it, must be nothing, or requantise, "
+     "perhaps lookup, and perhaps a pool, got avg_pool, requantise"),
 ])  # fmt: skip
 def test_what_an_engine_cannot_do(layers, kinds, message):
     encoding = BIPOLAR if kinds[0] == "binary" else INT8

@@ -27,7 +27,7 @@ def flow(model, npus):
 
 @pytest.mark.parametrize("change", [
     {},  # pool units, which compute depthwise convolutions, are the slowest
-    {"kfp": 4, "kgp": 8, "kernels_per_multiplier": 2},  # arrays are
+    {"kfp": 4, "line_taps": 1, "kgp": 8, "kernels_per_multiplier": 2},  # arrays are
     {"pfp": 64, "ol": 1},  # results units are
     {"window_former": False},  # the first layer is
 ], ids=str)  # fmt: skip

@@ -31,12 +31,15 @@ def test_the_tails_of_both_engines() -> None:
         for behind in ((), ("max_pool",), ("min_pool",))
     }
     pooled = {("max_pool",), ("avg_pool",)}
-    assert {*trips.INTEGER.tails} == {(), ("requantise",), *(("requantise", *pool) for pool in pooled)}
-    assert {*trips.INTEGER_ADD.tails} == {("requantise", "add", *pool) for pool in ((), *pooled)}
+    features = [("requantise",), ("requantise", "lookup")]
+    assert {*trips.INTEGER.tails} == {(), *((*front, *pool) for front in features for pool in ((), *pooled))}
+    assert {*trips.INTEGER_ADD.tails} == {(*front, "add", *pool) for front in features for pool in ((), *pooled)}
     assert {*trips.BITS.tails} == {("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold")}
 
 
 def test_what_an_addition_and_a_depthwise_convolution_may_stand_behind() -> None:
-    assert sorted(trips.BEFORE_ADD) == ["requantise"]
-    assert trips.BEFORE_DEPTHWISE == [("requantise",), ("requantise", "add")]
+    assert sorted(trips.BEFORE_ADD) == ["lookup", "requantise"]
+    features = [("requantise",), ("requantise", "lookup")]
+    added = [(*front, "add") for front in features]
+    assert trips.BEFORE_DEPTHWISE == features + added
     assert trips.DEPTHWISE == [("requantise",)]

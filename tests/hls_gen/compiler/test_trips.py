@@ -41,5 +41,5 @@ def test_what_an_addition_and_a_depthwise_convolution_may_stand_behind() -> None
     assert sorted(trips.BEFORE_ADD) == ["lookup", "requantise"]
     features = [("requantise",), ("requantise", "lookup")]
     added = [(*front, "add") for front in features]
-    assert trips.BEFORE_DEPTHWISE == features + added
+    assert list(trips.BEFORE_DEPTHWISE) == features + added
     assert trips.DEPTHWISE == [("requantise",)]

@@ -1,0 +1,65 @@
+"""Lines of kernels: what a line former is told to make are the taps of the layer's own windows. Whole networks on
+hardware with line formers are in tests/overlay/build/board_cases.py."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler import lines
+from bitloom.hls_gen.compiler.lines import array_lines, pool_lines
+from bitloom.hls_gen.compiler.lowering import lowered_for
+from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.fuzz.random_networks import IntegerChoices
+from tests.networks import SEEDS, depthwise_networks, integer_networks, model_of, networks
+from tests.simulated import tally
+
+INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=9, kgp=4, pfp=2, ol=2, acc_bits=32,
+                 line_taps=3, pool_line_taps=3, depthwise=True, half_even=1, bias_fraction_bits=6)  # fmt: skip
+BINARY = Npu.of(kfp=10, kgp=6, pfp=3, ol=2, line_taps=5, pool_line_taps=3)
+
+
+def columns_formed(formed: FormedLines) -> np.ndarray:
+    """(windows, taps): the column of the map that each tap is, -1 beside the positions that come."""
+    columns = np.add.outer(np.arange(formed.windows) * formed.stride, np.arange(formed.taps)) - formed.lead
+    return np.where((columns >= 0) & (columns < formed.positions), columns, -1)
+
+
+def columns_read(window: Window, height: int, width: int) -> np.ndarray:
+    """(windows, taps): the column of the map that each tap of a window reads, -1 beside the map."""
+    _, columns = window.reads(height, width)
+    return np.where((columns >= 0) & (columns < width), columns, -1)
+
+
+@pytest.mark.parametrize("npu", [INTEGER, BINARY], ids=["integer", "binary"])
+@pytest.mark.parametrize("order", ["pull", "raster"])
+def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
+    def same(data: st.DataObject) -> list[str]:
+        choices = IntegerChoices.of(npu)
+        integers = st.one_of(integer_networks(choices), depthwise_networks(choices))
+        strategy = networks(8) if npu.engine == "binary" else integers
+        lowered = lowered_for(model_of(data.draw(strategy), data.draw(SEEDS), npu), [npu])
+        windows = dict[tuple[str, str], tuple[Window, int, int]]()
+        for layer, part in zip(lowered.layers, lowered.parts):
+            windows["array", layer.name] = part.window.window, layer.height, layer.width
+            if layer.pool is not None:
+                windows["pool", layer.name] = layer.pool.window, *part.window.output_size(layer.height, layer.width)
+        with patch.object(lines, "pays", lambda *_: True):
+            behind, of_array = array_lines(lowered, [npu], order)
+        _, of_pools = pool_lines(behind, [npu], order)
+        formed = {("array", name): each for name, each in of_array.items()}
+        formed |= {("pool", name): each for name, each in of_pools.items()}
+        words = []
+        for place, each in formed.items():
+            read = columns_read(*windows[place])[: each.windows]
+            np.testing.assert_array_equal(columns_formed(each), read)
+            words += [place[0], f"{place[0]} behind padding"] if (read[0] < 0).any() else [place[0]]
+        return words or ["none"]
+
+    words = tally(same, 40)
+    assert words["array"] >= 3
+    assert words["pool behind padding"] >= 3
+    assert npu.engine == "binary" or words["array behind padding"] >= 3

@@ -59,7 +59,7 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     choice = 2 * mapped(acc, npu.array.accumulators, 0).resources.lut if several else 0
     if npu.array.kernels_per_multiplier > 1:
         yield from _sharing(npu, n)
-    own = npu.array.kgp if npu.array.kernels_per_multiplier == 1 else sharing(npu).count(1)
+    unshared = npu.array.kgp if npu.array.kernels_per_multiplier == 1 else sharing(npu).count(1)
     if npu.engine == "integer":
         bits = npu.array.feature_bits + npu.array.weight_bits
         each = dsps(npu.array.feature_bits, npu.array.weight_bits)
@@ -75,8 +75,8 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
             **sum_sizes(npu),
         }
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
-        if own:
-            yield AreaPart(kind, "pe_", features, n, own, True, dsp=lanes * each)
+        if unshared:
+            yield AreaPart(kind, "pe_", features, n, unshared, True, dsp=lanes * each)
         return
     if npu.array.word_lanes:
         yield _words(npu, n)
@@ -88,15 +88,15 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     if npu.array.accumulate == "or":
         yield AreaPart("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.array.kgp, True)
         return
-    found = npu.array.lane_groups
-    chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in found)
+    groups = npu.array.lane_groups
+    chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in groups)
     features = {
         "one": 1,
         "lanes": lanes,
         "acc": acc,
-        "bits": sum(bits_for(size) for _, size in found),
-        "triples": sum(size // 3 for _, size in found),
-        "singles": sum(size % 3 for _, size in found),
+        "bits": sum(bits_for(size) for _, size in groups),
+        "triples": sum(size // 3 for _, size in groups),
+        "singles": sum(size % 3 for _, size in groups),
         "several": acc * several,
         "alone": acc * (not several),
         "choice": choice,
@@ -200,14 +200,14 @@ def sum_sizes(npu: Npu) -> dict[str, float]:
 
     Each stage adds up to SUM_TERMS terms, and its sums have two bits more than they.
     """
-    made = {"adders": 0.0, "sums": 0.0, "late_adders": 0.0, "late_sums": 0.0}
+    sizes = {"adders": 0.0, "sums": 0.0, "late_adders": 0.0, "late_sums": 0.0}
     terms = npu.array.kfp
     bits = npu.array.feature_bits + npu.array.weight_bits
     for stage in range(timing.sum_stages(npu)):
         sums = -(-terms // timing.SUM_TERMS)
         bits = min(npu.array.acc_bits, bits + 2)
         for name in ("", "late_") if stage else ("",):
-            made[f"{name}adders"] += (terms - sums) * bits
-            made[f"{name}sums"] += sums * bits
+            sizes[f"{name}adders"] += (terms - sums) * bits
+            sizes[f"{name}sums"] += sums * bits
         terms = sums
-    return made
+    return sizes

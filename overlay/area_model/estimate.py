@@ -36,12 +36,12 @@ def coefficients() -> Coefficients:
     return json.loads(FILE.read_text())
 
 
-def error(made: Coefficients | None = None) -> dict[str, Any]:
+def error(fitted: Coefficients | None = None) -> dict[str, Any]:
     """How far the model is off on designs that it was not fitted to.
 
     Parameters
     ----------
-    made
+    fitted
         Coefficients; None takes those of the file.
 
     Returns
@@ -50,16 +50,16 @@ def error(made: Coefficients | None = None) -> dict[str, Any]:
         ``designs``: how many; ``median`` and ``worst``: shares of the LUTs, those of memory included; ``ff_median``
         and ``ff_worst``: shares of the flip-flops.
     """
-    return (made or coefficients())["error"]
+    return (fitted or coefficients())["error"]
 
 
-def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
+def of_parts(area_parts: Iterable[AreaPart], fitted: Coefficients) -> dict[str, float]:
     """Sums of FITTED and of DSP blocks over parts."""
     total = dict.fromkeys((*FITTED, "dsp"), 0.0)
-    for part in found:
+    for part in area_parts:
         for key in total:
             total[key] += getattr(part, key) * part.times
-        for key, weights in made["parts"].get(part.kind, {}).items():
+        for key, weights in fitted["parts"].get(part.kind, {}).items():
             value = 0.0
             for name, size in part.features.items():
                 value += weights.get(name, 0) * size
@@ -67,14 +67,14 @@ def of_parts(found: list[AreaPart], made: Coefficients) -> dict[str, float]:
     return total
 
 
-def estimate(design: Design, made: Coefficients | None = None) -> Resources:
+def estimate(design: Design, fitted: Coefficients | None = None) -> Resources:
     """Area of a design as ``bitloom area`` would find it, of the flattened netlist.
 
     Parameters
     ----------
     design
         The design.
-    made
+    fitted
         Coefficients; None takes those of the file.
 
     Returns
@@ -82,40 +82,40 @@ def estimate(design: Design, made: Coefficients | None = None) -> Resources:
     Resources
         The area; ``carry4`` is 0.
     """
-    made = made or coefficients()
-    return _whole(_sum(of_parts(parts(design), made), of_stores(stores(design))), made)
+    fitted = fitted or coefficients()
+    return _whole(_sum(of_parts(parts(design), fitted), of_stores(stores(design))), fitted)
 
 
 def estimate_cores(
-    npu: Npu, stream_bits: int, styles: Iterable[str], made: Coefficients | None = None
+    npu: Npu, stream_bits: int, styles: Iterable[str], fitted: Coefficients | None = None
 ) -> list[Resources]:
     """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
     (`Npu.kernel_ram`), on which nothing else depends."""
-    made = made or coefficients()
+    fitted = fitted or coefficients()
     shell = [AreaPart(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
     memory = list(npu_stores(npu, stream_bits))
     kernels = [store for store in memory if store.name == KERNELS]
     rest = of_stores(store for store in memory if store.name != KERNELS)
-    found = _sum(of_parts([*core_parts(npu, stream_bits), *shell], made), rest)
+    without_kernels = _sum(of_parts([*core_parts(npu, stream_bits), *shell], fitted), rest)
     rams = (of_stores(replace(store, style=style) for store in kernels) for style in styles)
-    return [_whole(_sum(found, ram), made) for ram in rams]
+    return [_whole(_sum(without_kernels, ram), fitted) for ram in rams]
 
 
-def estimate_outlets(npu: Npu, ring_bits: int, made: Coefficients | None = None) -> float:
+def estimate_outlets(npu: Npu, ring_bits: int, fitted: Coefficients | None = None) -> float:
     """LUTs of the gearboxes at an NPU's outlets, in front of an NPU whose words have ``ring_bits`` bits."""
-    made = made or coefficients()
-    return of_parts(outlet_parts(npu, ring_bits), made)["lut"] * made["flat"]["lut"]
+    fitted = fitted or coefficients()
+    return of_parts(outlet_parts(npu, ring_bits), fitted)["lut"] * fitted["flat"]["lut"]
 
 
-def of_stores(found: Iterable[Store]) -> dict[str, float]:
+def of_stores(memories: Iterable[Store]) -> dict[str, float]:
     """Sums of what memories take."""
     lut = ff = lutram = bram36 = 0.0
-    for store in found:
-        of_one = store.mapped()
-        lut += of_one.lut * store.times * (store.name != SUMS)  # a PE's figures have those
-        ff += of_one.ff * store.times
-        lutram += of_one.lutram * store.times
-        bram36 += of_one.bram36 * store.times
+    for store in memories:
+        mapped = store.mapped()
+        lut += mapped.lut * store.times * (store.name != SUMS)  # a PE's figures have those
+        ff += mapped.ff * store.times
+        lutram += mapped.lutram * store.times
+        bram36 += mapped.bram36 * store.times
     return {"lut": lut, "ff": ff, "lutram": lutram, "bram36": bram36}
 
 
@@ -124,13 +124,13 @@ def _sum(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
     return {key: left.get(key, 0) + right.get(key, 0) for key in left | right}
 
 
-def _whole(found: dict[str, float], made: Coefficients) -> Resources:
+def _whole(sums: dict[str, float], fitted: Coefficients) -> Resources:
     """The flattened design: sums times what flattening changes."""
-    flat = made["flat"]
+    flat = fitted["flat"]
     return Resources(
-        lut=round(found["lut"] * flat["lut"]),
-        ff=round(found["ff"] * flat["ff"]),
-        bram36=found["bram36"],
-        lutram=round(found["lutram"] * flat["lutram"]),
-        dsp=int(found["dsp"]),
+        lut=round(sums["lut"] * flat["lut"]),
+        ff=round(sums["ff"] * flat["ff"]),
+        bram36=sums["bram36"],
+        lutram=round(sums["lutram"] * flat["lutram"]),
+        dsp=int(sums["dsp"]),
     )

@@ -94,7 +94,7 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     kinds = (LUT_RAM if style != "block" or not latency else ()) + (
         BLOCK_RAM if latency and style != "distributed" else ()
     )
-    return min((_as(kind, width, depth, latency) for kind in kinds), key=lambda found: found[0])[1]
+    return min((_as(kind, width, depth, latency) for kind in kinds), key=lambda costed: costed[0])[1]
 
 
 def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float, MappedMemory]:
@@ -106,8 +106,8 @@ def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float
     ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
     enables = 2 * banks if kind.lutram else 1.5 * banks
     lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + enables
-    found = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
-    return cost, MappedMemory(found, not kind.lutram, banks)
+    resources = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
+    return cost, MappedMemory(resources, not kind.lutram, banks)
 
 
 def _choice(banks: int, lut_ram: bool) -> float:

@@ -43,8 +43,8 @@ class Store:
 
     def mapped(self) -> Resources:
         """What one of them takes of the device."""
-        if self.registered and (made := mapped(self.width, self.depth, 1, self.style)).block:
-            return made.resources
+        if self.registered and (memory := mapped(self.width, self.depth, 1, self.style)).block:
+            return memory.resources
         return mapped(self.width, self.depth, self.latency, self.style).resources
 
 

@@ -179,8 +179,8 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     saved = ("--save", str(foldings), "--save-front", str(each), "--plot", str(front))
     resume = ("--resume", str(folder / "steps" / "search.json"))
     steps.append(Step(("explore", model, *board, *clock, *budget, *saved, *resume), (foldings, each, front)))
-    made = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
-    steps.append(Step(("build", model, *made), (build,)))
+    build_options = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
+    steps.append(Step(("build", model, *build_options), (build,)))
     evaluated = options["data"] is not None or net in DEFAULTS
     steps.append(_evaluation(folder, options) if evaluated else _simulation(folder, options))
     page = folder / "report.html"

@@ -52,9 +52,9 @@ def _by_floats(function: Callable[[float, Mapping[str, Any]], float]) -> Callabl
 
     def table(source: Tensor, result: Tensor, attributes: Mapping[str, Any]) -> Array:
         reals = np.float32(source[0]) * (INTEGERS - source[1]).astype(np.float32)
-        made = np.array([function(float(x), attributes) for x in reals], np.float32)
+        values = np.array([function(float(x), attributes) for x in reals], np.float32)
         with np.errstate(over="ignore"):  # what is beyond single precision is clipped
-            scaled = made * (np.float32(1) / np.float32(result[0]))
+            scaled = values * (np.float32(1) / np.float32(result[0]))
         limited = np.clip(scaled, np.float32(-1e6), np.float32(1e6)).astype(np.float64)
         nearest = np.sign(limited) * np.floor(np.abs(limited) + 0.5)
         return nearest.astype(np.int64) + result[1]

@@ -80,7 +80,7 @@ class _Graph:
         self._alias: dict[int, int] = {}  # a conversion's result -> the result of the closing in front of it
         self._end = _end(tables)
         self._dilated = _dilated(tables)
-        self._passed = {place for found in self._dilated.values() for place in found.passed}
+        self._passed = {place for dilation in self._dilated.values() for place in dilation.passed}
         self._maps = set(tables.inputs)  # tensors that are no constants
         self._reads = 0
         self._most_reads = MOST_READS * size
@@ -168,12 +168,12 @@ class _Graph:
     def _dilated_nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: padding, and the convolution with
         dilations."""
-        found = self._dilated[place]
-        before, convolution = (self._tables.operators[number] for number in found.passed)
+        dilation = self._dilated[place]
+        before, convolution = (self._tables.operators[number] for number in dilation.passed)
         source = self._read(before.inputs[0])
         padded = _free_name(f"{self._names[operator.outputs[0]]}/padded", self._names)
         widths = _free_name(f"{padded}/widths", self._names)
-        self._constants[widths] = np.array([(0, 0), *found.padding, (0, 0)], np.int32)
+        self._constants[widths] = np.array([(0, 0), *dilation.padding, (0, 0)], np.int32)
         scale = _scale(self._tables.tensors[before.inputs[0]])
         scales = {"scales": (scale, _scale(None)), "result_scale": scale}
         inputs = (source, widths)
@@ -187,7 +187,7 @@ class _Graph:
             domain=TFLITE,
             inputs=(padded, *("" if number < 0 else self._read(number) for number in convolution.inputs[1:])),
             outputs=(self._names[operator.outputs[0]],),
-            attributes={**self._attributes(convolution), "dilations": found.block},
+            attributes={**self._attributes(convolution), "dilations": dilation.block},
         )
 
     def _unknown(self, name: str, operator: OperatorTable) -> SourceNode:
@@ -252,8 +252,8 @@ def _dilated(tables: FileTables) -> dict[int, _Dilated]:
     def maker(operator: OperatorTable, *kinds: str) -> int | None:
         """The number of the operator that makes the first input, if it is one of these kinds and has inputs."""
         place = makers.get(operator.inputs[0]) if operator.inputs else None
-        found = place is not None and operators[place].kind in kinds and len(operators[place].inputs) > 0
-        return place if found else None
+        there = place is not None and operators[place].kind in kinds and len(operators[place].inputs) > 0
+        return place if there else None
 
     out = {}
     for place, last in enumerate(operators):

@@ -101,11 +101,11 @@ def main() -> int:
         files = networks[given.network or next(iter(networks))]
         overlay.load(HERE / files["program"])
         with naming(given.images):
-            found = results(overlay, images, given.transform or files["transform"], given.outputs)
+            outputs = results(overlay, images, given.transform or files["transform"], given.outputs)
     if given.out:
-        write_bytes(given.out, npy_bytes(found))
+        write_bytes(given.out, npy_bytes(outputs))
     else:
-        print(found.tolist())
+        print(outputs.tolist())
     return 0
 
 

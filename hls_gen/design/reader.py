@@ -1,6 +1,7 @@
 """Typed values out of parsed JSON, with a message that says where one is wrong."""
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any
 
 from bitloom.golden.names import check_path, shown
@@ -88,6 +89,13 @@ class Reader:
         value = int(self._get(key, int, what))
         self.require(value >= low and (high is None or value <= high), f"{key} must be {what}", value)
         return value
+
+    def real(self, key: str, low: float = 0) -> float:
+        """The finite number at ``key``, which is >= ``low``."""
+        value = self.data.get(key)
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        self.require(is_number and low <= float(value) < inf, f"{key} must be a finite number >= {low:g}", value)
+        return float(value)
 
     def entries(self, key: str, least: int = 0) -> list[Any]:
         """The list at ``key``, of ``least`` entries at least."""

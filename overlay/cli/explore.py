@@ -15,6 +15,7 @@ from bitloom.golden.atomic import write_text
 from bitloom.golden.network import Model
 from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.explore.budget import Budget, limited
+from bitloom.overlay.explore.front import JOINED, Front
 from bitloom.overlay.explore.plot import plot
 from bitloom.overlay.explore.search import HALVINGS, MAP_ORDERS, POINTS, STREAMED_WEIGHTS, Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
@@ -130,7 +131,7 @@ def explore_command(
     if picture is not None:
         check_plot(picture)
     models = [zoo.find(network) for network in networks]
-    name = " + ".join(model.network.name for model in models)
+    name = JOINED.join(model.network.name for model in models)
     effort = Effort(
         points=points, halvings=halvings, workers=Workers(jobs, scheduler), streamed_weights=streamed_weights
     )
@@ -144,8 +145,17 @@ def explore_command(
             progress=update,
             resume=resume,
         )
+    front = Front(
+        network=name,
+        points=tuple(row.figures for row in explored.front),
+        chosen=explored.best and explored.best.figures,
+        budget=limit,
+        board=on,
+        clock_mhz=clock.mhz,
+        commands=_commands(networks, each, budget["board_name"], len(explored.front)),
+    )
     if picture is not None:
-        plot(picture, f"{name}: the Pareto front", explored.front, explored.best, limit, on, clock.mhz)
+        plot(picture, front)
     if save is not None and explored.best is not None:
         _save(explored.best, save)
     if each is not None:
@@ -154,11 +164,10 @@ def explore_command(
     if as_json:
         dump(
             {
-                "network": name,
+                **front.to_dict(),
                 "front": [row.to_dict() for row in explored.front],
                 "best": explored.best and explored.best.to_dict(),
                 "nearest": explored.nearest and explored.nearest.to_dict(),
-                "budget": {key: value for key, value in asdict(limit).items() if value is not None},
                 "clock": asdict(clock),
                 "model_error": error(),
                 "synthesised": measured,
@@ -170,7 +179,7 @@ def explore_command(
     else:
         show_front(name, explored, on, clock.mhz)
         if each is not None:
-            click.echo(f"each design of the front: {_command(networks, each, budget['board_name'])}")
+            click.echo(f"each design of the front: {_command(networks, each / 'N.json', budget['board_name'])}")
         click.echo(f"{explored.tried} designs were tried; varied beside the foldings: {', '.join(explored.varied)}")
         _show_budget(limit, on, clock)
         if measured is not None:
@@ -246,10 +255,17 @@ def _save_front(front: Sequence[Row], folder: Path) -> None:
         _save(row, folder / f"{place}.json")
 
 
-def _command(networks: Sequence[str], folder: Path, board_name: str | None) -> str:
-    """The command that builds a design of the front, by its number N."""
+def _commands(networks: Sequence[str], folder: Path | None, board_name: str | None, count: int) -> tuple[str, ...]:
+    """The commands that build the designs of the front; none where their foldings were not written."""
+    if folder is None:
+        return ()
+    return tuple(_command(networks, folder / f"{k + 1}.json", board_name) for k in range(count))
+
+
+def _command(networks: Sequence[str], foldings: Path, board_name: str | None) -> str:
+    """The command that builds a design of the front."""
     board = ["--board", board_name] if board_name else []
-    return join(["bitloom", "build", *networks, "--foldings", str(folder / "N.json"), *board])
+    return join(["bitloom", "build", *networks, "--foldings", str(foldings), *board])
 
 
 def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:

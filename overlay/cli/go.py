@@ -185,7 +185,8 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     steps.append(_evaluation(folder, options) if evaluated else _simulation(folder, options))
     page = folder / "report.html"
     accuracy = ("--evaluated", str(folder / "steps" / "evaluate.json")) if evaluated else ()
-    steps.append(Step(("report", str(build), "--out", str(page), *clock, *accuracy), (page,)))
+    explored = ("--explored", str(folder / "steps" / "explore.json"))
+    steps.append(Step(("report", str(build), "--out", str(page), *clock, *explored, *accuracy), (page,)))
     to = folder / "board"
     steps.append(Step(("deploy", str(build), "--to", str(to), *_option(options, "transform")), (to,)))
     return steps

@@ -10,6 +10,7 @@ import click
 from bitloom.golden.atomic import inside, write_text
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import FRAMES, Measured, check_even, measure
+from bitloom.overlay.explore.front import read_front
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import compiled
@@ -37,6 +38,7 @@ from .subject import loaded, model_of
 @click.option("--clock", is_flag=True, help="Also the clock by the estimate of `bitloom timing` (minutes at first).")
 @click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
 @click.option("--evaluated", type=FILE, help="Show the accuracy in what `bitloom evaluate --json` printed.")
+@click.option("--explored", type=FILE, help="Show the designs in what `bitloom explore --json` printed.")
 @click.option("--dated", is_flag=True, help="Say the date on the page: today, or that of SOURCE_DATE_EPOCH.")
 @click.option("--out", type=FILE, help="The page.  [default: FOLDER/report.html]")
 @click.option("--png", type=FILE, help="Also write the plots as one picture.")
@@ -51,6 +53,7 @@ def report_command(
     clock: bool,
     clock_mhz: float,
     evaluated: Path | None,
+    explored: Path | None,
     dated: bool,
     out: Path | None,
     png: Path | None,
@@ -71,6 +74,7 @@ def report_command(
     model = model_of(build, network)
     network_build = compiled(build, model)
     accuracy = accuracy_of(model, evaluated)
+    front = None if explored is None else read_front(explored, model.network.name)
     if run_file:
         run = Measured.load(run_file)
     else:
@@ -80,7 +84,7 @@ def report_command(
     with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
         estimate = clock_figures(build.design, run.steady("cycles")) if clock else {}
         report = gather(network_build, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
-        report = replace(report, clock=estimate, accuracy=accuracy)
+        report = replace(report, clock=estimate, accuracy=accuracy, front=front)
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, page(report, date))
         if png:

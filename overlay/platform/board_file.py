@@ -79,7 +79,7 @@ def load_board(path: str | os.PathLike[str]) -> Board:
         raise ValueError(f"{path}: a board must be <= {MOST_BYTES:,} bytes, got {path.stat().st_size:,}")
     data = read_file(path)
     with naming(path):
-        return _board(_parse(data))
+        return board_of(_parse(data))
 
 
 def _parse(data: bytes) -> dict[str, Any]:
@@ -97,8 +97,8 @@ def _parse(data: bytes) -> dict[str, Any]:
         raise ValueError(f"a board must be TOML, got: {reason(e)}") from None
 
 
-def _board(data: dict[str, Any]) -> Board:
-    """The board that the values of a file say."""
+def board_of(data: dict[str, Any]) -> Board:
+    """The board that the values of a file say, or `Board.to_dict`; errors as of `load_board`, without the path."""
     whole = Reader(data, "board")
     whole.only(KEYS)
     whole.require(isinstance(data.get("budget"), dict), "budget must be a table", data.get("budget"))

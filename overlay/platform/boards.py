@@ -7,6 +7,7 @@ counted.
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bitloom.golden.names import check_name, shown
 from bitloom.overlay.area.netlist import Resources
@@ -76,6 +77,11 @@ class Board:
         match = _PART.fullmatch(self.part)
         assert match is not None
         return FAMILIES[match[2]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data: what a board's file says."""
+        texts = {key: getattr(self, key) for key in ("name", "part", "board_part", "board_files")}
+        return {**texts, "budget": {key: getattr(self, key) for key in RESOURCES}}
 
     def shares(self, area: Resources) -> dict[str, float]:
         """Share of each of RESOURCES that a design of that area takes, 1 for all of it; LUT RAM counts as LUTs."""

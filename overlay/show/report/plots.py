@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bitloom.overlay.explore.plot import draw
+
 from .colours import LIGHT, SPENT
 from .report import Report
 from .roofline_plot import roofline
@@ -140,6 +142,12 @@ def timeline(axes: "Axes", report: Report) -> None:
     axes.tick_params(axis="y", length=0)
 
 
+def explored(axes: "Axes", report: Report) -> None:
+    """The Pareto front of the search."""
+    assert report.front is not None
+    draw(axes, report.front)
+
+
 Draw = Callable[["Axes", Report], None]
 
 
@@ -172,10 +180,12 @@ def pictures(report: Report) -> list[Picture]:
     def bars(name: str, title: str, draw: Draw, count: int) -> Picture:
         return Picture(name, title, draw, HALF, AROUND + BAR * count, count)
 
+    front = [] if report.front is None else [Picture("front", "Designs to choose from", explored, HALF, 4.2)]
     return [
         bars("utilisation", "Where the cycles of each NPU go", utilisation, len(report.npus)),
         bars("lanes", "Lanes at work, layer by layer", lanes, len(report.work)),
         Picture("timeline", "Frames on their way", timeline, WHOLE, 0.7 + BAR * len(report.work)),
+        *front,
         Picture("roofline", "Roofline", roofline, HALF, 4.2),
         bars("memory", "Memories", memory, len({m.npu for m in report.memories})),
     ]

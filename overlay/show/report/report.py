@@ -9,6 +9,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.explore.advice import Advice
+from bitloom.overlay.explore.front import Front
 from bitloom.overlay.study.lane_counts import lanes
 
 from .accuracy import Accuracy
@@ -114,6 +115,8 @@ class Report:
     """Single changes of the folding that make frames faster, the one with the largest gain first."""
     accuracy: Accuracy | None = None
     """How often the network is right; None where that isn't known."""
+    front: Front | None = None
+    """Designs between which the design was chosen; None where they aren't given."""
     version: str = ""
     """Version of bitloom that gathered it; "" where it isn't installed."""
 

@@ -19,6 +19,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import NPU_KEYS, Candidate
 from bitloom.overlay.explore.figures import Figures
+from bitloom.overlay.explore.front import read_front
 from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import Counter, Explored
 from bitloom.overlay.explore.task import Task
@@ -93,13 +94,19 @@ def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[s
     assert str(result.exception) == f"bitloom: {message.format(path=path)}"
 
 
-def test_command_json_and_rate() -> None:
-    result = call("digits-cnn", "--rate", "50000", "--clock-mhz", "100", "--json")
+def test_command_json_and_rate(tmp_path: Path) -> None:
+    each = ("--save-front", str(tmp_path / "front"))
+    result = call("digits-cnn", "--rate", "50000", "--clock-mhz", "100", "--json", *each)
     assert result.exit_code == 0, result.output
+    (tmp_path / "explored.json").write_text(result.stdout)
+    front = read_front(tmp_path / "explored.json", "digits-cnn")
     data = json.loads(result.stdout)
     assert data["best"]["cycles_per_frame"] <= 2_000
     assert set(data["model_error"]) == {"designs", "median", "worst", "ff_median", "ff_worst"}
     assert {"npus", "lanes", "lut", "lutram", "bram36", "latency_cycles", "foldings"} <= set(data["front"][0])
+    assert [point.cycles for point in front.points] == [row["cycles_per_frame"] for row in data["front"]]
+    assert front.chosen in front.points
+    assert front.commands[0] == f"bitloom build digits-cnn --foldings {tmp_path / 'front' / '1.json'}"
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,21 @@ from bitloom.golden import zoo
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.figures import Figures
+from bitloom.overlay.explore.front import Front
+from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.show.report.accuracy import Accuracy, accuracy_of
+from bitloom.overlay.show.report.figures import sheet
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.units import units_by_model, units_by_synthesis
 from tests.errors import value_error
 
 pytestmark = pytest.mark.usefixtures("no_plots")
+
+
+FIGURES = Figures(Resources(5_000, 6_000, 21.5, 320, 110), 1_072, 334.5, 618)
 
 
 def test_accuracy_of_a_network_of_ours() -> None:
@@ -43,6 +51,27 @@ def test_accuracy_that_evaluate_found(one: Report, tmp_path: Path) -> None:
     path.write_text(json.dumps({"network": "digits-cnn", "data": "digits", "images": 40, "right": 41}))
     with value_error(f"{path}: right must be an integer 0..40, got 41"):
         accuracy_of(model, path)
+
+
+def test_designs_to_choose_from(one: Report, tmp_path: Path) -> None:
+    small = replace(FIGURES, cycles=5_400.0)
+    front = Front(network="digits-cnn", points=(FIGURES, small), chosen=small, board=BOARDS["Pynq-Z2"],
+                  budget=Budget(cycles=6_000), commands=("bitloom build a", "bitloom build b"))  # fmt: skip
+    text = page(replace(one, front=front))
+    for shown in (
+        "Designs to choose from",
+        "<th>2, chosen</th>",
+        '<data id="front-1" value="334.5">',
+        "50.0% DSP",
+        "# 2\nbitloom build b",
+    ):
+        assert shown in text
+    assert "Designs to choose from" not in page(one)
+    without_board = page(replace(one, front=replace(front, board=None, network="digits-cnn + other", commands=())))
+    assert "Cycles are those of a round" in without_board
+    assert "The command that builds" not in without_board
+    sheet(replace(one, front=front), tmp_path / "sheet.png")
+    assert (tmp_path / "sheet.png").stat().st_size > 10_000
 
 
 def test_version_and_date(one: Report) -> None:

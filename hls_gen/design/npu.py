@@ -9,7 +9,6 @@ that follow from several parts. People name its values by one flat list of names
 """
 
 from collections.abc import Mapping
-from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,10 +115,10 @@ class Npu:
             part, what = flat.OWNERS[name]
             outer, _, inner = part.partition(".")
             if outer not in parts:
-                parts[outer] = copy(getattr(self, outer))
+                parts[outer] = _copied(getattr(self, outer))
             owner = parts[outer]
             if inner and owner is not None:
-                inside = copy(getattr(owner, inner))
+                inside = _copied(getattr(owner, inner))
                 owner.__dict__[inner] = inside
                 owner = inside
             if what and owner is not None:
@@ -128,7 +127,7 @@ class Npu:
 
     def _with_parts(self, parts: Mapping[str, Any]) -> "Npu":
         """The NPU with other parts, by name, without a check."""
-        npu = copy(self)
+        npu = _copied(self)
         npu.__dict__.update(parts)
         return npu
 
@@ -595,6 +594,15 @@ class Npu:
 
 PARTS = ("array", "former", "sequencer", "results", "pool_unit", "stores", "ports", "loader")
 """Names of the parts."""
+
+
+def _copied(part: Any) -> Any:
+    """A copy of an NPU or of one of its parts, whose values it shares; None of None. Much faster than copy.copy."""
+    if part is None:
+        return None
+    twin = object.__new__(type(part))
+    twin.__dict__.update(part.__dict__)
+    return twin
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class Chain:
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
                 reader = tail[0].npu if tail else None
-                for cost, npu, sizes in self.choices.priced(indices, bare, interval, reader, price):
+                for cost, sized in self.choices.priced(indices, bare, interval, reader, price):
                     if best is None or tail_cost + cost < best[0]:
-                        best = tail_cost + cost, (self.choices.segment(npu, sizes, indices), *tail)
+                        best = tail_cost + cost, (self.choices.segment(bare, sized, indices), *tail)
             if best is not None:
                 yield bare.array.kfp, best

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate, islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
 from bitloom.hls_gen.compiler.layout import regroup, result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
@@ -127,14 +127,29 @@ class Segment:
     """Those of them that are copies of maps."""
 
 
+class SizedFolding(NamedTuple):
+    """What an NPU may be: its folding, its memories, and what they take."""
+
+    values: Chosen
+    """The folding."""
+    sizes: Sizes
+    """Of its memories."""
+    area: Resources
+    """Of the NPU without the gearboxes at its outlets."""
+    gears: float
+    """LUTs of these gearboxes."""
+    lanes: int
+    """Lanes as a budget counts them."""
+
+
 @dataclass
 class _Known:
     """What `NpuChoices` has worked out."""
 
     interval: int = 0
-    """The interval that ``possible``, ``before`` and ``sums`` are of."""
+    """The interval that ``possible``, ``sized`` and ``sums`` are of."""
     possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
-    before: dict[tuple, list[Chosen]] = field(default_factory=dict)
+    sized: dict[tuple, list[SizedFolding]] = field(default_factory=dict)
     sums: dict[tuple, array] = field(default_factory=dict)
     areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     outlets: dict[tuple, float] = field(default_factory=dict)
@@ -181,16 +196,10 @@ class NpuChoices:
 
     def priced(
         self, indices: Indices, bare: Npu, interval: int, reader: Npu | None, price: Price
-    ) -> Iterator[tuple[float, Npu, Sizes]]:
-        """Price, folding and sizes of each NPU of ``bare`` that keeps to the interval, in front of the NPU
-        ``reader``."""
-        for npu in self._foldings(indices, bare, interval, reader):
-            gears = self._gears(npu, reader)
-            lanes = (
-                npu.array.kfp if len(indices) > 1 else plane_lanes(npu.array.kfp, npu.array.planes)
-            ) * npu.array.kgp
-            for sizes, area in self._sized(indices, npu, dear=price.dear):
-                yield price.of(area, lanes) + gears, npu, sizes
+    ) -> Iterator[tuple[float, SizedFolding]]:
+        """Price of each NPU that ``bare`` may be and that keeps to the interval, in front of the NPU ``reader``."""
+        for sized in self._sized_in_front_of(indices, bare, interval, reader, dear=price.dear):
+            yield price.of(sized.area, sized.lanes) + sized.gears, sized
 
     def bare(self, indices: Indices) -> list[Npu]:
         """NPUs for layers ``indices``, one for each KFP that is looked at, without a folding beside; none where the
@@ -213,11 +222,11 @@ class NpuChoices:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
-    def segment(self, npu: Npu, sizes: Sizes, indices: Indices) -> Segment:
-        """The NPU with its layers."""
-        memories, besides = sizes
+    def segment(self, bare: Npu, sized: SizedFolding, indices: Indices) -> Segment:
+        """The NPU ``bare`` as it was priced, with its layers."""
+        memories, besides = sized.sizes
         copies = tuple(i for i in indices if is_copy(self.layers[i].name))
-        return Segment(npu.unchecked(**memories, **besides), indices, copies)
+        return Segment(with_chosen(bare, sized.values).unchecked(**memories, **besides), indices, copies)
 
     def layers_of(self, indices: Indices, npu: Npu) -> list[LayerDemand]:
         """The layers ``indices`` as that NPU reads them."""
@@ -318,31 +327,43 @@ class NpuChoices:
             self._known.array_cycles[key] = list(cycles)
         return self._known.array_cycles[key]
 
-    def _foldings(self, indices: Indices, npu: Npu, interval: int, reader: Npu | None) -> Iterator[Npu]:
+    def _sized_in_front_of(
+        self, indices: Indices, bare: Npu, interval: int, reader: Npu | None, *, dear: bool
+    ) -> list[SizedFolding]:
         """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
-        and OL if it has more than one kernel at a time."""
+        and OL if it has more than one kernel at a time. ``dear`` as of `_sized`."""
         if interval != self._known.interval:  # those of another interval are not asked for again
             self._known.possible.clear()
-            self._known.before.clear()
+            self._known.sized.clear()
             self._known.sums.clear()
             self._known.interval = interval
-        key = indices, FOLDING(npu)
-        if key not in self._known.possible:
-            kgps = list(self._kgps(indices, npu, interval)) if npu.array.kgp == 1 else [npu]
-            ol = npu.results.ol if npu.array.kgp > 1 else None
-            foldings = [[chosen_of(folding) for folding in self._results(indices, wide, interval, ol)] for wide in kgps]
-            if kgps and npu.array.kgp == 1 and not any(foldings):
-                foldings += self._wider(indices, kgps[-1], interval)
-            self._known.possible[key] = foldings
+        after = reader or bare
+        ring_bits = after.array.map_bits if after.engine == bare.engine else after.array.map_lanes  # a bit a feature
         lanes = reader and reader.array.map_lanes
-        if (key, lanes) not in self._known.before:
-            self._known.before[key, lanes] = list(self._in_front_of(indices, npu, self._known.possible[key], lanes))
-        for values in self._known.before[key, lanes]:
-            yield with_chosen(npu, values)
+        folding = FOLDING(bare)
+        key = indices, folding, lanes, ring_bits, dear
+        if key not in self._known.sized:
+            if (indices, folding) not in self._known.possible:
+                self._known.possible[indices, folding] = self._possible(indices, bare, interval)
+            self._known.sized[key] = [
+                SizedFolding(chosen_of(npu), sizes, area, self._gears(npu, ring_bits), self._lanes(indices, npu))
+                for npu in self._in_front_of(indices, bare, self._known.possible[indices, folding], lanes)
+                for sizes, area in self._sized(indices, npu, dear=dear)
+            ]
+        return self._known.sized[key]
+
+    def _possible(self, indices: Indices, bare: Npu, interval: int) -> list[list[Chosen]]:
+        """For each KGP that keeps to the interval what else may be chosen, the smallest first."""
+        kgps = list(self._kgps(indices, bare, interval)) if bare.array.kgp == 1 else [bare]
+        ol = bare.results.ol if bare.array.kgp > 1 else None
+        foldings = [[chosen_of(folding) for folding in self._results(indices, wide, interval, ol)] for wide in kgps]
+        if kgps and bare.array.kgp == 1 and not any(foldings):
+            foldings += self._wider(indices, kgps[-1], interval)
+        return foldings
 
     def _in_front_of(
         self, indices: Indices, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
-    ) -> Iterator[Chosen]:
+    ) -> Iterator[Npu]:
         """Of each list of what may be chosen the first whose results come to a reader with so many lanes as they
         should; the first one where there is no reader."""
         leaving = [layer for layer in self.layers_of(indices, npu) if layer.reader not in indices and not layer.raw]
@@ -350,7 +371,7 @@ class NpuChoices:
             for values in choices:
                 folding = with_chosen(npu, values)
                 if lanes is None or all(layer.fits(folding, lanes) for layer in leaving):
-                    yield values
+                    yield folding
                     break
 
     def _kgps(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
@@ -451,14 +472,17 @@ class NpuChoices:
         """As of `NpuMemories.sizes`."""
         return self._memories.sizes(indices, npu)
 
-    def _gears(self, npu: Npu, reader: Npu | None) -> float:
-        """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``reader``."""
-        after = reader or npu
-        ring_bits = after.array.map_bits if after.engine == npu.engine else after.array.map_lanes  # a bit a feature
+    def _gears(self, npu: Npu, ring_bits: int) -> float:
+        """LUTs of the gearboxes at the NPU's outlets, in front of an NPU whose words have ``ring_bits`` bits."""
         key = OUTLETS(npu), npu.forks_maps, ring_bits
         if key not in self._known.outlets:
             self._known.outlets[key] = estimate_outlets(npu, ring_bits)
         return self._known.outlets[key]
+
+    @staticmethod
+    def _lanes(indices: Indices, npu: Npu) -> int:
+        """Lanes of an NPU; a channel of several bit planes counts once where it computes one layer."""
+        return (npu.array.kfp if len(indices) > 1 else plane_lanes(npu.array.kfp, npu.array.planes)) * npu.array.kgp
 
     def enters(self, npu: Npu, interval: int) -> bool:
         """Whether a frame comes in over the stream within the interval."""

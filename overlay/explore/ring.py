@@ -155,7 +155,7 @@ class _Segments:
             folding = bare.unchecked(**alike)
             if folding.array.kfp != bare.array.kfp or (not indices[0] and not self.choices.enters(bare, self.interval)):
                 continue
-            for cost, npu_n, sizes in self.choices.priced(indices, folding, self.interval, npu, self.price):
+            for cost, sized in self.choices.priced(indices, folding, self.interval, npu, self.price):
                 if best is None or cost < best[0]:
-                    best = cost, self.choices.segment(npu_n, sizes, indices)
+                    best = cost, self.choices.segment(folding, sized, indices)
         return best

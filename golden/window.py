@@ -2,6 +2,11 @@
 
 Taps outside the map are invalid: they are never computed, so a padded tap adds exactly 0 to a sum, takes
 no part in a maximum, and is not counted by an average.
+
+A map may grow before windows slide over it. Of growth 2 a row of positions a, b, c becomes
+
+    a a b b c c     repeated, as nearest upsampling makes it
+    a . b . c       else, as a transposed convolution reads it: taps on a dot are invalid
 """
 
 from dataclasses import dataclass
@@ -25,9 +30,15 @@ class Window:
     """Rows and columns from one window to the next, each >= 1."""
     padding: Sides = (0, 0, 0, 0)
     """Rows or columns of invalid taps at top, left, bottom and right, each >= 0 and smaller than the kernel's span in
-    that direction, so that every window has a valid tap; a dilated one may have none, see `reaches`."""
+    that direction, so that every window has a valid tap; a dilated one, or one of a map that grows, may have none, see
+    `reaches`."""
     dilation: Pair = (1, 1)
     """Rows and columns from one tap to the next, each >= 1."""
+    growth: Pair = (1, 1)
+    """Rows and columns of the grown map from one position to the next, each >= 1. Kernel, stride, padding and dilation
+    count rows and columns of the grown map."""
+    repeats: bool = False
+    """Whether positions are repeated where the map grows; else taps between them are invalid."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -39,11 +50,14 @@ class Window:
             ("stride", 2, 1, self.stride),
             ("padding", 4, 0, self.padding),
             ("dilation", 2, 1, self.dilation),
+            ("growth", 2, 1, self.growth),
         ):
             if not isinstance(value, (tuple, list)) or len(value) != size or any(type(v) is not int for v in value):
                 raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
             if min(value) < least:
                 raise ValueError(f"{name}: {what} must be >= {least}, got {value}")
+        if type(self.repeats) is not bool:
+            raise ValueError(f"{name}: repeats must be True or False, got {self.repeats!r}")
         (kh, kw), (top, left, bottom, right) = self.span, self.padding
         if max(top, bottom) >= kh or max(left, right) >= kw:
             what = f"the dilated kernel {self.span}" if self.dilated else f"the kernel {self.kernel}"
@@ -57,14 +71,41 @@ class Window:
         return any(taps > 1 < apart for taps, apart in zip(self.kernel, self.dilation))
 
     @property
+    def plain(self) -> bool:
+        """Whether the taps of a window are neighbours on the map, but for those beside it: nothing is dilated, and the
+        map doesn't grow."""
+        return not self.dilated and self.growth == (1, 1)
+
+    @property
+    def padded(self) -> bool:
+        """Whether taps may be invalid: in the padding, or between positions of a map that grows."""
+        return any(self.padding) or (self.growth != (1, 1) and not self.repeats)
+
+    @property
     def span(self) -> Pair:
         """Rows and columns from the first tap to the last one, both included: the kernel where nothing is dilated."""
         rows, columns = ((taps - 1) * apart + 1 for taps, apart in zip(self.kernel, self.dilation))
         return rows, columns
 
+    def grown(self, height: int, width: int) -> Pair:
+        """(rows, columns) of a map of this size when it has grown."""
+        if self.repeats:
+            return height * self.growth[0], width * self.growth[1]
+        return (height - 1) * self.growth[0] + 1, (width - 1) * self.growth[1] + 1
+
+    def grow(self, x: Array) -> Array:
+        """A batch of maps (N, H, W, C) when they have grown, with 0 where nothing is."""
+        if self.repeats:
+            return x.repeat(self.growth[0], axis=1).repeat(self.growth[1], axis=2)
+        if self.growth == (1, 1):
+            return x
+        grown = np.zeros((len(x), *self.grown(*x.shape[1:3]), x.shape[3]), x.dtype)
+        grown[:, :: self.growth[0], :: self.growth[1]] = x
+        return grown
+
     def reaches(self, height: int, width: int) -> bool:
         """Whether every window has a valid tap on a map of this size: where one is dilated, a map narrower than the
-        taps are apart may lie between two of them."""
+        taps are apart may lie between two of them; where a map grows, all taps may lie between its positions."""
         rows, columns = self.reads(height, width)
         return all(((at >= 0) & (at < size)).any(axis=1).all() for at, size in ((rows, height), (columns, width)))
 
@@ -75,6 +116,7 @@ class Window:
 
     def output_size(self, height: int, width: int) -> Pair:
         """(rows, columns) of the output; (0, ...) or less if the window does not fit."""
+        height, width = self.grown(height, width)
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.span, self.stride, self.padding
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
@@ -84,15 +126,19 @@ class Window:
         Returns
         -------
         (output rows, kernel rows) int64
-            Row of each tap. A row that is not on the map is negative, or ``height`` or more.
+            Row of each tap. Where there is none on the map, a number that is negative, or ``height`` or more.
         (output columns, kernel columns) int64
             The same for columns.
         """
         outputs = self.output_size(height, width)
         first = self.padding
-        rows, columns = (
+        grown = (
             np.arange(outputs[k])[:, None] * self.stride[k] + np.arange(self.kernel[k]) * self.dilation[k] - first[k]
             for k in (0, 1)
+        )
+        rows, columns = (
+            np.where(self.repeats | (place % growth == 0), place // growth, -1)
+            for place, growth in zip(grown, self.growth)
         )
         return rows, columns
 

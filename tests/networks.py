@@ -38,6 +38,7 @@ __all__ = [
     "first_layers",
     "graph_networks",
     "grouped_networks",
+    "growing",
     "integer_networks",
     "joined_networks",
     "mappings",
@@ -113,6 +114,7 @@ deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
 grouped_networks = drawn(grouped_network)
 residual_networks = drawn(residual_network)
+growing = drawn(makers.grown_network)
 graph_networks = drawn(graph_network)
 joined_networks = drawn(joined_network)
 binary_residual_networks = drawn(binary_residual_network)

@@ -154,7 +154,7 @@ def _or_sums(layer: Weighted, source: Map, target: Map, arrays: Arrays) -> integ
 
 def _binary_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forward | None:
     """The sums of a layer with features and weights of one bit; None for another layer, or without a compiler."""
-    if source.encoding != BIPOLAR or layer.weight != BIPOLAR or layer.window(source).dilated:
+    if source.encoding != BIPOLAR or layer.weight != BIPOLAR or not layer.window(source).plain:
         return None
     if isinstance(layer, ConvByGroups):
         return None

@@ -98,8 +98,10 @@ class Weighted(OneInput):
                 f"{self.name}: the window must fit the padded map, got kernel {self.window(source).kernel} "
                 f"on {source.height} x {source.width}"
             )
-        if self.window(source).dilated and not self.window(source).reaches(source.height, source.width):
-            got = f"dilation {self.window(source).dilation} on {source.height} x {source.width}"
+        window = self.window(source)
+        if not window.plain and not window.reaches(source.height, source.width):
+            apart = f"growth {window.growth}" if window.growth != (1, 1) else f"dilation {window.dilation}"
+            got = f"{apart} on {source.height} x {source.width}"
             raise ValueError(f"{self.name}: every window must have a tap on the map, got {got}")
         return Map(height=rows, width=columns, channels=self.out_channels, encoding=self._output_encoding(source))
 
@@ -209,10 +211,17 @@ class Conv(Weighted):
     """Rows or columns at top, left, bottom and right that add 0 to the sums."""
     dilation: Pair = field(default=(1, 1), metadata={"written_if_set": True})
     """Rows and columns from one tap to the next; every window must have a tap on the map."""
+    growth: Pair = field(default=(1, 1), metadata={"written_if_set": True})
+    """Rows and columns from one position of the map to the next when it has grown (`bitloom.golden.window`), as in a
+    transposed convolution, or behind nearest upsampling. Kernel, stride, padding and dilation are those of a plain
+    convolution of the grown map."""
+    repeats: bool = field(default=False, metadata={"written_if_set": True})
+    """Whether positions are repeated where the map grows; else taps between them add 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.window(None).check(self.name)
 
     def window(self, source: Map | None) -> Window:
-        return Window(kernel=self.kernel, stride=self.stride, padding=self.padding, dilation=self.dilation)
+        names = ("kernel", "stride", "padding", "dilation", "growth", "repeats")
+        return Window(**{name: getattr(self, name) for name in names})

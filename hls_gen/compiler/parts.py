@@ -93,7 +93,7 @@ class Part(MapReader):
     def may_be_formed(self) -> bool:
         """Whether it reads windows that a window former could make."""
         window = self.window.alone
-        return self.joins is None and window is not None and window.taps > 1 and not window.dilated
+        return self.joins is None and window is not None and window.taps > 1 and window.plain
 
     def behind_former(self, npu: Npu) -> "Part | None":
         """The part as an NPU's window former lets the array see it; None where the NPU has no former, or the former

@@ -24,7 +24,7 @@ from .widths import PLACE_BITS, SIDE_BITS
 def fits_line(window: Window, line_taps: int) -> bool:
     """Whether a unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has several
     taps."""
-    return 1 < window.kernel[1] <= line_taps and window.dilation[1] == 1
+    return 1 < window.kernel[1] <= line_taps and window.dilation[1] == window.growth[1] == 1
 
 
 def line_of(window: Window) -> Window:
@@ -36,7 +36,14 @@ def line_of(window: Window) -> Window:
 def column_of(window: Window) -> Window:
     """The window that is left to the sequencer behind a line former."""
     (rows, _), (stride, _), (top, _, bottom, _) = window.kernel, window.stride, window.padding
-    return Window(kernel=(rows, 1), stride=(stride, 1), padding=(top, 0, bottom, 0), dilation=(window.dilation[0], 1))
+    return Window(
+        kernel=(rows, 1),
+        stride=(stride, 1),
+        padding=(top, 0, bottom, 0),
+        dilation=(window.dilation[0], 1),
+        growth=(window.growth[0], 1),
+        repeats=window.repeats,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -179,11 +179,22 @@ class _Writer:
         """A convolution or a dense layer: weights (outputs, rows, columns, channels) in ONNX's order."""
         ordered = weight.transpose(0, 3, 1, 2)
         if isinstance(layer, Conv):
-            values = self._quantised(self._constant(f"{layer.name}_w", ordered), f"{layer.name}_quant", layer.weight)
             several = source.channels // weight.shape[3]
             groups = {"group": several} if several > 1 else {}
-            sliding = {**_sliding(layer.window(source)), **groups}
-            self._here = self._node("Conv", self._here, values, name=layer.name, **sliding)
+            window = layer.window(source)
+            op = "Conv"
+            sliding = _sliding(window)
+            if window.repeats:
+                scales = self._constant(f"{layer.name}_scales", np.array([1, 1, *window.growth]))
+                nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+                self._here = self._node("Resize", self._here, "", scales, name=f"{layer.name}_grown", **nearest)
+            elif window.growth != (1, 1):
+                op = "ConvTranspose"
+                sliding = _transposed(layer.name, window)
+                parts = [part.transpose(1, 0, 2, 3) for part in np.split(ordered, several)]
+                ordered = np.concatenate(parts)[:, :, ::-1, ::-1]
+            values = self._quantised(self._constant(f"{layer.name}_w", ordered), f"{layer.name}_quant", layer.weight)
+            self._here = self._node(op, self._here, values, name=layer.name, **sliding, **groups)
         else:
             flat = self._constant(f"{layer.name}_w", ordered.reshape(len(weight), -1))
             values = self._quantised(flat, f"{layer.name}_quant", layer.weight)
@@ -192,9 +203,11 @@ class _Writer:
         if layer.accumulate == "or_words":
             raise ValueError(f"{layer.name}: QONNX has no form for accumulate or_words")
         if layer.accumulate == "or":  # one match is enough: the sum is above that of no match
-            padding = layer.window(source).padding
-            if any(padding):
-                raise ValueError(f"{layer.name}: accumulate or must have no padding, got {padding}")
+            window = layer.window(source)
+            if any(window.padding):
+                raise ValueError(f"{layer.name}: accumulate or must have no padding, got {window.padding}")
+            if window.padded:
+                raise ValueError(f"{layer.name}: accumulate or must have growth (1, 1), got {window.growth}")
             limit = np.full((layer.out_channels, 1), 2 - layer.fan_in(source))
             self._steps(f"{layer.name}_or", limit, scale=2.0, bias=-1.0)
 
@@ -238,6 +251,17 @@ class _Writer:
 
 def _sliding(window: Window) -> dict[str, tuple[int, ...]]:
     attributes = {"kernel_shape": window.kernel, "strides": window.stride, "pads": window.padding}
+    return {**attributes, "dilations": window.dilation} if window.dilated else attributes
+
+
+def _transposed(name: str, window: Window) -> dict[str, tuple[int, ...]]:
+    """The attributes of a ConvTranspose whose windows are those of a map that grows with nothing between positions."""
+    if window.stride != (1, 1):
+        raise ValueError(
+            f"{name}: QONNX has no form for a map that grows where stride isn't (1, 1), got {window.stride}"
+        )
+    pads = tuple(span - 1 - side for span, side in zip(window.span * 2, window.padding))
+    attributes = {"kernel_shape": window.kernel, "strides": window.growth, "pads": pads}
     return {**attributes, "dilations": window.dilation} if window.dilated else attributes
 
 

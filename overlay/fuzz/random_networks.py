@@ -65,6 +65,15 @@ def dilated(pick: Pick, source: Map, window: Window) -> Window:
     return wider if fits else window
 
 
+def grown(pick: Pick, source: Map, window: Window) -> Window:
+    """The window; in two of three cases the map grows by up to 3 before, if each window then has a tap on it."""
+    if pick.integer(0, 2) == 0:
+        return window
+    larger = replace(window, growth=(pick.integer(1, 3), pick.integer(1, 3)), repeats=pick.flip())
+    fits = min(larger.output_size(source.height, source.width)) > 0 and larger.reaches(source.height, source.width)
+    return larger if fits else window
+
+
 def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS) -> Map:
     """An input map of at most so many rows, columns and channels."""
     height = pick.integer(1, side)
@@ -385,6 +394,27 @@ def grouped_network(pick: Pick, choices: IntegerChoices | None = None) -> Networ
             layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool) if choices else (MaxPool,)))
             at = layers[-1].output_of([at])
     return Network(name="grouped", input=source, layers=tuple(layers))
+
+
+def grown_network(pick: Pick, network: Network) -> Network:
+    """A network of which some convolutions read a map that has grown, wherever the layers behind still fit."""
+    for place, layer in enumerate(network.layers):
+        if not isinstance(layer, Conv):
+            continue
+        window = grown(pick, network.sources(layer)[0], layer.window(None))
+        layers = (*network.layers[:place], replace(layer, **asdict(window)), *network.layers[place + 1 :])
+        try:
+            larger = replace(network, layers=layers)
+        except ValueError:  # two maps that are joined have other sizes
+            continue
+        weights = [layer for layer in layers if isinstance(layer, Weighted)]
+        sources = [larger.sources(layer)[0] for layer in weights]
+        sizes = [layer.fan_in(source) for layer, source in zip(weights, sources)]
+        macs = sum(larger.maps[layer.name].size * size for layer, size in zip(weights, sizes))
+        most = max(layer.out_channels * size for layer, size in zip(weights, sizes))
+        if macs <= MAX_MACS and most <= MAX_WEIGHTS:
+            network = larger
+    return network
 
 
 def way(pick: Pick, design: Design, layers: int) -> list[int] | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bitloom.golden.names import shown
 
-LARGER = "there is no hardware that makes maps larger"
+LARGER = "maps grow by nearest upsampling, or by a transposed convolution"
 RECURRENT = "recurrent layers have no hardware: use convolutions"
 TAKEN_APART = "what takes maps apart has no hardware"
 

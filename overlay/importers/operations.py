@@ -12,8 +12,8 @@ Levels         base + step * (how many boundaries x has reached): every quantise
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
 Reduction      the maximum or the mean over whole axes
-Padding        the same values with others around
-Layout         the same values in another shape or order
+Padding        the same values with others around and between
+Layout         the same values in another shape or order, some perhaps again
 Sum            of x and y: x + y, or what a table says for each pair of integers
 Product        of x and y: x * y
 Concatenation  of any number of tensors: their values behind one another
@@ -334,25 +334,37 @@ class Reduction(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Padding(Operation):
-    """The same values with others around."""
+    """The same values with others around, and where the tensor grows between them."""
 
     widths: tuple[tuple[int, int], ...]
     """tuple of (int, int): of each axis, how many come before and behind."""
     value: Fraction
     """What they are."""
+    growth: tuple[int, ...] = ()
+    """tuple of int: of each axis, how far apart neighbours then are; nothing: 1 in all axes."""
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
-        return check_shape(self.name, [size + a + b for size, (a, b) in zip(source, self.widths)], MOST_MAP)
+        apart = self.growth or (1,) * len(source)
+        grown = [(size - 1) * step + 1 for size, step in zip(source, apart)]
+        return check_shape(self.name, [size + a + b for size, (a, b) in zip(grown, self.widths)], MOST_MAP)
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
-        return np.pad(x, self.widths, constant_values=float(self.value))
+        return self.around(x, float(self.value))
+
+    def around(self, x: Array, value: float) -> Array:
+        """A tensor with a value around and between its own."""
+        if self.growth:
+            grown = np.full([(size - 1) * step + 1 for size, step in zip(x.shape, self.growth)], value, x.dtype)
+            grown[tuple(slice(None, None, step) for step in self.growth)] = x
+            x = grown
+        return np.pad(x, self.widths, constant_values=value)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout(Operation):
-    """The same values in another order and shape."""
+    """The same values in another order and shape; some may come several times."""
 
     order: Array
     """For each value of what is made, its place in what is read, both of one image with the 1 in front."""

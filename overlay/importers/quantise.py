@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -49,7 +50,7 @@ from .sections import (
     golden_order,
 )
 from .source import MOST_CHANNELS
-from .walk import Walk
+from .walk import Grown, Walk
 
 
 def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionGraph:
@@ -537,6 +538,8 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
             turned = True
         elif not isinstance(operation, Scaling | Elementwise | Levels):
             break
+    if places.size > prod(shape):
+        places = Grown.of(places).index
     if graph.channels_last and not turned and len(shape) <= 4:
         return places, (*(1, 1, *shape[1:-1])[-2:], shape[-1])
     if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):

@@ -151,6 +151,42 @@ def _largest(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return largest
 
 
+def _conv_transpose(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """ONNX's ConvTranspose, whose reference knows no groups and gets ``output_shape`` wrong: each value times the
+    kernel is added where it comes to lie, then the padding is taken off."""
+    x, weight, *bias = inputs
+    sizes = x.shape[2:]
+    ones = (1,) * len(sizes)
+    strides = attributes.get("strides", ones)
+    dilations = attributes.get("dilations", ones)
+    more = attributes.get("output_padding", (0,) * len(sizes))
+    groups = int(attributes.get("group", 1))
+    whole = [
+        (size - 1) * stride + (taps - 1) * apart + 1 + over
+        for size, stride, taps, apart, over in zip(sizes, strides, weight.shape[2:], dilations, more)
+    ]
+    outputs = weight.shape[1] * groups
+    total = np.zeros((len(x), outputs, *whole), np.float64)
+    for tap in np.ndindex(*weight.shape[2:]):
+        begins = [place * apart for place, apart in zip(tap, dilations)]
+        steps = (slice(at, at + (n - 1) * step + 1, step) for at, n, step in zip(begins, sizes, strides))
+        parts = zip(np.split(x, groups, axis=1), np.split(weight[(slice(None), slice(None), *tap)], groups))
+        sums = np.concatenate([np.tensordot(each, part, (0, 1)) for part, each in parts])  # (outputs, N, rows, columns)
+        total[(slice(None), slice(None), *steps)] += np.moveaxis(sums, 0, 1)
+    auto = attributes.get("auto_pad", "NOTSET")
+    pads = attributes.get("pads", (0,) * 2 * len(sizes)) if auto == "NOTSET" else (0,) * 2 * len(sizes)
+    wanted = attributes.get("output_shape") or (
+        [size * stride for size, stride in zip(sizes, strides)] if auto in ("SAME_UPPER", "SAME_LOWER") else None
+    )
+    if wanted is not None:
+        both = [full - size for full, size in zip(whole, wanted[-len(sizes) :])]
+        behind = [-(-pad // 2) if auto == "SAME_UPPER" else pad // 2 for pad in both]
+        pads = (*(pad - last for pad, last in zip(both, behind)), *behind)
+    ends = (slice(begin, full - end) for begin, end, full in zip(pads, pads[len(sizes) :], whole))
+    result: Array = total[(slice(None), slice(None), *ends)]
+    return result + bias[0].reshape(1, -1, *ones) if bias else result
+
+
 REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "Quant": _quant,
     "IntQuant": _quant,
@@ -163,6 +199,7 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "QLinearConcat": _q_concat,
     "QLinearAveragePool": _q_average,
     "GlobalMaxPool": _largest,
+    "ConvTranspose": _conv_transpose,
     "HardTanh": _hard_tanh,
     "Hardtanh": _hard_tanh,
 }

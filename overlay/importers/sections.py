@@ -173,8 +173,8 @@ class WeightSection(Section):
 
     @property
     def padded(self) -> bool:
-        """Whether its window reaches beyond the map."""
-        return self.window is not None and any(self.window.padding)
+        """Whether its window has taps that are no position of the map."""
+        return self.window is not None and self.window.padded
 
     @cached_property
     def steps(self) -> Steps:

@@ -3,7 +3,7 @@
 Nothing here is used to make a model: the rewriting states where each value begins (`tflite_rules`), these compute it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,10 +79,13 @@ def _ended(node: SourceNode, values: Array) -> Array:
     return np.clip(values + zero, *ends).astype(np.int8)
 
 
-def _layer(node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Array], rounded: Any) -> Array:
-    """A layer with weights, of which ``sums`` makes sums from the values less their zero point, and the weights."""
+def _layer(
+    node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Array], rounded: Any, source: int = 0
+) -> Array:
+    """A layer with weights, of which ``sums`` makes sums from the values less their zero point, and the weights. Inputs
+    are the map, weights and perhaps a bias; ``source`` is the node's input that the map is."""
     x, weight = (np.asarray(values).astype(np.int64) for values in inputs[:2] if values is not None)
-    scale, zero = node.attributes["scales"][0].per_tensor("the input")
+    scale, zero = node.attributes["scales"][source].per_tensor("the input")
     total = sums(x - zero, weight)
     bias = inputs[2] if len(inputs) > 2 else None
     channels = total.shape[-1]
@@ -123,6 +126,61 @@ def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
         return np.einsum("nyxckl,klc->nyxc", taps, weight[0])
 
     return _layer(node, inputs, sums, rounded_twice)
+
+
+def crops_of(size: int, stride: int, kernel: int, wanted: int, padding: str) -> tuple[int, int]:
+    """How many rows or columns a transposed convolution takes off its result before and behind, so that ``wanted`` are
+    left; below 0, how many come besides."""
+    whole = (size - 1) * stride + kernel - wanted
+    of_conv = (-(-wanted // stride) - 1) * stride + kernel - wanted
+    before = max(of_conv, 0) // 2 if padding == "SAME_UPPER" else 0
+    return before, whole - before
+
+
+def _transpose_conv(node: SourceNode, inputs: Inputs) -> Array:
+    """Each value is multiplied by the whole kernel, and the products are added where they come to lie."""
+
+    def sums(x: Array, weight: Array) -> Array:  # weights (outputs, rows, columns, channels)
+        _, *sizes, _ = np.ravel(inputs[0]).tolist()  # type: ignore[arg-type]
+        strides = node.attributes["strides"]
+        kernel = weight.shape[1:3]
+        axes = zip(x.shape[1:3], strides, kernel, sizes)
+        first = [crops_of(*axis, node.attributes["auto_pad"])[0] for axis in axes]
+        total = np.zeros((1, *sizes, len(weight)), np.int64)
+        for y, z, row, column in np.ndindex(*x.shape[1:3], *kernel):
+            at = y * strides[0] + row - first[0], z * strides[1] + column - first[1]
+            if 0 <= at[0] < sizes[0] and 0 <= at[1] < sizes[1]:
+                total[0, at[0], at[1]] += weight[:, row, column] @ x[0, y, z]
+        return total
+
+    return _layer(node, [inputs[2], *inputs[1:2], *inputs[3:]], sums, rounded_twice, source=2)
+
+
+def nearest_places(size: int, wanted: int, attributes: Mapping[str, Any]) -> Array:
+    """Which of the ``size`` rows or columns each of the wanted ones is, in single precision."""
+    align = attributes.get("align", False) and wanted > 1
+    scale = np.float32(size - 1) / np.float32(wanted - 1) if align else np.float32(size) / np.float32(wanted)
+    half = np.float32(0.5 if attributes.get("centres", False) else 0)
+    places = (np.arange(wanted, dtype=np.float32) + half) * scale
+    nearest = np.floor(places + np.float32(0.5)) if align else np.floor(places)  # C's round: halves away from 0
+    return np.minimum(nearest.astype(np.int64), size - 1)
+
+
+def _resize_nearest(node: SourceNode, inputs: Inputs) -> Array:
+    x = np.asarray(inputs[0])
+    sizes = np.ravel(inputs[1]).tolist()  # type: ignore[arg-type]
+    rows, columns = (nearest_places(*pair, node.attributes) for pair in zip(x.shape[1:3], sizes))
+    return x[:, rows][:, :, columns]
+
+
+def _depth_to_space(node: SourceNode, inputs: Inputs) -> Array:
+    x = np.asarray(inputs[0])
+    _, rows, columns, channels = x.shape
+    block = node.attributes["block"]
+    if block < 1 or channels % block**2:
+        raise Unsupported(f"a block must be >= 1 and its positions divide {channels} channels, got {block}")
+    parts = x.reshape(1, rows, columns, block, block, -1).transpose(0, 1, 3, 2, 4, 5)
+    return parts.reshape(1, rows * block, columns * block, -1)
 
 
 def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
@@ -255,6 +313,9 @@ def _dequantize(node: SourceNode, inputs: Inputs) -> Array:
 KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
+    "TRANSPOSE_CONV": _transpose_conv,
+    "RESIZE_NEAREST_NEIGHBOR": _resize_nearest,
+    "DEPTH_TO_SPACE": _depth_to_space,
     "FULLY_CONNECTED": _fully_connected,
     "MAX_POOL_2D": _max_pool,
     "AVERAGE_POOL_2D": _average_pool,

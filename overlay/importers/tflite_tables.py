@@ -80,6 +80,12 @@ REDUCER = {"keep": _number("KeepDims", False)}
 OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
     "CONV_2D": ("Conv2DOptions", CONV),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", CONV),
+    "TRANSPOSE_CONV": ("TransposeConvOptions", WINDOW),
+    "RESIZE_NEAREST_NEIGHBOR": (
+        "ResizeNearestNeighborOptions",
+        {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)},
+    ),
+    "DEPTH_TO_SPACE": ("DepthToSpaceOptions", {"block": _number("BlockSize", 0)}),
     "FULLY_CONNECTED": (
         "FullyConnectedOptions",
         {"format": _number("WeightsFormat", 0), "keep": _number("KeepNumDims", False), **FUSED},

@@ -3,8 +3,10 @@
 Values are put into golden's order on the way, (rows, columns, channels): a tensor is known by the place in golden's map
 that each of its values has, so that a transpose or a flatten costs nothing and permutes the weights of what reads it.
 
-A padded tensor has OUTSIDE at the places that golden's map doesn't have. What stands there is one number, which every
-operation on the way changes as it changes all others; a convolution can take it where it is 0 in the end.
+A padded tensor has OUTSIDE at the places that golden's map doesn't have, around it or, where it has grown, between its
+positions. What stands there is one number, which every operation on the way changes as it changes all others; a
+convolution can take it where it is 0 in the end. Where a tensor has grown by upsampling, places come several times, and
+a convolution takes that, too.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,12 +14,13 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import singledispatchmethod
 from itertools import pairwise, permutations
+from math import prod
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
-from bitloom.golden.window import Sides, Window
+from bitloom.golden.window import Window
 
 from .bends import Bend
 from .boundaries import Line, Link, Steps, bend_name, first_line, staircases
@@ -105,7 +108,7 @@ class Walk:
             self._take(operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
-        if not self.links and not is_padded(self.index):
+        if not self.links and self.has_each_once:
             self.unlinked = operation.makes, self.index
 
     def requantise(self, operations: Sequence[Operation]) -> None:
@@ -123,7 +126,7 @@ class Walk:
 
     def finish(self) -> None:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
-        if is_padded(self.index):
+        if not self.has_each_once:
             last = self.operations[-1]
             try:
                 self.copy_map(last)
@@ -144,6 +147,11 @@ class Walk:
         """The levels of the map."""
         assert self.source is not None
         return self.source
+
+    @property
+    def has_each_once(self) -> bool:
+        """Whether the tensor has each value of the map once: nothing is around it or between, or comes again."""
+        return self.index.size == prod(self.size) and not is_padded(self.index)
 
     @property
     def pads_elsewhere(self) -> bool:
@@ -226,12 +234,15 @@ class Walk:
     def _padding(self, operation: Padding) -> None:
         if is_padded(self.index) and self.padded_with != operation.value:
             raise Unsupported("a map must be padded with one number, got two")
-        self.index = np.pad(self.index, operation.widths, constant_values=OUTSIDE)
+        if operation.growth and not self.has_each_once:
+            self.copy_map(operation)
+        self.index = operation.around(self.index, OUTSIDE)
         self.padded_with = operation.value
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
-        if is_padded(self.index) and operation.order.ndim < 3:
+        grows = operation.order.size > self.index.size
+        if not self.has_each_once and (operation.order.ndim < 3 or grows):
             self.copy_map(operation)
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 
@@ -241,7 +252,7 @@ class Walk:
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
-        if is_padded(self.index) and self.open is None and self.average is None:
+        if not self.has_each_once and self.open is None and self.average is None:
             operation = self._with_padding(operation)
         self._check_order()
         rows, columns = operation.window.output_size(self.size[0], self.size[1])
@@ -249,7 +260,7 @@ class Walk:
 
     @_take.register
     def _reduction(self, operation: Reduction) -> None:
-        if is_padded(self.index):
+        if not self.has_each_once:
             self.copy_map(operation)
         kernel, index = self._reduced(operation)
         window = Window(kernel=kernel)
@@ -306,17 +317,14 @@ class Walk:
         """A pool that takes the padding in front of it: a maximum where padding is no larger than any value of the map.
         Elsewhere the padded map is made before, by weights."""
         lowest = min(self._worth_of(self.input.base + self.input.step * level) for level in (0, self.input.levels))
-        index, sides = _without_padding(self.index)
-        window = operation.window
-        padding = tuple(a + b for a, b in zip(sides, window.padding))
-        top, left, bottom, right = padding
-        span = window.span
-        fits = max(top, bottom) < span[0] and max(left, right) < span[1]
+        index, window = _reaching(self.index, operation.window)
+        fits = window is not None and window.growth == (1, 1)
         if operation.average or self.padded_with > lowest or not fits:
             self.copy_map(operation)
             return operation
+        assert window is not None
         self.index = index
-        return replace(operation, window=replace(window, padding=(top, left, bottom, right)))
+        return replace(operation, window=window)
 
     def _worth_of(self, value: Fraction) -> Fraction:
         """What a value of the map is worth behind the links, which must be alike in all channels."""
@@ -325,10 +333,10 @@ class Walk:
         return value
 
     def copy_map(self, following: Operation) -> None:
-        """Make the map again, with its padding if it is padded, by weights that copy every channel: of each window one
+        """Make the map again, padded and grown as the tensor is, by weights that copy every channel: of each window one
         tap counts."""
         if self.open is not None or self.average is not None or self.source is None:
-            raise Unsupported("a padded map must be quantised before, or be read by a convolution")
+            raise Unsupported("a padded map, or one that grows, must be quantised before, or be read by a convolution")
         first, behind = first_line(self.links, self.size[2])
         multiply = same(first.multiply)
         add = same(first.add)
@@ -339,18 +347,17 @@ class Walk:
         base = source.base * multiply + add
         step = source.step * multiply
         index = self.index
-        top = left = bottom = right = 0
+        window = Window(kernel=(1, 1))
         number = Fraction(0)
-        if is_padded(index):
-            index, (top, left, bottom, right) = _padded_whole(index, self.size)
+        if not self.has_each_once:
+            index, window = _whole(index, self.size)
+        if is_padded(self.index):
             number = (self.padded_with - add) / multiply
-        rows = top + bottom
-        columns = left + right
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
         line = Line.identity(self.size[2])
         self.links = [replace(line, add=line.add + number), *self.links]
-        window = Window(kernel=(rows + 1, columns + 1), padding=(rows, columns, rows, columns))
-        self._begin_copy(following, replace(line, add=line.add - number), window, (bottom, right))
+        window, tap = _copying(window, self.size)
+        self._begin_copy(following, replace(line, add=line.add - number), window, tap)
         limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
         reached = np.ones(source.levels, bool)
         named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
@@ -389,7 +396,7 @@ class Walk:
         """Refuse a map whose values are in another order than (channels, rows, columns)."""
         if is_padded(self.index):
             raise Unsupported(
-                "a padded map must be read by a convolution",
+                "a padded map, or one that grows, must be read by a convolution",
                 "give the pool its own padding (PyTorch: AvgPool2d with count_include_pad=False; Keras: "
                 "padding='same')",
             )
@@ -621,12 +628,12 @@ class Walk:
             self._begin_mean(self.average)
             raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
         window = operation.window
-        if is_padded(self.index):
-            window = self._take_padding(operation)
+        inner = None
+        if not self.has_each_once:
+            inner, window = self._reach(operation)
         lead = self._lead(self.links)
         index = self.index
-        if is_padded(index):
-            self.index = _without_padding(index)[0]
+        self.index = index if inner is None else inner
         real = operation.real
         size = (1, 1, len(operation.weight))
         places = None
@@ -669,18 +676,17 @@ class Walk:
         alike = (places == places[:, :1]).all() and (numbers == np.arange(channels).reshape(1, -1, 1, 1)).all()
         return places[:, :1] if alike else None
 
-    def _take_padding(self, operation: Linear) -> Window | None:
-        """The window of weights that read a padded map: with that padding, too, if it fits and is worth 0. Elsewhere
-        the padded map is made before."""
+    def _reach(self, operation: Linear) -> tuple[Array | None, Window | None]:
+        """The index of the map, and the window of weights that read it padded or grown, if the window can take that: if
+        each one has a tap on the map, and what is padded with is worth 0. Elsewhere the padded map is made before, and
+        there is no such index."""
         window = operation.window
-        if window is not None and self.padded_with == 0:
-            sides = _without_padding(self.index)[1]
-            top, left, bottom, right = (a + b for a, b in zip(sides, window.padding))
-            more = replace(window, padding=(top, left, bottom, right))
-            if max(top, bottom) < window.span[0] and max(left, right) < window.span[1]:
-                return more
+        if window is not None and (self.padded_with == 0 or not is_padded(self.index)):
+            index, more = _reaching(self.index, window)
+            if more is not None and more.reaches(*self.size[:2]):
+                return index, more
         self.copy_map(operation)
-        return window
+        return None, window
 
     def _placed(self, matrix: Array) -> Array:
         """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
@@ -868,39 +874,116 @@ def is_padded(index: Array) -> bool:
     return bool((index == OUTSIDE).any())
 
 
-def _without_padding(index: Array) -> tuple[Array, Sides]:
-    """The index of what lies inside of padded rows and columns, and how many there are: top, left, bottom, right."""
-    inside = np.argwhere(index != OUTSIDE)
-    first = inside.min(axis=0)
-    last = inside.max(axis=0) + 1
-    box = index[tuple(map(slice, first, last))]
-    if is_padded(box) or box.shape[:2] != index.shape[:2]:
-        raise Unsupported("only rows and columns can be padded")
-    behind = np.array(index.shape) - last
-    return box, (int(first[2]), int(first[3]), int(behind[2]), int(behind[3]))
+@dataclass(frozen=True, kw_only=True)
+class Grown:
+    """A tensor as a smaller one that grows, and is padded then: each has a number an axis."""
+
+    index: Array
+    """Of the smaller one."""
+    growth: tuple[int, ...]
+    repeats: bool
+    """growth, repeats: as `bitloom.golden.window.Window` has them."""
+    before: tuple[int, ...]
+    behind: tuple[int, ...]
+    """before, behind: how many places come around."""
+
+    @classmethod
+    def of(cls, index: Array) -> "Grown":
+        """The smallest tensor that an index can be made of so."""
+        inside = np.argwhere(index != OUTSIDE)
+        first = inside.min(axis=0)
+        last = inside.max(axis=0) + 1
+        box = index[tuple(map(slice, first, last))]
+        repeats = not is_padded(box)
+        growth = tuple((_run if repeats else _gap)(np.moveaxis(box, axis, 0)) for axis in range(box.ndim))
+        small = box[tuple(slice(None, None, step) for step in growth)]
+        before = tuple(first.tolist())
+        behind = tuple((np.array(index.shape) - last).tolist())
+        grown = cls(index=small, growth=growth, repeats=repeats, before=before, behind=behind)
+        if is_padded(small) or not np.array_equal(grown.again(), index):
+            raise Unsupported("rows and columns must be padded, and grow, by the same numbers everywhere")
+        return grown
+
+    def again(self) -> Array:
+        """The index of the tensor that grew."""
+        if not self.repeats:
+            sizes = [(size - 1) * step + 1 for size, step in zip(self.index.shape, self.growth)]
+            grown = np.full(sizes, OUTSIDE)
+            grown[tuple(slice(None, None, step) for step in self.growth)] = self.index
+        else:
+            grown = self.index
+            for axis, step in enumerate(self.growth):
+                grown = grown.repeat(step, axis=axis)
+        return np.pad(grown, list(zip(self.before, self.behind)), constant_values=OUTSIDE)
+
+    def window(self, window: Window, axes: Sequence[int]) -> Window:
+        """A window of the tensor as one of the map that it is made of; ``axes`` are those of channels, rows and
+        columns."""
+        channels, rows, columns = axes
+        if self.growth[channels] > 1 or self.before[channels] or self.behind[channels]:
+            raise Unsupported("only rows and columns can be padded, or grow")
+        top, left, bottom, right = window.padding
+        return replace(
+            window,
+            padding=(
+                top + self.before[rows],
+                left + self.before[columns],
+                bottom + self.behind[rows],
+                right + self.behind[columns],
+            ),
+            growth=(self.growth[rows], self.growth[columns]),
+            repeats=self.repeats and self.growth != (1,) * len(self.growth),
+        )
 
 
-def _padded_whole(index: Array, size: Size) -> tuple[Array, Sides]:
-    """The index of a padded tensor in a map that has the padded places, too, and how many rows and columns these are:
-    top, left, bottom, right."""
+def _run(slices: Array) -> int:
+    """How often the first of some slices comes."""
+    return next((place for place, each in enumerate(slices) if (each != slices[0]).any()), len(slices))
+
+
+def _gap(slices: Array) -> int:
+    """How far the second of some slices that has places of the map is from the first one; 1 where there is none."""
+    return next((place for place, each in enumerate(slices) if place and (each != OUTSIDE).any()), 1)
+
+
+def _reaching(index: Array, window: Window) -> tuple[Array, Window | None]:
+    """The index (1, channels, rows, columns) of the map that a tensor is made of, and the window of that map; None
+    where the padding is too large for it."""
+    grown = Grown.of(index)
+    more = grown.window(window, (1, 2, 3))
+    (height, width), (top, left, bottom, right) = more.span, more.padding
+    return grown.index, more if max(top, bottom) < height and max(left, right) < width else None
+
+
+def _whole(index: Array, size: Size) -> tuple[Array, Window]:
+    """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
     rows, columns, channels = size
     plain = golden_order((1, channels, rows, columns))[0]
-    inside = np.argwhere(index != OUTSIDE)
-    first = inside.min(axis=0)
-    last = inside.max(axis=0) + 1
-    box = index[tuple(map(slice, first, last))]
+    grown = Grown.of(index)
     for axes in permutations(range(1, index.ndim)) if index.ndim == 4 else ():
         turned = (0, *axes)  # of the tensor's axes, those of channels, rows and columns
-        if not np.array_equal(box.transpose(turned), plain):
+        if not np.array_equal(grown.index.transpose(turned), plain):
             continue
-        before = [int(first[axis]) for axis in turned]
-        behind = [int(index.shape[axis] - last[axis]) for axis in turned]
-        if before[1] or behind[1]:
-            break
-        sides = before[2], before[3], behind[2], behind[3]
-        whole = (1, channels, rows + before[2] + behind[2], columns + before[3] + behind[3])
-        return golden_order(whole)[0].transpose(np.argsort(turned)), sides
-    raise Unsupported("only rows and columns can be padded")
+        window = grown.window(Window(kernel=(1, 1)), axes)
+        whole = golden_order((1, channels, *window.output_size(rows, columns)))[0]
+        return whole.transpose(np.argsort(turned)), window
+    raise Unsupported("only rows and columns can be padded, or grow")
+
+
+def _copying(window: Window, size: Size) -> tuple[Window, tuple[int, int]]:
+    """A window of several taps that reads what a window of one tap does, and the place of that tap: as many taps that
+    each window has one on the map."""
+    top, left, bottom, right = window.padding
+    rows, columns = (
+        max(around + 1, 1 if window.repeats else growth) - 1
+        for around, growth in zip((top + bottom, left + right), window.growth)
+    )
+    wider = replace(
+        window,
+        kernel=(rows + 1, columns + 1),
+        padding=(rows, columns, top + bottom, left + right),
+    )
+    return wider, (rows - top, columns - left)
 
 
 def _same_value(values: Array) -> Fraction:

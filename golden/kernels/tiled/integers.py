@@ -136,11 +136,12 @@ def _call(function: Any, *arguments: "ctypes.Structure | Array | int | None") ->
 
 
 def _windows(window: Window, source: Map, target: Map) -> _Windows:
-    """For any number of images, to be said later."""
+    """For any number of images, to be said later. A map that grows has grown."""
+    height, width = window.grown(source.height, source.width)
     (kernel_y, kernel_x), (stride_y, stride_x), (dilation_y, dilation_x) = window.kernel, window.stride, window.dilation
     return _Windows(
-        height=source.height,
-        width=source.width,
+        height=height,
+        width=width,
         channels=source.channels,
         rows=target.height,
         columns=target.width,
@@ -169,7 +170,7 @@ def _dots(library: ctypes.CDLL, layer: Weighted, source: Map, target: Map, array
     windows = _windows(window, source, target)
 
     def run(x: Array) -> Array:
-        x = np.ascontiguousarray(x)
+        x = np.ascontiguousarray(window.grow(x))
         sums = np.empty((len(x), *target.shape), dtype)
         windows.images = len(x)
         _call(library.bitloom_dots, windows, x, kernels, layer.out_channels, groups, sums, dtype.itemsize)
@@ -199,7 +200,7 @@ def _by_channel(
     windows = _windows(window, source, target)
 
     def run(x: Array) -> Array:
-        x = np.ascontiguousarray(x)
+        x = np.ascontiguousarray(window.grow(x))
         y = np.empty((len(x), *target.shape), dtype)
         windows.images = len(x)
         _call(library.bitloom_by_channel, windows, kind, x, x.itemsize, weights, y, dtype.itemsize)

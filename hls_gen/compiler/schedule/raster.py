@@ -132,7 +132,7 @@ class Raster:
         window = stage.window.alone
         outputs = _grid(tables.output_order, stage.output_size[1])
         kept = _grid(tables.input_order, stage.width)
-        if window is None or window.dilated:
+        if window is None or not window.plain:
             return None
         if tables.map_order != "raster" or outputs is None or kept is None:
             return None

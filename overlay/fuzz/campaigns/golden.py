@@ -31,7 +31,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.pick import Pick
-from bitloom.overlay.fuzz.random_networks import dilated, maps, windows
+from bitloom.overlay.fuzz.random_networks import dilated, grown, maps, windows
 
 BATCH = 50
 """Cases that a process does at a time."""
@@ -67,7 +67,7 @@ def _layer(pick: Pick, kind: type[Layer]) -> tuple[Layer, Map]:
     if kind is Dense:
         return Dense(name=NAME, out_channels=pick.integer(1, 70), weight=_encoding(pick, WEIGHT_BITS)), source
     if issubclass(kind, Conv):
-        window = asdict(dilated(pick, source, windows(pick, source, 5)))
+        window = asdict(grown(pick, source, dilated(pick, source, windows(pick, source, 5))))
         weight = _encoding(pick, WEIGHT_BITS)
         groups = pick.of(GROUPS)
         if kind is DepthwiseConv:

@@ -1,21 +1,94 @@
 """Operators that put values into another shape or order."""
 
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
+from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.constants import run_node
 from bitloom.overlay.importers.errors import TAKEN_APART, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Padding
 from bitloom.overlay.importers.rationals import fractions
+from bitloom.overlay.importers.source import MOST_MAP, check_shape
 
 from .registry import operator, refused
 
 refused("Split", "Slice", "Gather", instead=TAKEN_APART)
 
 
-@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose")
+_CENTRES = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
+COORDINATES: Mapping[str, Callable[[int, int, int], Fraction]] = {
+    "asymmetric": lambda place, size, wanted: Fraction(place * size, wanted),
+    **dict.fromkeys(_CENTRES, lambda place, size, wanted: Fraction((2 * place + 1) * size - wanted, 2 * wanted)),
+    "align_corners": lambda place, size, wanted: Fraction(place * (size - 1), max(wanted - 1, 1)),
+}
+"""Where a place of the ``wanted`` ones of an axis lies among those that the axis has, by ONNX's word for the rule."""
+ROUNDINGS: Mapping[str, Callable[[Fraction], int]] = {
+    "floor": floor,
+    "ceil": ceil,
+    "round_prefer_floor": lambda place: ceil(place - Fraction(1, 2)),
+    "round_prefer_ceil": lambda place: floor(place + Fraction(1, 2)),
+}
+"""The nearest place, by ONNX's word for the rule."""
+
+
+@operator("Resize", "Upsample")
+def resize(node: NodeView) -> None:
+    """Nearest upsampling by whole numbers."""
+    node.only_map(0)
+    mode = str(node.attribute("mode", "nearest"))
+    older = node.node.op == "Upsample" or node.opset < 11
+    coordinates = "asymmetric" if older else str(node.attribute("coordinate_transformation_mode", "half_pixel"))
+    rounding = "floor" if older else str(node.attribute("nearest_mode", "round_prefer_floor"))
+    if mode != "nearest" or coordinates not in COORDINATES or rounding not in ROUNDINGS:
+        got = ", ".join(word[:40] for word in (mode, coordinates, rounding))
+        raise Unsupported(f"it must be nearest upsampling, got {got}", "upsample so, or by a transposed convolution")
+    sources = []
+    for size, wanted in zip(node.shape, _wanted(node, 1 if older else 2)):
+        places = [ROUNDINGS[rounding](COORDINATES[coordinates](place, size, wanted)) for place in range(wanted)]
+        sources.append(np.clip(np.array(places, np.int64), 0, size - 1))
+    repeat(node, sources)
+
+
+def _wanted(node: NodeView, place: int) -> list[int]:
+    """The shape that a Resize makes: that of input ``place`` + 1, or given by the scales of input ``place``."""
+    rank = len(node.shape)
+    axes = [int(axis) % rank for axis in node.attribute("axes", tuple(range(rank)))]
+    scales = node.optional(place)
+    sizes = node.optional(place + 1) if scales is None or not scales.size else None
+    scales = np.array(node.attribute("scales", ()), np.float32) if scales is None else scales.ravel()
+    wanted = list(node.shape)
+    if sizes is None and len(scales) == len(axes) and all(0 < scale <= 4096 for scale in scales):
+        for axis, scale in zip(axes, scales):
+            wanted[axis] = floor(wanted[axis] * Fraction(float(scale)))
+    elif sizes is not None and sizes.shape == (len(axes),):
+        for axis, size in zip(axes, sizes):
+            wanted[axis] = int(size)
+    else:
+        raise Unsupported(f"scales or sizes must be {len(axes)} constants")
+    return wanted
+
+
+def repeat(node: NodeView, sources: Sequence[Array]) -> None:
+    """Append a layout that has each place of an axis several times, one behind the other: ``sources`` says for each
+    axis which places come."""
+    order = node.places()
+    for axis, (size, places) in enumerate(zip(node.shape, sources)):
+        times = len(places) // size
+        if not times or times * size != len(places) or (places != np.arange(len(places)) // times).any():
+            rule = "rows and columns must become a whole number as many, each coming as often as the others"
+            raise Unsupported(f"{rule}, got {len(places)} of {size}")
+        take(held=VALUE_BYTES * order.size * times)
+        check_shape(node.node.name, [*order.shape[:axis], len(places), *order.shape[axis + 1 :]], MOST_MAP)
+        order = order.repeat(times, axis=axis)
+    node.layout(order)
+
+
+@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "DepthToSpace", "SpaceToDepth")
 def layout(node: NodeView) -> None:
     """Run the operator on the numbers of the values, which gives their new order."""
     node.only_map(0)

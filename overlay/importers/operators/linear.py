@@ -9,16 +9,15 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Sides, Window
-from bitloom.overlay.importers.errors import LARGER, RECURRENT, Unsupported
+from bitloom.overlay.importers.errors import RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Linear, check_weights
+from bitloom.overlay.importers.operations import Linear, Padding, check_weights
 from bitloom.overlay.importers.quantisers import Grid
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import Shape
 
 from .registry import operator, refused
 
-refused("ConvTranspose", "Resize", "Upsample", instead=LARGER)
 refused("LSTM", "GRU", "RNN", instead=RECURRENT)
 
 
@@ -44,28 +43,106 @@ def with_rows(grid: Grid) -> Grid:
 
 
 def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) -> None:
-    """Append a convolution and its bias.
-
-    Dilated kernels of which a window has no tap on the map become plain kernels with zeros.
-    """
+    """Append a convolution and its bias."""
     weight = grid.integers
-    real = grid.real
     if weight.ndim != 4 or len(node.shape) != 4:
         raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
     given = tuple(node.attribute("kernel_shape", ()))
     if "kernel_shape" in node.node.attributes and weight.shape[2:] not in (given, (1, *given)):
         raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
-    dilations = pair(node, "dilations")
+    slide(node, grid, bias, sliding(node, (weight.shape[2], weight.shape[3]), pair(node, "dilations")), groups)
+
+
+def slide(node: NodeView, grid: Grid, bias: Array | None, window: Window, groups: int) -> None:
+    """Append a convolution with a window, and its bias.
+
+    Dilated kernels of which a window has no tap on the map become plain kernels with zeros.
+    """
+    weight = grid.integers
+    real = grid.real
     _check_groups(weight, groups, node.shape)
-    window = sliding(node, (weight.shape[2], weight.shape[3]), dilations)
     rows, columns = node.shape[2:]
     if min(window.output_size(rows, columns)) > 0 and not window.reaches(rows, columns):
-        weight = _dilated(weight, dilations)
-        window = sliding(node, (weight.shape[2], weight.shape[3]))
+        weight = _dilated(weight, window.dilation)
+        window = replace(window, kernel=window.span, dilation=(1, 1))
     real = real if weight is grid.integers and groups == 1 else None  # zeros are the sign of no number
     node.append(Linear, weight=weight, groups=groups, scale=output_scales(grid), window=window, real=real)
     if bias is not None:
         node.affine(add=node.per_channel(bias))
+
+
+@operator("ConvTranspose")
+def conv_transpose(node: NodeView) -> None:
+    """A transposed convolution of maps with rows and columns, or with columns alone, then its bias."""
+    node.only_map(0)
+    grid = node.weights(1)
+    with node.as_rows():
+        grid = with_rows(grid) if grid.integers.ndim == 3 else grid
+        groups = groups_of(node)
+        weight = grid.integers
+        if weight.ndim != 4 or len(node.shape) != 4:
+            raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
+        if groups < 1 or len(weight) % groups or len(weight) != node.shape[1]:
+            rule = f"weights must have the {node.shape[1]} channels of the map, in as many groups as divide them"
+            raise Unsupported(f"{rule}, got {len(weight)} in {groups} groups")
+        kernel = weight.shape[2], weight.shape[3]
+        transposed(node, forward(grid, groups), node.optional(2), groups, _crops(node, kernel))
+
+
+def forward(grid: Grid, groups: int) -> Grid:
+    """Weights (channels, outputs of a group, rows, columns) of a transposed convolution as those of a convolution,
+    (outputs, channels of a group, rows, columns): the last tap comes first."""
+
+    def turned(values: Array) -> Array:
+        parts = [part.transpose(1, 0, 2, 3) for part in np.split(values, groups)]
+        return np.concatenate(parts)[:, :, ::-1, ::-1]
+
+    scale = turned(np.broadcast_to(grid.scale, grid.integers.shape)) if grid.scale.ndim else grid.scale
+    real = None if grid.real is None else turned(grid.real)
+    return Grid(integers=turned(grid.integers), scale=scale, real=real)
+
+
+def transposed(node: NodeView, grid: Grid, bias: Array | None, groups: int, crops: Sequence[int]) -> None:
+    """Append a transposed convolution: a convolution of the map that has grown by the strides, with weights of a
+    convolution, and what is taken off the result at top, left, bottom and right; below 0, what comes around it."""
+    dilations = pair(node, "dilations")
+    spans = [(size - 1) * apart + 1 for size, apart in zip(grid.integers.shape[2:], dilations)]
+    sides = [spans[k % 2] - 1 - crop for k, crop in enumerate(crops)]
+    if min(sides) < 0:
+        raise Unsupported(f"less than a window must be taken off at each side, got {tuple(crops)}")
+    top, left, bottom, right = sides
+    widths = ((0, 0), (0, 0), (top, bottom), (left, right))
+    growth = (1, 1, *pair(node, "strides"))
+    node.append(Padding, widths=widths, value=Fraction(0), growth=growth)
+    kernel = grid.integers.shape[2], grid.integers.shape[3]
+    window = Window(kernel=kernel, dilation=_between_taps(kernel, dilations))
+    slide(node, grid, bias, window, groups)
+
+
+def _crops(node: NodeView, kernel: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Rows and columns that are taken off the result of a transposed convolution, as ONNX has them."""
+    strides = pair(node, "strides")
+    dilations = pair(node, "dilations")
+    more = node.attribute("output_padding", (0, 0))
+    more = (0, *more) if len(more) == 1 and node.in_rows else tuple(more)
+    if len(more) != 2 or not all(isinstance(v, int) and 0 <= v <= 4096 for v in more):
+        raise Unsupported(f"output_padding must be two integers of 0..4096, got {more}")
+    spans = [(size - 1) * apart + 1 for size, apart in zip(kernel, dilations)]
+    auto = str(node.attribute("auto_pad", "NOTSET"))
+    sizes = tuple(node.attribute("output_shape", ()))[-2:]
+    sizes = (1, *sizes) if len(sizes) == 1 and node.in_rows else sizes
+    if not sizes and auto in ("SAME_UPPER", "SAME_LOWER"):
+        sizes = tuple(size * stride for size, stride in zip(node.shape[2:], strides))
+    if not sizes:
+        top, left, bottom, right = _padding(node, spans, strides)
+        return top, left, bottom - more[0], right - more[1]
+    whole = [
+        (size - 1) * stride + span + over - wanted
+        for size, stride, span, over, wanted in zip(node.shape[2:], strides, spans, more, sizes)
+    ]
+    behind = [total - total // 2 if auto == "SAME_UPPER" else total // 2 for total in whole]
+    before = [total - last for total, last in zip(whole, behind)]
+    return before[0], before[1], behind[0] - more[0], behind[1] - more[1]
 
 
 @operator("MatMul")
@@ -139,8 +216,7 @@ def sliding(
     node: NodeView, kernel: tuple[int, int], dilation: tuple[int, int] = (1, 1), *, ceil: bool = False
 ) -> Window:
     """The window of a convolution or a pool."""
-    dilation = (dilation[0] if kernel[0] > 1 else 1, dilation[1] if kernel[1] > 1 else 1)
-    window = Window(kernel=kernel, stride=pair(node, "strides"), dilation=dilation)
+    window = Window(kernel=kernel, stride=pair(node, "strides"), dilation=_between_taps(kernel, dilation))
     padding = _padding(node, window.span, window.stride)
     if ceil:
         padding = _to_the_end(node.shape, kernel, window.stride, padding)
@@ -150,6 +226,11 @@ def sliding(
     except ValueError as e:
         raise Unsupported(str(e)) from None
     return window
+
+
+def _between_taps(kernel: tuple[int, int], dilation: tuple[int, int]) -> tuple[int, int]:
+    """A dilation, which is 1 where a kernel has one tap."""
+    return dilation[0] if kernel[0] > 1 else 1, dilation[1] if kernel[1] > 1 else 1
 
 
 def pair(node: NodeView, name: str) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.tflite_curves import CURVES, curve_table
+from bitloom.overlay.importers.tflite_kernels import crops_of, nearest_places, run_kernel
 from bitloom.overlay.importers.tflite_rules import (
     HIGH,
     LOW,
@@ -31,11 +32,12 @@ from bitloom.overlay.importers.tflite_rules import (
     sums_of_pairs,
 )
 
-from .linear import channels_last, convolve, dense, dense_at_each_place, sliding
+from .layout import repeat
+from .linear import channels_last, convolve, dense, dense_at_each_place, pair, sliding, transposed
 from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
-refused("TRANSPOSE_CONV", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", instead=LARGER)
+refused("RESIZE_BILINEAR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
 refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", "PACK", instead=TAKEN_APART)
 
@@ -58,6 +60,57 @@ def conv_2d(node: NodeView) -> None:
     convolve(node, Grid(integers=weight, scale=scale), bias, groups=groups)
     _made_of_sums(node, multipliers, roundings=2)
     _channels_last(node)
+
+
+@operator("TRANSPOSE_CONV", domains=TENSORFLOW)
+def transpose_conv(node: NodeView) -> None:
+    """A transposed convolution. Inputs: the shape of the result, weights (outputs, rows, columns, inputs), the map, and
+    a bias, if it has one."""
+    node.only_map(2)
+    node.check_rows()
+    weight = _weights(node, 4).transpose(0, 3, 1, 2)[:, :, ::-1, ::-1]
+    zero, weight, bias, multipliers = _layer(node, weight, source=2, biases=3)
+    wanted = node.constant(0, "the shape of the result").ravel()
+    if wanted.shape != (4,) or wanted.dtype.kind != "i":
+        raise Unsupported(f"the shape of the result must be four numbers, got {wanted.dtype} of shape {wanted.shape}")
+    _channels_first(node)
+    axes = zip(node.shape[2:], pair(node, "strides"), weight.shape[2:], wanted[1:3].tolist())
+    cut = [crops_of(*axis, str(node.attribute("auto_pad", "VALID"))) for axis in axes]
+    crops = cut[0][0], cut[1][0], cut[0][1], cut[1][1]
+    node.affine(add=-zero)
+    transposed(node, Grid(integers=weight, scale=np.array(Fraction(1), object)), bias, 1, crops)
+    _made_of_sums(node, multipliers, roundings=2)
+    _channels_last(node)
+
+
+@operator("RESIZE_NEAREST_NEIGHBOR", domains=TENSORFLOW)
+def resize_nearest(node: NodeView) -> None:
+    """Nearest upsampling by whole numbers."""
+    node.only_map(0)
+    node.check_rows()
+    sizes = node.constant(1, "the size").ravel()
+    if sizes.shape != (2,) or sizes.dtype.kind != "i" or not all(1 <= size <= 4096 for size in sizes):
+        raise Unsupported(f"the size must be two numbers of 1..4096, got {sizes.dtype} of shape {sizes.shape}")
+    _check_same_scale(node)
+    kept = [np.arange(node.shape[axis]) for axis in (0, 3)]
+    rows, columns = (
+        nearest_places(size, int(wanted), node.node.attributes) for size, wanted in zip(node.shape[1:3], sizes)
+    )
+    repeat(node, (kept[0], rows, columns, kept[1]))
+
+
+@operator("DEPTH_TO_SPACE", domains=TENSORFLOW)
+def depth_to_space(node: NodeView) -> None:
+    """Channels of a position become positions of a block."""
+    node.only_map(0)
+    node.check_rows()
+    _check_same_scale(node)
+    node.layout(run_kernel(node.node, [node.places()]))
+
+
+def _check_same_scale(node: NodeView) -> None:
+    if _scale(node, 0).per_tensor("the input") != _result_scale(node).per_tensor("the result"):
+        raise Unsupported("the input and the result must have the same scale and zero point")
 
 
 @operator("FULLY_CONNECTED", domains=TENSORFLOW)
@@ -85,12 +138,15 @@ def fully_connected(node: NodeView) -> None:
         node.layout(node.places().reshape(*kept, -1))
 
 
-def _layer(node: NodeView, weight: Array) -> tuple[int, Array, Array, list[Multiplier]]:
-    """The zero point of the input, the weights, the bias and the multipliers of a layer, a channel."""
-    scale, zero = _scale(node, 0).per_tensor("the input")
+def _layer(
+    node: NodeView, weight: Array, source: int = 0, biases: int = 2
+) -> tuple[int, Array, Array, list[Multiplier]]:
+    """The zero point of the input, the weights, the bias and the multipliers of a layer, a channel. ``source``,
+    ``biases``: which inputs the map and the bias are."""
+    scale, zero = _scale(node, source).per_tensor("the input")
     result = _result_scale(node).per_tensor("the result")[0]
     count = len(weight)
-    bias = node.optional(2)
+    bias = node.optional(biases)
     if bias is not None and (bias.dtype != np.int32 or bias.shape != (count,)):
         raise Unsupported(f"the bias must be {count} numbers of type INT32, got {bias.dtype} of shape {bias.shape}")
     multipliers = [multiplier_of(float(s)) for s in scale * _scale(node, 1).channels(count) / result]
@@ -156,8 +212,7 @@ def mean(node: NodeView) -> None:
 def reduce_max(node: NodeView) -> None:
     """The maximum over some axes."""
     node.only_map(0)
-    if _scale(node, 0).per_tensor("the input") != _result_scale(node).per_tensor("the result"):
-        raise Unsupported("the input and the result must have the same scale and zero point")
+    _check_same_scale(node)
     reduce_over(node, _axes(node), average=False, keep=bool(node.attribute("keep", False)))
 
 

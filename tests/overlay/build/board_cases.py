@@ -49,6 +49,7 @@ from tests.networks import (
     first_layers,
     graph_networks,
     grouped_networks,
+    growing,
     integer_networks,
     joined_networks,
     mappings,
@@ -461,6 +462,37 @@ LOOKUP_DESIGNS = {
 """Block RAM and LUT RAM; features of more than 8 bits, of 8 and of fewer; in front of additions and of pool units with
 weights."""
 
+# --- maps that grow ---------------------------------------------------------------------------------------------------
+
+
+def of_maps_that_grow(data: st.DataObject, design: Design) -> Drawn:
+    """Chains of layers, depthwise convolutions, graphs where the NPU adds, and networks of bits, in which maps grow."""
+    npu = design.npus[0]
+    if npu.engine == "binary":
+        several = [networks(most_planes(npu))]
+    else:
+        graphs = (depthwise_networks, graph_networks) if npu.has_skip else ()
+        several = [strategy(IntegerChoices.of(npu)) for strategy in (integer_networks, *graphs)]
+    network = data.draw(growing(data.draw(st.one_of(*several))))
+    return model_of(network, seeds(data), npu), None
+
+
+GROWN = NetworkKind(draw=of_maps_that_grow, refusals=(LANES, READERS, MEMORIES, *POOLS))
+GROWN_SIZES = {"layers": 24, "taps": 1 << 14, "olds": 1 << 14, "jumps": 1 << 13, "pool_taps": 1 << 14,
+               "pool_olds": 1 << 14, "tuple_words": 1024, "map_words": 4096}  # fmt: skip
+GROWN_DESIGNS = {
+    "k6": Design(name="grown_k6", npus=(
+        GRAPH_K4.npus[0].changed(
+            kfp=6, line_taps=3, pool_line_taps=3, line_words=32, pool_jumps=1 << 13, **GROWN_SIZES),)),
+    "raster": Design(name="grown_raster", npus=(
+        GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, accumulators=16, **GROWN_SIZES),)),
+    "integer": Design(name="grown_integer", npus=(
+        SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, **FORMER | GROWN_SIZES),)),
+    "binary": Design(name="grown_binary", npus=(
+        SMALL_BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, planes=0, **GROWN_SIZES),)),
+}  # fmt: skip
+"""Tables and counters, lines of kernels, a window former, pool units with weights, bits."""
+
 # --- graphs on chains and rings (docs/decisions/0024) -----------------------------------------------------------------
 
 CHAINED_GRAPHS = NetworkKind(
@@ -639,6 +671,8 @@ CASES: dict[str, BoardCase] = {
     **cases("array_lines_of_mixed", MIXED, these(ARRAY_LINES, "mixed"), 40, {"both engines": 10}, {}),
     **cases("lookups", LOOKED_UP, LOOKUP_DESIGNS, 60, {"exact": 20, "lookups": 10},
             {"k4": (10, {"lookups": 3}), "narrow": (10, {"lookups": 1})}),
+    **cases("grown", GROWN, GROWN_DESIGNS, 60, {"exact": 20, "growth": 15},
+            {"k6": (6, {"growth": 3}), "binary": (6, {"growth": 2})}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

@@ -87,6 +87,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "depthwise": any(layer.depthwise is not None for layer in layers),
         "lines": any(layer.pool_lines for layer in layers),
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
+        "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         "lookups": any(layer.entries is not None for layer in layers),
         "formed": network_plan.formed(0) is not None,
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),
@@ -114,6 +115,7 @@ def check_words(words: Counter[str], least: Mapping[str, int]) -> None:
     assert {word: words[word] for word, count in least.items() if words[word] < count} == {}
 
 
+@pytest.mark.many_cycles
 @pytest.mark.parametrize("name", QUICK)
 def test_random_networks(name: str) -> None:
     case = CASES[name]

@@ -218,6 +218,34 @@ def test_a_grouped_convolution(groups):
     assert first.groups == groups
 
 
+@pytest.mark.parametrize("repeats", [False, True])
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_a_map_that_grows(groups, repeats):
+    """It leaves as a transposed convolution, or behind a Resize, and comes back as what it was."""
+    rng = np.random.default_rng(4)
+    kind, more = {1: (Conv, {}), 2: (GroupedConv, {"groups": 2}), 6: (DepthwiseConv, {})}[groups]
+    layer = kind(name="conv", out_channels=6, weight=signed(4), kernel=(3, 4), growth=(2, 3), repeats=repeats,
+                 padding=(1, 3, 2, 0), dilation=(1, 2), **more)  # fmt: skip
+    layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
+    network = Network(name="net", input=Map(height=4, width=5, channels=6, encoding=unsigned(4)), layers=layers)
+    arrays = {
+        "conv": {"weight": rng.integers(-7, 8, layer.array_shapes(network.input)["weight"])},
+        "act": {"bias": np.full(6, 100), "multiplier": np.arange(3, 9), "shift": np.full(6, 5)},
+        "d": {"weight": rng.integers(-7, 8, (3, *network.maps["act"].shape))},
+    }
+    first = check_back(Model(network, arrays)).model.network.layers[0]
+    assert (type(first), first.window(None)) == (kind, layer.window(None))
+
+
+def test_strides_of_a_map_that_grows_have_no_form():
+    layer = Conv(name="conv_1", out_channels=1, kernel=(3, 3), growth=(2, 2), stride=(2, 1))
+    network = Network(name="grown", input=Map(height=4, width=4, channels=1, encoding=bipolar(1)), layers=(layer,))
+    model = Model(network, {"conv_1": {"weight": np.ones((1, 3, 3, 1), np.int8)}})
+    rule = r"^conv_1: QONNX has no form for a map that grows where stride isn't \(1, 1\), got \(2, 1\)$"
+    with pytest.raises(ValueError, match=rule):
+        to_qonnx(model)
+
+
 def test_a_depthwise_convolution():
     """It leaves as a convolution of as many groups as channels, and comes back as what it was."""
     rng = np.random.default_rng(4)

@@ -103,8 +103,18 @@ ONE = {
         "Concat_2 (Concat): a map must be concatenated with maps, got a constant",
     ),
     "ConvTranspose": (
+        lambda: begun().quant(1, 3).node("ConvTranspose", np.ones((3, 2, 3, 3), np.float32)),
+        "ConvTranspose_3 (ConvTranspose): weights must have the 4 channels of the map, in as many groups as divide "
+        "them, got 3 in 1 groups",
+    ),
+    "ConvTranspose of sums": (
         lambda: begun().node("ConvTranspose", np.ones((4, 2, 3, 3), np.float32)),
-        "ConvTranspose_2 (ConvTranspose): this operator is not imported; there is no hardware that makes maps larger",
+        "ConvTranspose_2 (ConvTranspose): its input must be quantised, got sums of other weights; quantise before it",
+    ),
+    "Resize by lines": (
+        lambda: begun().quant(1, 3).node("Resize", "", np.float32([1, 1, 2, 2]), mode="linear"),
+        "Resize_3 (Resize): it must be nearest upsampling, got linear, half_pixel, round_prefer_floor; upsample so, or "
+        "by a transposed convolution",
     ),
     "LSTM": (
         lambda: begun().node("LSTM", np.ones((1, 4, 4), np.float32), np.ones((1, 4, 1), np.float32), hidden_size=1),
@@ -178,7 +188,8 @@ ONE = {
     ),
     "padded sums before a pool": (
         lambda: padded(begun()).node("MaxPool", kernel_shape=[2, 2]),
-        "MaxPool_3 (MaxPool): a padded map must be read by a convolution; give the pool its own padding (PyTorch: "
+        "MaxPool_3 (MaxPool): a padded map, or one that grows, must be read by a convolution; give the pool its own "
+        "padding (PyTorch: "
         "AvgPool2d with count_include_pad=False; Keras: padding='same')",
     ),
     "slopes of channels": (
@@ -194,7 +205,7 @@ ONE = {
         .quant(1, 3)
         .node("Pad", np.int64([0, 1, 0, 0, 0, 0, 0, 0]))
         .node("MaxPool", kernel_shape=[2, 2]),
-        "MaxPool_4 (MaxPool): only rows and columns can be padded",
+        "MaxPool_4 (MaxPool): only rows and columns can be padded, or grow",
     ),
     "softmax over rows": (
         lambda: begun().node("Softmax", axis=2),

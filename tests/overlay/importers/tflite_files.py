@@ -98,6 +98,35 @@ class Chain:
         images = self.now.shape[0]
         return self.operator(kind, (images, *size, count), made, (weight, bias), options, **fields)
 
+    def transposed_conv(self, rng, outputs, kernel, made, strides=(2, 2), same=True, size=None, bias=True):
+        """A transposed convolution with random weights; ``size`` is its result's, by default the one that Keras
+        makes."""
+        weight = rng.integers(-127, 128, (outputs, *kernel, self.now.shape[3])).astype(np.int8)
+        if size is None:
+            axes = zip(self.now.shape[1:3], kernel, strides)
+            size = [n * stride if same else (n - 1) * stride + k for n, k, stride in axes]
+        shape = (1, *size, outputs)
+        constants = [self.constant(weight, rng.uniform(0.002, 0.006, outputs))]
+        if bias:
+            constants.append(self.constant(rng.integers(-2000, 2000, outputs).astype(np.int32), (0.001,)))
+        wanted = self.constant(np.array(shape, np.int32))
+        fields = {"StrideH": strides[0], "StrideW": strides[1], "Padding": 0 if same else 1}
+        self.operator("TRANSPOSE_CONV", shape, made, constants, "TransposeConvOptions", **fields)
+        kind, (here, weights, *biases), *others = self.operators[-1]
+        self.operators[-1] = (kind, (wanted, weights, here, *biases), *others)
+        return self
+
+    def upsample(self, rows, columns, **fields):
+        """Nearest upsampling to ``rows`` x ``columns``."""
+        size = self.constant(np.array((rows, columns), np.int32))
+        shape = (1, rows, columns, self.now.shape[3])
+        return self.operator("RESIZE_NEAREST_NEIGHBOR", shape, None, (size,), "ResizeNearestNeighborOptions", **fields)
+
+    def depth_to_space(self, block):
+        _, rows, columns, channels = self.now.shape
+        shape = (1, rows * block, columns * block, channels // block**2)
+        return self.operator("DEPTH_TO_SPACE", shape, None, (), "DepthToSpaceOptions", BlockSize=block)
+
     def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False):
         """A dense layer of all values; with ``keep`` one of those of the last axis."""
         inputs = self.now.shape[-1] if keep else int(np.prod(self.now.shape))

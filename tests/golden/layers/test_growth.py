@@ -1,0 +1,151 @@
+"""Convolutions of maps that grow: golden against onnxruntime's transposed convolutions and nearest upsampling, files,
+packed layers, and what a device computes of them."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden import file
+from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.kernels import packed
+from bitloom.golden.kernels.tiled.conv import from_golden
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
+from bitloom.golden.network import Model, Network
+from bitloom.golden.window import Window
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.npu import Npu
+from tests.cases import case_map, random_values
+from tests.errors import value_error
+from tests.rows import npu_rows
+
+KINDS = {Conv: (3, {}), DepthwiseConv: (4, {}), GroupedConv: (6, {"groups": 2})}
+"""Outputs of a layer of 4 channels, and its further parameters."""
+
+
+def session(nodes, *inputs):
+    """onnxruntime of nodes that make y of some inputs."""
+    helper = pytest.importorskip("onnx").helper
+    onnxruntime = pytest.importorskip("onnxruntime")
+    ends = [helper.make_tensor_value_info(name, 1, None) for name in (*inputs, "y")]
+    graph = helper.make_graph([helper.make_node(kind, *ends_of, **options) for kind, *ends_of, options in nodes], "g",
+                              ends[:-1], ends[-1:])  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return onnxruntime.InferenceSession(model.SerializeToString())
+
+
+def check(layer, source, seed, nodes, *, turned):
+    """Golden is what onnxruntime makes, and so are a file and the packed layer. ``turned``: weights as those of a
+    transposed convolution, (channels, outputs of a group, rows, columns), the last tap first."""
+    rng = np.random.default_rng(seed)
+    x = random_values((2, *source.shape), source.encoding, rng)
+    weight = random_values(layer.array_shapes(source)["weight"], layer.weight, rng)
+    given = weight.transpose(0, 3, 1, 2)
+    groups = source.channels // given.shape[1]
+    if turned:
+        each = [part.transpose(1, 0, 2, 3) for part in np.split(given, groups)]
+        given = np.concatenate(each)[:, :, ::-1, ::-1]
+    fed = {"x": x.transpose(0, 3, 1, 2), "w": given}
+    (y,) = session(nodes, "x", "w").run(None, {name: values.astype(np.float32) for name, values in fed.items()})
+    network = Network(name="grown", input=source, layers=(layer,))
+    model = Model(network, {"conv_1": {"weight": weight}})
+    np.testing.assert_array_equal(model.forward(x), y.transpose(0, 2, 3, 1))
+    np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
+    return model
+
+
+@pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kernel", "stride", "pads", "more", "dilation"),
+    [
+        ((3, 3), (2, 2), (0, 0, 0, 0), (0, 0), (1, 1)),
+        ((3, 4), (2, 3), (1, 0, 2, 1), (1, 0), (1, 1)),
+        ((2, 2), (2, 2), (0, 0, 0, 0), (0, 0), (1, 1)),
+        ((4, 2), (3, 1), (0, 1, 1, 0), (0, 0), (1, 2)),
+    ],
+)
+def test_a_transposed_convolution_is_onnxruntimes(kernel, stride, pads, more, dilation, kind, encoding, tmp_path):
+    outputs, others = KINDS[kind]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
+    top, left, bottom, right = (spans[k % 2] - 1 - pad for k, pad in enumerate(pads))
+    padding = (top, left, bottom + more[0], right + more[1])
+    layer = kind(name="conv_1", out_channels=outputs, kernel=kernel, padding=padding, dilation=dilation,
+                 weight=encoding, growth=stride, **others)  # fmt: skip
+    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    node = ("ConvTranspose", ["x", "w"], ["y"], {"kernel_shape": kernel, "strides": stride, "pads": pads,
+            "output_padding": more, "dilations": dilation, "group": groups})  # fmt: skip
+    model = check(layer, case_map(5, 4, 4, encoding), 1, [node], turned=True)
+    file.save(model, tmp_path / "grown.npz")
+    assert file.load(tmp_path / "grown.npz").network == model.network
+
+
+@pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_convolution_behind_nearest_upsampling_is_onnxruntimes(kind, encoding):
+    outputs, others = KINDS[kind]
+    window = {"kernel": (3, 2), "stride": (1, 3), "padding": (1, 0, 2, 1)}
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(3, 2), repeats=True, **window, **others)
+    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    nodes = [
+        ("Constant", [], ["s"], {"value_floats": (1.0, 1.0, 3.0, 2.0)}),
+        ("Resize", ["x", "", "s"], ["u"],
+         {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
+        ("Conv", ["u", "w"], ["y"], {"kernel_shape": (3, 2), "strides": (1, 3), "pads": (1, 0, 2, 1),
+         "group": groups}),
+    ]  # fmt: skip
+    check(layer, case_map(4, 5, 4, encoding), 2, nodes, turned=False)
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_plan_reads_valid_taps_alone(repeats):
+    """A beat for each tap on the map, by tables, and the map arrives as it is; a window former makes windows of maps
+    that don't grow."""
+    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 2, 1, 2), weight=signed(8), growth=(2, 2),
+                 repeats=repeats)  # fmt: skip
+    source = case_map(8, 9, 3, signed(8))
+    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
+    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
+                 window_former=True)  # fmt: skip
+    model = Model(Network(name="grown", input=source, layers=(layer,)), {"conv_1": {"weight": weight}})
+    network_plan = plan(model, [npu], CompileChoices(map_order="raster"))
+    valid = (layer.window(None).positions(8, 9) >= 0).sum()
+    assert network_plan.ideal == [("conv_1", valid)]
+    (rows,) = npu_rows(network_plan)
+    assert rows.count("kernels") == 9
+    assert network_plan.formed(0) is None
+    assert rows.row("layers")["by_counters"] == 0
+    assert network_plan.layers[0].on_array.counts.tuples == 72
+
+
+def test_windows():
+    """A row of 3 positions that grows by 2: a . b . c, or a a b b c c."""
+    holes = Window(kernel=(1, 3), padding=(0, 1, 0, 1), growth=(1, 2))
+    assert holes.positions(1, 3).tolist() == [[-1, 0, -1], [0, -1, 1], [-1, 1, -1], [1, -1, 2], [-1, 2, -1]]
+    again = Window(kernel=(1, 3), padding=(0, 1, 0, 1), growth=(1, 2), repeats=True)
+    assert again.positions(1, 3).tolist() == [
+        [-1, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 2], [1, 2, 2], [2, 2, -1],
+    ]  # fmt: skip
+    assert (holes.padded, again.padded, holes.plain, again.plain) == (True, True, False, False)
+    assert not Window(kernel=(1, 3), growth=(1, 2), repeats=True).padded
+
+
+def binary():
+    layer = Conv(name="c", out_channels=1, kernel=(2, 2), growth=(1, 2))
+    from_golden(layer, case_map(4, 4, 1, BIPOLAR), np.ones((1, 2, 2, 1), np.int8), word_bits=32)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), growth=(0, 1)), "c: growth must be >= 1, got (0, 1)"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), growth=3), "c: growth must be 2 integers, got 3"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), repeats=1), "c: repeats must be True or False, got 1"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 1), growth=(1, 3)).output(case_map(4, 2, 1)),
+         "c: every window must have a tap on the map, got growth (1, 3) on 4 x 2"),
+        (binary, "c: growth must be (1, 1), got (1, 2)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(call, message):
+    with value_error(message):
+        call()

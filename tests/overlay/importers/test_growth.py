@@ -1,0 +1,250 @@
+"""Maps that grow: nearest upsampling, transposed convolutions and depth to space of TFLite and ONNX files."""
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_file
+from bitloom.overlay.importers.verify import verify
+
+from .against import by_qonnx
+from .against import check as check_onnx
+from .hardware import on_hardware
+from .onnx_files import Chain as OnnxChain
+from .onnx_files import onnx
+from .test_tflite import imported
+from .test_tflite_forms import check
+from .tflite_files import Chain
+
+
+def begun(rng, zero=-128):
+    return Chain((5, 6, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, zero), activation="RELU" if zero < 0 else "NONE")
+
+
+def growths(made):
+    """The growth of each convolution whose map grows, and whether it repeats positions."""
+    layers = made.model.network.layers
+    return [(layer.growth, layer.repeats) for layer in layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
+
+
+@pytest.mark.parametrize("zero", [-128, 11])
+@pytest.mark.parametrize(
+    ("kernel", "strides", "same", "size"),
+    [
+        ((3, 3), (2, 2), True, None),
+        ((2, 2), (2, 2), False, None),
+        ((4, 3), (2, 1), True, None),
+        ((5, 3), (3, 2), True, (13, 11)),
+        ((2, 1), (3, 2), False, None),  # some windows have no tap on the map
+    ],
+)
+def test_a_transposed_convolution_of_tflite(kernel, strides, same, size, zero):
+    rng = np.random.default_rng(3)
+    chain = begun(rng, zero).transposed_conv(rng, 3, kernel, (0.1, 9), strides, same, size, bias=size is None)
+    made, _ = check(chain.conv(rng, 2, (3, 3), (0.2, 3)))
+    assert growths(made) == [(strides, False)]
+
+
+def test_upsampling_is_a_part_of_the_convolution_behind_it():
+    rng = np.random.default_rng(4)
+    made, _ = check(begun(rng).upsample(10, 18).conv(rng, 2, (3, 2), (0.2, 3), (2, 1)))
+    assert growths(made) == [((2, 3), True)]
+    assert len(made.graph.sections) == 2
+
+
+UPSAMPLED = {
+    "pixels of the input": lambda rng: Chain((5, 6, 3), 0.02, 11).upsample(10, 12).conv(rng, 2, (3, 3), (0.2, 3)),
+    "half pixels, and padding": lambda rng: begun(rng)
+    .upsample(10, 18, HalfPixelCenters=True)
+    .pad((1, 0), (2, 2))
+    .conv(rng, 2, (3, 3), (0.2, 3), same=False),
+    "at the end": lambda rng: begun(rng).upsample(10, 18),
+    "in front of a pool": lambda rng: begun(rng).upsample(10, 18).pool("MAX", (2, 4), (1, 3)),
+    "in front of a mean": lambda rng: begun(rng).upsample(10, 18).mean((0.04, 3)).dense(rng, 5, (0.05, 3)),
+    "twice": lambda rng: begun(rng).upsample(10, 12).upsample(10, 36).conv(rng, 2, (3, 3), (0.2, 3)),
+    "of rows alone": lambda rng: begun(rng).upsample(15, 6).conv(rng, 2, (3, 3), (0.2, 3)),
+    "of one position": lambda rng: begun(rng)
+    .pool("MAX", (5, 6))
+    .upsample(4, 3)
+    .conv(rng, 2, (3, 3), (0.2, 3)),
+    "in front of a transposed convolution": lambda rng: begun(rng)
+    .upsample(10, 12)
+    .transposed_conv(rng, 3, (3, 3), (0.1, 9)),
+    "of a dense layer": lambda rng: begun(rng).upsample(10, 12).reshape(1, 480).dense(rng, 5, (0.2, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UPSAMPLED)
+def test_upsampling(name):
+    made, _ = check(UPSAMPLED[name](np.random.default_rng(5)))
+    assert any(repeats for _, repeats in growths(made))
+
+
+def unet(rng, grow):
+    """Half the size and back, beside a map of the whole size."""
+    chain = Chain((8, 6, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, 2))
+    skip = chain.here
+    grow(chain.pool("MAX", (2, 2), (2, 2)).conv(rng, 4, (3, 3), (0.03, 2)))
+    return chain.concat(skip).conv(rng, 2, (3, 3), (0.2, 3))
+
+
+GROWING = {
+    "upsampling": lambda rng, chain: chain.upsample(8, 6),
+    "a transposed convolution": lambda rng, chain: chain.transposed_conv(rng, 4, (2, 2), (0.03, 2)),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_unet_on_hardware(name, tmp_path):
+    rng = np.random.default_rng(6)
+    made, _ = check(unet(rng, lambda chain: GROWING[name](rng, chain)))
+    images = rng.integers(-128, 128, (2, 8, 6, 3)).astype(np.int8)
+    got, golden = on_hardware(made, images, tmp_path / "unet")
+    np.testing.assert_array_equal(got, golden)
+
+
+def test_an_autoencoder_on_hardware(tmp_path):
+    """Down by strides, up by transposed convolutions."""
+    rng = np.random.default_rng(7)
+    chain = Chain((8, 8, 1), 0.02, 11).conv(rng, 4, (3, 3), (0.03, -128), (2, 2), activation="RELU")
+    chain.conv(rng, 6, (3, 3), (0.05, -128), (2, 2), activation="RELU")
+    chain.transposed_conv(rng, 4, (3, 3), (0.1, -20)).transposed_conv(rng, 1, (3, 3), (0.1, 4))
+    made, _ = check(chain)
+    assert growths(made) == [((2, 2), False)] * 2
+    images = rng.integers(-128, 128, (2, 8, 8, 1)).astype(np.int8)
+    got, golden = on_hardware(made, images, tmp_path / "autoencoder")
+    np.testing.assert_array_equal(got, golden)
+
+
+def test_a_map_that_grows_is_added():
+    rng = np.random.default_rng(8)
+    chain = begun(rng).upsample(10, 12)
+    made, _ = check(chain.conv(rng, 4, (3, 3), (0.04, 2)).add(chain.operators[1][2][0], (0.05, 1)))
+    assert growths(made) == [((2, 2), True)]
+
+
+def test_depth_to_space_at_the_end():
+    rng = np.random.default_rng(9)
+    made, _ = check(begun(rng).depth_to_space(2))
+    assert made.model.network.output.shape == (5, 6, 4)
+
+
+def quantised_onnx(rng, shape=(3, 5, 6), opset=17):
+    """A map whose values count from 0."""
+    chain = OnnxChain(shape, opset).quant(0.25, 3)
+    chain.node("Conv", ternary(rng, 4, shape[0], 1, *(1,) * (len(shape) - 2)))
+    return chain.node("Relu").quant(0.5, 3, signed=0)
+
+
+def ternary(rng, *shape):
+    return rng.integers(-1, 2, shape).astype(np.float32)
+
+
+def by_image(chain, images):
+    """What QONNX and onnxruntime make, one image after another: sizes of a Resize are those of one."""
+    return np.concatenate([by_qonnx(chain, image[None]) for image in images])
+
+
+TRANSPOSED = {
+    "strides": dict(strides=[2, 3]),
+    "pads": dict(strides=[2, 2], pads=[1, 0, 2, 1]),
+    "output_padding": dict(strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
+    "dilations": dict(strides=[2, 1], dilations=[2, 1]),
+    "output_shape": dict(strides=[2, 2], output_shape=[10, 12]),
+    "SAME_UPPER": dict(strides=[2, 2], output_shape=[10, 11], auto_pad="SAME_UPPER"),
+    "SAME_LOWER": dict(strides=[3, 2], auto_pad="SAME_LOWER"),
+    "groups": dict(strides=[2, 2], group=2),
+    "depthwise": dict(strides=[2, 2], group=4),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_a_transposed_convolution_of_onnx(name):
+    rng, attributes = np.random.default_rng(6), TRANSPOSED[name]
+    chain = quantised_onnx(rng)
+    weight = chain.quant_weight(ternary(rng, 4, 2, 3, 3) * 0.5, 0.5, 2)
+    bias = np.float32([0.0625] * 2 * attributes.get("group", 1))  # no ties
+    chain.node("ConvTranspose", weight, bias, kernel_shape=[3, 3], **attributes)
+    made = check_onnx(chain.quant(0.25, 6), by_image, near=0)
+    assert growths(made) == [(tuple(attributes["strides"]), False)]
+
+
+RESIZED = {
+    "asymmetric": (("", np.float32([1, 1, 2, 3])),
+                   dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor")),
+    "half_pixel": (("", np.float32([1, 1, 3, 2])), {}),
+    "sizes": (("", "", np.int64([1, 4, 10, 12])), {"nearest_mode": "round_prefer_ceil"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RESIZED)
+def test_resize(name):
+    rng, (inputs, attributes) = np.random.default_rng(6), RESIZED[name]
+    chain = quantised_onnx(rng).node("Resize", *inputs, mode="nearest", **attributes)
+    chain.node("Conv", ternary(rng, 3, 4, 3, 3), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    made = check_onnx(chain.quant(1, 4), by_image, near=0)
+    assert [repeats for _, repeats in growths(made)] == [True]
+
+
+def test_columns_alone():
+    rng = np.random.default_rng(6)
+    chain = quantised_onnx(rng, (3, 7))
+    chain.node("ConvTranspose", ternary(rng, 4, 3, 4), np.float32([0.125] * 3), strides=[2], pads=[1, 0],
+               output_padding=[1])  # fmt: skip
+    made = check_onnx(chain.quant(1, 4), by_image, near=0)
+    assert growths(made) == [((1, 2), False)]
+
+
+def test_upsample_of_older_files():
+    rng = np.random.default_rng(6)
+    chain = OnnxChain((4, 3, 3), 9).quant(0.25, 3).node("Upsample", np.float32([1, 1, 2, 2]), mode="nearest")
+    made = check_onnx(chain.node("Conv", ternary(rng, 3, 4, 2, 2)), by_qonnx, near=0)
+    assert growths(made) == [((2, 2), True)]
+
+
+def test_quantize_static(tmp_path):
+    """A file of real numbers with both, as onnxruntime quantises it: per channel, int8 with zero points."""
+    quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime is not installed")
+    rng = np.random.default_rng(10)
+    chain = OnnxChain((2, 6, 5), 13)
+    chain.node("Conv", rng.normal(size=(4, 2, 3, 3)), rng.normal(size=4), kernel_shape=[3, 3], strides=[2, 2],
+               pads=[1, 1, 1, 1]).node("Relu")  # fmt: skip
+    chain.node("ConvTranspose", rng.normal(size=(4, 3, 3, 3)), rng.normal(size=3), kernel_shape=[3, 3],
+               strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 0]).node("Relu")  # fmt: skip
+    chain.node("Resize", np.empty(0), np.float32([1, 1, 2, 2]), mode="nearest",
+               coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    chain.node("Conv", rng.normal(size=(2, 3, 3, 3)), rng.normal(size=2), kernel_shape=[3, 3])
+    onnx.save(chain.model(), tmp_path / "real.onnx")
+
+    class Images(quantization.CalibrationDataReader):
+        def __init__(self):
+            self.left = [rng.normal(size=(1, 2, 6, 5)).astype(np.float32) for _ in range(8)]
+
+        def get_next(self):
+            return {"x": self.left.pop()} if self.left else None
+
+    quantization.quantize_static(tmp_path / "real.onnx", tmp_path / "int8.onnx", Images(), per_channel=True)
+    made = import_file(tmp_path / "int8.onnx")
+    verify(made, 4)
+    assert [repeats for _, repeats in growths(made)] == [False, True]
+
+
+REFUSED = {
+    "other rows": (lambda rng: begun(rng).upsample(11, 18).conv(rng, 2, (3, 3), (0.2, 3)),
+                   "RESIZE_NEAREST_NEIGHBOR_1 (RESIZE_NEAREST_NEIGHBOR): rows and columns must become a whole number "
+                   "as many, each coming as often as the others, got 11 of 5"),
+    "aligned corners": (lambda rng: begun(rng).upsample(10, 18, AlignCorners=True).conv(rng, 2, (3, 3), (0.2, 3)),
+                        "RESIZE_NEAREST_NEIGHBOR_1 (RESIZE_NEAREST_NEIGHBOR): rows and columns must become a whole "
+                        "number as many, each coming as often as the others, got 18 of 6"),
+    "a larger crop": (lambda rng: begun(rng).transposed_conv(rng, 2, (3, 3), (0.2, 3), same=False, size=(8, 13)),
+                      "TRANSPOSE_CONV_1 (TRANSPOSE_CONV): less than a window must be taken off at each side, got (0, "
+                      "0, 3, 0)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name):
+    chain, line = REFUSED[name]
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain(np.random.default_rng(1)))
+    assert refused.value.lines == (line,)

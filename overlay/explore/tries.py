@@ -20,7 +20,6 @@ from bitloom.overlay.area_model.estimate import estimate
 from .budget import Budget
 from .candidate import Candidate
 from .chain import Chain
-from .demands import LINE_TAPS
 from .engines import Engines
 from .figures import Figures, figures, lanes
 from .joinings import Joinings
@@ -166,13 +165,9 @@ class Tries:
             If no interval has a chain.
         """
         layers = self.choices[self.engines[0], setting].layers
-        npu = Npu.of(raster=setting.counters, pool_line_taps=LINE_TAPS)
+        npu = Npu.of(raster=setting.counters)
         each = [
-            max(
-                (layer.with_former or layer.with_lines or layer).work(npu).cycles(1),
-                layer.pool_work(npu).cycles(1),
-            )
-            for layer in layers
+            max((layer.with_former or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in layers
         ]
         least = sum(each) if self.also else max(each)
         while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:

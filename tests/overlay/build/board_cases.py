@@ -481,9 +481,7 @@ GROWN = NetworkKind(draw=of_maps_that_grow, refusals=(LANES, READERS, MEMORIES, 
 GROWN_SIZES = {"layers": 24, "taps": 1 << 14, "olds": 1 << 14, "jumps": 1 << 13, "pool_taps": 1 << 14,
                "pool_olds": 1 << 14, "tuple_words": 1024, "map_words": 4096}  # fmt: skip
 GROWN_DESIGNS = {
-    "k6": Design(name="grown_k6", npus=(
-        GRAPH_K4.npus[0].changed(
-            kfp=6, line_taps=3, pool_line_taps=3, line_words=32, pool_jumps=1 << 13, **GROWN_SIZES),)),
+    "k6": ARRAY_LINES["k6"],
     "raster": Design(name="grown_raster", npus=(
         GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, accumulators=16, **GROWN_SIZES),)),
     "integer": Design(name="grown_integer", npus=(
@@ -672,7 +670,7 @@ CASES: dict[str, BoardCase] = {
     **cases("lookups", LOOKED_UP, LOOKUP_DESIGNS, 60, {"exact": 20, "lookups": 10},
             {"k4": (10, {"lookups": 3}), "narrow": (10, {"lookups": 1})}),
     **cases("grown", GROWN, GROWN_DESIGNS, 60, {"exact": 20, "growth": 15},
-            {"k6": (6, {"growth": 3}), "binary": (6, {"growth": 2})}),
+            {"k6": (6, {"growth": 3})}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

@@ -7,7 +7,7 @@ from typing import Any
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
 from bitloom.hls_gen.rtl.shell.top import AXI
-from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE, DEVICE_BYTES, REGISTERS, BlockDesign
+from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE_BYTES, BlockDesign
 
 ABOUT = {
     TOP: "Accelerator for low-bit neural networks",
@@ -74,7 +74,7 @@ class IpCore:
     """Verilog, relative to the folder of the sources."""
     top: str = TOP
     """Name of the top module."""
-    memory_map: str = REGISTERS[DEVICE]
+    memory_map: str = "s_axi"
     address_block: str = ADDRESS_BLOCK
     space_bytes: int = DEVICE_BYTES
     """memory_map, address_block, space_bytes: names and size of the registers' address space."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.dma_core import AMD
 
 from .component import component_xml
 from .core import IpCore
@@ -43,8 +44,12 @@ def source_files(
     Raises
     ------
     ValueError
-        If the block design has no board.
+        If the block design has no board, or our DMA, which the scripts don't package yet.
     """
+    if design.dma is not AMD:
+        raise ValueError(
+            f"block design {design.name}: sources for a bitstream need dma {AMD.name}, got {design.dma.name}"
+        )
     verilog = {f"src/{name}.v": text for name, text in modules.items()}
     core = IpCore.of(design, list(verilog), manifest["top"])
     written = {

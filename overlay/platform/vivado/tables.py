@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-from bitloom.overlay.platform.block_design import REGISTERS, BlockDesign, access
+from bitloom.overlay.platform.block_design import BlockDesign, access
 from bitloom.overlay.platform.boards import Board
 
 from .core import IpCore
@@ -120,7 +120,7 @@ def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
         "addresses",
         "interface, base and size in bytes, as the processor sees them",
         (
-            (f"{instance}/{REGISTERS[instance]}", f"0x{base:08X}", f"0x{size:X}")
+            (f"{instance}/{design.registers_of[instance]}", f"0x{base:08X}", f"0x{size:X}")
             for instance, (base, size) in design.address_map.items()
         ),
     )

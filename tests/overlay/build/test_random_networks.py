@@ -117,6 +117,7 @@ def check_words(words: Counter[str], least: Mapping[str, int]) -> None:
     assert {word: words[word] for word, count in least.items() if words[word] < count} == {}
 
 
+@pytest.mark.many_cycles
 @pytest.mark.parametrize("name", QUICK)
 def test_random_networks(name: str) -> None:
     case = CASES[name]

@@ -6,6 +6,7 @@ import pytest
 
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.dma_core import OWN
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.platform.vivado.tables import table, word
@@ -52,6 +53,13 @@ def test_a_board_is_needed(sources):
     made = sources()
     design = BlockDesign.from_manifest(made.manifest)
     with value_error("block design digits-cnn: sources for a bitstream need a board"):
+        source_files(design, made.manifest, made.modules, {})
+
+
+def test_our_dma_is_not_packaged(sources):
+    made = sources()
+    design = BlockDesign.from_manifest(made.manifest, BoardTarget(board=board("kv260"), dma=OWN))
+    with value_error("block design digits-cnn: sources for a bitstream need dma amd, got own"):
         source_files(design, made.manifest, made.modules, {})
 
 

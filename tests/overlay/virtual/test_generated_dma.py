@@ -1,6 +1,7 @@
 """Designs on a virtual board whose DMA is the generated one: its Verilog reads and writes the board's memory."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +12,15 @@ pynq = pytest.importorskip("pynq")
 from bitloom.driver.accelerator import Accelerator  # noqa: E402
 from bitloom.driver.errors import DeviceTaken, TransferError  # noqa: E402
 from bitloom.driver.pynq_api import BitloomDma  # noqa: E402
-from bitloom.hls_gen.design.dma import SYSTEM_TOP, VLNV  # noqa: E402
+from bitloom.hls_gen.design.dma import ADDRESS, CONTROL, LENGTH, MM2S, S2MM, SYSTEM_TOP, VLNV  # noqa: E402
 from bitloom.overlay.build.build import Build, build, load  # noqa: E402
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS  # noqa: E402
 from bitloom.overlay.build.run import Conditions, run  # noqa: E402
 from bitloom.overlay.platform.dma_core import OWN  # noqa: E402
 from bitloom.overlay.platform.target import BoardTarget  # noqa: E402
 from bitloom.overlay.virtual.board import activate  # noqa: E402
-from bitloom.overlay.virtual.sim import SimulationTimeout  # noqa: E402
+from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTimeout  # noqa: E402
+from bitloom.overlay.virtual.sim.registers import DMA  # noqa: E402
 from bitloom.overlay.virtual.sim.verilator import lint  # noqa: E402
 from bitloom.overlay.virtual.simulation_overlay import (  # noqa: E402
     read_simulation_overlay,
@@ -212,3 +214,56 @@ def test_the_commands(tmp_path: Path) -> None:
 
 def test_the_modules_are_clean(digits: Build) -> None:
     assert lint(read_simulation_overlay(digits.bit).verilog, top=SYSTEM_TOP) == []
+
+
+BREAKS = {
+    "16 beats": (
+        "assign m_axi_arlen = { 4'd0, burst_last };",
+        "assign m_axi_arlen = { 4'd1, burst_last };",
+        "m_axi_mm2s: a burst must have at most 16 beats, got 24",
+    ),
+    "burst type": (
+        "assign m_axi_arburst = INCREMENT;",
+        "assign m_axi_arburst = 2'd0;",
+        "m_axi_mm2s: a burst must count up by whole words, got address 0x1000, size 2, burst type 0",
+    ),
+    "4 KB": (
+        "assign m_axi_arlen = { 4'd0, burst_last };",
+        "assign m_axi_arlen = 8'd8;",
+        "m_axi_mm2s: a burst must not cross 4 KB, got address 0x1fe0",
+    ),
+    "strobes": (
+        "assign m_axi_wstrb = 4'd15;",
+        "assign m_axi_wstrb = 4'd7;",
+        "m_axi_s2mm: all bytes of a word must be written, got strobes 0x7",
+    ),
+    "last word": (
+        "assign m_axi_wlast = (index_out == BLOCK_END) | (due == 6'd1);",
+        "assign m_axi_wlast = index_out == BLOCK_END;",
+        "m_axi_s2mm: wlast must mark the last word of a burst",
+    ),
+}
+"""Changes of the DMA's Verilog that break a rule of the bus, and what the simulation says."""
+
+
+@pytest.mark.parametrize(
+    "rule", [pytest.param(rule, marks=[pytest.mark.slow] * (rule != "last word")) for rule in BREAKS]
+)
+def test_a_broken_rule_of_the_bus_is_told(tmp_path: Path, rule: str) -> None:
+    old, new, message = BREAKS[rule]
+    bit = write_simulation_overlay(tmp_path, loop_manifest(), loop_verilog(), BoardTarget(dma=OWN))
+    verilog = read_simulation_overlay(bit).verilog
+    assert verilog.count(old) == 1
+    memory = np.zeros(1 << 13, np.uint8)
+    start = 0x1FE0 if rule == "4 KB" else 0x1000
+    with Simulation.build(verilog.replace(old, new), top=SYSTEM_TOP, dma=True) as simulation:
+        simulation.connect_memory(memory, 0x1000)
+
+        def transfer_all() -> None:
+            for base, address in ((S2MM, 0x2000), (MM2S, start)):
+                for register, value in ((CONTROL, 1), (ADDRESS, address), (LENGTH, 4 * 8)):
+                    simulation.write_register(base + register.offset, value, port=DMA)
+            simulation.run(200)
+
+        with pytest.raises(ProtocolError, match=re.escape(message) + r" \(cycle \d+\)$"):
+            transfer_all()

@@ -127,7 +127,7 @@ class Npu:
 
     def _with_parts(self, parts: Mapping[str, Any]) -> "Npu":
         """The NPU with other parts, by name, without a check."""
-        npu = _copied(self)
+        npu: Npu = _copied(self)
         npu.__dict__.update(parts)
         return npu
 

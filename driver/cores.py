@@ -41,7 +41,9 @@ def active_device(overlay: object) -> Any:
         ) from None
 
 
-def find_core(overlay: Any, name: str, wanted: str | None, vlnv: str, what: str, preferred: str = "") -> str:
+def find_core(
+    overlay: Any, name: str, wanted: str | None, vlnv: str | tuple[str, ...], what: str, preferred: str = ""
+) -> str:
     """Find a core in an overlay.
 
     Parameters
@@ -53,7 +55,7 @@ def find_core(overlay: Any, name: str, wanted: str | None, vlnv: str, what: str,
     wanted
         Name of the core; None where there must be one.
     vlnv
-        How the core's VLNV begins.
+        How the core's VLNV begins; several for cores that one driver drives.
     what
         What is looked for, for messages.
     preferred
@@ -70,7 +72,8 @@ def find_core(overlay: Any, name: str, wanted: str | None, vlnv: str, what: str,
         If there is none, or several.
     """
     cores = {key: str(entry.get("type")) for key, entry in overlay.ip_dict.items()}
-    names = [key for key, kind in cores.items() if f"{kind}:".startswith(f"{vlnv}:") and wanted in (None, key)]
+    starts = tuple(f"{start}:" for start in ((vlnv,) if isinstance(vlnv, str) else vlnv))
+    names = [key for key, kind in cores.items() if f"{kind}:".startswith(starts) and wanted in (None, key)]
     if preferred in names:
         return preferred
     if len(names) != 1:

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
+from bitloom.hls_gen.design.dma import VLNV as DMA_VLNV
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.registers import VERSION, VERSION_REGISTER
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
@@ -93,7 +94,8 @@ class Device(ABC, Generic[AnyManifest]):
         if vlnv != self._vlnv:
             raise DesignMismatch(f"{self.name}: the manifest's vlnv must be {self._vlnv}, got {vlnv}")
         core = find_core(overlay, self.name, core, vlnv, f"core {vlnv}")
-        dma = find_core(overlay, self.name, dma, "xilinx.com:ip:axi_dma", "AXI DMA", preferred="axi_dma_0")
+        vlnvs = ("xilinx.com:ip:axi_dma", DMA_VLNV.rpartition(":")[0])
+        dma = find_core(overlay, self.name, dma, vlnvs, "AXI DMA", preferred="axi_dma_0")
         self.core = driver_of(overlay, core)
         self.registers = Registers(self.core, self.manifest)
         _check_identity(self.registers, self.manifest, self.name)

@@ -13,8 +13,9 @@ import numpy as np
 
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.docstrings import check_docstrings
+from bitloom.hls_gen.design.dma import VLNV
 
-__all__ = ["DMA", "PynqDevice", "check_numpy", "explained", "pynq"]
+__all__ = ["DMA", "BitloomDma", "PynqDevice", "check_numpy", "explained", "pynq"]
 
 
 def check_numpy(version: str) -> None:
@@ -47,3 +48,9 @@ with explained():
     import pynq
     from pynq.lib.dma import DMA
     from pynq.pl_server.device import Device as PynqDevice
+
+
+class BitloomDma(DMA):  # type: ignore[misc]
+    """pynq's driver of AMD's AXI DMA, for the core of hls_gen/rtl/dma, which has the same registers."""
+
+    bindto = [VLNV]  # noqa: RUF012 - pynq's own attribute

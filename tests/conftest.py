@@ -35,5 +35,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thr
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Compile models as fast as can be, before fixtures do: a run of the default tier is shorter than -O1 takes."""
-    os.environ["BITLOOM_OPTIMISE"] = "1" if item.get_closest_marker("slow") else "0"
+    """Say how models are compiled, before fixtures do it: as fast as can be, unless -O1 pays as many cycles run."""
+    many = any(item.get_closest_marker(name) for name in ("slow", "many_cycles"))
+    os.environ["BITLOOM_OPTIMISE"] = "1" if many else "0"

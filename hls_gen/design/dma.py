@@ -11,6 +11,10 @@ from .design import STREAM_BITS
 from .fields import Field
 from .registers import Register
 
+VLNV = "bitloom:bitloom:bitloom_dma:1.0"
+"""Vendor, library, name and version of the generated core."""
+SYSTEM_TOP = "bitloom_system"
+"""Name of the module that holds a device and the DMA."""
 MM2S, S2MM = 0x00, 0x30
 """Byte offsets of the two channels' registers."""
 

@@ -26,6 +26,7 @@ from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
+from bitloom.overlay.platform.dma_core import AMD, DMA_CORES
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.study.lane_counts import lanes
@@ -52,6 +53,13 @@ LOG = "build.log"
 @option_group(
     "Board",
     board_option("Also sources for its bitstream."),
+    click.option(
+        "--dma",
+        type=click.Choice(list(DMA_CORES)),
+        default=AMD.name,
+        show_default=True,
+        help="What moves the streams: AMD's AXI DMA, or ours, which needs no IP of AMD.",
+    ),
     click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock of the device."),
     click.option(
         "--arch",
@@ -69,6 +77,7 @@ def build_command(
     arch: str | None,
     board_name: str | None,
     clock_mhz: float,
+    dma: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -97,7 +106,7 @@ def build_command(
             design,
             subject.models,
             choices=chosen.choices,
-            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz),
+            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz, dma=DMA_CORES[dma]),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=hosts_of(networks, subject.models)),
         )
     done = f"bitloom {version()}, design {build.digest[:16]}: {join(build.command)}"

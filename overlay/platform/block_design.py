@@ -1,8 +1,8 @@
 """The block design around a bitloom device: which cores, how they are connected, and at which addresses.
 
-    PS --AXI-Lite--> interconnect ----> device, AXI DMA, interrupt controller
-    PS <--HP port--- SmartConnect <---- AXI DMA (simple mode)
-    AXI DMA --s_axis--> device --m_axis--> AXI DMA
+    PS --AXI-Lite--> interconnect ----> device, DMA, interrupt controller
+    PS <--HP port--- SmartConnect <---- DMA (AMD's AXI DMA in simple mode, or ours: dma_core.py)
+    DMA --s_axis--> device --m_axis--> DMA
     interrupt lines: 0 DMA mm2s, 1 DMA s2mm, 2 device --> concat --> interrupt controller --> PS
     one clock and one reset, from the PS
 
@@ -17,10 +17,11 @@ from typing import Any
 
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.design.design import STREAM_BITS
-from bitloom.hls_gen.design.dma import LENGTH_BITS
+from bitloom.hls_gen.design.dma import Dma
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import CLOCK_MHZ, Board
+from .dma_core import AMD, DmaCore
 from .processors import PROCESSORS, Processor
 from .target import BoardTarget
 
@@ -29,6 +30,7 @@ DEVICE_BYTES = 1 << ADDRESS_BITS
 ADDRESS_BLOCK = "Reg"
 """Vivado's usual name for a core's registers."""
 DMA = "axi_dma_0"
+"""The DMA, whichever it is: scripts find it by this name."""
 DEVICE = "bitloom_0"
 INTERRUPTS = "axi_intc_0"
 CONTROL = "axi_interconnect_0"
@@ -37,8 +39,6 @@ RESET = "proc_sys_reset_0"
 CONCAT = "xlconcat_0"
 LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "irq"))
 """Interrupt lines in the order of their numbers."""
-REGISTERS = {DMA: "S_AXI_LITE", INTERRUPTS: "s_axi", DEVICE: "s_axi"}
-"""Cores with registers, in the order of the interconnect's ports, and the interface through which each is reached."""
 
 ACCESS = {"RO": "read-only", "RW": "read-write", "RW1C": "read-write"}
 """The manifest's words for access, in IP-XACT's."""
@@ -110,6 +110,8 @@ class BlockDesign:
     """Clock of the device in MHz."""
     board: Board | None = None
     """The board; None for a simulated one of no special kind."""
+    dma: DmaCore = AMD
+    """What moves the device's streams."""
 
     def __post_init__(self) -> None:
         check_name("block design", self.name)
@@ -143,7 +145,7 @@ class BlockDesign:
         target = target or BoardTarget()
         taken = {key: manifest[key] for key in ("name", "vlnv", "digest", "stream_bits", "registers")}
         arch = target.arch or (target.board.arch if target.board else "zynqmp")
-        return cls(**taken, arch=arch, clock_mhz=target.clock_mhz, board=target.board)
+        return cls(**taken, arch=arch, clock_mhz=target.clock_mhz, board=target.board, dma=target.dma)
 
     @property
     def processor(self) -> Processor:
@@ -160,30 +162,26 @@ class BlockDesign:
         """Base address and bytes of each core that the processor reaches."""
         bases = self.processor.bases
         return {
-            DMA: (bases["dma"], 0x1_0000),
+            DMA: (bases["dma"], self.dma.space_bytes),
             DEVICE: (bases["device"], DEVICE_BYTES),
             INTERRUPTS: (bases["interrupts"], 0x1_0000),
         }
 
     @property
-    def dma_parameters(self) -> dict[str, int]:
-        """How the AXI DMA is configured, by Vivado's parameter names in lower case, as the hwh has them."""
-        return {
-            "c_include_sg": 0,
-            "c_micro_dma": 0,
-            "c_sg_length_width": LENGTH_BITS,
-            "c_include_mm2s": 1,
-            "c_include_s2mm": 1,
-            "c_include_mm2s_dre": 0,
-            "c_include_s2mm_dre": 0,
-            "c_m_axi_mm2s_data_width": self.stream_bits,
-            "c_m_axis_mm2s_tdata_width": self.stream_bits,
-            "c_m_axi_s2mm_data_width": self.stream_bits,
-            "c_s_axis_s2mm_tdata_width": self.stream_bits,
-            "c_mm2s_burst_size": 16,
-            "c_s2mm_burst_size": 16,
-            "c_addr_width": self.processor.address_bits,
-        }
+    def registers_of(self) -> dict[str, str]:
+        """Cores with registers, in the order of the interconnect's ports, and the interface through which each is
+        reached."""
+        return {DMA: self.dma.registers, INTERRUPTS: "s_axi", DEVICE: "s_axi"}
+
+    @property
+    def dma_sizes(self) -> Dma:
+        """Sizes of our DMA where it is the one."""
+        return Dma(stream_bits=self.stream_bits, address_bits=self.processor.address_bits)
+
+    @property
+    def dma_parameters(self) -> dict[str, object]:
+        """Parameters of the DMA, by the names that the hwh has."""
+        return self.dma.parameters(self.stream_bits, self.processor.address_bits)
 
     @property
     def device_parameters(self) -> dict[str, object]:
@@ -197,9 +195,9 @@ class BlockDesign:
         return (
             Cell(ps.instance, ps.vlnv, {**ps.parameters, ps.clock_parameter: f"{self.clock_mhz:g}"}),
             Cell(RESET, "xilinx.com:ip:proc_sys_reset:5.0"),
-            Cell(CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(REGISTERS)}),
+            Cell(CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(self.registers_of)}),
             Cell(MEMORY, "xilinx.com:ip:smartconnect:1.0", {"NUM_SI": 2, "NUM_MI": 1}),
-            Cell(DMA, "xilinx.com:ip:axi_dma:7.1", self.dma_parameters),
+            Cell(DMA, self.dma.vlnv, self.dma_parameters),
             Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(LINES)}),
             Cell(INTERRUPTS, "xilinx.com:ip:axi_intc:4.1", {"C_IRQ_CONNECTION": 1}),  # 1: a pin, not a bus
             Cell(DEVICE, self.vlnv),
@@ -208,43 +206,47 @@ class BlockDesign:
     @property
     def links(self) -> tuple[BusConnection, ...]:
         """All buses, each from its master."""
-        ps = self.processor
+        ps, dma = self.processor, self.dma
         return (
             BusConnection("aximm", (ps.instance, ps.control), (CONTROL, "S00_AXI")),
-            *(BusConnection("aximm", (CONTROL, f"M{i:02}_AXI"), pin) for i, pin in enumerate(REGISTERS.items())),
-            BusConnection("aximm", (DMA, "M_AXI_MM2S"), (MEMORY, "S00_AXI")),
-            BusConnection("aximm", (DMA, "M_AXI_S2MM"), (MEMORY, "S01_AXI")),
+            *(
+                BusConnection("aximm", (CONTROL, f"M{i:02}_AXI"), pin)
+                for i, pin in enumerate(self.registers_of.items())
+            ),
+            BusConnection("aximm", (DMA, dma.mm2s_memory), (MEMORY, "S00_AXI")),
+            BusConnection("aximm", (DMA, dma.s2mm_memory), (MEMORY, "S01_AXI")),
             BusConnection("aximm", (MEMORY, "M00_AXI"), (ps.instance, ps.memory)),
-            BusConnection("axis", (DMA, "M_AXIS_MM2S"), (DEVICE, "s_axis")),
-            BusConnection("axis", (DEVICE, "m_axis"), (DMA, "S_AXIS_S2MM")),
+            BusConnection("axis", (DMA, dma.mm2s_stream), (DEVICE, "s_axis")),
+            BusConnection("axis", (DEVICE, "m_axis"), (DMA, dma.s2mm_stream)),
         )
 
     @property
     def nets(self) -> tuple[Net, ...]:
         """All wires: clock, resets, interrupts."""
         ps = self.processor
-        ports = ["S00", *(f"M{i:02}" for i in range(len(REGISTERS)))]
+        ports = ["S00", *(f"M{i:02}" for i in range(len(self.registers_of)))]
         clocked = [
             *((ps.instance, pin) for pin in ps.port_clocks),
             (RESET, "slowest_sync_clk"),
             (CONTROL, "ACLK"),
             *((CONTROL, f"{port}_ACLK") for port in ports),
             (MEMORY, "aclk"),
-            *((DMA, pin) for pin in ("s_axi_lite_aclk", "m_axi_mm2s_aclk", "m_axi_s2mm_aclk")),
+            *((DMA, pin) for pin in self.dma.clocks),
             (INTERRUPTS, "s_axi_aclk"),
             (DEVICE, "clk"),
         ]
-        peripherals = [
-            *((CONTROL, f"{port}_ARESETN") for port in ports),
-            (DMA, "axi_resetn"),
-            (INTERRUPTS, "s_axi_aresetn"),
-        ]
+        kind, pin = self.dma.reset
+        resets = {
+            "rst": [*((CONTROL, f"{port}_ARESETN") for port in ports), (INTERRUPTS, "s_axi_aresetn")],
+            "rst_high": [(DEVICE, "rst")],
+        }
+        resets[kind].insert(-1, (DMA, pin))
         return (
             Net("clk", (ps.instance, ps.clock), tuple(clocked)),
             Net("rst", (ps.instance, ps.reset), ((RESET, "ext_reset_in"),)),
             Net("rst", (RESET, "interconnect_aresetn"), ((CONTROL, "ARESETN"), (MEMORY, "aresetn"))),
-            Net("rst", (RESET, "peripheral_aresetn"), tuple(peripherals)),
-            Net("rst_high", (RESET, "peripheral_reset"), ((DEVICE, "rst"),)),
+            Net("rst", (RESET, "peripheral_aresetn"), tuple(resets["rst"])),
+            Net("rst_high", (RESET, "peripheral_reset"), tuple(resets["rst_high"])),
             *(Net("interrupt", line, ((CONCAT, f"In{i}"),)) for i, line in enumerate(LINES)),
             Net("interrupt", (CONCAT, "dout"), ((INTERRUPTS, "intr"),)),
             Net("interrupt", (INTERRUPTS, "irq"), ((ps.instance, ps.interrupt),)),

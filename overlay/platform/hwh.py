@@ -12,7 +12,6 @@ from .block_design import (
     ADDRESS_BLOCK,
     DEVICE,
     DEVICE_BYTES,
-    REGISTERS,
     BlockDesign,
     BusConnection,
     Cell,
@@ -130,7 +129,7 @@ def _module(
     if registers:
         block = {
             "ACCESS": "read-write",
-            "INTERFACE": REGISTERS[cell.instance],
+            "INTERFACE": design.registers_of[cell.instance],
             "NAME": ADDRESS_BLOCK,
             "RANGE": DEVICE_BYTES,
             "USAGE": "register",
@@ -182,7 +181,7 @@ def _memory(design: BlockDesign) -> list[str]:
                 "IS_INSTRUCTION": "TRUE",
                 "MASTERBUSINTERFACE": design.processor.control,
                 "MEMTYPE": "REGISTER",
-                "SLAVEBUSINTERFACE": REGISTERS[instance],
+                "SLAVEBUSINTERFACE": design.registers_of[instance],
             },
         )
         for instance, (base, size) in design.address_map.items()

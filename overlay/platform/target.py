@@ -1,8 +1,9 @@
-"""Where a device shall run: the family of processors, the board and the clock."""
+"""Where a device shall run: the family of processors, the board, the clock and the DMA."""
 
 from dataclasses import dataclass
 
 from .boards import CLOCK_MHZ, Board
+from .dma_core import AMD, DmaCore
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,3 +16,5 @@ class BoardTarget:
     """The board; None for a simulated one of no special kind."""
     clock_mhz: float = CLOCK_MHZ
     """Clock of the device in MHz."""
+    dma: DmaCore = AMD
+    """What moves its streams."""

@@ -2,7 +2,7 @@
 
     <stem>.bit             header of a bitstream that says "simulation only", without configuration data
     <stem>.hwh             the block design (overlay/platform/block_design.py, hwh.py)
-    <stem>.v               the Verilog to simulate
+    <stem>.v               the Verilog to simulate; with our DMA that of the DMA, too (hls_gen/rtl/dma/system.py)
     <stem>.manifest.json   the manifest (docs/reference/device.md)
 
 The stem ends in a hash of the content, because a board doesn't take a firmware file twice under one name. The .bit
@@ -24,11 +24,13 @@ from bitloom.golden.limits import MB, READ_MB
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
 from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.dma import SYSTEM_TOP
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.dma_core import AMD, OWN, DmaCore
 from bitloom.overlay.platform.hwh import hwh_text
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim.tokens import check_tokens
@@ -100,6 +102,7 @@ def simulation_overlay_files(
         If a virtual board would refuse the Verilog (`check_tokens`), or the target contradicts itself.
     """
     design = BlockDesign.from_manifest(manifest, target)
+    verilog += dma_text(design, manifest["top"], verilog)
     with naming(design.name):
         check_tokens(verilog)
     hwh = hwh_text(design)
@@ -108,6 +111,19 @@ def simulation_overlay_files(
     stem = f"{re.sub('[^A-Za-z0-9_]', '_', design.name)}_{content[:12]}"
     files = dict(zip(SUFFIXES, (verilog.encode(), text.encode(), hwh.encode())))
     return {f"{stem}{suffix}": data for suffix, data in {**files, ".bit": bit_bytes(design, files)}.items()}
+
+
+def dma_text(design: BlockDesign, top: str, verilog: str) -> str:
+    """What stands behind the device's Verilog, whose top module is ``top``: our DMA and what connects both.
+
+    Modules that the device has, too, are left out: a module's name stands for one text. "" for AMD's DMA, which is no
+    Verilog.
+    """
+    if design.dma is not OWN:
+        return ""
+    from bitloom.hls_gen.rtl.dma.system import system_verilog  # a board has no Veriloggen
+
+    return "".join(f"\n{text}" for text in system_verilog(design.dma_sizes, top).values() if text not in verilog)
 
 
 def write_simulation_overlay(
@@ -146,6 +162,13 @@ class SimulationOverlay:
     """The manifest's JSON data."""
     verilog: str
     """The whole design as text."""
+    dma: DmaCore = AMD
+    """The DMA of its block design."""
+
+    @property
+    def top(self) -> str:
+        """Name of the top module that is simulated."""
+        return SYSTEM_TOP if self.dma is OWN else str(self.manifest["top"])
 
 
 def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
@@ -180,9 +203,11 @@ def read_simulation_overlay(bit: Path | str) -> SimulationOverlay:
             verilog = files[".v"].decode()
             check_tokens(verilog)
         with naming(f"{bit.stem}.manifest.json"):
-            return SimulationOverlay(_manifest(files[".manifest.json"]), verilog)
+            manifest = _manifest(files[".manifest.json"])
     except ValueError as e:
         raise OverlayError(str(e)) from None
+    # the .hwh is the one that was written with the .bit; an entity can't hide the name of a core in it
+    return SimulationOverlay(manifest, verilog, OWN if f'VLNV="{OWN.vlnv}"'.encode() in files[".hwh"] else AMD)
 
 
 def _read(path: Path) -> bytes:

@@ -11,6 +11,7 @@ from xml.parsers import expat
 
 from bitloom.golden.reading.file import read_file, reason
 from bitloom.overlay.platform.block_design import PROCESSORS
+from bitloom.overlay.platform.dma_core import OWN
 from bitloom.overlay.virtual.sim import Simulation
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, read_simulation_overlay
 
@@ -163,7 +164,8 @@ class VirtualBoard:
             files.verilog,
             stream_bits=files.manifest["stream_bits"],
             trace=waveform_kind(self.waveform),
-            top=files.manifest["top"],
+            top=files.top,
+            dma=files.dma is OWN,
             registers=files.manifest["registers"],
             timeout_cycles=self._timeout_cycles,
         )
@@ -171,7 +173,7 @@ class VirtualBoard:
             self.close()
             if self.arch != PROCESSORS[arch].machine:
                 self.become(arch)
-            self.logic = ProgrammableLogic(simulation, files.manifest, self.ddr, arch)
+            self.logic = ProgrammableLogic(simulation, files.manifest, self.ddr, arch, files.dma)
             if self._stalls:
                 simulation.stall(**self._stalls)
             if self.waveform is not None:

@@ -22,12 +22,17 @@ class Ddr:
         First physical address.
     size
         Bytes.
+
+    Attributes
+    ----------
+    content
+        (size,) uint8, all bytes.
     """
 
     def __init__(self, base: int = 0x1000_0000, size: int = 256 << 20):
         self.base = base
         self.size = size
-        self._bytes = np.zeros(size, np.uint8)
+        self.content = np.zeros(size, np.uint8)
         self._free = [(base, size)]  # (address, bytes), by address, never two that touch
         self._buffers: dict[int, int] = {}  # address -> bytes asked for
 
@@ -91,7 +96,7 @@ class Ddr:
             raise MemoryAccessError(
                 f"DDR: 0x{address:X} + {nbytes} bytes is outside of 0x{self.base:X}..0x{self.base + self.size - 1:X}"
             )
-        return self._bytes[address - self.base : address - self.base + nbytes]
+        return self.content[address - self.base : address - self.base + nbytes]
 
     def buffer(self, address: int, nbytes: int, who: str) -> np.ndarray:
         """The bytes of an access, (nbytes,) uint8, which must lie inside one allocated buffer.

@@ -1,4 +1,4 @@
-"""What a bitstream makes of the programmable logic: AXI DMA, interrupt controller and the simulated device, on one bus.
+"""What a bitstream makes of the programmable logic: DMA, interrupt controller and the simulated device, on one bus.
 
 Time stands still between accesses of the processor. Every read of a register lets some time pass, so that polling
 comes to an end: a few cycles at first, more the longer the driver does nothing but read, and never beyond the moment
@@ -9,17 +9,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from bitloom.overlay.platform.block_design import DEVICE, DMA, INTERRUPTS, BlockDesign
+from bitloom.overlay.platform.dma_core import AMD, OWN, DmaCore
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.sim import Simulation, SimulationTimeout
 
 from .bus import Bus, Region
 from .dma import AxiDma
+from .generated_dma import GeneratedDma
 from .interrupts import InterruptController
 from .memory import Ddr
 
 FIRST_STRIDE = 8  # cycles that the first read after a write or an event lets pass
 BUSY_STRIDE, QUIET_STRIDE = 1 << 13, 1 << 4  # and at most, with and without a transfer running
 WAITING_STRIDE = 1 << 10  # cycles between two looks of somebody who waits for an interrupt without a transfer
+
+DMAS: dict[str, type[AxiDma] | type[GeneratedDma]] = {AMD.name: AxiDma, OWN.name: GeneratedDma}
+"""What stands for each kind of DMA."""
 
 
 class DeviceRegisters:
@@ -53,13 +58,15 @@ class ProgrammableLogic:
         The DDR. It outlives the loaded design, as it does on a board.
     arch
         "zynq" or "zynqmp": decides the addresses.
+    dma
+        The DMA; ours is part of ``simulation``.
     """
 
-    def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str):
+    def __init__(self, simulation: Simulation, manifest: Mapping[str, Any], memory: Ddr, arch: str, dma: DmaCore = AMD):
         self.simulation = simulation
         self.memory = memory
-        self.design = BlockDesign.from_manifest(manifest, BoardTarget(arch=arch))
-        self.dma = AxiDma(simulation, memory)
+        self.design = BlockDesign.from_manifest(manifest, BoardTarget(arch=arch, dma=dma))
+        self.dma = DMAS[dma.name](simulation, memory)
         self.interrupts = InterruptController(lambda: self.dma.lines | simulation.interrupt << 2)
         cores = {DMA: self.dma, DEVICE: DeviceRegisters(simulation), INTERRUPTS: self.interrupts}
         ranges = self.design.address_map.items()
@@ -116,7 +123,7 @@ class ProgrammableLogic:
             If there has been none for too long.
         """
         conditions = self.dma.waiting_for
-        most = BUSY_STRIDE if conditions else QUIET_STRIDE
+        most = BUSY_STRIDE if self.dma.busy else QUIET_STRIDE
         if not self.simulation.interrupt:
             conditions.append("interrupt")
         hit = self.simulation.step(min(self._stride, most), *conditions, watch=True)
@@ -155,7 +162,7 @@ class ProgrammableLogic:
     @property
     def busy(self) -> bool:
         """Whether a DMA transfer is running."""
-        return bool(self.dma.waiting_for)
+        return self.dma.busy
 
     def _raise_failure(self) -> None:
         """Raise the timeout that ``advance_to_interrupt`` kept, once."""

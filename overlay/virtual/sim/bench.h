@@ -3,18 +3,25 @@
 //   source queue --> s_axis [bitloom_top] m_axis --> sink queue
 //                            ^ s_axi: harness.cpp sets its inputs
 //
+// Or, with DMA, around `bitloom_system` (hls_gen/rtl/dma/system.py): memory behind the DMA's two AXI4 ports. Its streams
+// are outputs then, and the queues stay empty.
+//
+//   memory --> m_axi_mm2s [bitloom_system] m_axi_s2mm --> memory
+//                          ^ s_axi, s_axi_dma
+//
 // One simulated cycle is two evaluations:
 //   clk = 0, all inputs applied together, eval: everything combinational settles (a tready that depends on a
 //   tvalid of the same cycle is right), outputs are sampled, handshakes decided;
 //   clk = 1, eval: the clock edge, with the same inputs.
 // So no input ever changes at the edge, and a transfer counts in exactly the cycle in which the hardware sees it.
 //
-// Compile-time: STREAM_BITS (32 or 64), TRACE (0 or 1). No globals: any number of models live side by side.
+// Compile-time: STREAM_BITS (32 or 64), TRACE (0 or 1), DMA (0 or 1). No globals: any number of models live side by side.
 #pragma once
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -95,10 +102,102 @@ struct State {
     uint64_t interrupt = 0;
 };
 
-// What happened on s_axi in the last cycle.
+// What happened on an AXI4-Lite port in the last cycle.
 struct Lite {
     bool aw, w, b, b_waits, ar, r, r_waits;
     uint32_t bresp, rresp, rdata;
+};
+
+// An AXI4-Lite port of the model.
+struct LitePort {
+    const char* name;
+    SData &awaddr, &araddr;
+    IData &wdata, &rdata;
+    CData &wstrb, &bresp, &rresp;
+    CData &awvalid, &awready, &wvalid, &wready, &bvalid, &bready, &arvalid, &arready, &rvalid, &rready;
+    Lite lite = {};
+    // accepted and not answered: addresses and data of writes, addresses of reads
+    int halves_open = 0, reads_open = 0;
+    void quiet() { awvalid = wvalid = bready = arvalid = rready = 0; }
+    void sample() {
+        lite.aw = awvalid && awready;
+        lite.w = wvalid && wready;
+        lite.b = bvalid && bready;
+        lite.b_waits = bvalid && !bready;
+        lite.ar = arvalid && arready;
+        lite.r = rvalid && rready;
+        lite.r_waits = rvalid && !rready;
+        lite.bresp = bresp;
+        lite.rresp = rresp;
+        lite.rdata = rdata;
+        halves_open += lite.aw + lite.w - 2 * lite.b;
+        reads_open += lite.ar - lite.r;
+    }
+};
+#define LITE_PORT(p) \
+    {#p, top.p##_awaddr, top.p##_araddr, top.p##_wdata, top.p##_rdata, top.p##_wstrb, top.p##_bresp, top.p##_rresp, \
+     top.p##_awvalid, top.p##_awready, top.p##_wvalid, top.p##_wready, top.p##_bvalid, top.p##_bready, \
+     top.p##_arvalid, top.p##_arready, top.p##_rvalid, top.p##_rready}
+
+// AXI responses.
+const uint8_t OKAY = 0, SLVERR = 2, DECERR = 3;
+
+// Memory behind the DMA's two AXI4 ports: bytes that belong to the caller, at physical addresses. It answers requests in
+// order, each after LATENCY cycles at least.
+struct Memory {
+    static const uint64_t LATENCY = 20;
+    struct Burst {
+        uint64_t address;
+        uint32_t beats;
+        uint64_t due; // cycle of the first answer at the earliest
+    };
+    struct Answer {
+        uint8_t response;
+        uint64_t due;
+    };
+    uint8_t* bytes = nullptr;
+    uint64_t base = 0, size = 0;
+    uint64_t refused = 0, refused_bytes = 0; // addresses that are answered with SLVERR
+    std::deque<Burst> reads, writes;         // asked for; writes wait for their words
+    std::deque<std::pair<StreamWord, bool>> words;
+    std::deque<Answer> answers; // of writes
+    bool offers_read = false, offers_answer = false;
+
+    uint8_t response(uint64_t address) const {
+        if (address < base || address + sizeof(StreamWord) > base + size) return DECERR;
+        return address >= refused && address < refused + refused_bytes ? SLVERR : OKAY;
+    }
+    uint8_t read(uint64_t address, StreamWord* word) const {
+        const uint8_t answer = response(address);
+        *word = 0;
+        if (answer == OKAY) std::memcpy(word, bytes + (address - base), sizeof(StreamWord));
+        return answer;
+    }
+    // Writes the bursts whose address and words are there. False where wlast marks another word than the last one.
+    bool write(uint64_t cycle) {
+        while (!writes.empty() && words.size() >= writes.front().beats) {
+            const Burst burst = writes.front();
+            writes.pop_front();
+            uint8_t answer = OKAY;
+            for (uint32_t i = 0; i < burst.beats; i++) {
+                const uint64_t address = burst.address + i * sizeof(StreamWord);
+                const uint8_t beat = response(address);
+                if (beat == OKAY) std::memcpy(bytes + (address - base), &words.front().first, sizeof(StreamWord));
+                else if (answer == OKAY) answer = beat;
+                if (words.front().second != (i + 1 == burst.beats)) return false;
+                words.pop_front();
+            }
+            answers.push_back({answer, cycle + LATENCY});
+        }
+        return true;
+    }
+    void clear() {
+        reads.clear();
+        writes.clear();
+        words.clear();
+        answers.clear();
+        offers_read = offers_answer = false;
+    }
 };
 
 // A context whose models run in the thread that calls them: by default it starts a pool of threads, one for each other
@@ -119,8 +218,12 @@ struct Model {
     bool checks = true, forgive = false;
     bool m_held = false; // m_axis was valid and not ready in the cycle before
     bool probe_ready = false;
-    Lite lite = {};
-    int halves_open = 0, reads_open = 0; // accepted and not answered: addresses and data of writes, addresses of reads
+#if DMA
+    Memory memory;
+    LitePort ports[2] = {LITE_PORT(s_axi), LITE_PORT(s_axi_dma)};
+#else
+    LitePort ports[1] = {LITE_PORT(s_axi)};
+#endif
     std::string message;
 #if TRACE
     Waveform* waveform = nullptr;
@@ -149,8 +252,11 @@ struct Model {
     }
     bool close_waveform();
     void check_stream();
-    void check_lite();
+    void check_lite(const LitePort& port);
     void probe();
+    void drive(bool sink_stall);
+    void check_burst(const char* name, uint64_t address, uint32_t beats, uint32_t size, uint32_t kind);
+    void look();
     void step();
     void reset(uint64_t cycles);
 };
@@ -191,17 +297,93 @@ void Model::check_stream() {
 }
 
 // Rules of AXI4-Lite on the responses; `lite` still holds the cycle before.
-void Model::check_lite() {
-    const bool bvalid = top.s_axi_bvalid, rvalid = top.s_axi_rvalid;
-    if (bvalid && halves_open < 2) violation("s_axi: bvalid without an accepted write");
-    if (rvalid && reads_open < 1) violation("s_axi: rvalid without an accepted read");
-    if (lite.b_waits && !bvalid) violation("s_axi: bvalid must stay high until bready, it fell");
-    if (lite.b_waits && bvalid && top.s_axi_bresp != lite.bresp)
-        violation("s_axi: bresp must not change while it waits for bready");
-    if (lite.r_waits && !rvalid) violation("s_axi: rvalid must stay high until rready, it fell");
-    if (lite.r_waits && rvalid && (top.s_axi_rdata != lite.rdata || top.s_axi_rresp != lite.rresp))
-        violation("s_axi: rdata must not change while it waits for rready, it went from " + hex(lite.rdata) + " to " +
-                  hex(top.s_axi_rdata));
+void Model::check_lite(const LitePort& port) {
+    const Lite& lite = port.lite;
+    const std::string name = std::string(port.name) + ": ";
+    if (port.bvalid && port.halves_open < 2) violation(name + "bvalid without an accepted write");
+    if (port.rvalid && port.reads_open < 1) violation(name + "rvalid without an accepted read");
+    if (lite.b_waits && !port.bvalid) violation(name + "bvalid must stay high until bready, it fell");
+    if (lite.b_waits && port.bvalid && port.bresp != lite.bresp)
+        violation(name + "bresp must not change while it waits for bready");
+    if (lite.r_waits && !port.rvalid) violation(name + "rvalid must stay high until rready, it fell");
+    if (lite.r_waits && port.rvalid && (port.rdata != lite.rdata || port.rresp != lite.rresp))
+        violation(name + "rdata must not change while it waits for rready, it went from " + hex(lite.rdata) + " to " +
+                  hex(port.rdata));
+}
+
+#if DMA
+// Inputs of the DMA's memory ports. The source's pauses are those of reads, the sink's those of writes.
+void Model::drive(bool) {
+    const bool read_due = !memory.reads.empty() && memory.reads.front().due <= state.cycle;
+    const bool answer_due = !memory.answers.empty() && memory.answers.front().due <= state.cycle;
+    top.m_axi_mm2s_arready = !source_stalls.now();
+    memory.offers_read = read_due && (memory.offers_read || !source_stalls.now());
+    top.m_axi_mm2s_rvalid = memory.offers_read;
+    if (memory.offers_read) {
+        const Memory::Burst& burst = memory.reads.front();
+        StreamWord word;
+        top.m_axi_mm2s_rresp = memory.read(burst.address, &word);
+        top.m_axi_mm2s_rdata = word;
+        top.m_axi_mm2s_rlast = burst.beats == 1;
+    }
+    top.m_axi_s2mm_awready = !sink_stalls.now();
+    top.m_axi_s2mm_wready = !sink_stalls.now();
+    memory.offers_answer = answer_due && (memory.offers_answer || !sink_stalls.now());
+    top.m_axi_s2mm_bvalid = memory.offers_answer;
+    if (memory.offers_answer) top.m_axi_s2mm_bresp = memory.answers.front().response;
+}
+
+// Rules of AXI4 on a request, and those of AXI3 besides.
+void Model::check_burst(const char* name, uint64_t address, uint32_t beats, uint32_t size, uint32_t kind) {
+    const uint64_t bytes = beats * sizeof(StreamWord);
+    if (beats > 16) violation(std::string(name) + ": a burst must have at most 16 beats, got " + std::to_string(beats));
+    if ((1u << size) != sizeof(StreamWord) || address % sizeof(StreamWord) || kind != 1)
+        violation(std::string(name) + ": a burst must count up by whole words, got address " + hex(address) + ", size " +
+                  std::to_string(size) + ", burst type " + std::to_string(kind));
+    if (address >> 12 != (address + bytes - 1) >> 12)
+        violation(std::string(name) + ": a burst must not cross 4 KB, got address " + hex(address));
+}
+
+// Takes what the DMA offers and gives, sampled with the clock low.
+void Model::look() {
+    if (top.m_axi_mm2s_arvalid && top.m_axi_mm2s_arready) {
+        const uint32_t beats = top.m_axi_mm2s_arlen + 1;
+        check_burst("m_axi_mm2s", top.m_axi_mm2s_araddr, beats, top.m_axi_mm2s_arsize, top.m_axi_mm2s_arburst);
+        memory.reads.push_back({top.m_axi_mm2s_araddr, beats, state.cycle + Memory::LATENCY});
+    }
+    if (memory.offers_read && top.m_axi_mm2s_rready) {
+        Memory::Burst& burst = memory.reads.front();
+        burst.address += sizeof(StreamWord);
+        if (!--burst.beats) memory.reads.pop_front();
+        memory.offers_read = false;
+    }
+    if (top.m_axi_s2mm_awvalid && top.m_axi_s2mm_awready) {
+        const uint32_t beats = top.m_axi_s2mm_awlen + 1;
+        check_burst("m_axi_s2mm", top.m_axi_s2mm_awaddr, beats, top.m_axi_s2mm_awsize, top.m_axi_s2mm_awburst);
+        memory.writes.push_back({top.m_axi_s2mm_awaddr, beats, 0});
+    }
+    if (top.m_axi_s2mm_wvalid && top.m_axi_s2mm_wready) {
+        if (top.m_axi_s2mm_wstrb != (1u << sizeof(StreamWord)) - 1)
+            violation("m_axi_s2mm: all bytes of a word must be written, got strobes " + hex(top.m_axi_s2mm_wstrb));
+        memory.words.push_back({top.m_axi_s2mm_wdata, bool(top.m_axi_s2mm_wlast)});
+    }
+    if (memory.offers_answer && top.m_axi_s2mm_bready) {
+        memory.answers.pop_front();
+        memory.offers_answer = false;
+    }
+    if (!memory.write(state.cycle)) violation("m_axi_s2mm: wlast must mark the last word of a burst");
+}
+#else
+// Inputs of both streams, from the queues.
+void Model::drive(bool sink_stall) {
+    if (!presenting && source.size()) {
+        presenting = !source_stalls.now();
+        if (!presenting) state.source_stalls++;
+    }
+    top.s_axis_tvalid = presenting;
+    top.s_axis_tdata = presenting ? source.words[source.head] : 0;
+    top.s_axis_tlast = presenting ? source.lasts[source.head] : 0;
+    top.m_axis_tready = credit && !sink_stall;
 }
 
 // Turns tready round with the clock low: neither tvalid nor the payload may answer to it.
@@ -217,41 +399,39 @@ void Model::probe() {
     top.eval();
 }
 
+// Moves words from and to the queues.
+void Model::look() {
+    if (top.m_axis_tvalid && top.m_axis_tready) {
+        const bool last = top.m_axis_tlast;
+        sink.push(top.m_axis_tdata, last);
+        credit = last && close_on_last ? 0 : credit == ~0ull ? credit : credit - 1;
+    }
+    if (presenting && top.s_axis_tready) {
+        source.drop(1);
+        presenting = false;
+    }
+}
+#endif
+
 // One cycle. The AXI4-Lite inputs are whatever the caller has set.
 void Model::step() {
-    if (!presenting && source.size()) {
-        presenting = !source_stalls.now();
-        if (!presenting) state.source_stalls++;
-    }
-    const bool sink_stall = credit && sink_stalls.now();
-    top.s_axis_tvalid = presenting;
-    top.s_axis_tdata = presenting ? source.words[source.head] : 0;
-    top.s_axis_tlast = presenting ? source.lasts[source.head] : 0;
-    top.m_axis_tready = credit && !sink_stall;
+    const bool sink_stall = !DMA && credit && sink_stalls.now();
+    drive(sink_stall);
     top.clk = 0;
     top.eval();
     dump();
 
+#if !DMA
     if (probe_ready) probe();
+#endif
     check_stream();
-    check_lite();
-    const bool take = presenting && top.s_axis_tready;
+    for (const LitePort& port : ports) check_lite(port);
+    const bool take = top.s_axis_tvalid && top.s_axis_tready;
     const bool give = top.m_axis_tvalid && top.m_axis_tready;
     m_held = top.m_axis_tvalid && !top.m_axis_tready;
     if (m_held && sink_stall) state.sink_stalls++;
-    lite.aw = top.s_axi_awvalid && top.s_axi_awready;
-    lite.w = top.s_axi_wvalid && top.s_axi_wready;
-    lite.b = top.s_axi_bvalid && top.s_axi_bready;
-    lite.b_waits = top.s_axi_bvalid && !top.s_axi_bready;
-    lite.ar = top.s_axi_arvalid && top.s_axi_arready;
-    lite.r = top.s_axi_rvalid && top.s_axi_rready;
-    lite.r_waits = top.s_axi_rvalid && !top.s_axi_rready;
-    lite.bresp = top.s_axi_bresp;
-    lite.rresp = top.s_axi_rresp;
-    lite.rdata = top.s_axi_rdata;
-    halves_open += lite.aw + lite.w - 2 * lite.b;
-    reads_open += lite.ar - lite.r;
-    state.s_tvalid = presenting;
+    for (LitePort& port : ports) port.sample();
+    state.s_tvalid = top.s_axis_tvalid;
     state.s_tready = top.s_axis_tready;
     state.s_tdata = top.s_axis_tdata;
     state.s_tlast = top.s_axis_tlast;
@@ -260,23 +440,15 @@ void Model::step() {
     state.m_tdata = top.m_axis_tdata;
     state.m_tlast = top.m_axis_tlast;
     state.interrupt = top.irq;
-    if (give) {
-        const bool last = top.m_axis_tlast;
-        sink.push(top.m_axis_tdata, last);
-        state.given++;
-        state.given_lasts += last;
-        credit = last && close_on_last ? 0 : credit == ~0ull ? credit : credit - 1;
-    }
+    state.taken += take;
+    state.given += give;
+    state.given_lasts += give && top.m_axis_tlast;
+    look();
 
     top.clk = 1;
     top.eval();
     dump();
     state.cycle++;
-    if (take) {
-        source.drop(1);
-        presenting = false;
-        state.taken++;
-    }
     if (take || give) state.progress_cycle = state.cycle;
 }
 
@@ -288,17 +460,25 @@ void Model::reset(uint64_t cycles) {
     source.clear();
     sink.clear();
     presenting = false;
-    top.s_axi_awvalid = top.s_axi_wvalid = top.s_axi_bready = top.s_axi_arvalid = top.s_axi_rready = 0;
+    for (LitePort& port : ports) port.quiet();
     top.rst = 1;
     for (uint64_t i = 0; i < cycles; i++) step();
     top.rst = 0;
     checks = kept;
     if (state.m_tvalid) violation("m_axis: tvalid must be low during reset");
-    if (top.s_axi_bvalid || top.s_axi_rvalid) violation("s_axi: bvalid and rvalid must be low during reset");
+    for (const LitePort& port : ports) {
+        if (port.bvalid || port.rvalid)
+            violation(std::string(port.name) + ": bvalid and rvalid must be low during reset");
+    }
     credit = kept_credit;
     m_held = false;
-    lite = {};
-    halves_open = reads_open = 0;
+    for (LitePort& port : ports) {
+        port.lite = {};
+        port.halves_open = port.reads_open = 0;
+    }
+#if DMA
+    memory.clear();
+#endif
     state.progress_cycle = state.cycle;
 }
 

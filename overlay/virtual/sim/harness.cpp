@@ -27,7 +27,8 @@ enum Stop : uint32_t {
     STOP_SOURCE_EMPTY = 2, // every pushed word has been taken
     STOP_SINK_CLOSED = 4,  // the sink has no credit left (full, or closed by tlast)
     STOP_INTERRUPT = 8,    // interrupt is high
-    STOP_IDLE = 16         // no stream transfer, push or register write for `idle_cycles`
+    STOP_IDLE = 16,        // no stream transfer, push or register write for `idle_cycles`
+    STOP_DMA = 32          // an interrupt of the DMA is high
 };
 const int64_t FAILED = -2; // of any call: protocol violation or a fatal message, see bitloom_message()
 
@@ -39,6 +40,16 @@ struct WriteShape {
     uint32_t response_delay; // cycles in which a waiting response is not taken
     uint32_t forgive;        // 1: this write resets the device, waiting results may vanish
 };
+
+// Interrupts of the DMA: bit 0 of mm2s, bit 1 of s2mm.
+uint32_t dma_interrupts(const Model* model) {
+#if DMA
+    return model->top.mm2s_introut | model->top.s2mm_introut << 1;
+#else
+    (void)model;
+    return 0;
+#endif
+}
 
 template <typename Body> int64_t guarded(Model* model, Body body) {
     try {
@@ -131,6 +142,7 @@ API int64_t bitloom_run(Model* model, uint64_t cycles, uint32_t stop, uint64_t w
             if (!model->source.size()) hit |= STOP_SOURCE_EMPTY;
             if (!model->credit) hit |= STOP_SINK_CLOSED;
             if (model->top.irq) hit |= STOP_INTERRUPT;
+            if (dma_interrupts(model)) hit |= STOP_DMA;
             if (model->state.cycle - model->state.progress_cycle >= idle_cycles) hit |= STOP_IDLE;
             if (hit & stop) return hit & stop;
             if (i >= cycles) return 0;
@@ -139,29 +151,31 @@ API int64_t bitloom_run(Model* model, uint64_t cycles, uint32_t stop, uint64_t w
     });
 }
 
-// AXI4-Lite write. Returns bresp, -1 after `limit` cycles without an answer, -2 on a violation.
-API int64_t bitloom_write(Model* model, uint32_t address, uint32_t data, const WriteShape* shape, uint64_t limit) {
+// AXI4-Lite write to `port`: 0 the device's registers, 1 the DMA's. Returns bresp, -1 after `limit` cycles without an
+// answer, -2 on a violation.
+API int64_t bitloom_write(Model* model, uint32_t port, uint32_t address, uint32_t data, const WriteShape* shape,
+                          uint64_t limit) {
     return guarded(model, [&]() -> int64_t {
-        Vtop& top = model->top;
+        LitePort& bus = model->ports[port];
         bool address_done = false, data_done = false;
         uint32_t waited = 0;
         int64_t response = -1;
         model->state.progress_cycle = model->state.cycle;
         model->forgive = shape->forgive;
-        top.s_axi_awaddr = address;
-        top.s_axi_wdata = data;
-        top.s_axi_wstrb = shape->strobes;
+        bus.awaddr = address;
+        bus.wdata = data;
+        bus.wstrb = shape->strobes;
         for (uint64_t cycle = 0; cycle < limit && response == -1 && model->message.empty(); cycle++) {
-            top.s_axi_awvalid = !address_done && cycle >= shape->address_delay;
-            top.s_axi_wvalid = !data_done && cycle >= shape->data_delay;
-            top.s_axi_bready = waited >= shape->response_delay;
+            bus.awvalid = !address_done && cycle >= shape->address_delay;
+            bus.wvalid = !data_done && cycle >= shape->data_delay;
+            bus.bready = waited >= shape->response_delay;
             model->step();
-            address_done |= model->lite.aw;
-            data_done |= model->lite.w;
-            waited += model->lite.b_waits;
-            if (model->lite.b) response = model->lite.bresp;
+            address_done |= bus.lite.aw;
+            data_done |= bus.lite.w;
+            waited += bus.lite.b_waits;
+            if (bus.lite.b) response = bus.lite.bresp;
         }
-        top.s_axi_awvalid = top.s_axi_wvalid = top.s_axi_bready = 0;
+        bus.awvalid = bus.wvalid = bus.bready = 0;
         if (shape->forgive) { // the reset takes effect within a few cycles of the answer
             for (int i = 0; i < 4; i++) model->step();
         }
@@ -170,26 +184,27 @@ API int64_t bitloom_write(Model* model, uint32_t address, uint32_t data, const W
     });
 }
 
-// AXI4-Lite read. Returns rresp and sets *data, -1 after `limit` cycles without an answer, -2 on a violation.
-API int64_t bitloom_read(Model* model, uint32_t address, uint32_t* data, uint32_t response_delay, uint64_t limit) {
+// AXI4-Lite read from `port`. Returns rresp and sets *data, -1 after `limit` cycles without an answer, -2 on a violation.
+API int64_t bitloom_read(Model* model, uint32_t port, uint32_t address, uint32_t* data, uint32_t response_delay,
+                         uint64_t limit) {
     return guarded(model, [&]() -> int64_t {
-        Vtop& top = model->top;
+        LitePort& bus = model->ports[port];
         bool address_done = false;
         uint32_t waited = 0;
         int64_t response = -1;
-        top.s_axi_araddr = address;
+        bus.araddr = address;
         for (uint64_t cycle = 0; cycle < limit && response == -1 && model->message.empty(); cycle++) {
-            top.s_axi_arvalid = !address_done;
-            top.s_axi_rready = waited >= response_delay;
+            bus.arvalid = !address_done;
+            bus.rready = waited >= response_delay;
             model->step();
-            address_done |= model->lite.ar;
-            waited += model->lite.r_waits;
-            if (model->lite.r) {
-                response = model->lite.rresp;
-                *data = model->lite.rdata;
+            address_done |= bus.lite.ar;
+            waited += bus.lite.r_waits;
+            if (bus.lite.r) {
+                response = bus.lite.rresp;
+                *data = bus.lite.rdata;
             }
         }
-        top.s_axi_arvalid = top.s_axi_rready = 0;
+        bus.arvalid = bus.rready = 0;
         return model->message.empty() ? response : FAILED;
     });
 }
@@ -206,6 +221,23 @@ API void bitloom_state(Model* model, uint64_t* values) {
 API uint64_t bitloom_cycles(Model* model) { return model->state.cycle; }
 
 API uint32_t bitloom_interrupt(Model* model) { return model->top.irq; }
+
+API uint32_t bitloom_dma_interrupts(Model* model) { return dma_interrupts(model); }
+
+// The bytes behind the DMA's memory ports, which stay the caller's: `size` from the physical address `base` on.
+// Elsewhere there is no memory (DECERR). `refused_bytes` from `refused` on answer with SLVERR.
+API void bitloom_memory(Model* model, uint8_t* bytes, uint64_t base, uint64_t size, uint64_t refused,
+                        uint64_t refused_bytes) {
+#if DMA
+    model->memory.bytes = bytes;
+    model->memory.base = base;
+    model->memory.size = size;
+    model->memory.refused = refused;
+    model->memory.refused_bytes = refused_bytes;
+#else
+    (void)model, (void)bytes, (void)base, (void)size, (void)refused, (void)refused_bytes;
+#endif
+}
 
 // The caller has done something that counts as progress.
 API void bitloom_touch(Model* model) { model->state.progress_cycle = model->state.cycle; }

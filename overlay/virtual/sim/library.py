@@ -9,7 +9,7 @@ FAILED = -2  # what a call returns after a protocol violation
 """What a call returns after a broken rule of a protocol."""
 
 # enum Stop of harness.cpp; the order is the order in which run() names what it stopped at.
-STOP = {"words": 1, "sink_closed": 4, "source_empty": 2, "interrupt": 8, "idle": 16}
+STOP = {"words": 1, "sink_closed": 4, "source_empty": 2, "interrupt": 8, "dma": 32, "idle": 16}
 
 # struct State of harness.cpp
 STATE_FIELDS = (
@@ -44,12 +44,14 @@ SIGNATURES = {
     "stalls": (None, [c_void_p, c_uint64, c_uint64, c_uint64]),
     "checks": (None, [c_void_p, c_uint32, c_uint32]),
     "run": (c_int64, [c_void_p, c_uint64, c_uint32, c_uint64, c_uint64]),
-    "write": (c_int64, [c_void_p, c_uint32, c_uint32, POINTER(WriteShape), c_uint64]),
-    "read": (c_int64, [c_void_p, c_uint32, POINTER(c_uint32), c_uint32, c_uint64]),
+    "write": (c_int64, [c_void_p, c_uint32, c_uint32, c_uint32, POINTER(WriteShape), c_uint64]),
+    "read": (c_int64, [c_void_p, c_uint32, c_uint32, POINTER(c_uint32), c_uint32, c_uint64]),
     "state_size": (c_uint64, []),
     "state": (None, [c_void_p, POINTER(c_uint64)]),
     "cycles": (c_uint64, [c_void_p]),
     "interrupt": (c_uint32, [c_void_p]),
+    "dma_interrupts": (c_uint32, [c_void_p]),
+    "memory": (None, [c_void_p, c_void_p, c_uint64, c_uint64, c_uint64, c_uint64]),
     "touch": (None, [c_void_p]),
     "message": (c_char_p, [c_void_p]),
     "waveform_open": (c_int64, [c_void_p, c_char_p]),

@@ -66,7 +66,14 @@ class Simulation(StreamAccess, RegisterAccess):
 
     @classmethod
     def build(
-        cls, verilog: str, *, stream_bits: int = 32, trace: bool | str = False, top: str = TOP, **options: Any
+        cls,
+        verilog: str,
+        *,
+        stream_bits: int = 32,
+        trace: bool | str = False,
+        top: str = TOP,
+        dma: bool = False,
+        **options: Any,
     ) -> "Simulation":
         """Compile a design, or find it in the cache, and start it.
 
@@ -80,6 +87,8 @@ class Simulation(StreamAccess, RegisterAccess):
             Whether ``open_waveform`` may be called; the model is slower then. "fst": for FST files, not VCD.
         top
             Name of the top module, whose ports are those of docs/reference/device.md.
+        dma
+            The top module is ``bitloom_system``, a device and its DMA: registers and memory are its only surroundings.
         options
             ``registers`` and ``timeout_cycles``, as for the class.
 
@@ -88,7 +97,7 @@ class Simulation(StreamAccess, RegisterAccess):
         BuildError
             If a tool is missing or refuses the design.
         """
-        library = build_model(verilog, top=top, stream_bits=stream_bits, trace=trace)
+        library = build_model(verilog, top=top, stream_bits=stream_bits, trace=trace, dma=dma)
         return cls(library, stream_bits=stream_bits, **options)
 
     def __enter__(self) -> "Simulation":
@@ -108,6 +117,27 @@ class Simulation(StreamAccess, RegisterAccess):
     def interrupt(self) -> bool:
         """The level of the interrupt output."""
         return bool(self._call.interrupt(self._model))
+
+    @property
+    def dma_interrupts(self) -> int:
+        """Levels of the DMA's interrupts: bit 0 of mm2s, bit 1 of s2mm."""
+        return int(self._call.dma_interrupts(self._model))
+
+    def connect_memory(self, content: np.ndarray, base: int, refused: range = range(0)) -> None:
+        """Let the DMA read and write ``content`` from now on.
+
+        Parameters
+        ----------
+        content
+            (n,) uint8, at the physical addresses from ``base`` on. There is no memory elsewhere.
+        base
+            Physical address of the first byte.
+        refused
+            Physical addresses at which memory refuses an access (SLVERR).
+        """
+        self._content = content  # must live as long as the model
+        refusal = (refused.start, len(refused))
+        self._call.memory(self._model, content.ctypes.data, base, content.nbytes, *refusal)
 
     def receive(self, words: int, max_cycles: int | None = None) -> np.ndarray:
         """Run until so many 32-bit words have come out of m_axis, and return them.

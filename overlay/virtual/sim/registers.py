@@ -12,6 +12,8 @@ REGISTER_LIMIT = 10_000
 """Cycles in which a register access must be answered."""
 RESPONSES = {0: "OKAY", 1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
 """Names of the bits of bresp and rresp (AXI, A3.4.4)."""
+DEVICE, DMA = 0, 1
+"""Ports through which registers are reached: the device's, and the DMA's in a model that has one."""
 WHOLE_WORD = 0b1111
 """Strobes of a write to all four bytes of a register."""
 
@@ -19,7 +21,7 @@ WHOLE_WORD = 0b1111
 class RegisterAccess(RunningModel):
     """Reads and writes of 32-bit registers by their byte offset, 0..0xFFF. The streams go on meanwhile."""
 
-    def read_register(self, offset: int, *, response_delay: int = 0) -> int:
+    def read_register(self, offset: int, *, response_delay: int = 0, port: int = DEVICE) -> int:
         """Read a register.
 
         Parameters
@@ -28,6 +30,8 @@ class RegisterAccess(RunningModel):
             Byte offset, 0..0xFFF.
         response_delay
             Cycles for which the answer is left waiting.
+        port
+            DEVICE or DMA.
 
         Returns
         -------
@@ -41,7 +45,7 @@ class RegisterAccess(RunningModel):
         SimulationTimeout
             If there is no answer.
         """
-        value, response = self.try_read(offset, response_delay=response_delay)
+        value, response = self.try_read(offset, response_delay=response_delay, port=port)
         if response != "OKAY":
             raise RegisterError(f"read of register 0x{offset:03X}: answered {response}")
         return value
@@ -69,7 +73,7 @@ class RegisterAccess(RunningModel):
         if response != "OKAY":
             raise RegisterError(f"write of register 0x{offset:03X}: answered {response}")
 
-    def try_read(self, offset: int, *, response_delay: int = 0) -> tuple[int, str]:
+    def try_read(self, offset: int, *, response_delay: int = 0, port: int = DEVICE) -> tuple[int, str]:
         """Read a register, whatever the answer is.
 
         Returns
@@ -79,7 +83,7 @@ class RegisterAccess(RunningModel):
         """
         data = ctypes.c_uint32()
         limit = REGISTER_LIMIT + response_delay
-        code = self._call.read(self._model, _checked(offset), ctypes.byref(data), response_delay, limit)
+        code = self._call.read(self._model, port, _checked(offset), ctypes.byref(data), response_delay, limit)
         self._check(code)
         if code == -1:
             raise self.timeout(f"read of register 0x{offset:03X}: no answer for {limit} cycles", registers=False)
@@ -94,6 +98,7 @@ class RegisterAccess(RunningModel):
         address_delay: int = 0,
         data_delay: int = 0,
         response_delay: int = 0,
+        port: int = DEVICE,
     ) -> str:
         """Write a register, whatever the answer is.
 
@@ -106,6 +111,8 @@ class RegisterAccess(RunningModel):
         address_delay, data_delay, response_delay
             Cycles before awvalid, wvalid and bready rise. With them the address comes before the data, or the data
             before the address.
+        port
+            DEVICE or DMA.
 
         Returns
         -------
@@ -113,10 +120,10 @@ class RegisterAccess(RunningModel):
             The answer: "OKAY", "SLVERR" or "DECERR".
         """
         # A reset takes back what the streams offer, which the protocol's rules forbid at any other time.
-        resets = offset == CONTROL.offset and bool(CONTROL.field("SOFT_RESET").of(value))
+        resets = port == DEVICE and offset == CONTROL.offset and bool(CONTROL.field("SOFT_RESET").of(value))
         shape = WriteShape(strobes, address_delay, data_delay, response_delay, resets and strobes == WHOLE_WORD)
         limit = REGISTER_LIMIT + address_delay + data_delay + response_delay
-        code = self._call.write(self._model, _checked(offset), value & 0xFFFFFFFF, ctypes.byref(shape), limit)
+        code = self._call.write(self._model, port, _checked(offset), value & 0xFFFFFFFF, ctypes.byref(shape), limit)
         self._check(code)
         if code == -1:
             raise self.timeout(f"write of register 0x{offset:03X}: no answer for {limit} cycles", registers=False)

@@ -193,7 +193,9 @@ def _link(compiler: Compiler, folder: Path, objects: Sequence[Path], trace: str)
             path.unlink()
 
 
-def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: bool | str = False) -> Path:
+def build_model(
+    verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: bool | str = False, dma: bool = False
+) -> Path:
     """Compile a design, or find it in the cache.
 
     Parameters
@@ -208,6 +210,8 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     trace
         Whether to build with tracing, which makes the model slower: True and "vcd" for a VCD file, "fst" for an FST
         file, which needs the headers of zlib and lz4.
+    dma
+        Whether the top module is ``bitloom_system`` (hls_gen/rtl/dma/system.py).
 
     Returns
     -------
@@ -229,7 +233,7 @@ def build_model(verilog: str, *, top: str = TOP, stream_bits: int = 32, trace: b
     trace = "vcd" if trace is True else trace or ""
     if trace == "fst":
         check_headers(compiler)
-    harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(bool(trace))}"]
+    harness_flags = [f"-DSTREAM_BITS={stream_bits}", f"-DTRACE={int(bool(trace))}", f"-DDMA={int(dma)}"]
     listing = ["--make", "json"] if verilator.version >= MAKE_JSON_SINCE else []
     options = [*VERILATE_FLAGS, *TRACE_FLAGS[trace], *listing]
     flags = _base_flags(verilator, compiler, trace)

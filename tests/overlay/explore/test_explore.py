@@ -30,7 +30,7 @@ from tests.cases import case_map
 from tests.networks import IntegerChoices, integer_networks, random_images, random_integer_model, random_model
 from tests.networks import networks as binary_networks
 
-POINTS = 3
+POINTS = 2
 
 
 @st.composite
@@ -114,7 +114,7 @@ def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
 
 def test_digits_simulates(tmp_path: Path) -> None:
     model = networks.load("digits-cnn")
-    found = explore(model, Budget(lanes=400, cycles=1000))
+    found = explore(model, Budget(lanes=400, cycles=1000), effort=Effort(points=1, halvings=0))
     assert found.best is not None
     assert len(found.best.candidate.npus) > 1
     simulated(tmp_path, model, found.best, random_images(model.network, 6, 1))
@@ -161,6 +161,7 @@ def test_reaches_the_figures(name: str, budget: Budget) -> None:
 def test_no_candidate_is_more_parallel_than_a_design_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortest intervals need more lanes than the limit allows: the search goes on with longer ones."""
     monkeypatch.setenv("BITLOOM_MAX_LANES", "100")
-    found = explore(networks.load("digits-cnn"), Budget(lut=53_200), effort=Effort(points=POINTS))
+    effort = Effort(points=1, halvings=0)
+    found = explore(networks.load("digits-cnn"), Budget(lut=53_200), map_order="raster", effort=effort)
     assert found.best is not None
     assert found.best.figures.lanes <= 100

@@ -37,7 +37,7 @@ def test_command(tmp_path: Path) -> None:
     each.mkdir()
     for name in ("99.json", "mine.json"):
         (each / name).write_text("{}")
-    words = ("--save", str(saved), "--save-front", str(each))
+    words = ("--save", str(saved), "--save-front", str(each), "--map-order", "raster")
     result = call("digits-cnn", "--board", "pynq-z1", "--points", "2", *words)
     assert result.exit_code == 0, result.output
     shown = len(re.findall(r"(?m)^[│|] *\d+ ", result.stdout.partition("the chosen design")[0]))
@@ -95,7 +95,7 @@ def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[s
 
 
 def test_command_json_and_rate(tmp_path: Path) -> None:
-    each = ("--save-front", str(tmp_path / "front"))
+    each = ("--save-front", str(tmp_path / "front"), "--points", "2", "--map-order", "raster")
     result = call("digits-cnn", "--rate", "50000", "--clock-mhz", "100", "--json", *each)
     assert result.exit_code == 0, result.output
     (tmp_path / "explored.json").write_text(result.stdout)
@@ -171,7 +171,8 @@ def test_cycles_have_all_their_digits(value: float, shown: str) -> None:
 def test_where_nothing_fits_the_nearest_is_shown(goal: tuple[str, str], missed: str, tmp_path: Path) -> None:
     """With its NPUs, and by how much it misses; the exit status is the same for each goal."""
     saved = tmp_path / "foldings.json"
-    result = call("digits-cnn", *goal, "--points", "1", "--halvings", "0", "--save", str(saved))
+    effort = ("--points", "1", "--halvings", "0", "--map-order", "raster")
+    result = call("digits-cnn", *goal, *effort, "--save", str(saved))
     assert result.exit_code == 3, result.output
     assert "Pareto front; nothing fits the budget" in result.stdout
     assert re.search(r"^. nearest +. ", result.stdout, flags=re.M)
@@ -205,7 +206,7 @@ def test_an_interrupt_shows_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
 
         with monkeypatch.context() as patch:
             patch.setattr(Counter, "begin", interrupting)
-            return call("digits-cnn", "--points", "2")
+            return call("digits-cnn", "--points", "1", "--map-order", "raster")
 
     result = interrupted_at("variations")
     assert result.exit_code == 130
@@ -219,7 +220,7 @@ def test_an_interrupt_shows_what_was_found(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_interrupted_search_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It does no task twice, and finds what a search finds that nobody interrupts."""
     kept = tmp_path / "search.json"
-    words = ("digits-cnn", "--points", "2", "--json")
+    words = ("digits-cnn", "--points", "1", "--map-order", "raster", "--json")
     tried = list[Task]()
     rows = Tries.rows
 
@@ -275,7 +276,8 @@ def test_a_file_that_is_no_search_is_refused(tmp_path: Path, data: dict[str, Any
 def test_plot(tmp_path: Path, ending: str) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / f"front.{ending}"
-    assert call("digits-cnn", "--points", "2", "--plot", str(picture)).exit_code == 0
+    words = ("digits-cnn", "--points", "1", "--halvings", "0", "--map-order", "raster")
+    assert call(*words, "--plot", str(picture)).exit_code == 0
     assert picture.stat().st_size > 5_000
 
 

@@ -158,9 +158,12 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
 
 @pytest.mark.parametrize(
     ("name", "points"),
-    [("digits-cnn", [(24_654, 2_156), (1_594, 3_022), (484, 6_377)]),
-     pytest.param("cnv-w1a1", [(13_248, 18_975), (22_549, 12_834)], marks=pytest.mark.slow)],
-)  # fmt: skip
+    [
+        ("digits-cnn", [(24_654, 2_156), (1_594, 3_022), (484, 6_377)]),
+        ("cnv-w1a1", [(13_248, 18_975), (22_549, 12_834)]),
+    ],
+)
+@pytest.mark.slow
 def test_long_intervals_are_swept_in_pull_order_too(name: str, points: list[tuple[int, int]]) -> None:
     """A window former needs raster order, which takes more LUTs for as many cycles where nothing else needs it."""
     budget = Budget.of_board(board("pynq-z2"), error()["worst"])
@@ -234,7 +237,9 @@ def double(number: int) -> int:
 def test_a_search_tries_the_same_with_any_number_of_processes():
     model = networks.load("digits-cnn")
     one, two = (
-        explore(model, Budget(lut=20_000), effort=Effort(points=4, halvings=1, workers=Workers(jobs)))
+        explore(
+            model, Budget(lut=20_000), map_order="raster", effort=Effort(points=1, halvings=1, workers=Workers(jobs))
+        )
         for jobs in (1, 2)
     )
     assert one.tried == two.tried
@@ -255,9 +260,9 @@ def test_cluster() -> None:
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
         assert list(Workers(scheduler=cluster.scheduler_address).map(abs, [-1, 2])) == [1, 2]
         model = networks.load("digits-cnn")
-        effort = Effort(points=2, halvings=0, workers=Workers(scheduler=cluster.scheduler_address))
-        there = explore(model, Budget(cycles=2_000), effort=effort)
-    here = explore(model, Budget(cycles=2_000), effort=Effort(points=2, halvings=0))
+        effort = Effort(points=1, halvings=0, workers=Workers(scheduler=cluster.scheduler_address))
+        there = explore(model, Budget(lanes=100), map_order="raster", effort=effort)
+    here = explore(model, Budget(lanes=100), map_order="raster", effort=Effort(points=1, halvings=0))
     assert [r.figures for r in there.front] == [r.figures for r in here.front]
 
 
@@ -323,7 +328,8 @@ def test_more_halvings_come_nearer_to_the_budget() -> None:
     model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
     for halvings in (0, 2):
         progress = Mock()
-        best = explore(model, budget, effort=Effort(points=3, halvings=halvings), progress=progress).best
+        effort = Effort(points=2, halvings=halvings)
+        best = explore(model, budget, map_order="raster", effort=effort, progress=progress).best
         assert best is not None
         assert budget.holds(best.figures)
         assert len(set(progress.call_args.args)) == 1, "at the end all is done"
@@ -337,7 +343,8 @@ def test_more_halvings_come_nearer_to_the_budget() -> None:
 def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:
     """B19: half of a chosen PFP would cost cycles or LUTs, in every design of the front."""
     model, narrower = networks.load("digits-cnn"), 0
-    for row in explore(model, Budget(lut=8000), effort=Effort(points=4, halvings=0)).front:
+    effort = Effort(points=2, halvings=0)
+    for row in explore(model, Budget(lut=8000), map_order="raster", effort=effort).front:
         npus = row.candidate.npus
         for n, npu in enumerate(npus):
             if npu.pool_unit and present(npu.pool_unit).pfp > 1:

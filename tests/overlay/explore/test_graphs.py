@@ -177,7 +177,11 @@ def test_several_networks_go_round_a_ring() -> None:
     assert (dict(row.figures.each), row.figures.cycles) == (each, sum(each.values()))
 
 
-@pytest.mark.parametrize("models", [["residual"], ["residual", "separable"]], ids="-".join)
+@pytest.mark.parametrize(
+    "models",
+    [pytest.param(["residual"], marks=pytest.mark.slow), ["residual", "separable"]],
+    ids="-".join,
+)
 def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
     """Also where all that the search knows of is far over the budget, so that no run of the flow model was worth it."""
     budget = Budget(bram36=0.5, lut=1_000)
@@ -187,7 +191,7 @@ def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
     assert budget.excess(found.nearest.figures).keys() == {"bram36", "lut"}
 
 
-@pytest.mark.parametrize(("name", "dsp"), [("residual", 5), ("separable", 7)])
+@pytest.mark.parametrize(("name", "dsp"), [("residual", 5), pytest.param("separable", 7, marks=pytest.mark.slow)])
 def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> None:
     """Prices of DSP blocks rise before it is known that nothing fits."""
     model, budget = MODELS[name](), Budget(dsp=1)

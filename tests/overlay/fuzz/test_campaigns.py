@@ -10,6 +10,7 @@ from bitloom.overlay.fuzz.campaigns import device, files, golden, networks
 from bitloom.overlay.fuzz.designs import BLOCKS
 from bitloom.overlay.fuzz.pick import SeededPick
 
+pytestmark = pytest.mark.many_cycles
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 QUICK = ("k3_g5", "ring_of_2")
 

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
+from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.dma_core import OWN
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.platform.vivado.tables import table, word
@@ -38,8 +40,17 @@ def test_files(sources):
     assert sorted(listed) == sorted(verilog)
 
 
+def test_files_of_our_dma(sources):
+    made = sources(dma=OWN)
+    files = set(contents(made.folder))
+    verilog = {f"dma/{name}.v" for name in dma_verilog(made.design.dma_sizes)}
+    assert {path for path in files if path.startswith("dma")} == verilog | {"dma.tcl", "dma.xml"}
+    listed = re.findall(r"^    \{(dma/\S+)\}$", (made.folder / "dma.tcl").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(verilog)
+
+
 def test_the_tables_name_every_file_of_the_readme(sources):
-    folder = sources().folder
+    folder = sources(dma=OWN).folder
     named = re.findall(r"`([\w*./-]+\.(?:tcl|xml|xdc|mk))`", (folder / "README.md").read_text())
     assert {name for name in named if not (folder / name).exists()} == set()
 

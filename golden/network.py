@@ -13,6 +13,7 @@ from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -39,6 +40,7 @@ LAYER_KINDS: dict[str, type[Layer]] = {
         Requantise,
         Lookup,
         Add,
+        MultiplyMaps,
         Concat,
         Affine,
     )

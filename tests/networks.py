@@ -36,6 +36,7 @@ __all__ = [
     "deep_networks",
     "depthwise_networks",
     "first_layers",
+    "gated",
     "graph_networks",
     "grouped_networks",
     "growing",
@@ -114,6 +115,7 @@ deep_networks = drawn(makers.deep_network)
 depthwise_networks = drawn(depthwise_network)
 grouped_networks = drawn(grouped_network)
 residual_networks = drawn(residual_network)
+gated = drawn(makers.gated_network)
 growing = drawn(makers.grown_network)
 graph_networks = drawn(graph_network)
 joined_networks = drawn(joined_network)

@@ -15,30 +15,19 @@
         if (status_) return status_; \
     } while (0)
 
-/* The AXI DMA in simple mode (AMD PG021). */
+/* The AXI DMA in simple mode (AMD PG021); a bit that only AMD's core has. */
 enum {
-    SEND = 0x00,
-    RECEIVE = 0x30, /* the channels' registers */
-    DMA_CONTROL = 0x00,
-    DMA_STATUS = 0x04,
-    DMA_ADDRESS = 0x18,
-    DMA_ADDRESS_HIGH = 0x1C,
-    DMA_LENGTH = 0x28,
-    DMA_RUN = 1 << 0,
-    DMA_RESET = 1 << 2,
-    DMA_IRQ = 1 << 12,
-    DMA_ERROR_IRQ = 1 << 14,
-    DMA_HALTED = 1 << 0,
-    DMA_IDLE = 1 << 1,
+    SEND = BITLOOM_DMA_MM2S,
+    RECEIVE = BITLOOM_DMA_S2MM, /* the channels' registers */
     DMA_SCATTER_GATHER = 1 << 3
 };
 static const struct {
     uint32_t bit;
     const char *meaning;
 } DMA_ERRORS[] = {
-    {1u << 4, "internal error (length 0, or a longer packet than the receive buffer)"},
-    {1u << 5, "slave error (memory refused the access)"},
-    {1u << 6, "decode error (no memory at the address)"},
+    {BITLOOM_DMA_STATUS_INTERNAL, "internal error (length 0, or a longer packet than the receive buffer)"},
+    {BITLOOM_DMA_STATUS_SLAVE, "slave error (memory refused the access)"},
+    {BITLOOM_DMA_STATUS_DECODE, "decode error (no memory at the address)"},
 };
 enum {
     LOOKS = 8,            /* looks at the counters within a time-out */
@@ -277,18 +266,20 @@ static bitloom_status dma_until(bitloom_device *d, uint32_t register_, uint32_t 
 
 /* Abort both channels: halted, empty, no errors. */
 static bitloom_status dma_reset(bitloom_device *d, bitloom_error *error) {
-    TRY(put(d, BITLOOM_DMA, SEND + DMA_CONTROL, DMA_RESET, error));
-    return dma_until(d, DMA_CONTROL, DMA_RESET, "end its reset", error);
+    TRY(put(d, BITLOOM_DMA, SEND + BITLOOM_DMA_REG_CONTROL, BITLOOM_DMA_CONTROL_RESET, error));
+    return dma_until(d, BITLOOM_DMA_REG_CONTROL, BITLOOM_DMA_CONTROL_RESET, "end its reset", error);
 }
 
 static bitloom_status dma_start(bitloom_device *d, bitloom_error *error) {
+    const uint32_t interrupts =
+        d->platform.wait ? BITLOOM_DMA_CONTROL_DONE_IRQ | BITLOOM_DMA_CONTROL_ERROR_IRQ : 0;
     uint32_t status;
-    TRY(get(d, BITLOOM_DMA, SEND + DMA_STATUS, &status, error));
+    TRY(get(d, BITLOOM_DMA, SEND + BITLOOM_DMA_REG_STATUS, &status, error));
     if (status & DMA_SCATTER_GATHER)
         return failed(d, error, BITLOOM_MISMATCH, "the DMA must be in simple mode, got scatter-gather");
-    TRY(put(d, BITLOOM_DMA, SEND + DMA_CONTROL, DMA_RUN, error));
-    TRY(put(d, BITLOOM_DMA, RECEIVE + DMA_CONTROL, DMA_RUN | (d->platform.wait ? DMA_IRQ | DMA_ERROR_IRQ : 0), error));
-    return dma_until(d, DMA_STATUS, DMA_HALTED, "run after its reset", error);
+    TRY(put(d, BITLOOM_DMA, SEND + BITLOOM_DMA_REG_CONTROL, BITLOOM_DMA_CONTROL_RUN, error));
+    TRY(put(d, BITLOOM_DMA, RECEIVE + BITLOOM_DMA_REG_CONTROL, BITLOOM_DMA_CONTROL_RUN | interrupts, error));
+    return dma_until(d, BITLOOM_DMA_REG_STATUS, BITLOOM_DMA_STATUS_HALTED, "run after its reset", error);
 }
 
 /* Start a transfer of words from word `first` of the platform's memory on. */
@@ -296,21 +287,22 @@ static bitloom_status dma_transfer(bitloom_device *d, uint32_t channel, size_t f
                                    bitloom_error *error) {
     const uint64_t address = d->platform.address + 4 * (uint64_t)first;
     d->started[channel == RECEIVE] = address;
-    TRY(put(d, BITLOOM_DMA, channel + DMA_STATUS, DMA_IRQ, error)); /* of a transfer that was polled */
-    TRY(put(d, BITLOOM_DMA, channel + DMA_ADDRESS, (uint32_t)address, error));
-    TRY(put(d, BITLOOM_DMA, channel + DMA_ADDRESS_HIGH, (uint32_t)(address >> 32), error));
-    return put(d, BITLOOM_DMA, channel + DMA_LENGTH, (uint32_t)(4 * words), error);
+    /* the interrupt of a transfer that was polled */
+    TRY(put(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_STATUS, BITLOOM_DMA_STATUS_DONE_IRQ, error));
+    TRY(put(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_ADDRESS, (uint32_t)address, error));
+    TRY(put(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_ADDRESS_MSB, (uint32_t)(address >> 32), error));
+    return put(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_LENGTH, (uint32_t)(4 * words), error);
 }
 
 static bitloom_status dma_idle(bitloom_device *d, uint32_t channel, bool *idle, bitloom_error *error) {
     uint32_t status;
     unsigned i;
-    TRY(get(d, BITLOOM_DMA, channel + DMA_STATUS, &status, error));
+    TRY(get(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_STATUS, &status, error));
     for (i = 0; i < sizeof DMA_ERRORS / sizeof *DMA_ERRORS; i++)
         if (status & DMA_ERRORS[i].bit)
             return bitloom_fail(error, BITLOOM_TRANSFER, d->platform.name, "the %s must end without error, got %s",
                                 channel == SEND ? "send" : "receive", DMA_ERRORS[i].meaning);
-    *idle = (status & DMA_IDLE) != 0;
+    *idle = (status & BITLOOM_DMA_STATUS_IDLE) != 0;
     return BITLOOM_OK;
 }
 
@@ -320,10 +312,11 @@ static bool dma_busy(bitloom_device *d) {
     for (i = 0; i < 2; i++) {
         const uint32_t channel = i ? RECEIVE : SEND;
         uint32_t address, status;
-        if (!d->started[i] || get(d, BITLOOM_DMA, channel + DMA_ADDRESS, &address, NULL) ||
-            get(d, BITLOOM_DMA, channel + DMA_STATUS, &status, NULL))
+        if (!d->started[i] || get(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_ADDRESS, &address, NULL) ||
+            get(d, BITLOOM_DMA, channel + BITLOOM_DMA_REG_STATUS, &status, NULL))
             continue;
-        if (address == (uint32_t)d->started[i] && !(status & (DMA_HALTED | DMA_IDLE))) return true;
+        if (address == (uint32_t)d->started[i] && !(status & (BITLOOM_DMA_STATUS_HALTED | BITLOOM_DMA_STATUS_IDLE)))
+            return true;
     }
     return false;
 }
@@ -828,7 +821,7 @@ static bitloom_status finish(bitloom_device *d, size_t which, size_t count, bitl
     if (status) return status;
     TRY(look_at_counters(d, true, &moved, error));
     TRY(check_device(d, error));
-    TRY(get(d, BITLOOM_DMA, RECEIVE + DMA_LENGTH, &received, error));
+    TRY(get(d, BITLOOM_DMA, RECEIVE + BITLOOM_DMA_REG_LENGTH, &received, error));
     if (received != d->receive_bytes)
         return bitloom_fail(error, BITLOOM_TRANSFER, p->name, "%s: results must be %lu bytes, got %lu", what,
                             (unsigned long)d->receive_bytes, (unsigned long)received);

@@ -60,6 +60,28 @@
 #define BITLOOM_REG_NPU_STATE(n) (0x120u + 0x40u * (n))
 #define BITLOOM_MOST_NPUS 60
 
+/* The DMA's registers: offsets of both channels, offsets in a channel, and fields as masks. */
+#define BITLOOM_DMA_MM2S 0x00u
+#define BITLOOM_DMA_S2MM 0x30u
+#define BITLOOM_DMA_REG_CONTROL 0x00u /* DMACR: control */
+#define BITLOOM_DMA_CONTROL_RUN 0x00000001u /* transfers may begin; 0: the channel halts at the end of the one under way */
+#define BITLOOM_DMA_CONTROL_ONE 0x00000002u /* always 1 */
+#define BITLOOM_DMA_CONTROL_RESET 0x00000004u /* write 1: reset of both channels; reads 1 until it has ended */
+#define BITLOOM_DMA_CONTROL_DONE_IRQ 0x00001000u /* interrupt at the end of a transfer */
+#define BITLOOM_DMA_CONTROL_ERROR_IRQ 0x00004000u /* interrupt at an error */
+#define BITLOOM_DMA_CONTROL_THRESHOLD 0x00FF0000u /* always 1: an interrupt each transfer */
+#define BITLOOM_DMA_REG_STATUS 0x04u /* DMASR: status; of a write, the interrupts alone count */
+#define BITLOOM_DMA_STATUS_HALTED 0x00000001u /* the channel does not run */
+#define BITLOOM_DMA_STATUS_IDLE 0x00000002u /* the transfer has ended */
+#define BITLOOM_DMA_STATUS_INTERNAL 0x00000010u /* length 0, an unaligned address or length, or a packet longer than its buffer */
+#define BITLOOM_DMA_STATUS_SLAVE 0x00000020u /* memory refused an access (SLVERR) */
+#define BITLOOM_DMA_STATUS_DECODE 0x00000040u /* there is no memory at an address (DECERR) */
+#define BITLOOM_DMA_STATUS_DONE_IRQ 0x00001000u /* a transfer has ended */
+#define BITLOOM_DMA_STATUS_ERROR_IRQ 0x00004000u /* a transfer has ended with an error; only a reset helps */
+#define BITLOOM_DMA_REG_ADDRESS 0x18u /* SA, DA: low 32 bits of the buffer's address */
+#define BITLOOM_DMA_REG_ADDRESS_MSB 0x1Cu /* SA_MSB, DA_MSB: high bits of the buffer's address */
+#define BITLOOM_DMA_REG_LENGTH 0x28u /* bytes; a write begins a transfer. Of S2MM at its end: bytes that came */
+
 /* Headers of packets: fields of words 0 to 2. Word 3 is NOT (word 0 XOR word 1 XOR word 2). */
 #define BITLOOM_HEADER_WORDS 4u
 #define BITLOOM_HEADER_KIND_LSB 0 /* word 0: LOAD, FRAME or WEIGHTS */

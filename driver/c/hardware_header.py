@@ -9,7 +9,7 @@ in Python does: so do the texts of errors, which stand here as comments.
 from collections.abc import Iterator, Sequence
 
 from bitloom.golden.atomic import write_bytes
-from bitloom.hls_gen.design import headers
+from bitloom.hls_gen.design import dma, headers
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import VLNV
 from bitloom.hls_gen.design.npu import Npu
@@ -55,6 +55,12 @@ def _lines() -> Iterator[str]:
         name = register.name.removeprefix("NPU0_")
         yield f"#define BITLOOM_REG_NPU_{name}(n) (0x{register.offset:03X}u + 0x{NPU_STRIDE:02X}u * (n))"
     yield f"#define BITLOOM_MOST_NPUS {((1 << ADDRESS_BITS) - NPU_BASE) // NPU_STRIDE}"
+    yield from ("", "/* The DMA's registers: offsets of both channels, offsets in a channel, and fields as masks. */")
+    yield from (f"#define BITLOOM_DMA_{side} 0x{getattr(dma, side):02X}u" for side in ("MM2S", "S2MM"))
+    for register in dma.CHANNEL:
+        yield _define(f"DMA_REG_{register.name}", f"0x{register.offset:02X}u", register.description)
+        for field in register.fields:
+            yield _define(f"DMA_{register.name}_{field.name}", f"0x{field.at(-1):08X}u", field.description)
     yield from ("", "/* Headers of packets: fields of words 0 to 2. Word 3 is NOT (word 0 XOR word 1 XOR word 2). */")
     yield f"#define BITLOOM_HEADER_WORDS {headers.HEADER_WORDS}u"
     for number, fields in enumerate(headers.FIELDS[:3]):

@@ -8,6 +8,7 @@ Both maps count in steps of their own, so each is scaled, and the sum becomes a 
     result = clip(y, low, high)
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -29,15 +30,13 @@ MAX_ADD_SHIFT = 39
 
 
 @dataclass(frozen=True, kw_only=True)
-class Add(FeatureLayer):
-    """Two maps of one size are added, each scaled by multiplier / 2^shift; the sum is rounded and clipped.
+class Pairwise(FeatureLayer):
+    """Two maps of one size become one, value by value: a total of each pair is divided by 2^shift, rounded to the
+    nearest, halves away from zero, and clipped."""
 
-    Arrays: ``multiplier``, (2,), -2^24 + 1 .. 2^24 - 1, one for each map in the order of ``inputs``; ``bias``, (1,),
-    40 bits signed, in parts 2^-shift of a result's step; ``shift``, (1,), 0 .. 39.
-    """
-
-    kind: ClassVar[str] = "add"
     input_count: ClassVar[int] = 2
+    factors: ClassVar[int]
+    """Numbers of array ``multiplier``."""
     encoding: Encoding
     """Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits."""
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
@@ -51,7 +50,7 @@ class Add(FeatureLayer):
         return Map(height=first.height, width=first.width, channels=first.channels, encoding=self.encoding)
 
     def array_shapes_of(self, sources: Sequence[Map]) -> dict[str, tuple[int, ...]]:
-        return {"multiplier": (2,), "bias": (1,), "shift": (1,)}
+        return {"multiplier": (self.factors,), "bias": (1,), "shift": (1,)}
 
     @property
     def array_ranges(self) -> dict[str, tuple[int, int]]:
@@ -66,8 +65,32 @@ class Add(FeatureLayer):
             rule = f"sums must be < 2^{PRODUCT_BITS - 1} for all values of the maps"
             raise ValueError(f"{self.name}.multiplier: {rule}, got {max(-low, high)}")
 
+    @abstractmethod
     def reach(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> tuple[int, int]:
-        """Smallest and largest t for any values of the maps."""
+        """Smallest and largest total for any values of the maps."""
+
+    @abstractmethod
+    def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
+        """The total of each pair of values, the bias left out: int64."""
+
+    def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
+        total = self.totals(inputs, arrays) + arrays["bias"].astype(np.int64)  # (N, H, W, C)
+        y: Array = np.clip(rounded_shift(total, arrays["shift"].astype(np.int64)), self.low, self.high)
+        return y
+
+
+@dataclass(frozen=True, kw_only=True)
+class Add(Pairwise):
+    """Two maps of one size are added, each scaled by multiplier / 2^shift; the sum is rounded and clipped.
+
+    Arrays: ``multiplier``, (2,), -2^24 + 1 .. 2^24 - 1, one for each map in the order of ``inputs``; ``bias``, (1,),
+    40 bits signed, in parts 2^-shift of a result's step; ``shift``, (1,), 0 .. 39.
+    """
+
+    kind: ClassVar[str] = "add"
+    factors: ClassVar[int] = 2
+
+    def reach(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> tuple[int, int]:
         low = high = int(arrays["bias"][0])
         for source, factor in zip(sources, arrays["multiplier"].tolist()):
             ends = factor * source.encoding.low, factor * source.encoding.high
@@ -75,8 +98,7 @@ class Add(FeatureLayer):
             high = high + max(ends)
         return low, high
 
-    def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
+    def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
         first, second = arrays["multiplier"].astype(np.int64)
-        total = inputs[0] * first + inputs[1] * second + arrays["bias"].astype(np.int64)  # (N, H, W, C)
-        y: Array = np.clip(rounded_shift(total, arrays["shift"].astype(np.int64)), self.low, self.high)
-        return y
+        total: Array = inputs[0] * first + inputs[1] * second
+        return total

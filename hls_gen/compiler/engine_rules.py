@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.pool import AvgPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
@@ -127,11 +127,12 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
     for t in segment.tail:
         if isinstance(t, MinPool):
             raise ValueError(f"{t.name}: a min pool needs the binary engine, got the integer one")
-    if "add" in kinds:
+    pair = segment.behind_sums(Pairwise)
+    if pair is not None:
         if to_bits or kinds not in INTEGER_ADD.tails:
             raise ValueError(
-                f"{layer.name}: what follows a layer before an add must be {INTEGER_ADD.rule}, read by the integer "
-                f"engine, got {', '.join(kinds)}"
+                f"{layer.name}: what follows a layer before an add or a multiply must be {INTEGER_ADD.rule}, read by "
+                f"the integer engine, got {', '.join(kinds)}"
             )
     elif to_bits:
         if kinds not in BITS.tails:

@@ -264,9 +264,10 @@ class Entries(FeatureAction):
 
 @dataclass(frozen=True, kw_only=True)
 class Addition(FeatureAction):
-    """The addition of a map to what a lowered layer has requantised:
+    """The addition of a map to what a lowered layer has requantised, or the product of both:
 
     t = kept * factor_kept + added * factor_added + bias
+    t = kept * added * factor_added + bias                      where it multiplies
     result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
     """
 
@@ -276,14 +277,18 @@ class Addition(FeatureAction):
     factor_added: int
     bias: int
     shift: int
-    """factor_kept, factor_added, bias, shift: as the arrays of `bitloom.golden.layers.add.Add`."""
+    """factor_kept, factor_added, bias, shift: as the arrays of `bitloom.golden.layers.add.Pairwise`; where it
+    multiplies, factor_kept is 0."""
+    multiplies: bool = False
+    """Whether both are multiplied."""
     low: int
     high: int
     """low, high: smallest and largest result."""
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         assert added is not None  # the caller knows which map that is
-        total = values * self.factor_kept + added.astype(np.int64) * self.factor_added + self.bias
+        factor = values * self.factor_added if self.multiplies else self.factor_added
+        total = values * self.factor_kept + added.astype(np.int64) * factor + self.bias
         result: Array = np.clip(rounded_shift(total, np.asarray(self.shift)), self.low, self.high)
         return result
 

@@ -13,8 +13,9 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -77,20 +78,22 @@ def entries_of(model: Model, part: Part, layer: Lookup) -> Entries:
     return Entries(values=model.arrays[layer.name]["entries"].astype(np.int64), low=layer.low, high=layer.high)
 
 
-def addition_of(model: Model, part: Part, layer: Add) -> Addition:
-    """The addition of the map that the part adds."""
+def addition_of(model: Model, part: Part, layer: Pairwise) -> Addition:
+    """The addition of the map that the part adds, or the product with it."""
     assert part.segment is not None
     assert part.adds is not None
     arrays = model.arrays[layer.name]
     tail = part.segment.tail
     kept = model.network.reads[layer.name].index(tail[tail.index(layer) - 1].name)
+    multiplies = isinstance(layer, MultiplyMaps)
     factors = arrays["multiplier"].tolist()
     return Addition(
         adds=part.adds,
-        factor_kept=factors[kept],
-        factor_added=factors[1 - kept],
+        factor_kept=0 if multiplies else factors[kept],
+        factor_added=factors[0] if multiplies else factors[1 - kept],
         bias=int(arrays["bias"][0]),
         shift=int(arrays["shift"][0]),
+        multiplies=multiplies,
         low=layer.low,
         high=layer.high,
     )
@@ -106,6 +109,7 @@ FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Requantise: scale_of,
     Lookup: entries_of,
     Add: addition_of,
+    MultiplyMaps: addition_of,
     MaxPool: pooling_of,
     MinPool: pooling_of,
     AvgPool: pooling_of,

@@ -176,6 +176,7 @@ def scale_widths(p: LoweredLayer) -> dict[str, int]:
         "round_twice": int(any(scale.rounding == "twice" for scale in scales)),
         "add_factor_bits": max([2, *map(signed_bits, factors)]),
         "add_bias_bits": max(2, signed_bits(addition.bias)) if addition else 2,
+        "map_products": int(addition is not None and addition.multiplies),
         "skip_bits": max(2, held_bits(limits)),
     }
 

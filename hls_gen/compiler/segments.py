@@ -22,7 +22,7 @@ from typing import TypeVar
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map, OneInput
-from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
@@ -64,7 +64,7 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     for layer in network.layers:
         names = network.reads[layer.name]
         depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
-        if isinstance(layer, Add):
+        if isinstance(layer, Pairwise):
             possible = [name for name in names if network.readers[name] == (layer.name,) and name in followed]
             if not possible:
                 kinds = " or ".join(sorted(BEFORE_ADD))
@@ -213,9 +213,11 @@ class _Cutter:
         if isinstance(layer, Concat):
             self._join(layer)
             return
-        if layer.input_count > 1 and not isinstance(layer, Add):
-            raise ValueError(f"{layer.name}: a layer that reads several maps must be add or concat, got {layer.kind}")
-        followed = self._kept[layer.name].kept if isinstance(layer, Add) else names[0]
+        if layer.input_count > 1 and not isinstance(layer, Pairwise):
+            raise ValueError(
+                f"{layer.name}: a layer that reads several maps must be add, multiply or concat, got {layer.kind}"
+            )
+        followed = self._kept[layer.name].kept if isinstance(layer, Pairwise) else names[0]
         segment = self._maker[layer.name] = self._maker[followed]
         readers = network.readers[followed]
         if len(readers) > 1 and layer is not self._binariser and not self._forks(layer, followed):
@@ -230,7 +232,7 @@ class _Cutter:
                 )
             return
         self.tails[segment].append(layer)
-        if isinstance(layer, Add):
+        if isinstance(layer, Pairwise):
             self._add(layer, segment)
 
     def _begin(self, layer: Weighted, read: str) -> None:
@@ -250,7 +252,7 @@ class _Cutter:
             raise ValueError(f"{layer.name}: what is concatenated must be made by two conv or dense layers, got {got}")
         self._pairs[layer.name] = first, second
 
-    def _add(self, layer: Add, segment: str) -> None:
+    def _add(self, layer: Pairwise, segment: str) -> None:
         """Note what the addition of a segment adds."""
         other = self._kept[layer.name].added
         if segment in self.adds:

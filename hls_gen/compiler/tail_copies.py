@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from bitloom.golden.encoding import TERNARY
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer
-from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool, SumPool
@@ -190,7 +190,7 @@ class _Tails:
             return True
         source = self.graph.maps[begun.inputs[0]]
         segment = Segment(layer=begun, source=source, tail=(*tail, layer), reads="", readers=())
-        joins = isinstance(layer, Add) and isinstance(self.graph.layers.get(begun.inputs[0]), Concat)
+        joins = isinstance(layer, Pairwise) and isinstance(self.graph.layers.get(begun.inputs[0]), Concat)
         return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER.tails, *INTEGER_ADD.tails) and not joins
 
 

@@ -16,6 +16,7 @@ from itertools import pairwise
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
@@ -111,16 +112,16 @@ INTEGER = Trip(
 )
 """On the integer engine."""
 INTEGER_ADD = Trip(
-    orders=((*FEATURES, needed(Add), *POOL_OF_FEATURES),),
-    rule="requantise, perhaps lookup, add, and a pool at most",
+    orders=((*FEATURES, needed(Add, MultiplyMaps), *POOL_OF_FEATURES),),
+    rule="requantise, perhaps lookup, add or multiply, and a pool at most",
 )
-"""On the integer engine where another map is added."""
+"""On the integer engine where another map is added or multiplied with."""
 BITS = Trip(
     orders=((needed(Threshold), optional(MaxPool)), (needed(MaxPool), needed(Threshold))),
     rule="threshold, threshold and max_pool, or max_pool and threshold",
 )
 """On the integer engine where the binary engine reads the result."""
-BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(Add)))
+BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(Add, MultiplyMaps)))
 """What may stand behind the sums in front of a depthwise convolution that the pool unit computes in the same trip."""
 DEPTHWISE = tails_of((needed(Requantise),))
 """What may stand behind the sums of such a convolution: the pool unit has one scale behind its sums."""
@@ -129,6 +130,6 @@ BEFORE_ADD = {
     for trip in (SIGNS, INTEGER_ADD)
     for tail in trip.tails
     for before, kind in pairwise(tail)
-    if kind == Add.kind
+    if kind in (Add.kind, MultiplyMaps.kind)
 }
 """Kinds of the layers that may stand right before an addition."""

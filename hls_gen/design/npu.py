@@ -127,7 +127,7 @@ class Npu:
 
     def _with_parts(self, parts: Mapping[str, Any]) -> "Npu":
         """The NPU with other parts, by name, without a check."""
-        npu = _copied(self)
+        npu: Npu = _copied(self)
         npu.__dict__.update(parts)
         return npu
 
@@ -364,10 +364,17 @@ class Npu:
         return self.most_shift + 1
 
     @property
+    def multiplies_maps(self) -> bool:
+        """Whether layers may multiply two maps."""
+        return self.stores.skip is not None and self.stores.skip.multiplies > 0
+
+    @property
     def add_total_bits(self) -> int:
-        """Width of the sum of an addition: two products and a bias."""
+        """Width of the sum of an addition: two products and a bias; of two features and a factor, where there are
+        products of maps."""
         skip = present(self.stores.skip)
-        return max(self.value_bits + skip.factor_bits, skip.bias_bits) + 1
+        features = (1 + self.multiplies_maps) * self.value_bits
+        return max(features + skip.factor_bits, skip.bias_bits) + 1
 
     @property
     def most_add_shift(self) -> int:

@@ -92,10 +92,10 @@ class Reader:
 
     def real(self, key: str, low: float = 0) -> float:
         """The finite number at ``key``, which is >= ``low``."""
-        value = self.data.get(key)
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        self.require(is_number and low <= float(value) < inf, f"{key} must be a finite number >= {low:g}", value)
-        return float(value)
+        given = self.data.get(key)
+        value = float(given) if isinstance(given, (int, float)) and not isinstance(given, bool) else inf
+        self.require(low <= value < inf, f"{key} must be a finite number >= {low:g}", given)
+        return value
 
     def entries(self, key: str, least: int = 0) -> list[Any]:
         """The list at ``key``, of ``least`` entries at least."""

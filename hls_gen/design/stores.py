@@ -23,6 +23,8 @@ class SkipStore(Part):
     factor_bits: int = capacity(ADD_FACTOR_BITS, least=2, most=ADD_FACTOR_BITS, name="add_factor_bits")
     bias_bits: int = capacity(ADD_BIAS_BITS, least=2, most=ADD_BIAS_BITS, name="add_bias_bits")
     """factor_bits, bias_bits: width of an addition's factors, 2..25, and of its bias, 2..40, in two's complement."""
+    multiplies: int = capacity(0, least=0, most=1, rare=True, name="map_products", where="forks_maps")
+    """Whether layers may multiply two maps, too, 0 or 1. Of an integer NPU alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

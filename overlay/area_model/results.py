@@ -52,12 +52,12 @@ def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
 
 def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:
     """DSP blocks and LUTs, by ``dsp`` and ``lut``, of the products of an addition of maps."""
-    left = npu.value_bits
+    widths = npu.value_bits, npu.value_bits * (1 + skip.multiplies)
     right = skip.factor_bits
-    count = 2 * npu.results.ol
+    ol = npu.results.ol
     if "addition" in npu.results.lut_products:
-        return {"dsp": 0, "lut": count * PRODUCT_LUTS * left * right}
-    return {"dsp": count * dsps(left, right), "lut": 0.0}
+        return {"dsp": 0, "lut": ol * PRODUCT_LUTS * sum(widths) * right}
+    return {"dsp": ol * sum(dsps(left, right) for left in widths), "lut": 0.0}
 
 
 def multiplier_dsps(npu: Npu) -> int:

@@ -58,7 +58,7 @@ LOG = "build.log"
         type=click.Choice(list(DMA_CORES)),
         default=AMD.name,
         show_default=True,
-        help="What moves the streams: AMD's AXI DMA, or ours, which so far has no sources for a bitstream.",
+        help="What moves the streams: AMD's AXI DMA, or ours, which needs no IP of AMD.",
     ),
     click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock of the device."),
     click.option(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.limits import WIDTH
@@ -45,7 +45,8 @@ def engine_choices(model: Model) -> list[Engines]:
     count = len(chosen)
     if "integer" not in chosen:
         binary = ("binary",) * count
-        added = any(isinstance(layer, Add) for layer in model.network.layers)  # integers, which NPUs don't exchange
+        # integers, which NPUs don't exchange
+        added = any(isinstance(layer, Pairwise) for layer in model.network.layers)
         integers = model.network.input.encoding.kind != "bipolar" and not added
         mixed = [("integer", *binary[1:])] if integers and count > 1 else []
         return [Engines(names) for names in (binary, *mixed)]

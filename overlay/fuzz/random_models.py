@@ -9,10 +9,11 @@ from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map, OneInput
-from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
+from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add, Pairwise
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
@@ -54,7 +55,9 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
         source = network.sources(layer)[0]
         if isinstance(layer, Add):
             arrays[layer.name] = _addition(layer, network.sources(layer), rng)
-        if isinstance(layer, Add | Concat):
+        if isinstance(layer, MultiplyMaps):
+            arrays[layer.name] = _product(layer, network.sources(layer), rng)
+        if isinstance(layer, Pairwise | Concat):
             values_of[layer.name] = layer.forward_of(read, arrays.get(layer.name, {}), network.sources(layer))
             continue
         assert isinstance(layer, OneInput)
@@ -165,6 +168,19 @@ def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> d
     factors = [int(factor) * int(rng.choice([1, 1, 1, -1])) for factor in factors]
     bias = int(rng.integers(-1, 2) * rng.uniform(0, 1) * min(top * 2.0**shift, 1 << OFFSET_BITS - 2))
     return {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
+
+
+def _product(layer: MultiplyMaps, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Arrays of a product of maps: mostly a factor with which results use the encoding's range, in one of four as large
+    as it may be; one of four factors is negative."""
+    first, second = (max(source.encoding.high, -source.encoding.low) for source in sources)
+    most = (1 << FACTOR_BITS - 1) - 1
+    shift = int(rng.integers(0, MAX_ADD_SHIFT + 1))
+    top = max(1, layer.high, -layer.low)
+    factor = most if rng.random() < 0.25 else int(min(most, top / (first * second) * rng.uniform(0.2, 3) * 2.0**shift))
+    bias = int(rng.integers(-1, 2) * rng.uniform(0, 1) * min(top * 2.0**shift, 1 << OFFSET_BITS - 2))
+    factors = np.array([factor * int(rng.choice([1, 1, 1, -1]))])
+    return {"multiplier": factors, "bias": np.array([bias]), "shift": np.array([shift])}
 
 
 def _behind_the_point(

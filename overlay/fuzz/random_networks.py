@@ -10,10 +10,12 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
 from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -394,6 +396,17 @@ def grouped_network(pick: Pick, choices: IntegerChoices | None = None) -> Networ
             layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool) if choices else (MaxPool,)))
             at = layers[-1].output_of([at])
     return Network(name="grouped", input=source, layers=tuple(layers))
+
+
+def gated_network(pick: Pick, network: Network) -> Network:
+    """A network that multiplies some of the maps that it would add, half of them."""
+    layers = [
+        MultiplyMaps(name=layer.name, inputs=layer.inputs, encoding=layer.encoding, clip=layer.clip)
+        if isinstance(layer, Add) and pick.flip()
+        else layer
+        for layer in network.layers
+    ]
+    return replace(network, layers=tuple(layers))
 
 
 def grown_network(pick: Pick, network: Network) -> Network:

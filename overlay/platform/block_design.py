@@ -17,6 +17,7 @@ from typing import Any
 
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.design.design import STREAM_BITS
+from bitloom.hls_gen.design.dma import Dma
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import CLOCK_MHZ, Board
@@ -161,7 +162,7 @@ class BlockDesign:
         """Base address and bytes of each core that the processor reaches."""
         bases = self.processor.bases
         return {
-            DMA: (bases["dma"], 0x1_0000),
+            DMA: (bases["dma"], self.dma.space_bytes),
             DEVICE: (bases["device"], DEVICE_BYTES),
             INTERRUPTS: (bases["interrupts"], 0x1_0000),
         }
@@ -171,6 +172,16 @@ class BlockDesign:
         """Cores with registers, in the order of the interconnect's ports, and the interface through which each is
         reached."""
         return {DMA: self.dma.registers, INTERRUPTS: "s_axi", DEVICE: "s_axi"}
+
+    @property
+    def dma_sizes(self) -> Dma:
+        """Sizes of our DMA where it is the one."""
+        return Dma(stream_bits=self.stream_bits, address_bits=self.processor.address_bits)
+
+    @property
+    def dma_parameters(self) -> dict[str, object]:
+        """Parameters of the DMA, by the names that the hwh has."""
+        return self.dma.parameters(self.stream_bits, self.processor.address_bits)
 
     @property
     def device_parameters(self) -> dict[str, object]:
@@ -186,7 +197,7 @@ class BlockDesign:
             Cell(RESET, "xilinx.com:ip:proc_sys_reset:5.0"),
             Cell(CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(self.registers_of)}),
             Cell(MEMORY, "xilinx.com:ip:smartconnect:1.0", {"NUM_SI": 2, "NUM_MI": 1}),
-            Cell(DMA, self.dma.vlnv, self.dma.parameters(self.stream_bits, ps.address_bits)),
+            Cell(DMA, self.dma.vlnv, self.dma_parameters),
             Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(LINES)}),
             Cell(INTERRUPTS, "xilinx.com:ip:axi_intc:4.1", {"C_IRQ_CONNECTION": 1}),  # 1: a pin, not a bus
             Cell(DEVICE, self.vlnv),

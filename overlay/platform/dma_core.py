@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.dma import LENGTH_BITS, VLNV
+from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +20,8 @@ class DmaCore:
     """Vendor, library, name and version of the core."""
     registers: str
     """Interface of its registers."""
+    space_bytes: int
+    """Size of their address space."""
     mm2s_memory: str
     s2mm_memory: str
     """mm2s_memory, s2mm_memory: AXI masters that read and write memory."""
@@ -58,6 +61,7 @@ AMD = DmaCore(
     name="amd",
     vlnv="xilinx.com:ip:axi_dma:7.1",
     registers="S_AXI_LITE",
+    space_bytes=0x1_0000,
     mm2s_memory="M_AXI_MM2S",
     s2mm_memory="M_AXI_S2MM",
     mm2s_stream="M_AXIS_MM2S",
@@ -70,6 +74,7 @@ OWN = DmaCore(
     name="own",
     vlnv=VLNV,
     registers="s_axi",
+    space_bytes=1 << ADDRESS_BITS,
     mm2s_memory="m_axi_mm2s",
     s2mm_memory="m_axi_s2mm",
     mm2s_stream="m_axis_mm2s",

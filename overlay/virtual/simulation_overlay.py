@@ -24,7 +24,7 @@ from bitloom.golden.limits import MB, READ_MB
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import parse_json
 from bitloom.hls_gen.design.design import STREAM_BITS
-from bitloom.hls_gen.design.dma import SYSTEM_TOP, Dma
+from bitloom.hls_gen.design.dma import SYSTEM_TOP
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.manifest_parts import read_registers
 from bitloom.hls_gen.design.reader import Reader
@@ -123,8 +123,7 @@ def dma_text(design: BlockDesign, top: str, verilog: str) -> str:
         return ""
     from bitloom.hls_gen.rtl.dma.system import system_verilog  # a board has no Veriloggen
 
-    sizes = Dma(stream_bits=design.stream_bits, address_bits=design.processor.address_bits)
-    return "".join(f"\n{text}" for text in system_verilog(sizes, top).values() if text not in verilog)
+    return "".join(f"\n{text}" for text in system_verilog(design.dma_sizes, top).values() if text not in verilog)
 
 
 def write_simulation_overlay(

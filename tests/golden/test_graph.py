@@ -213,7 +213,7 @@ def test_training_adds_maps_and_joins_them_in_no_other_way():
 @pytest.mark.parametrize("call", [lower_alone, lambda m: engines_of(m.network)])
 def test_the_compiler_joins_maps_by_additions_and_concatenations_alone(call):
     model = Model(WIDE, ARRAYS)
-    with value_error("subtract_3: a layer that reads several maps must be add or concat, got subtract"):
+    with value_error("subtract_3: a layer that reads several maps must be add, multiply or concat, got subtract"):
         call(model)
 
 

@@ -156,6 +156,7 @@ def _addition_fields(addition: Addition | None, npu: Npu) -> dict[str, int]:
     if addition is None:
         return passing(npu)
     return {
+        **passing(npu),
         "adds": 1,
         "factor_kept": addition.factor_kept,
         "factor_skipped": addition.factor_added,
@@ -163,4 +164,5 @@ def _addition_fields(addition: Addition | None, npu: Npu) -> dict[str, int]:
         "shift": min(addition.shift, npu.most_add_shift),
         "low": addition.low,
         "high": addition.high,
+        **({"multiplies": int(addition.multiplies)} if npu.multiplies_maps else {}),
     }

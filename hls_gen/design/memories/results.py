@@ -1,6 +1,7 @@
 """Memories of the results unit: what it needs of each layer, thresholds or scales, tables, and additions of maps.
 
     kept * factor_kept + skipped * factor_skipped + bias --> / 2^shift, rounded --> clipped to low..high
+    kept * skipped * factor_skipped + bias               --> the same, where the layer multiplies
 
 *Kept* is the layer's own result, *skipped* the map that waits in the skip store (hls_gen/rtl/results/addition.py).
 Golden twin: golden/layers/add.py.
@@ -81,10 +82,11 @@ def _layer_fields(npu: Npu) -> FieldWidths:
 
 
 def _addition_fields(npu: Npu, skip: SkipStore) -> FieldWidths:
-    """A layer to the addition. All fields but ``adds``, ``shift`` and ``keeps`` are in two's complement. A binary NPU
-    keeps the layer's results in the skip store where ``keeps`` says so."""
+    """A layer to the addition. Fields are in two's complement, but for ``adds``, ``multiplies``, ``shift``, ``keeps``.
+    A binary NPU keeps the layer's results in the skip store where ``keeps`` says so."""
     return [
         ("adds", 1),
+        *([("multiplies", 1)] if npu.multiplies_maps else []),
         ("factor_kept", skip.factor_bits),
         ("factor_skipped", skip.factor_bits),
         ("bias", skip.bias_bits),
@@ -109,4 +111,5 @@ def passing(npu: Npu) -> dict[str, int]:
         All fields of the row by name.
     """
     low = -1 << npu.value_bits - 1
-    return {"adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": low, "high": ~low}
+    fields = {"adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": low, "high": ~low}
+    return {**fields, "multiplies": 0} if npu.multiplies_maps else fields

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 import veriloggen
+from veriloggen.core import vtypes as vt
 
 from bitloom.hls_gen.check import check
 from bitloom.hls_gen.design.dma import Dma
@@ -24,3 +25,12 @@ def dma_verilog(dma: Dma) -> dict[str, str]:
     modules = dma_core(Library(dma.stream_bits), dma).modules()
     check("\n".join(modules.values()), TOP)
     return modules
+
+
+@lru_cache(maxsize=8)
+def dma_ports(dma: Dma) -> tuple[tuple[str, str, int], ...]:
+    """Ports of ``bitloom_dma``: name, "in" or "out", width in bits."""
+    veriloggen.reset()
+    block = dma_core(Library(dma.stream_bits), dma)
+    ways = {name: "in" if isinstance(port, vt.Input) else "out" for name, port in block.m.io_variable.items()}
+    return tuple((name, way, block.port_widths.get(name, 1)) for name, way in ways.items())

@@ -29,7 +29,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.axi_lite import RESPONSE_BITS
 from bitloom.hls_gen.rtl.shell.context import place as place_block
 
-from .burst import PLACE_BITS, burst_constants, next_block
+from .burst import PLACE_BITS, burst_ports, next_block
 
 ROOM_BITS = bits_for(READ_WORDS)
 COUNT_BITS = bits_for(MOST_BURSTS)
@@ -52,14 +52,9 @@ def memory_reader(library: Library, dma: Dma) -> Block:
     ended = b.output("ended", means="pulse: the last word was taken, or nothing comes any more behind an error")
     slave_error = b.output_reg("slave_error", means="memory answered SLVERR")
     decode_error = b.output_reg("decode_error", means="memory answered DECERR")
-    araddr = b.output("m_axi_araddr", dma.address_bits, means="byte address of a burst")
-    arlen = b.output("m_axi_arlen", 8, means="its beats, less 1: 0 to 15")
-    arsize = b.output("m_axi_arsize", 3, means="log2 of the bytes of a beat")
-    arburst = b.output("m_axi_arburst", 2, means="1: addresses count up")
-    arcache = b.output("m_axi_arcache", 4, means="3: may be buffered and modified")
-    arprot = b.output("m_axi_arprot", 3, means="0: data, secure, unprivileged")
-    arvalid = b.output_reg("m_axi_arvalid", means="a burst is asked for")
-    arready = b.input("m_axi_arready", means="the burst will be read")
+    araddr, arlen, arvalid, arready = burst_ports(
+        b, dma, "ar", asks="a burst is asked for", taken="the burst will be read"
+    )
     rdata = b.input("m_axi_rdata", dma.stream_bits, means="a word")
     rresp = b.input("m_axi_rresp", RESPONSE_BITS, means="0: read; 2 (SLVERR), 3 (DECERR): not")
     rlast = b.input("m_axi_rlast", means="the burst's last beat")
@@ -72,8 +67,6 @@ def memory_reader(library: Library, dma: Dma) -> Block:
 
     # # #
 
-    for port, signal in zip((arsize, arburst, arcache, arprot), burst_constants(b, dma)):
-        port.assign(signal)
     b.comment("Bursts: what is left of the buffer, and room for its words.")
     busy, failed = b.reg("busy"), b.reg("failed")
     ask_place = b.reg("ask_place", dma.place_bits, init=None)  # of the next burst

@@ -31,7 +31,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.axi_lite import RESPONSE_BITS
 from bitloom.hls_gen.rtl.shell.context import place as place_block
 
-from .burst import PLACE_BITS, burst_constants, next_block
+from .burst import PLACE_BITS, burst_ports, next_block
 
 COUNT_BITS = bits_for(MOST_BURSTS)
 DUE_BITS = bits_for(WRITE_WORDS + 1)  # one waits behind the FIFO's memory
@@ -56,14 +56,9 @@ def memory_writer(library: Library, dma: Dma) -> Block:
     slave_error = b.output_reg("slave_error", means="memory answered SLVERR")
     decode_error = b.output_reg("decode_error", means="memory answered DECERR")
     moved = b.output_reg("moved", dma.count_bits, init=None, means="words that were taken")
-    awaddr = b.output("m_axi_awaddr", dma.address_bits, means="byte address of a burst")
-    awlen = b.output("m_axi_awlen", 8, means="its beats, less 1: 0 to 15")
-    awsize = b.output("m_axi_awsize", 3, means="log2 of the bytes of a beat")
-    awburst = b.output("m_axi_awburst", 2, means="1: addresses count up")
-    awcache = b.output("m_axi_awcache", 4, means="3: may be buffered and modified")
-    awprot = b.output("m_axi_awprot", 3, means="0: data, secure, unprivileged")
-    awvalid = b.output_reg("m_axi_awvalid", means="a burst begins")
-    awready = b.input("m_axi_awready", means="the burst will be written")
+    awaddr, awlen, awvalid, awready = burst_ports(
+        b, dma, "aw", asks="a burst begins", taken="the burst will be written"
+    )
     wdata = b.output("m_axi_wdata", dma.stream_bits, means="a word")
     wstrb = b.output("m_axi_wstrb", dma.stream_bits // 8, means="all bytes are written")
     wlast = b.output("m_axi_wlast", means="the burst's last beat")
@@ -79,8 +74,6 @@ def memory_writer(library: Library, dma: Dma) -> Block:
 
     # # #
 
-    for port, signal in zip((awsize, awburst, awcache, awprot), burst_constants(b, dma)):
-        port.assign(signal)
     b.comment("Words: until tlast, or until the buffer is full.")
     busy, taking, failed = b.reg("busy"), b.reg("taking"), b.reg("failed")
     left = b.reg("left", dma.count_bits, init=None)  # words that the buffer has room for

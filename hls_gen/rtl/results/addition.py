@@ -5,6 +5,8 @@
             |   skip[KFP] --> step[OL] --> x factor_skipped                                           |
             `-> layers that add nothing, while the stages are empty ----------------------------------'
 
+Where layers multiply two maps, the multipliers follow one another: kept x skipped, then x factor_skipped, + bias.
+
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
 the stages by, as they are, from the second cycle on after the steps before them have left. Which row of memory
 ``additions`` is a layer's comes with each step, as the number of its layer, so that layers may follow one another.
@@ -194,6 +196,7 @@ def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
 def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shared:
     """The fields of the row, each as late as the stage that needs it."""
     needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
+    needed |= {"multiplies": "product"} if npu.multiplies_maps else {}
     limits = {"low": "shifted", "high": "shifted"}
     late = {name: pipe.late(name, row[name], stage) for name, stage in (needed | limits).items()}
     wide = npu.add_total_bits + 1
@@ -227,10 +230,23 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int, kept: Signal, skipped: Si
         in_luts = "addition" in npu.results.lut_products
         return product_in_luts(b, f"{name}_{k}", operand, factor) if in_luts else product(operand, factor)
 
-    product_kept = stage("product_kept", both, times("kept", operand_kept, late["factor_kept"]["operand"]))
-    product_operand = stage("product_operand", f, operand_skipped)
-    with_bias = sign_extend(product_kept, w) + sign_extend(late["bias"]["product"], w)
-    partial = stage("partial", w, with_bias)
+    if npu.multiplies_maps:  # the first product is that of both features, the second one has it for its operand
+        factor_bits = max(f, present(npu.stores.skip).factor_bits)
+        several = [sign_extend(value, factor_bits) for value in (operand_skipped, late["factor_kept"]["operand"])]
+        multiplies = late["multiplies"]["operand"]
+        factor = b.wire(f"factor_kept_{k}", factor_bits, choose(multiplies, *several, factor_bits))
+        product_kept = stage("product_kept", f + factor_bits, times("kept", operand_kept, factor))
+        product_skipped = sign_extend(stage("product_operand", f, operand_skipped), 2 * f)
+        multiplies = late["multiplies"]["product"]
+        chosen = choose(multiplies, bits(product_kept, 0, 2 * f), product_skipped, 2 * f)
+        product_operand = b.wire(f"product_chosen_{k}", 2 * f, chosen)
+        added = choose(multiplies, 0, sign_extend(product_kept, w), w)
+        both = both + f
+    else:
+        product_kept = stage("product_kept", both, times("kept", operand_kept, late["factor_kept"]["operand"]))
+        product_operand = stage("product_operand", f, operand_skipped)
+        added = sign_extend(product_kept, w)
+    partial = stage("partial", w, added + sign_extend(late["bias"]["product"], w))
     partial_skipped = stage(
         "partial_skipped", both, times("skipped", product_operand, late["factor_skipped"]["product"])
     )

@@ -1,4 +1,4 @@
-"""component.xml: the device in IP-XACT (IEEE 1685-2009), which is what Vivado reads and writes.
+"""component.xml: a core in IP-XACT (IEEE 1685-2009), which is what Vivado reads and writes.
 
 package_ip.tcl makes Vivado write its own file with the same content; this one is for every other tool.
 """
@@ -33,6 +33,10 @@ def component_xml(core: IpCore) -> str:
     buses = _add(root, "busInterfaces")
     for interface in core.interfaces:
         _bus_interface(buses, interface, core)
+    if core.address_spaces:
+        spaces = _add(root, "addressSpaces")
+        for name, size in core.address_spaces.items():
+            _address_space(spaces, name, *size)
     _memory_map(_add(root, "memoryMaps"), core)
     _model(_add(root, "model"), core)
     sets = _add(root, "fileSets")
@@ -84,12 +88,22 @@ def _bus_interface(parent: ET.Element, interface: Interface, core: IpCore) -> No
     mode = _add(bus, interface.mode)
     if interface.name == core.memory_map:
         _add(mode, "memoryMapRef", memoryMapRef=core.memory_map)
+    if interface.name in core.address_spaces:
+        _add(mode, "addressSpaceRef", addressSpaceRef=interface.name)
     maps = _add(bus, "portMaps")
     for logical, physical in interface.ports.items():
         pair = _add(maps, "portMap")
         _add(_add(pair, "logicalPort"), "name", logical)
         _add(_add(pair, "physicalPort"), "name", physical)
     _parameters(bus, interface.parameters, f"BUSIFPARAM_VALUE.{interface.name.upper()}")
+
+
+def _address_space(parent: ET.Element, name: str, space_bytes: int, width: int) -> None:
+    """Append what a master reaches."""
+    space = _add(parent, "addressSpace")
+    _add(space, "name", name)
+    _add(space, "range", space_bytes, format="long")
+    _add(space, "width", width, format="long")
 
 
 def _memory_map(parent: ET.Element, core: IpCore) -> None:

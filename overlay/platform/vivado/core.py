@@ -1,11 +1,17 @@
-"""The device as an IP core: ports, bus interfaces, parameters, registers. component.py and tables.py write it down."""
+"""The device and our DMA as IP cores: ports, bus interfaces, parameters, registers.
+
+component.py and tables.py write them down.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bitloom.hls_gen.design.dma import BURST_BEATS, CHANNEL, MM2S, S2MM, VLNV, Dma
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
+from bitloom.hls_gen.rtl.dma.dma import TOP as DMA_TOP
+from bitloom.hls_gen.rtl.dma.generate import dma_ports
 from bitloom.hls_gen.rtl.shell.top import AXI
 from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE_BYTES, BlockDesign
 
@@ -14,6 +20,9 @@ ABOUT = {
     TRAINING_TOP: "Machine that trains perceptrons on discrete data",
 }
 """What a core with that top module is, for people."""
+BUS = "xilinx.com:interface"
+WIRE = "xilinx.com:signal"
+"""BUS, WIRE: vendor and library of the types of interfaces."""
 STREAM = (("tdata", None), ("tvalid", 1), ("tready", 1), ("tlast", 1))
 """Signals of a stream and their widths; None is the stream's width."""
 
@@ -58,7 +67,7 @@ class Interface:
 
 @dataclass(frozen=True, kw_only=True)
 class IpCore:
-    """All that a packager must know of the device."""
+    """All that a packager must know of a core."""
 
     vlnv: str
     """Vendor, library, name and version."""
@@ -78,6 +87,8 @@ class IpCore:
     address_block: str = ADDRESS_BLOCK
     space_bytes: int = DEVICE_BYTES
     """memory_map, address_block, space_bytes: names and size of the registers' address space."""
+    address_spaces: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Bytes that each AXI4 master reaches, and the bits of its words."""
 
     @classmethod
     def of(cls, design: BlockDesign, files: Sequence[str], top: str = TOP) -> "IpCore":
@@ -107,22 +118,78 @@ def _ports(stream_bits: int) -> list[Port]:
 
 def _interfaces() -> list[Interface]:
     """Bus interfaces of the top module."""
-    bus = "xilinx.com:interface"
-    wire = "xilinx.com:signal"
-    clocked = {"ASSOCIATED_BUSIF": "s_axi:s_axis:m_axis", "ASSOCIATED_RESET": "rst"}
+    streams = {"s_axis": "slave", "m_axis": "master"}
     return [
-        Interface(
-            "s_axi",
-            f"{bus}:aximm",
-            "slave",
-            {name.upper(): f"s_axi_{name}" for name, *_ in AXI},
-            {"PROTOCOL": "AXI4LITE"},
-        ),
-        *(
-            Interface(name, f"{bus}:axis", mode, {signal.upper(): f"{name}_{signal}" for signal, _ in STREAM})
-            for name, mode in (("s_axis", "slave"), ("m_axis", "master"))
-        ),
-        Interface("clk", f"{wire}:clock", "slave", {"CLK": "clk"}, clocked),
-        Interface("rst", f"{wire}:reset", "slave", {"RST": "rst"}, {"POLARITY": "ACTIVE_HIGH"}),
-        Interface("irq", f"{wire}:interrupt", "master", {"INTERRUPT": "irq"}, {"SENSITIVITY": "LEVEL_HIGH"}),
+        _registers_interface(),
+        *(_stream(name, mode) for name, mode in streams.items()),
+        *_clock_and_reset(["s_axi", *streams]),
+        _interrupt("irq"),
     ]
+
+
+def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[str]) -> IpCore:
+    """Our DMA as an IP core, with the Verilog in ``files``; ``parameters`` are what drivers read of it in the .hwh."""
+    ports = [Port(name, way, width) for name, way, width in dma_ports(sizes)]
+    masters = ("m_axi_mm2s", "m_axi_s2mm")
+    streams = {"m_axis_mm2s": "master", "s_axis_s2mm": "slave"}
+    channels = {"MM2S": MM2S, "S2MM": S2MM}
+    return IpCore(
+        vlnv=VLNV,
+        display_name="bitloom: DMA",
+        description="DMA with the registers of AMD's AXI DMA in direct register mode",
+        ports=ports,
+        interfaces=[
+            _registers_interface(),
+            *(_master(name, ports) for name in masters),
+            *(_stream(name, mode) for name, mode in streams.items()),
+            *_clock_and_reset(["s_axi", *masters, *streams]),
+            _interrupt("mm2s_introut"),
+            _interrupt("s2mm_introut"),
+        ],
+        parameters=parameters,
+        registers=[
+            {**register.to_dict(), "name": f"{side}_{register.name}", "offset": base + register.offset}
+            for side, base in channels.items()
+            for register in CHANNEL
+        ],
+        files=files,
+        top=DMA_TOP,
+        address_spaces=dict.fromkeys(masters, (1 << sizes.address_bits, sizes.stream_bits)),
+    )
+
+
+def _registers_interface() -> Interface:
+    """The AXI4-Lite slave of the registers."""
+    signals = {name.upper(): f"s_axi_{name}" for name, *_ in AXI}
+    return Interface("s_axi", f"{BUS}:aximm", "slave", signals, {"PROTOCOL": "AXI4LITE"})
+
+
+def _master(name: str, ports: Sequence[Port]) -> Interface:
+    """An AXI4 master, which only reads or only writes, with those of ``ports`` that begin with its name."""
+    names = (port.name for port in ports if port.name.startswith(f"{name}_"))
+    signals = {port.removeprefix(f"{name}_").upper(): port for port in names}
+    parameters = {
+        "PROTOCOL": "AXI4",
+        "READ_WRITE_MODE": "READ_ONLY" if "ARADDR" in signals else "WRITE_ONLY",
+        "MAX_BURST_LENGTH": str(BURST_BEATS),
+    }
+    return Interface(name, f"{BUS}:aximm", "master", signals, parameters)
+
+
+def _stream(name: str, mode: str) -> Interface:
+    """A stream."""
+    return Interface(name, f"{BUS}:axis", mode, {signal.upper(): f"{name}_{signal}" for signal, _ in STREAM})
+
+
+def _clock_and_reset(buses: Sequence[str]) -> list[Interface]:
+    """Clock and reset of all of a core's buses."""
+    clocked = {"ASSOCIATED_BUSIF": ":".join(buses), "ASSOCIATED_RESET": "rst"}
+    return [
+        Interface("clk", f"{WIRE}:clock", "slave", {"CLK": "clk"}, clocked),
+        Interface("rst", f"{WIRE}:reset", "slave", {"RST": "rst"}, {"POLARITY": "ACTIVE_HIGH"}),
+    ]
+
+
+def _interrupt(name: str) -> Interface:
+    """An interrupt output."""
+    return Interface(name, f"{WIRE}:interrupt", "master", {"INTERRUPT": name}, {"SENSITIVITY": "LEVEL_HIGH"})

@@ -1,6 +1,7 @@
 """The folder of sources for a bitstream; files/README.md says what is in it.
 
 BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
+our DMA, if it has it    --> dma.tcl, dma.xml, dma/                         the same for the DMA
 files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """
 
@@ -9,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.overlay.platform.block_design import BlockDesign
-from bitloom.overlay.platform.dma_core import AMD
+from bitloom.overlay.platform.dma_core import OWN
 
 from .component import component_xml
-from .core import IpCore
+from .core import IpCore, dma_ip_core
 from .tables import core_tcl, design_mk, design_tcl
 
 FIXED = Path(__file__).with_name("files")
@@ -44,12 +46,8 @@ def source_files(
     Raises
     ------
     ValueError
-        If the block design has no board, or our DMA, which the scripts don't package yet.
+        If the block design has no board.
     """
-    if design.dma is not AMD:
-        raise ValueError(
-            f"block design {design.name}: sources for a bitstream need dma {AMD.name}, got {design.dma.name}"
-        )
     verilog = {f"src/{name}.v": text for name, text in modules.items()}
     core = IpCore.of(design, list(verilog), manifest["top"])
     written = {
@@ -60,6 +58,10 @@ def source_files(
         "component.xml": component_xml(core),
         f"{design.name}.manifest.json": json.dumps(manifest, indent=1, sort_keys=True) + "\n",
     }
+    if design.dma is OWN:
+        texts = {f"dma/{name}.v": text for name, text in dma_verilog(design.dma_sizes).items()}
+        dma = dma_ip_core(design.dma_sizes, design.dma_parameters, list(texts))
+        written |= {**texts, "dma.tcl": core_tcl(dma, design), "dma.xml": component_xml(dma)}
     return {
         **{name: text.encode() for name, text in written.items()},
         **{path.name: path.read_bytes() for path in sorted(FIXED.iterdir())},

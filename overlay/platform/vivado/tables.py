@@ -1,4 +1,4 @@
-"""What the hand-written scripts in files/ read of a design: design.tcl, core.tcl and design.mk.
+"""What the hand-written scripts in files/ read of a design: design.tcl, core.tcl (and dma.tcl) and design.mk.
 
 The scripts hold the steps, and these tables hold the data.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bitloom.overlay.platform.block_design import BlockDesign, access
 from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.dma_core import OWN
 
 from .core import IpCore
 
@@ -103,6 +104,7 @@ def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
             "ps_clock_parameter": ps.clock_parameter,
             "manifest": f"{design.name}.manifest.json",
             "programs": words(programs),
+            "cores": words(["core.tcl", "dma.tcl"] if design.dma is OWN else ["core.tcl"]),
         }
     )
     text += table(
@@ -127,10 +129,10 @@ def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
 
 
 def core_tcl(core: IpCore, design: BlockDesign) -> str:
-    """The device as an IP core, for package_ip.tcl."""
+    """A core, for package_ip.tcl."""
     vendor, library, name, version = core.vlnv.split(":")
     text = HEADER.format(name=design.name, digest=design.digest)
-    text += "# The device as an IP core: package_ip.tcl reads it.\n\n" + scalars(
+    text += f"# {core.display_name} as an IP core: package_ip.tcl reads it.\n\n" + scalars(
         {
             "core_vendor": vendor,
             "core_library": library,
@@ -151,6 +153,11 @@ def core_tcl(core: IpCore, design: BlockDesign) -> str:
         ((i.name, i.bus_type, i.abstraction, i.mode, i.ports, i.parameters) for i in core.interfaces),
     )
     text += table("parameters", "name, value", core.parameters.items())
+    text += table(
+        "address_spaces",
+        "AXI4 master, bytes that it reaches, bits of its words",
+        ((name, *size) for name, size in core.address_spaces.items()),
+    )
     text += table(
         "registers",
         "name, offset, access, description",

@@ -38,6 +38,7 @@ BAD = {
     "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
     "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
     "half_even": (2, "npu: half_even must be 0..1, got 2"),
+    "map_products": (2, "npu: map_products needs a skip store, got 2"),
     "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
     "lookup_rows": (256, "npu: lookup_rows needs an NPU that multiplies, got 256"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
@@ -311,10 +312,11 @@ def test_to_dict_and_back(design):
 @pytest.mark.parametrize(("name", "value"), [
     ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
     ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)), ("lookup_rows", 512),
+    ("map_products", 1),
 ])  # fmt: skip
 def test_a_rare_field_is_written_where_it_is_set(name, value):
     assert name not in Npu.of(**INTEGER).to_dict()
-    others = {"skip_words": 2} if name.startswith("add_") else {}
+    others = {"skip_words": 2} if name in ("add_factor_bits", "add_bias_bits", "map_products") else {}
     npu = Npu.of(**INTEGER, **others, **{name: value})
     assert npu.to_dict()[name] == (list(value) if isinstance(value, tuple) else value)
     assert Npu.from_dict(npu.to_dict()) == npu

@@ -10,7 +10,8 @@ import pytest
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.add import Add, Pairwise
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.results import passing
 from bitloom.hls_gen.design.npu import Npu
@@ -20,6 +21,8 @@ from bitloom.hls_gen.rtl.results.step import number_bits, result_side_bits
 
 from .bench import Bench, Sink, Source, load, pack, run
 
+PRODUCTS = (2, 4, 5)
+"""Layers of which a product of maps is computed, where the NPU does that."""
 LATENCY = 8
 """Cycles from a step to its sum, where what is added is there."""
 
@@ -36,6 +39,8 @@ NPUS = {
     "f8_k4_o4": npu(8, 4, 4, pool=False),
     "f5_k2_o4": npu(5, 2, 4, add_factor_bits=9, add_bias_bits=12), "f2_k3_o1_small": npu(2, 3, 1, add_factor_bits=2,
     add_bias_bits=2), "f4_k10_o2": npu(4, 10, 2, add_factor_bits=6, add_bias_bits=20),
+    "f9_k4_o2_products": npu(9, 4, 2, map_products=1),
+    "f8_k4_o2_products": npu(8, 4, 2, add_factor_bits=5, add_bias_bits=12, map_products=1, lut_products=("addition",)),
 }  # fmt: skip
 
 
@@ -49,15 +54,15 @@ class Play:
     sums: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def layers(one: Npu, draw: random.Random) -> list[tuple[Add, dict[str, np.ndarray]] | None]:
+def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.ndarray]] | None]:
     """What each of the NPU's layers adds; None for those that add nothing."""
     most, wide = (1 << one.value("add_factor_bits") - 1) - 1, 1 << one.value("add_bias_bits") - 1
     f, shifts = one.array.feature_bits, one.most_add_shift
     low = -(1 << min(f, 9) - 1)
     clips = [None, None, (-1, 1), None, (0, -low - 1), None, None, None]  # halves are seen of either sign
-    made: list[tuple[Add, dict[str, np.ndarray]] | None] = []
+    made: list[tuple[Pairwise, dict[str, np.ndarray]] | None] = []
     for number in range(one.loader.layers):
-        add = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
+        add: Pairwise = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
         if number % 4 == 0:  # ends
             factors, bias = [draw.choice([-most, most]) for _ in range(2)], draw.choice([-wide, wide - 1])
             shift = draw.choice([0, shifts - 1, shifts])
@@ -73,18 +78,23 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Add, dict[str, np.ndarra
         else:
             made.append(None)
             continue
+        if one.multiplies_maps and number in PRODUCTS:
+            add = MultiplyMaps(name="product", encoding=add.encoding, clip=add.clip, inputs=add.inputs)
+            factors = factors[:1]
         arrays = {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
         made.append((add, arrays))
     return made
 
 
-def row_of(one: Npu, layer: tuple[Add, dict[str, np.ndarray]] | None) -> dict[str, int]:
+def row_of(one: Npu, layer: tuple[Pairwise, dict[str, np.ndarray]] | None) -> dict[str, int]:
     """The row of memory ``additions``."""
     if layer is None:
         return passing(one)
     add, arrays = layer
-    kept, skipped = (int(factor) for factor in arrays["multiplier"])
+    product = isinstance(add, MultiplyMaps)
+    kept, skipped = (int(factor) for factor in ([0] if product else []) + arrays["multiplier"].tolist())
     return {
+        **passing(one), **({"multiplies": int(product)} if one.multiplies_maps else {}),
         "adds": 1, "factor_kept": kept, "factor_skipped": skipped, "bias": int(arrays["bias"][0]),
         "shift": int(arrays["shift"][0]), "low": add.low, "high": add.high,
     }  # fmt: skip
@@ -129,7 +139,7 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
     return made
 
 
-QUICK = ("f9_k8_o2", "f18_k3_o1", "f5_k2_o4")
+QUICK = ("f9_k8_o2", "f18_k3_o1", "f5_k2_o4", "f9_k4_o2_products")
 
 
 @pytest.fixture(scope="module", params=[

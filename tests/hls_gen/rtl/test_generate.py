@@ -52,6 +52,9 @@ DESIGNS = {
         skip_words=5, aheads=2, raster=True, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu.of(
         engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, acc_bits=20, inlets=("ring",),
         outlets=("host",)))),
+    "products": Design(name="products", npus=(Npu.of(
+        engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
+        skip_words=70, aheads=9, add_factor_bits=7, map_products=1, **ODD),)),
     "lookups": Design(name="lookups", npus=(Npu.of(
         engine="integer", feature_bits=7, weight_bits=8, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=24,
         lookup_rows=768, **ODD),)),

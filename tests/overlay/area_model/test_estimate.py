@@ -55,6 +55,7 @@ DESIGNS += [
             ),
         ),
     ),
+    Design(name="products", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, skip_words=64, map_products=1),)),
     Design(name="lookups", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, lookup_rows=768),)),
     Design(name="one_memory", npus=(Npu.of(kfp=5, kgp=8, ol=2, one_memory=True),)),
     Design(name="addition_wide", npus=(Npu.of(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),

@@ -47,6 +47,7 @@ from tests.networks import (
     deep_networks,
     depthwise_networks,
     first_layers,
+    gated,
     graph_networks,
     grouped_networks,
     growing,
@@ -462,6 +463,27 @@ LOOKUP_DESIGNS = {
 """Block RAM and LUT RAM; features of more than 8 bits, of 8 and of fewer; in front of additions and of pool units with
 weights."""
 
+# --- products of maps -------------------------------------------------------------------------------------------------
+
+
+def of_products(data: st.DataObject, design: Design) -> Drawn:
+    """Graphs in which maps are multiplied, where others are added."""
+    npu = design.npus[0]
+    several = [strategy(IntegerChoices.of(npu)) for strategy in (residual_networks, graph_networks)]
+    network = data.draw(gated(data.draw(st.one_of(*several))))
+    return model_of(network, seeds(data), npu), None
+
+
+PRODUCTS_OF_MAPS = NetworkKind(draw=of_products, refusals=(LANES, READERS, MEMORIES, *POOLS))
+PRODUCT_DESIGNS = {
+    "k4": Design(name="products_k4", npus=(GRAPH_K4.npus[0].changed(map_products=1),)),
+    "k8": Design(name="products_k8", stream_bits=64, npus=(
+        GRAPH_NPU.changed(kfp=8, kgp=6, pfp=4, ol=2, accumulators=16, map_products=1, lut_products=("addition",)),)),
+    "narrow": Design(name="products_narrow", npus=(
+        GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512, map_products=1, add_factor_bits=5),)),
+}  # fmt: skip
+"""DSP blocks and LUTs; factors that are narrower than features."""
+
 # --- maps that grow ---------------------------------------------------------------------------------------------------
 
 
@@ -481,9 +503,7 @@ GROWN = NetworkKind(draw=of_maps_that_grow, refusals=(LANES, READERS, MEMORIES, 
 GROWN_SIZES = {"layers": 24, "taps": 1 << 14, "olds": 1 << 14, "jumps": 1 << 13, "pool_taps": 1 << 14,
                "pool_olds": 1 << 14, "tuple_words": 1024, "map_words": 4096}  # fmt: skip
 GROWN_DESIGNS = {
-    "k6": Design(name="grown_k6", npus=(
-        GRAPH_K4.npus[0].changed(
-            kfp=6, line_taps=3, pool_line_taps=3, line_words=32, pool_jumps=1 << 13, **GROWN_SIZES),)),
+    "k6": ARRAY_LINES["k6"],
     "raster": Design(name="grown_raster", npus=(
         GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, accumulators=16, **GROWN_SIZES),)),
     "integer": Design(name="grown_integer", npus=(
@@ -671,8 +691,10 @@ CASES: dict[str, BoardCase] = {
     **cases("array_lines_of_mixed", MIXED, these(ARRAY_LINES, "mixed"), 40, {"both engines": 10}, {}),
     **cases("lookups", LOOKED_UP, LOOKUP_DESIGNS, 60, {"exact": 20, "lookups": 10},
             {"k4": (10, {"lookups": 3}), "narrow": (10, {"lookups": 1})}),
+    **cases("products", PRODUCTS_OF_MAPS, PRODUCT_DESIGNS, 50, {"exact": 20, "products": 10},
+            {"k4": (6, {"products": 2})}, narrow=(50, {})),
     **cases("grown", GROWN, GROWN_DESIGNS, 60, {"exact": 20, "growth": 15},
-            {"k6": (6, {"growth": 3}), "binary": (6, {"growth": 2})}),
+            {"k6": (6, {"growth": 3})}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.lowered_layers import Addition
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design
@@ -88,6 +89,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "lines": any(layer.pool_lines for layer in layers),
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
+        "products": any((addition := layer.action(Addition)) and addition.multiplies for layer in layers),
         "lookups": any(layer.entries is not None for layer in layers),
         "formed": network_plan.formed(0) is not None,
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),

@@ -1,6 +1,8 @@
 """Designs on a virtual board whose DMA is the generated one: its Verilog reads and writes the board's memory."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +11,19 @@ import pytest
 pynq = pytest.importorskip("pynq")
 
 from bitloom.driver.accelerator import Accelerator  # noqa: E402
-from bitloom.driver.errors import DeviceTaken, TransferError  # noqa: E402
+from bitloom.driver.errors import DeviceError, DeviceTaken, TransferError  # noqa: E402
 from bitloom.driver.pynq_api import BitloomDma  # noqa: E402
-from bitloom.hls_gen.design.dma import SYSTEM_TOP, VLNV  # noqa: E402
+from bitloom.hls_gen.design.dma import ADDRESS, CONTROL, LENGTH, MM2S, S2MM, SYSTEM_TOP, VLNV  # noqa: E402
+from bitloom.hls_gen.design.registers import CONTROL as DEVICE_CONTROL  # noqa: E402
 from bitloom.overlay.build.build import Build, build, load  # noqa: E402
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS  # noqa: E402
 from bitloom.overlay.build.run import Conditions, run  # noqa: E402
-from bitloom.overlay.platform.dma_core import OWN  # noqa: E402
+from bitloom.overlay.platform.dma_core import AMD, OWN, DmaCore  # noqa: E402
 from bitloom.overlay.platform.target import BoardTarget  # noqa: E402
 from bitloom.overlay.virtual.board import activate  # noqa: E402
-from bitloom.overlay.virtual.sim import SimulationTimeout  # noqa: E402
+from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
+from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTimeout  # noqa: E402
+from bitloom.overlay.virtual.sim.registers import DMA  # noqa: E402
 from bitloom.overlay.virtual.sim.verilator import lint  # noqa: E402
 from bitloom.overlay.virtual.simulation_overlay import (  # noqa: E402
     read_simulation_overlay,
@@ -108,11 +113,17 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return built("digits-cnn", tmp_path_factory.mktemp("digits"))
 
 
-def built(name: str, folder: Path) -> Build:
-    """The build of a reference design with our DMA."""
+@pytest.fixture(scope="module")
+def digits_amd(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The same with AMD's DMA."""
+    return built("digits-cnn", tmp_path_factory.mktemp("digits_amd"), AMD)
+
+
+def built(name: str, folder: Path, dma: DmaCore = OWN) -> Build:
+    """The build of a reference design, with our DMA or another."""
     reference = REFERENCE_DESIGNS[name]
     models = reference.models()
-    return build(folder, reference.design(name, models), models, choices=reference.choices, target=BoardTarget(dma=OWN))
+    return build(folder, reference.design(name, models), models, choices=reference.choices, target=BoardTarget(dma=dma))
 
 
 def check_results(done: Build, name: str, frames: int, stall: float) -> None:
@@ -126,6 +137,58 @@ def check_results(done: Build, name: str, frames: int, stall: float) -> None:
 @pytest.mark.parametrize("stall", [0.0, 0.4])
 def test_a_design_is_bit_exact(digits: Build, stall: float) -> None:
     check_results(digits, "digits-cnn", 5, stall)
+
+
+def test_as_fast_as_with_amds(digits: Build, digits_amd: Build) -> None:
+    """A calm memory costs no cycle: neither between frames, nor from a frame's first word to its result."""
+    model = REFERENCE_DESIGNS["digits-cnn"].models()[0]
+    images = random_images(model.network, 4, 1)
+    own, amd = (run(b, model, images, conditions=Conditions(first_alone=True)) for b in (digits, digits_amd))
+    assert (own.cycles_between_frames, own.latency) == (amd.cycles_between_frames, amd.latency)
+
+
+def wrong_packet(board: VirtualDevice, accelerator: Accelerator) -> None:
+    """Somebody sends a packet of no known kind."""
+    channel = accelerator.overlay.axi_dma_0.sendchannel
+    buffer = pynq.allocate(16, "u4")
+    buffer[:] = 0xDEADBEEF
+    channel.transfer(buffer)
+    channel.wait()
+
+
+def reset_half_way(board: VirtualDevice, accelerator: Accelerator) -> None:
+    """Somebody resets the device when frames begin to come in."""
+    write = board.write_registers
+
+    def hooked(address: int, data: bytes) -> None:
+        write(address, data)
+        if address & 0xFFFF == MM2S + LENGTH.offset:
+            board.write_registers = write
+            accelerator.core.write(DEVICE_CONTROL.offset, DEVICE_CONTROL.field("SOFT_RESET").at(1))
+
+    board.write_registers = hooked
+
+
+@pytest.mark.parametrize(("spoil", "kind"), [(wrong_packet, "PacketError"), (reset_half_way, "DeviceTaken")])
+def test_errors_are_those_with_amds(digits: Build, digits_amd: Build, spoil: Callable, kind: str) -> None:
+    model = REFERENCE_DESIGNS["digits-cnn"].models()[0]
+    images = random_images(model.network, 3, 1)
+    messages = []
+    for done in (digits, digits_amd):
+        board = activate()
+        try:
+            with Accelerator(done.bit, timeout=60.0) as accelerator:
+                accelerator.load(done.program("digits-cnn"))
+                spoil(board, accelerator)
+                with pytest.raises(DeviceError) as caught:
+                    accelerator.predict(images)
+                messages.append(str(caught.value).removeprefix(done.bit.stem))
+                assert type(caught.value).__name__ == kind
+                accelerator.load(done.program("digits-cnn"))
+                np.testing.assert_array_equal(accelerator.predict(images), model.forward(images))
+        finally:
+            board.close()
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.slow
@@ -202,10 +265,66 @@ def test_the_commands(tmp_path: Path) -> None:
     assert read_simulation_overlay(load(folder).bit).dma is OWN
     result = call("simulate", folder, "--frames", "2", "--json")
     assert json.loads(result.stdout)["bit_exact_frames"] == 2
-    refused = call("build", "digits-cnn", "--dma", "own", "--board", "pynq-z2", "--out", str(tmp_path / "board"))
-    assert refused.exit_code == 1
-    assert "block design digits-cnn: sources for a bitstream need dma amd, got own" in refused.output
+    board = str(tmp_path / "board")
+    assert call("build", "digits-cnn", "--dma", "own", "--board", "pynq-z2", "--out", board).exit_code == 0
+    sources = load(board).sources
+    assert sources
+    assert OWN.vlnv in (sources / "design.tcl").read_text()
+    assert "module bitloom_dma (" in (sources / "dma" / "bitloom_dma.v").read_text()
 
 
 def test_the_modules_are_clean(digits: Build) -> None:
     assert lint(read_simulation_overlay(digits.bit).verilog, top=SYSTEM_TOP) == []
+
+
+BREAKS = {
+    "16 beats": (
+        "assign m_axi_arlen = { 4'd0, burst_last };",
+        "assign m_axi_arlen = { 4'd1, burst_last };",
+        "m_axi_mm2s: a burst must have at most 16 beats, got 24",
+    ),
+    "burst type": (
+        "assign m_axi_arburst = INCREMENT;",
+        "assign m_axi_arburst = 2'd0;",
+        "m_axi_mm2s: a burst must count up by whole words, got address 0x1000, size 2, burst type 0",
+    ),
+    "4 KB": (
+        "assign m_axi_arlen = { 4'd0, burst_last };",
+        "assign m_axi_arlen = 8'd8;",
+        "m_axi_mm2s: a burst must not cross 4 KB, got address 0x1fe0",
+    ),
+    "strobes": (
+        "assign m_axi_wstrb = 4'd15;",
+        "assign m_axi_wstrb = 4'd7;",
+        "m_axi_s2mm: all bytes of a word must be written, got strobes 0x7",
+    ),
+    "last word": (
+        "assign m_axi_wlast = (index_out == BLOCK_END) | (due == 6'd1);",
+        "assign m_axi_wlast = index_out == BLOCK_END;",
+        "m_axi_s2mm: wlast must mark the last word of a burst",
+    ),
+}
+"""Changes of the DMA's Verilog that break a rule of the bus, and what the simulation says."""
+
+
+@pytest.mark.parametrize(
+    "rule", [pytest.param(rule, marks=[pytest.mark.slow] * (rule != "last word")) for rule in BREAKS]
+)
+def test_a_broken_rule_of_the_bus_is_told(tmp_path: Path, rule: str) -> None:
+    old, new, message = BREAKS[rule]
+    bit = write_simulation_overlay(tmp_path, loop_manifest(), loop_verilog(), BoardTarget(dma=OWN))
+    verilog = read_simulation_overlay(bit).verilog
+    assert verilog.count(old) == 1
+    memory = np.zeros(1 << 13, np.uint8)
+    start = 0x1FE0 if rule == "4 KB" else 0x1000
+    with Simulation.build(verilog.replace(old, new), top=SYSTEM_TOP, dma=True) as simulation:
+        simulation.connect_memory(memory, 0x1000)
+
+        def transfer_all() -> None:
+            for base, address in ((S2MM, 0x2000), (MM2S, start)):
+                for register, value in ((CONTROL, 1), (ADDRESS, address), (LENGTH, 4 * 8)):
+                    simulation.write_register(base + register.offset, value, port=DMA)
+            simulation.run(200)
+
+        with pytest.raises(ProtocolError, match=re.escape(message) + r" \(cycle \d+\)$"):
+            transfer_all()

@@ -1,5 +1,5 @@
 """Proofs of what joins streams or stores: hls_gen/rtl/primitives/stream.py, ports/ping_pong.py, stores/map_fork.py,
-results/signs.py."""
+results/signs.py, pool_unit/pass_by.py."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.rtl.pool_unit.pass_by import maps_inside, pass_by
 from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.signs import signs
@@ -39,6 +40,28 @@ def _ping_pongs() -> Iterator[Proof]:
                 Broken("read_end & (reads_buffer == 1'd0)", "read_end", "offers"),
                 Broken("write_end & (writes_buffer == 1'd0)", "put & (writes_buffer == 1'd0)", "whole_chunks_only"),
             ),
+        )
+
+
+def _ways_past() -> Iterator[Proof]:
+    """The ways past a pool unit of one feature a step, and of several."""
+    for ol in (1, 3):
+        npu = Npu.of(engine="integer", feature_bits=4, weight_bits=4, kfp=4, kgp=3, ol=ol, pfp=ol, depthwise=True)
+        yield Proof(
+            name=f"way past the pool unit of {ol}",
+            source="hls_gen/rtl/pool_unit/pass_by.py",
+            block=lambda npu=npu: pass_by(Library(32), npu),
+            rules="pass_by",
+            sizes={"WIDTH": ol * npu.array.feature_bits, "SIDE": 1 + npu.way_bits, "MOST": maps_inside(npu)},
+            reach=8,
+            breaks=(
+                Broken("empty <= maps == 9'd1;", "empty <= 1'd1;", "taken_once"),
+                Broken("out_data = passes ? in_data :", "out_data =", "step_past"),
+                Broken("to_pool_ready : empty & out_ready;", "to_pool_ready : out_ready;", "taken_once"),
+                Broken("if (enters & ~leaves) begin", "if (enters) begin", "none_of_nothing"),
+                Broken("pooled_ready = out_ready & ~passes;", "pooled_ready = 1'd1;", "pooled_taken_once"),
+            ),
+            quick=ol == 1,
         )
 
 
@@ -128,4 +151,4 @@ def _signs() -> Iterator[Proof]:
     )  # fmt: skip
 
 
-PROOFS = (*_ping_pongs(), *_joints(), *_map_forks(), *_signs())
+PROOFS = (*_ping_pongs(), *_ways_past(), *_joints(), *_map_forks(), *_signs())

@@ -55,8 +55,12 @@ def core_of(packaged: dict[str, Any]) -> IpCore:
         elif kind == "interrupt":
             pins.append(Pin(bus["ports"]["INTERRUPT"], way, "interrupt"))
         else:
-            block = next(iter(packaged["maps"][bus["slave_memory_map_ref"]])) if kind == "aximm" else ""
-            buses.append(Bus(name, kind, bus["interface_mode"], segment=block))
+            slave = kind == "aximm" and bus["interface_mode"] == "slave"
+            block = next(iter(packaged["maps"][bus["slave_memory_map_ref"]])) if slave else ""
+            space = bus["master_address_space_ref"] if kind == "aximm" and not slave else ""
+            if space and space not in packaged["spaces"]:
+                raise VivadoError(f"{name}: no address space {space}")
+            buses.append(Bus(name, kind, bus["interface_mode"], segment=block, space=space))
     parameters = {name: (value, anything) for name, value in packaged["parameters"].items()}
     return IpCore(parameters, lambda v: pins, lambda v: buses)
 

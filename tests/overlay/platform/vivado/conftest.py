@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.dma_core import AMD, DmaCore
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
 
@@ -67,15 +68,16 @@ class Sources:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Callable[..., Sources]:
-    """sources(board="Pynq-Z2", stream_bits=32, clock_mhz=100.0) -> Sources."""
+    """sources(board="Pynq-Z2", stream_bits=32, clock_mhz=100.0, dma=AMD) -> Sources."""
 
-    def make(name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0) -> Sources:
+    def make(name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0, dma: DmaCore = AMD) -> Sources:
         made = generated(stream_bits)
-        design = BlockDesign.from_manifest(made.manifest, BoardTarget(board=board(name), clock_mhz=clock_mhz))
+        target = BoardTarget(board=board(name), clock_mhz=clock_mhz, dma=dma)
+        design = BlockDesign.from_manifest(made.manifest, target)
         folder = tmp_path / "vivado"
-        (folder / "src").mkdir(parents=True, exist_ok=True)
         files = source_files(design, made.manifest, made.modules, {PROGRAM: b"a compiled network"})
         for path, data in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(data)
         return Sources(folder, design, made.manifest, made.modules)
 

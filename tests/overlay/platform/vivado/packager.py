@@ -10,10 +10,11 @@ from .objects import Stub, VivadoError, anything, command
 
 PROPERTIES = {
     "core": "vendor library name version display_name description supported_families",
-    "bus": "name bus_type_vlnv abstraction_type_vlnv interface_mode slave_memory_map_ref",
+    "bus": "name bus_type_vlnv abstraction_type_vlnv interface_mode slave_memory_map_ref master_address_space_ref",
     "port map": "name physical_name",
     "bus parameter": "name value",
     "memory map": "name description",
+    "address space": "name range width",
     "address block": "name base_address range width usage access",
     "register": "name address_offset size access description",
     "field": "name bit_offset bit_width access description modified_write_value",
@@ -24,8 +25,9 @@ SIGNALS = {
     "xilinx.com:interface:aximm": {
         f"{channel}{signal}"
         for channel, signals in {
-            "AW": "ADDR PROT VALID READY", "W": "DATA STRB VALID READY", "B": "RESP VALID READY",
-            "AR": "ADDR PROT VALID READY", "R": "DATA RESP VALID READY",
+            "AW": "ADDR LEN SIZE BURST CACHE PROT VALID READY", "W": "DATA STRB LAST VALID READY",
+            "B": "RESP VALID READY",
+            "AR": "ADDR LEN SIZE BURST CACHE PROT VALID READY", "R": "DATA RESP LAST VALID READY",
         }.items()
         for signal in signals.split()
     },
@@ -36,7 +38,13 @@ SIGNALS = {
 }  # fmt: skip
 """Type of a bus -> names of its signals."""
 PARAMETERS = {
-    "xilinx.com:interface:aximm": {"PROTOCOL", "DATA_WIDTH", "ADDR_WIDTH"},
+    "xilinx.com:interface:aximm": {
+        "PROTOCOL",
+        "DATA_WIDTH",
+        "ADDR_WIDTH",
+        "READ_WRITE_MODE",
+        "MAX_BURST_LENGTH",
+    },
     "xilinx.com:interface:axis": {"TDATA_NUM_BYTES"},
     "xilinx.com:signal:clock": {"ASSOCIATED_BUSIF", "ASSOCIATED_RESET", "FREQ_HZ"},
     "xilinx.com:signal:reset": {"POLARITY"},
@@ -50,7 +58,7 @@ def ports_of(verilog: str, top: str) -> dict[str, tuple[str, int]]:
     header = re.search(rf"\bmodule\s+{top}\s*\((.*?)\);", verilog, re.DOTALL)
     if not header:
         raise VivadoError(f"module {top} has no header with ports")
-    declared = re.findall(r"(in|out)put\s+(?:\[(\d+):0\]\s+)?(\w+)", header[1])
+    declared = re.findall(r"(in|out)put\s+(?:reg\s+)?(?:\[(\d+):0\]\s+)?(\w+)", header[1])
     return {name: (way, int(top or 0) + 1) for way, top, name in declared}
 
 
@@ -139,6 +147,10 @@ class Packager(Stub):
             raise VivadoError(f"ipx::add_{kind.replace(' ', '_')}: {bus_type} has no {name}")
         return self.add(kind, name, thing.handle)
 
+    @command("ipx::add_address_space", "", 2)
+    def add_address_space(self, options: dict[str, str], name: str, core: str) -> str:
+        return self.add("address space", name, self.thing(core, "core").handle)
+
     @command("ipx::add_memory_map", "", 2)
     def add_memory_map(self, options: dict[str, str], name: str, core: str) -> str:
         return self.add("memory map", name, self.thing(core, "core").handle)
@@ -201,6 +213,7 @@ class Packager(Stub):
                 for h in self.of(core, "bus")
             },
             "parameters": self._named(core, "user parameter", "value"),
+            "spaces": {self.things[h].values["name"]: self._values(h) for h in self.of(core, "address space")},
             "maps": {
                 self.things[m].values["name"]: {
                     self.things[b].values["name"]: {

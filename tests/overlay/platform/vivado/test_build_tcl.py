@@ -7,6 +7,7 @@ import pytest
 
 from bitloom.overlay.platform.block_design import DMA, LINES
 from bitloom.overlay.platform.boards import BOARDS
+from bitloom.overlay.platform.dma_core import AMD, OWN
 from bitloom.overlay.platform.hwh import hwh_text
 
 from . import hwh
@@ -24,10 +25,14 @@ def same(left: str, right: str) -> bool:
         return left == right
 
 
-@pytest.mark.parametrize("stream_bits", [32, 64])
-@pytest.mark.parametrize("board", BOARDS)
-def test_the_block_design_is_what_the_hwh_says(sources, board, stream_bits):
-    made = sources(board, stream_bits, clock_mhz=125.0)
+CASES = [(board, AMD, bits) for board in BOARDS for bits in (32, 64)] + [
+    (board, OWN, bits) for board in ("Pynq-Z2", "ZCU104") for bits in (32, 64)
+]
+
+
+@pytest.mark.parametrize(("board", "dma", "stream_bits"), CASES, ids=lambda v: getattr(v, "name", v))
+def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits):
+    made = sources(board, stream_bits, clock_mhz=125.0, dma=dma)
     built = made.build().design
     said = hwh.read(hwh_text(made.design))
     assert {name: cell.vlnv for name, cell in built.cells.items()} == said.cells
@@ -88,8 +93,26 @@ def loose(design: Recorded) -> set[str]:
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_nothing_is_left_unconnected(sources, board):
-    assert loose(sources(board).build().design) == set()
+@pytest.mark.parametrize("dma", [AMD, OWN])
+def test_nothing_is_left_unconnected(sources, board, dma):
+    assert loose(sources(board, dma=dma).build().design) == set()
+
+
+@pytest.mark.parametrize("board", ["Pynq-Z2", "ZCU104"])
+def test_our_dma_takes_the_place_of_amds(sources, board):
+    made = sources(board, 64, dma=OWN)
+    built = made.build().design
+    assert not {cell.vlnv for cell in built.cells.values() if ":axi_dma:" in cell.vlnv}
+    assert built.cells[DMA].vlnv == OWN.vlnv
+    assert built.links["bitloom_0/s_axis"] == "axi_dma_0/m_axis_mm2s"
+    assert built.links["axi_dma_0/s_axis_s2mm"] == "bitloom_0/m_axis"
+    assert {built.links[f"smartconnect_0/S0{k}_AXI"] for k in (0, 1)} == {
+        "axi_dma_0/m_axi_mm2s", "axi_dma_0/m_axi_s2mm",
+    }  # fmt: skip
+    assert built.drivers["axi_dma_0/rst"] == "proc_sys_reset_0/peripheral_reset"
+    assert [built.drivers[f"xlconcat_0/In{k}"] for k in (0, 1)] == ["axi_dma_0/mm2s_introut", "axi_dma_0/s2mm_introut"]
+    segment = built.segments[f"{made.design.processor.instance}/Data", "axi_dma_0/s_axi/Reg"]
+    assert segment == (0x4040_0000 if board == "Pynq-Z2" else 0xA000_0000, 0x1000)
 
 
 def test_the_handoff_of_vivado_up_to_2020_1(sources):

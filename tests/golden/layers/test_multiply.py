@@ -1,0 +1,107 @@
+"""Product of two maps: every pair of values against fractions, and against onnxruntime's QLinearMul."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden import file
+from bitloom.golden.encoding import BIPOLAR, signed, unsigned
+from bitloom.golden.graph import INPUT
+from bitloom.golden.kernels import packed
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.multiply import MultiplyMaps
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+from tests.cases import case_map, random_values
+from tests.errors import value_error
+
+from .test_add import exact
+
+
+def arrays(multiplier=1, bias=0, shift=0):
+    return {"multiplier": np.array([multiplier]), "bias": np.array([bias]), "shift": np.array([shift])}
+
+
+@pytest.mark.parametrize("factors", [(1, 0, 0), (1, 0, 4), (-3, 1, 2), (8_578_262, -77, 31), ((1 << 24) - 1, 0, 39)])
+@pytest.mark.parametrize(
+    ("first", "second", "clip"), [(signed(4), unsigned(5), None), (BIPOLAR, signed(9), (-100, 90))], ids=str
+)
+def test_every_pair_of_values(factors, first, second, clip):
+    factor, bias, shift = factors
+    xs, ys = (list(range(e.low, e.high + 1, e.step)) for e in (first, second))
+    layer = MultiplyMaps(name="multiply", inputs=("a", "b"), encoding=signed(8), clip=clip)
+    sources = [case_map(len(xs), len(ys), 1, e) for e in (first, second)]
+    x, y = np.meshgrid(xs, ys, indexing="ij")
+    values = arrays(factor, bias, shift)
+    layer.check_arrays_of(values, sources)
+    got = layer.forward_of([x[None, ..., None], y[None, ..., None]], values, sources)[0, ..., 0]
+    assert got.tolist() == [[exact(i * j * factor + bias, shift, layer.low, layer.high) for j in ys] for i in xs]
+    totals = factor * x * y + bias
+    assert layer.reach(values, sources) == (totals.min(), totals.max())
+
+
+def test_equals_onnxruntime():
+    """All pairs of int8, but for halves, which QLinearMul rounds to the even integer."""
+    helper = pytest.importorskip("onnx").helper
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y = (values.reshape(1, 256, 256, 1) for values in np.meshgrid(*[np.arange(-128, 128)] * 2, indexing="ij"))
+    nodes = [
+        helper.make_node("Constant", [], [name], value_float=scale)
+        for name, scale in (("one", 1.0), ("result", 512 / 3))
+    ]
+    nodes.append(helper.make_node("QLinearMul", ["x", "one", "zero", "y", "one", "zero", "result", "zero"], ["z"],
+                                  domain="com.microsoft"))  # fmt: skip
+    zero = helper.make_tensor("zero", 3, [], [0])
+    ends = [helper.make_tensor_value_info(name, 3, None) for name in "xyz"]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", ends[:2], ends[2:], [zero]),
+        opset_imports=[helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)],
+        ir_version=8,
+    )
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    (wanted,) = session.run(None, {"x": x.astype(np.int8), "y": y.astype(np.int8)})
+    layer = MultiplyMaps(name="multiply", inputs=("a", "b"), encoding=signed(8))
+    got = layer.forward_of([x, y], arrays(3, 0, 9), [case_map(256, 256, 1, signed(8))] * 2)
+    halves = x * y * 3 % 512 == 256
+    assert 0 < halves.sum() < 1000
+    np.testing.assert_array_equal(got[~halves], wanted[~halves])
+    assert len(np.unique(got)) > 100
+
+
+def gated() -> Model:
+    """A map times another one that was made of it."""
+    same = {"kernel": (1, 1), "weight": signed(3)}
+    network = Network(
+        name="gated",
+        input=case_map(3, 4, 2, signed(4)),
+        layers=(
+            Conv(name="conv_1", out_channels=2, **same),
+            Requantise(name="requantise_1", encoding=signed(6)),
+            Conv(name="conv_2", out_channels=2, **same),
+            Requantise(name="requantise_2", encoding=unsigned(5)),
+            MultiplyMaps(name="multiply_1", inputs=("requantise_1", "requantise_2"), encoding=signed(5), clip=(-9, 15)),
+        ),
+    )
+    rng = np.random.default_rng(1)
+    scale = {"bias": np.array([3, -2]), "multiplier": np.array([3, 1]), "shift": np.array([2, 0])}
+    weights = {name: {"weight": random_values((2, 1, 1, 2), signed(3), rng)} for name in ("conv_1", "conv_2")}
+    return Model(network, {**weights, "requantise_1": scale, "requantise_2": scale, "multiply_1": arrays(3, 5, 4)})
+
+
+def test_a_file(tmp_path):
+    model = gated()
+    file.save(model, tmp_path / "gated.npz")
+    assert file.load(tmp_path / "gated.npz").network == model.network
+    x = random_values((5, 3, 4, 2), signed(4), np.random.default_rng(2))
+    assert (packed.forward(model, x) == model.forward(x)).all()
+
+
+def test_what_does_not_fit_is_refused():
+    layer = MultiplyMaps(name="m", inputs=(INPUT, "b"), encoding=signed(8))
+    with value_error("m: maps must have one size, got (1, 2, 3) and (2, 2, 3)"):
+        layer.output_of([case_map(1, 2, 3), case_map(2, 2, 3)])
+    sources = [case_map(1, 2, 3, signed(8))] * 2
+    with value_error("m.multiplier: shape must be (1,), got (2,)"):
+        layer.check_arrays_of({**arrays(), "multiplier": np.array([1, 1])}, sources)
+    wide = [case_map(1, 1, 1, signed(bits)) for bits in (20, 21)]
+    with value_error("m.multiplier: sums must be < 2^62 for all values of the maps, got 9223371487098961920"):
+        layer.check_arrays_of(arrays((1 << 24) - 1), wide)

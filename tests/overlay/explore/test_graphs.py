@@ -307,9 +307,9 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
 
 
 @pytest.mark.slow
-def test_mlperf_tiny_gets_what_was_found_by_hand() -> None:
-    """Four networks on one design within a budget, in as few cycles, but for a thousandth, as the hand-made NPU that
-    keeps to it: the one of the benchmark with fewer PEs and a tap a beat, as the search tries no several taps."""
+def test_mlperf_tiny_gets_more_than_was_found_by_hand() -> None:
+    """Four networks on one design within a budget, in fewer cycles than a hand-made NPU that keeps to it: the one of the
+    benchmark with fewer PEs and a tap a beat. With several taps in the pool unit that one is over the budget."""
     model, *also = [entry(name).model for name in ("ic", "kws", "vww", "ad")]
     budget = Budget(lut=30_000, dsp=150, bram36=135)
     best = explore([model, *also], budget).best
@@ -319,7 +319,7 @@ def test_mlperf_tiny_gets_what_was_found_by_hand() -> None:
     by_hand = figures(model, replace(best.candidate, npus=(npu,), map_order="raster"), also=also)
     assert by_hand is not None
     assert budget.holds(by_hand)
-    assert best.figures.cycles <= 1.001 * by_hand.cycles
+    assert best.figures.cycles < by_hand.cycles
 
 
 @pytest.mark.slow

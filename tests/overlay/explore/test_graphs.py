@@ -308,8 +308,8 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
 
 @pytest.mark.slow
 def test_mlperf_tiny_gets_more_than_was_found_by_hand() -> None:
-    """Four networks on one design within a budget, in fewer cycles than a hand-made NPU that keeps to it: the one of the
-    benchmark with fewer PEs and a tap a beat. With several taps in the pool unit that one is over the budget."""
+    """Four networks on one design within a budget, in fewer cycles than a hand-made NPU that keeps to it: that of the
+    benchmark with fewer PEs and a tap a beat. With several taps in the pool unit, that NPU is over the budget."""
     model, *also = [entry(name).model for name in ("ic", "kws", "vww", "ad")]
     budget = Budget(lut=30_000, dsp=150, bram36=135)
     best = explore([model, *also], budget).best

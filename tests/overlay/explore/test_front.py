@@ -80,6 +80,7 @@ def test_shares_and_limits() -> None:
         (["front", 1], {"cycles_per_frame": 0}, "front: cycles_per_frame must be a finite number >= 1, got 0"),
         (["best"], {"bram36": "9"}, "best: bram36 must be a finite number >= 0, got '9'"),
         (["budget"], {"money": 3}, "budget: keys must be lut, ff, bram36, dsp, lanes, cycles, latency, got 'money'"),
+        (["best"], {"bram36": True}, "best: bram36 must be a finite number >= 0, got True"),
         (["clock"], {"mhz": 0}, "clock: mhz must be > 0, got 0.0"),
         ([], {"commands": ["x"]}, "commands must be 2 or none, got 1"),
         (

@@ -116,3 +116,13 @@ def test_scale_of_nothing():
     assert outcome(chain.bytes()) == (
         "FULLY_CONNECTED_0 (FULLY_CONNECTED): the input must have a scale > 0 and a zero point of int8, got 0 and 0",
     )
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), [((), (3,)), ((0, 1, 2), ()), ((0, 1, 2), (3, 3))])
+def test_an_operator_has_inputs_and_one_output(inputs, outputs):
+    chain = Chain((1, 1, 4), 0.1, 0).dense(np.random.default_rng(1), 3, (0.1, 0))
+    kind, _, _, *options = chain.operators[0]
+    chain.operators[0] = (kind, inputs, outputs, *options)
+    line = f"FULLY_CONNECTED_0: must have inputs and one output, got {len(inputs)} inputs and {len(outputs)} outputs"
+    with pytest.raises(ValueError, match=f"^{re.escape(line)}$"):
+        to_tflite_graph(chain.bytes())

@@ -82,7 +82,7 @@ Chain = Sequence[Link]
 alone."""
 
 
-def joined(chain: Chain) -> list[Link]:
+def merged(chain: Chain) -> list[Link]:
     """A chain with lines that follow each other as one."""
     out: list[Link] = []
     for link in chain:
@@ -96,7 +96,7 @@ def joined(chain: Chain) -> list[Link]:
 
 def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
     """The lines that a chain begins with, as one line, and the links behind them."""
-    line, *behind = joined([Line.identity(channels), *chain])
+    line, *behind = merged([Line.identity(channels), *chain])
     assert isinstance(line, Line)
     return line, behind
 

@@ -24,7 +24,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 
-from .boundaries import Line, Link, Staircase, joined, rises, threshold_arrays
+from .boundaries import Line, Link, Staircase, merged, rises, threshold_arrays
 from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
@@ -141,7 +141,7 @@ class _Emitter:
         if last.quantised is None:
             return tuple(self._chain_of_scores)
         line = worth(Line.identity(last.size[2]), last.quantised, self._choice.held[-1])
-        return tuple(joined([line, *self._graph.final]))
+        return tuple(merged([line, *self._graph.final]))
 
     @property
     def _map(self) -> Map:
@@ -177,7 +177,7 @@ class _Emitter:
         if section.quantised is None:
             self._append_weighted(layer, weights)
             self._append_sums(section)
-            self._chain_of_scores = joined([sums, *section.chain])
+            self._chain_of_scores = merged([sums, *section.chain])
         elif as_bits:
             self._append_weighted(layer, weights)
             self._append_sums(section)

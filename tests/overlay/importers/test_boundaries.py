@@ -8,7 +8,7 @@ import pytest
 
 from bitloom.golden.host.links import through
 from bitloom.overlay.importers.bends import Bend, Condition, clip
-from bitloom.overlay.importers.boundaries import Line, Steps, joined, rises, staircases, threshold_arrays
+from bitloom.overlay.importers.boundaries import Line, Steps, merged, rises, staircases, threshold_arrays
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
 from tests.errors import value_error
@@ -168,7 +168,7 @@ def test_a_bend_beyond_all_boundaries_leaves_one_line():
 
 def test_chains():
     ones = line((1, 0), (1, 0))
-    assert len(joined([ones, ones, LEAKY, ones])) == 3
+    assert len(merged([ones, ones, LEAKY, ones])) == 3
     assert rises([line((1, 0), (0, 0)), LEAKY])
     assert not rises([ones, line((1, 0), (-1, 0))])
 

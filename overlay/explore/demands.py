@@ -15,6 +15,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.formed_taps import formed_taps, tables_of
+from bitloom.hls_gen.compiler.lines import array_lines, pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
@@ -26,6 +27,8 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bit
 from .engines import Engines
 from .layer_demand import LayerDemand
 
+LINE_TAPS = 3
+"""Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
 FORMED_LANES = 256
 """Channels of the words for which a window former is tried, at most: narrower ones have more words of a window."""
 
@@ -106,12 +109,38 @@ def layers(
     demands = [
         replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(other_widths)) for layer in demands
     ]
+    demands = _with_lines(demands, lowered, npus, map_order)
     first = demands[0]
     if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
         former = _with_former(npus[0], first.planes, first.places * first.channels)
         behind = replace(first, with_former=_formed_taps(first, map_order, [former, *npus[1:]]))
         demands[0] = behind if behind.gains_by_former(former) else first
     return demands
+
+
+def _with_lines(
+    demands: Sequence[LayerDemand], lowered: Lowered, npus: Sequence[Npu], map_order: str
+) -> list[LayerDemand]:
+    """The layers with what they are where lines of their kernels, and of their pools, are formed. So many lanes have
+    room for all channels: then the lines of each layer that can be formed are."""
+    lanes = LINE_TAPS * max(layer.channels for layer in demands)
+    taking = [npu.unchecked(kfp=lanes, line_taps=LINE_TAPS, pool_line_taps=LINE_TAPS) for npu in npus]
+    behind, of_arrays = array_lines(lowered, taking, map_order)
+    with_pools, of_pools = pool_lines(lowered, taking, map_order)
+    arrays = tables_of(behind.schedule(map_order))
+    pools = tables_of(with_pools.schedule(map_order))
+    layers = list[LayerDemand]()
+    for demand, layer in zip(demands, behind.layers, strict=True):
+        if layer.name in of_pools:
+            lines = of_pools[layer.name]
+            demand = replace(demand, pool_with_lines=pools[pool_name(layer)], pool_lines=lines)
+        if layer.name in of_arrays:
+            lines = of_arrays[layer.name]
+            conv = arrays[layer.name]
+            formed = replace(demand, network=behind, lowered=_weightless(layer), conv=conv, lines=lines)
+            demand = replace(demand, with_lines=formed)
+        layers.append(demand)
+    return layers
 
 
 def _without_weights(lowered: Lowered) -> Lowered:

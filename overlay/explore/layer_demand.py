@@ -5,8 +5,9 @@ A layer on an NPU of its own takes, for a frame,
     sum over windows of groups x max(valid taps x words, steps, (steps + latency + 1) / 2)     cycles
 
 with words = ceil(channels / KFP), groups = ceil(kernels / KGP), steps = ceil(KGP / OL) x levels: the results of a group
-leave in so many steps, and those of two groups may be on their way. A pool unit with weights and a window former take
-cycles of their own, and the slowest of the three counts. What memories must hold, the compiler says (npu_memories.py).
+leave in so many steps, and those of two groups may be on their way. A pool unit with weights, a window former and a
+line former take cycles of their own, and the slowest counts. What memories must hold, the compiler says
+(npu_memories.py).
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.layout import chunks, result_steps
+from bitloom.hls_gen.compiler.lines import pays
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -25,6 +27,7 @@ from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
@@ -59,6 +62,15 @@ class LayerDemand:
     """The layer with formed taps, as behind a window former; None where a former can't feed it."""
     formed: FormedWindows | None = None
     """Of a layer with formed taps: what the former makes."""
+    with_lines: Optional["LayerDemand"] = None
+    """The layer with formed lines, as an array that takes several taps a beat has it; None where a line former can't
+    feed it."""
+    lines: FormedLines | None = None
+    """Of a layer with formed lines: what the line former makes, without the words of a position."""
+    pool_with_lines: StageTables | None = None
+    """The schedule of its pool behind a line former; None where that can't feed the pool."""
+    pool_lines: FormedLines | None = None
+    """What that line former makes, without the words of a position."""
     cache: dict[Any, Any] = field(default_factory=dict, init=False)
     """For what is worked out once."""
 
@@ -88,6 +100,11 @@ class LayerDemand:
         shape = self.lowered.weight.shape
         return int(shape[2]) if self.planes else int(np.prod(shape[2:]))
 
+    @property
+    def map_channels(self) -> int:
+        """Channels of a position of the map that it reads."""
+        return self.channels // self.lines.taps if self.lines else self.channels
+
     @cached_property
     def kernels(self) -> int:
         """Output channels."""
@@ -115,9 +132,20 @@ class LayerDemand:
     def pool_work(self, npu: Npu) -> SequencerWork:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
         sequencer = npu.pool_sequencer
-        if self.pool is None or sequencer is None:
+        pool = self.pool_tables(npu)
+        if pool is None or sequencer is None:
             return SequencerWork(())
-        return SequencerTaps(self.pool, sequencer.kind).counts.work
+        return SequencerTaps(pool, sequencer.kind).counts.work
+
+    def formed_pool_lines(self, npu: Npu) -> FormedLines | None:
+        """What the line former in front of the NPU's pool unit makes; None where the pool takes a tap a cycle."""
+        lines = self.pool_lines
+        fits = lines is not None and npu.pool_unit is not None and lines.taps <= npu.pool_unit.line_taps
+        return lines if fits else None
+
+    def pool_tables(self, npu: Npu) -> StageTables | None:
+        """The schedule of its pool on that NPU; None without a pool."""
+        return self.pool_with_lines if self.formed_pool_lines(npu) else self.pool
 
     @property
     def tuples(self) -> int:
@@ -181,7 +209,10 @@ class LayerDemand:
         return len(self.conv.output_order)
 
     def seen_by(self, npu: Npu) -> "LayerDemand":
-        """The layer as that NPU reads it: with formed taps where it has a window former for it."""
+        """The layer as that NPU reads it: with formed taps where it has a window former for it, with formed lines where
+        its array has a line former for it."""
+        if self.with_lines is not None and npu.takes_lines:
+            return self.with_lines if self.gains_by_lines(npu) else self
         if self.with_former is None or not npu.former:
             return self
         key = "gains", ARRAY_CYCLES(npu)
@@ -192,9 +223,17 @@ class LayerDemand:
     def numbered_from(self, first: int) -> "LayerDemand":
         """The layer where the layers of its network have numbers from ``first`` on."""
         with_former = self.with_former and self.with_former.numbered_from(first)
+        with_lines = self.with_lines and self.with_lines.numbered_from(first)
         numbers = {key: getattr(self, key) for key in ("reads", "reader", "taker", "adds")}
         moved: dict[str, Any] = {key: None if n is None else n + first for key, n in numbers.items()}
-        return replace(self, with_former=with_former, **moved)
+        return replace(self, with_former=with_former, with_lines=with_lines, **moved)
+
+    def gains_by_lines(self, npu: Npu) -> bool:
+        """Whether the layer takes fewer beats with formed lines on an NPU whose array has a line former."""
+        other = self.with_lines
+        if other is None or other.lines is None or other.lines.taps > npu.array.line_taps:
+            return False
+        return pays(other.taps * other.words(npu), self.taps * self.words(npu))
 
     def gains_by_former(self, npu: Npu) -> bool:
         """Whether a window former in front of that NPU makes the layer faster."""
@@ -224,6 +263,8 @@ class LayerDemand:
         """Words of a tuple of the layer's input."""
         if self.formed is not None:
             return self.formed_by(npu).words
+        if self.lines is not None:
+            return -(-self.map_channels // npu.array.map_lanes)
         if not self.planes:
             words = sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.channels,))
             return -(-words // npu.array.line_taps)
@@ -234,7 +275,8 @@ class LayerDemand:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
         words = self.words(npu)
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        if self.lowered.weighted is None or self.formed is not None or self.planes or shared:
+        former = self.formed is not None or npu.takes_lines
+        if self.lowered.weighted is None or former or self.planes or shared:
             return words
         key = "read_words", npu.array.kfp, npu.array.kgp
         if key not in self.cache:
@@ -259,12 +301,20 @@ class LayerDemand:
         return self.with_others(npu, self.array_cycles(npu, dataflow))
 
     def with_others(self, npu: Npu, array: int) -> int:
-        """Cycles of a frame where those of the array alone are ``array``: the pool unit and the window former work
-        beside it, but the array waits while a pool unit works off a row of windows for longer than a row comes."""
+        """Cycles of a frame where those of the array alone are ``array``: pool unit and formers work beside it, but
+        the array waits while a pool unit works off a row of windows for longer than a row comes."""
         cycles = array if self.formed is None else max(array, self.formed_by(npu).cycles)
+        if npu.takes_lines and self.reads is not None:
+            cycles = max(cycles, self.line_former_cycles(npu))
         if self.depthwise or self.pool_burst > 1:
             cycles = max(cycles, self.pool_cycles(npu) + array - array // self.pool_burst)
         return cycles
+
+    def line_former_cycles(self, npu: Npu) -> int:
+        """Cycles of the line former in front of the array a frame: one for each word of each position."""
+        if self.lines is not None:
+            return self.lines.lines * self.lines.steps * self.words(npu)
+        return self.tuples * sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.channels,))
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""

@@ -182,7 +182,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
     if p.reads == INPUT:
         read[INPUT] = MapWords(*input_layout(network, npu, layer.formed and layer.formed_by(npu)), "host")
     else:
-        for name, count in zip((p.reads, p.joins), layer.parts or (layer.channels,)):
+        for name, count in zip((p.reads, p.joins), layer.parts or (layer.map_channels,)):
             if name and name not in read:
                 read[name] = _map_words(chunks(np.arange(count), npu.array.map_lanes), "ring")
     plan = planned_layer(
@@ -192,7 +192,9 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
         read=words_read(p, read, network.ways),
         inner=1,
         conv=layer.conv,
-        pool=layer.pool,
+        pool=layer.pool_tables(npu),
+        lines=layer.lines,
+        pool_lines=layer.formed_pool_lines(npu),
         way=network.ways[p.name],
         reader_lanes=npu.array.map_lanes,
     )

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import accumulate, islice, product
 from typing import Any, NamedTuple
 
+from bitloom.golden.limits import WIDTH
 from bitloom.hls_gen.compiler.layout import regroup, result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
 from bitloom.hls_gen.design.copies import is_copy
@@ -24,6 +25,7 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
 from bitloom.overlay.area_model.memory import STYLES
 
+from .demands import LINE_TAPS
 from .folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, OUTLETS
 from .layer_demand import LayerDemand
 from .npu_memories import Indices, NpuMemories
@@ -41,7 +43,10 @@ MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
 """Rows of kernels that are also tried in RAM that Yosys would not take; the second where block RAM is limited."""
 TRIED: dict[str, dict[str, tuple[int, ...]]] = {
     "binary": {},
-    "integer": {"accumulators": (1, 4)},  # with 4, results of short windows need not wait for each other
+    "integer": {
+        "accumulators": (1, 4),  # with 4, results of short windows need not wait for each other
+        "pool_line_taps": (1, LINE_TAPS),
+    },
 }
 """By engine and name of a value: the numbers that are tried with each folding, one after the other until one is fast
 enough; the fastest is the last."""
@@ -85,6 +90,8 @@ SEARCHED = (
     Searched(name="kernel_rows", title="kernel rows"),
     Searched(name="kernel_ram", title="kernel RAM"),
     Searched(name="tuple_words", title="tuple words"),
+    Searched(name="line_taps", words="{} taps a beat", searched="several taps a beat"),
+    Searched(name="pool_line_taps", words="{} taps a cycle in the pool unit"),
     Searched(name="window_former", words="window former", searched="window former"),
     Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
     Searched(name="kernels_per_multiplier", words="{} kernels a multiplier", searched="shared multipliers"),
@@ -147,7 +154,7 @@ class _Known:
     """What `NpuChoices` has worked out."""
 
     interval: int = 0
-    """The interval that ``possible``, ``sized`` and ``sums`` are of."""
+    """The interval that ``possible``, ``sized``, ``sums`` and ``fewest_lanes`` are of."""
     possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
     sized: dict[tuple, list[SizedFolding]] = field(default_factory=dict)
     sums: dict[tuple, array] = field(default_factory=dict)
@@ -155,6 +162,7 @@ class _Known:
     outlets: dict[tuple, float] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
     array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
+    fewest_lanes: dict[tuple, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -210,11 +218,14 @@ class NpuChoices:
             if len({layer.engine for layer in layers}) == 1:
                 base = self._base(indices)
                 npus = self._wide(layers, base)
+                npus += self._with_lines(layers, npus)
                 if "host" in base.ports.inlets:
                     formed = self._wide(
                         [layer.with_former or layer for layer in layers], base.unchecked(window_former=True)
                     )
-                    npus += [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
+                    formed = [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
+                    npus += formed
+                    npus += self._with_lines(layers, formed)
             self._known.bare[indices] = npus
         return self._known.bare[indices]
 
@@ -247,6 +258,22 @@ class NpuChoices:
                 npus += [base.unchecked(kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
             base = base.unchecked(shift_bits=max(3, bits_for(planes - 1)))
         return npus + [base.unchecked(kfp=n) for n in whole_words(wide, base.array.word_lanes)]
+
+    def _with_lines(self, layers: Sequence[LayerDemand], npus: Sequence[Npu]) -> list[Npu]:
+        """NPUs like ``npus`` whose array takes several taps a beat, with each KFP that is looked at: those that take
+        fewer beats than each of ``npus``, or use their lanes better than each that takes no more beats."""
+        if not npus or npus[0].array.planes or npus[0].array.word_lanes or not any(map(_may_be_lined, layers)):
+            return []
+        widest = max(layer.channels for layer in layers)
+        sizes = [LINE_TAPS * w for w in splits(widest)] if len(layers) == 1 else [w for w in WIDE if w % LINE_TAPS == 0]
+        others = [(_beats(layers, npu), npu.array.kfp) for npu in npus]
+        lined = list[Npu]()
+        for kfp in (size for size in sizes if size <= WIDTH.value):
+            npu = npus[0].unchecked(kfp=kfp, line_taps=LINE_TAPS)
+            beats = _beats(layers, npu)
+            if not any(other <= beats and other * lanes <= beats * kfp for other, lanes in others):
+                lined.append(npu)
+        return lined
 
     def _base(self, indices: Indices) -> Npu:
         """An NPU for these layers with the least folding, and with the inlets and outlets by which their maps go."""
@@ -336,6 +363,7 @@ class NpuChoices:
             self._known.possible.clear()
             self._known.sized.clear()
             self._known.sums.clear()
+            self._known.fewest_lanes.clear()
             self._known.interval = interval
         after = reader or bare
         ring_bits = after.array.map_bits if after.engine == bare.engine else after.array.map_lanes  # a bit a feature
@@ -375,24 +403,47 @@ class NpuChoices:
                     break
 
     def _kgps(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
-        """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it."""
+        """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it. Several taps
+        a beat must save lanes."""
+        least = self._least_kgp(indices, npu, interval)
+        if least is None or (npu.takes_lines and npu.array.kfp * least >= self._fewest_lanes(indices, npu, interval)):
+            return
+        most = max(self.layers[i].kernels for i in indices)
+        for kgp in dict.fromkeys(-(-least // multiple) * multiple for multiple in (1, 2, 4, 8)):
+            if kgp <= most:
+                yield npu.unchecked(kgp=kgp)
+
+    def _least_kgp(self, indices: Indices, npu: Npu, interval: int) -> int | None:
+        """The least KGP whose beats keep to the interval; None where those of the widest array don't."""
         layers = self.layers_of(indices, npu)
         beats = [(layer.taps * layer.words(npu), layer.kernels) for layer in layers]
         room = interval - (len(indices) - 1) * BETWEEN
         if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in layers):
-            return
-        most = max(kernels for _, kernels in beats)
+            return None
         low = 1
-        high = most
+        high = max(kernels for _, kernels in beats)
         while low < high:
             middle = (low + high) // 2
             if sum(layer.beats(npu.unchecked(kgp=middle)) for layer in layers) <= room:
                 high = middle
             else:
                 low = middle + 1
-        for kgp in dict.fromkeys(-(-high // multiple) * multiple for multiple in (1, 2, 4, 8)):
-            if kgp <= most:
-                yield npu.unchecked(kgp=kgp)
+        return high
+
+    def _fewest_lanes(self, indices: Indices, npu: Npu, interval: int) -> float:
+        """The fewest lanes of an NPU like ``npu`` that takes a tap a beat and keeps to the interval."""
+        key = indices, npu.former is None
+        if key not in self._known.fewest_lanes:
+            plain = [
+                other
+                for other in self.bare(indices)
+                if not other.takes_lines and (other.former is None) == (npu.former is None)
+            ]
+            kgps = [self._least_kgp(indices, other, interval) for other in plain]
+            self._known.fewest_lanes[key] = min(
+                (other.array.kfp * kgp for other, kgp in zip(plain, kgps) if kgp is not None), default=float("inf")
+            )
+        return self._known.fewest_lanes[key]
 
     def _wider(self, indices: Indices, npu: Npu, interval: int) -> Iterator[list[Chosen]]:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
@@ -429,7 +480,8 @@ class NpuChoices:
 
     def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each PFP that keeps to the interval, and with the numbers of TRIED that it needs."""
-        values = TRIED[npu.engine]
+        lines = any(self.layers[i].pool_lines for i in indices)
+        values = {name: each for name, each in TRIED[npu.engine].items() if lines or name != "pool_line_taps"}
         tried = [npu.unchecked(**dict(zip(values, each))) for each in product(*values.values())]
         tried = [folding for folding in tried if sum(map(self._arrays(folding).__getitem__, indices)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
@@ -489,6 +541,17 @@ class NpuChoices:
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval
+
+
+def _may_be_lined(layer: LayerDemand) -> bool:
+    """Whether lines of the layer's kernel can be formed."""
+    return layer.with_lines is not None
+
+
+def _beats(layers: Sequence[LayerDemand], npu: Npu) -> int:
+    """Beats of layers on an NPU of that KFP, of a kernel."""
+    seen = (layer.seen_by(npu) for layer in layers)
+    return sum(layer.taps * layer.words(npu) * layer.kernels for layer in seen)
 
 
 def splits(total: int) -> list[int]:

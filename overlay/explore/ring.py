@@ -131,15 +131,14 @@ class _Segments:
         return True
 
     def _alike(self, group: Sequence[int]) -> list[dict[str, int]]:
-        """What NPUs may have in common: KFP, or on binary ones KGP and OL."""
+        """What NPUs may have in common: KFP and the taps of a beat, or on binary ones KGP and OL."""
         if len(group) == 1:
             return [{}]
         bares = [self.choices.bare(self.indices_by_npu[n]) for n in group]
         layers = [self.choices.layers[i] for n in group for i in self.indices_by_npu[n]]
         if layers[0].engine == "integer":
-            return [
-                {"kfp": kfp} for kfp in sorted(set.intersection(*({npu.array.kfp for npu in npus} for npus in bares)))
-            ]
+            shapes = ({(npu.array.kfp, npu.array.line_taps) for npu in npus} for npus in bares)
+            return [dict(zip(("kfp", "line_taps"), shape)) for shape in sorted(set.intersection(*shapes))]
         kernels = {layer.kernels for layer in layers if layer.signs}
         sizes = ({"kgp": kgp, "ol": ol} for kgp in splits(max(kernels))[1:] for ol in splits(kgp))
         return [size for size in sizes if all(fills_steps(bares[0][0].unchecked(**size), count) for count in kernels)]
@@ -153,7 +152,8 @@ class _Segments:
         best: tuple[float, Segment] | None = None
         for bare in self.choices.bare(indices):
             folding = bare.unchecked(**alike)
-            if folding.array.kfp != bare.array.kfp or (not indices[0] and not self.choices.enters(bare, self.interval)):
+            words, words_of_bare = ((npu.array.kfp, npu.array.line_taps) for npu in (folding, bare))
+            if words != words_of_bare or (not indices[0] and not self.choices.enters(bare, self.interval)):
                 continue
             for cost, sized in self.choices.priced(indices, folding, self.interval, npu, self.price):
                 if best is None or cost < best[0]:

@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.dma import Dma
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import CLOCK_MHZ, Board
-from .dma_core import AMD, DmaCore
+from .dma_core import AMD, DmaCore, parameters
 from .processors import PROCESSORS, Processor
 from .target import BoardTarget
 
@@ -181,7 +181,7 @@ class BlockDesign:
     @property
     def dma_parameters(self) -> dict[str, object]:
         """Parameters of the DMA, by the names that the hwh has."""
-        return self.dma.parameters(self.stream_bits, self.processor.address_bits)
+        return parameters(self.stream_bits, self.processor.address_bits)
 
     @property
     def device_parameters(self) -> dict[str, object]:

@@ -3,7 +3,6 @@
 Both have the same registers and interrupts. What a block design must know of them beside that is a ``DmaCore``.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.dma import LENGTH_BITS, VLNV
@@ -12,7 +11,7 @@ from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 @dataclass(frozen=True, kw_only=True)
 class DmaCore:
-    """A DMA in a block design. Names of pins and parameters are the core's own."""
+    """A DMA in a block design. Names of pins are the core's own."""
 
     name: str
     """What the command line calls it."""
@@ -32,13 +31,11 @@ class DmaCore:
     """Its clock inputs."""
     reset: tuple[str, str]
     """Kind of its reset, "rst" (active low) or "rst_high", and the reset input."""
-    parameters: Callable[[int, int], dict[str, object]]
-    """Parameters, by the names that the hwh has, for the bits of a stream word and of an address. pynq's driver reads
-    ``c_include_...``, ``c_..._width`` and the lengths, of either core."""
 
 
-def _axi_dma_parameters(stream_bits: int, address_bits: int) -> dict[str, object]:
-    """How AMD's core is configured."""
+def parameters(stream_bits: int, address_bits: int) -> dict[str, object]:
+    """Parameters of either core by the names that the hwh has, for the bits of a stream word and of an address: pynq's
+    driver reads ``c_include_...``, ``c_..._width`` and the lengths."""
     return {
         "c_include_sg": 0,
         "c_micro_dma": 0,
@@ -68,7 +65,6 @@ AMD = DmaCore(
     s2mm_stream="S_AXIS_S2MM",
     clocks=("s_axi_lite_aclk", "m_axi_mm2s_aclk", "m_axi_s2mm_aclk"),
     reset=("rst", "axi_resetn"),
-    parameters=_axi_dma_parameters,
 )
 OWN = DmaCore(
     name="own",
@@ -81,7 +77,6 @@ OWN = DmaCore(
     s2mm_stream="s_axis_s2mm",
     clocks=("clk",),
     reset=("rst_high", "rst"),
-    parameters=_axi_dma_parameters,
 )
 DMA_CORES = {core.name: core for core in (AMD, OWN)}
 """By their names."""

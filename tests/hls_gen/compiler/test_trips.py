@@ -33,13 +33,14 @@ def test_the_tails_of_both_engines() -> None:
     pooled = {("max_pool",), ("avg_pool",)}
     features = [("requantise",), ("requantise", "lookup")]
     assert {*trips.INTEGER.tails} == {(), *((*front, *pool) for front in features for pool in ((), *pooled))}
-    assert {*trips.INTEGER_ADD.tails} == {(*front, "add", *pool) for front in features for pool in ((), *pooled)}
+    both = [(*front, pair) for front in features for pair in ("add", "multiply")]
+    assert {*trips.INTEGER_ADD.tails} == {(*front, *pool) for front in both for pool in ((), *pooled)}
     assert {*trips.BITS.tails} == {("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold")}
 
 
 def test_what_an_addition_and_a_depthwise_convolution_may_stand_behind() -> None:
     assert sorted(trips.BEFORE_ADD) == ["lookup", "requantise"]
     features = [("requantise",), ("requantise", "lookup")]
-    added = [(*front, "add") for front in features]
-    assert list(trips.BEFORE_DEPTHWISE) == features + added
+    both = [(*front, pair) for front in features for pair in ("add", "multiply")]
+    assert sorted(trips.BEFORE_DEPTHWISE) == sorted(features + both)
     assert trips.DEPTHWISE == [("requantise",)]

@@ -480,7 +480,7 @@ PRODUCT_DESIGNS = {
     "k8": Design(name="products_k8", stream_bits=64, npus=(
         GRAPH_NPU.changed(kfp=8, kgp=6, pfp=4, ol=2, accumulators=16, map_products=1, lut_products=("addition",)),)),
     "narrow": Design(name="products_narrow", npus=(
-        GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512, map_products=1, add_factor_bits=5),)),
+        GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, aheads=512, map_products=1),)),
 }  # fmt: skip
 """DSP blocks and LUTs; factors that are narrower than features."""
 
@@ -692,7 +692,7 @@ CASES: dict[str, BoardCase] = {
     **cases("lookups", LOOKED_UP, LOOKUP_DESIGNS, 60, {"exact": 20, "lookups": 10},
             {"k4": (10, {"lookups": 3}), "narrow": (10, {"lookups": 1})}),
     **cases("products", PRODUCTS_OF_MAPS, PRODUCT_DESIGNS, 50, {"exact": 20, "products": 10},
-            {"k4": (6, {"products": 2})}, narrow=(50, {})),
+            {"k4": (6, {"products": 2})}),
     **cases("grown", GROWN, GROWN_DESIGNS, 60, {"exact": 20, "growth": 15},
             {"k6": (6, {"growth": 3})}),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},

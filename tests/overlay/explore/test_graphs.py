@@ -1,9 +1,10 @@
 """Graphs of layers, depthwise convolutions, window formers, shared multipliers and several networks in the search."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -27,7 +28,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import figures
-from bitloom.overlay.explore.one_npu import saving
+from bitloom.overlay.explore.one_npu import Segment, saving
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, explore, varied
 from bitloom.overlay.explore.stores_in_use import run_flow
@@ -76,7 +77,45 @@ def separable() -> Model:
     )  # fmt: skip
 
 
+def deep() -> Model:
+    """Two convolutions of 3 x 3."""
+    return network(
+        "deep", *conv(1, INPUT, 8, kernel=3), *conv(2, "act_1", 8, kernel=3),
+        Dense(name="dense_3", out_channels=4, weight=signed(8)),
+    )  # fmt: skip
+
+
 MODELS = {"residual": residual, "separable": separable}
+LINED = {"deep": (deep, "line_taps"), "separable": (separable, "pool_line_taps")}
+"""Networks, and what takes several taps in a fast design of theirs."""
+
+
+def chosen(segments: Sequence[Segment], name: str) -> set[Any]:
+    """The values of that name that the NPUs have."""
+    return {segment.npu.value(name) for segment in segments}
+
+
+@pytest.mark.parametrize("name", LINED)
+def test_several_taps_a_beat_where_one_is_too_slow(name: str, tmp_path: Path) -> None:
+    """At a long interval each NPU takes a tap a beat; at a short one an array, or a pool unit, takes a line of the
+    kernel. The design simulates bit for bit, in the cycles that were told."""
+    model, value = LINED[name]
+    tries = Tries(model(), Budget(), 64, SETTINGS)
+    way = Joining(tries.engines[0])
+    slow = tries.segments(Task(way, COUNTERS, 20_000, FEW_NPUS))
+    fast = tries.segments(Task(way, COUNTERS, 330, FEW_NPUS))
+    assert slow is not None
+    assert fast is not None
+    assert chosen(slow, value) == {1}
+    assert 3 in chosen(fast, value)
+    candidate = tries.candidate(fast, COUNTERS)
+    design = candidate.design(tries.model)
+    build = builds.build(tmp_path, design, [tries.model], choices=candidate.choices)
+    images = random_images(tries.model.network, 4, 1)
+    several, alone = run(build, tries.model, images), run(build, tries.model, images[:1])
+    flow = run_flow(tries.model, candidate.choices, design, 4)
+    assert several.bit_exact_frames == 4
+    assert several.counters["cycles"] - alone.counters["cycles"] == flow.left[-1] - flow.left[0]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -268,9 +307,9 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
 
 
 @pytest.mark.slow
-def test_mlperf_tiny_gets_what_was_found_by_hand() -> None:
-    """Four networks on one design within a budget, in as few cycles, but for a thousandth, as the hand-made NPU that
-    keeps to it: the one of the benchmark with fewer PEs and a tap a beat, as the search tries no several taps."""
+def test_mlperf_tiny_gets_more_than_was_found_by_hand() -> None:
+    """Four networks on one design within a budget, in fewer cycles than a hand-made NPU that keeps to it: that of the
+    benchmark with fewer PEs and a tap a beat. With several taps in the pool unit, that NPU is over the budget."""
     model, *also = [entry(name).model for name in ("ic", "kws", "vww", "ad")]
     budget = Budget(lut=30_000, dsp=150, bram36=135)
     best = explore([model, *also], budget).best
@@ -280,7 +319,7 @@ def test_mlperf_tiny_gets_what_was_found_by_hand() -> None:
     by_hand = figures(model, replace(best.candidate, npus=(npu,), map_order="raster"), also=also)
     assert by_hand is not None
     assert budget.holds(by_hand)
-    assert best.figures.cycles <= 1.001 * by_hand.cycles
+    assert best.figures.cycles < by_hand.cycles
 
 
 @pytest.mark.slow

@@ -14,8 +14,11 @@ from bitloom.hls_gen.compiler.flow import of_plan
 from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.explore.demands import layers
+from bitloom.overlay.explore.demands import layers, possible_engines
+from bitloom.overlay.fuzz.pick import SeededPick
 from bitloom.overlay.fuzz.random_models import random_model
+from tests.networks import random_integer_model
+from tests.replay.networks import KINDS
 
 NPU = Npu.of(kfp=8, kgp=8, pfp=8, ol=8)
 
@@ -43,3 +46,27 @@ def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dil
     assert flow.pool is not None
     assert demand.pool_cycles(npu) == sum(cycles for cycles, *_ in passes(flow.pool))
     assert demand.array_cycles(npu, "output_stationary") == flow.groups * sum(c for c, *_ in passes(flow.reading))
+
+
+@pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise"])
+def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
+    """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them."""
+    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, raster=True, accumulators=4,
+                 acc_bits=32, kfp=12, line_taps=3, kgp=4, pfp=4, ol=4, pool_line_taps=3, depthwise=kind == "depthwise",
+                 skip_words=2 * (kind == "residual"))  # fmt: skip
+    formed = 0
+    for number in range(4):
+        model = random_integer_model(KINDS[kind].network(SeededPick("memories", kind, number)), number, 24, 16)
+        demands = layers(model, "raster", possible_engines(model)[0])
+        try:
+            flow = of_plan.layers(plan(model, [npu], CompileChoices(map_order="raster")))
+        except ValueError:  # a map that is added doesn't lie as its results leave
+            continue
+        for of_flow, demand in zip(flow, demands, strict=True):
+            seen = demand.seen_by(npu)
+            pool = 0 if of_flow.pool is None else sum(cycles for cycles, *_ in passes(of_flow.pool))
+            array = of_flow.groups * sum(cycles for cycles, *_ in passes(of_flow.reading))
+            assert (seen.array_cycles(npu, "output_stationary"), seen.pool_cycles(npu)) == (array, pool), demand.name
+            assert seen.reads is None or seen.line_former_cycles(npu) >= of_flow.reading.coming_words
+            formed += seen.lines is not None or seen.formed_pool_lines(npu) is not None
+    assert formed

@@ -124,3 +124,25 @@ def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Se
         found = differences(models, choices, ways.ways()[0], setting, 30 * fastest, most_npus=1)
         assert found is not None
         assert found <= FLOW, setting
+
+
+@pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise"])
+def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -> None:
+    setting = MapSetting("raster", counters=True)
+    formed = 0
+    for number in range(4):
+        model = random_of(kind, number)
+        ways = joinings(model)
+        choices = ways.of(Joining(ways.engines[0]), setting)
+        indices = tuple(range(len(choices.layers)))
+        bare = next(npu for npu in choices.bare(indices) if npu.former is None and not npu.array.planes)
+        npu = bare.unchecked(kfp=12, line_taps=3, kgp=4, ol=4, pfp=4, pool_line_taps=3)
+        try:
+            npu = npu.unchecked(**choices.depths(indices, npu))
+        except ValueError:  # a map that is added doesn't lie as its results leave
+            continue
+        (made,) = sized([model], [npu], (0,) * len(indices), setting)
+        assert {key for key, value in npu.flat().items() if made.flat()[key] != value} <= FLOW, number
+        seen = [layer.seen_by(npu) for layer in choices.layers]
+        formed += sum(layer.lines is not None or layer.formed_pool_lines(npu) is not None for layer in seen)
+    assert formed

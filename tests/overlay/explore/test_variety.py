@@ -202,8 +202,8 @@ def test_a_network_of_both_kinds_gets_npus_of_both() -> None:
     assert {row.candidate.engines for row in found.front} == {Engines(("integer", "binary", "integer"))}
     assert found.tried >= len(found.front)
     assert found.varied == ("pipelines, cascades and single NPUs", "rings of 2 NPUs", "map order pull and raster",
-                            "both dataflows", "streamed weights", "NPUs of both engines", "window former",
-                            "tables and counters")  # fmt: skip
+                            "both dataflows", "streamed weights", "NPUs of both engines", "several taps a beat",
+                            "window former", "tables and counters")  # fmt: skip
 
 
 def test_only_what_is_asked_for_is_varied() -> None:

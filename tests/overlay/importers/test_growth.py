@@ -129,6 +129,23 @@ def test_depth_to_space_at_the_end():
     assert made.model.network.output.shape == (5, 6, 4)
 
 
+DEPTHS = {
+    "DCR": ("DepthToSpace", {"mode": "DCR"}),
+    "CRD": ("DepthToSpace", {"mode": "CRD"}),
+    "SpaceToDepth": ("SpaceToDepth", {}),
+}
+
+
+@pytest.mark.parametrize("name", DEPTHS)
+@pytest.mark.parametrize("dense", [False, True], ids=["at the end", "in front of a dense layer"])
+def test_depth_to_space_of_onnx(name, dense):
+    rng, (operator, attributes) = np.random.default_rng(9), DEPTHS[name]
+    chain = quantised_onnx(rng, (3, 4, 6)).node(operator, blocksize=2, **attributes)
+    if dense:
+        chain.node("Flatten").node("MatMul", ternary(rng, 96, 5)).quant(1, 4)
+    check_onnx(chain, by_qonnx, near=0)
+
+
 def quantised_onnx(rng, shape=(3, 5, 6), opset=17):
     """A map whose values count from 0."""
     chain = OnnxChain(shape, opset).quant(0.25, 3)

@@ -15,6 +15,8 @@ from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.schedule import schedule
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.figures import Figures
+from bitloom.overlay.explore.front import Front
 from bitloom.overlay.explore.plot import draw
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.show import notebook_plots as plots
@@ -168,10 +170,8 @@ def test_scores(axes, label, colour):
     assert axes.get_xlabel() == "score"
 
 
-def row(lut: int, bram36: float, cycles: float) -> Any:
-    """What the picture of a Pareto front looks at."""
-    area = Resources(lut=lut, bram36=bram36)
-    return SimpleNamespace(figures=SimpleNamespace(lut=lut, cycles=cycles, area=area))
+def point(lut: int, bram36: float, cycles: float) -> Figures:
+    return Figures(Resources(lut=lut, bram36=bram36), 64, cycles, 1000)
 
 
 def shaded(axes: Any) -> list[tuple[str, tuple[float, float, float, float]]]:
@@ -181,9 +181,9 @@ def shaded(axes: Any) -> list[tuple[str, tuple[float, float, float, float]]]:
 
 
 def test_pareto_front(axes):
-    front = [row(9000, 14, 100.0), row(2000, 35, 800.0)]
+    both = point(9000, 14, 100.0), point(2000, 35, 800.0)
     budget = Budget(lut=8000, cycles=1000)
-    draw(axes, "some network", front, front[1], budget, clock_mhz=200)
+    draw(axes, Front(network="some", points=both, chosen=both[1], budget=budget, clock_mhz=200))
     points, chosen = axes.lines
     assert (list(points.get_xdata()), list(points.get_ydata())) == ([9000, 2000], [2e6, 250e3])
     assert [(text.get_text(), text.xy) for text in axes.texts] == [("1", (9000, 2e6)), ("2", (2000, 250e3))]
@@ -191,13 +191,13 @@ def test_pareto_front(axes):
     (beyond, (left, _, right, _)), (slower, (_, bottom, _, top)) = shaded(axes)
     assert (beyond, left, right) == ("beyond the budget", 8000, axes.get_xlim()[1])
     assert (slower, bottom, top) == ("slower than the goal, 200,000", axes.get_ylim()[0], 200e3)
-    assert (axes.get_xscale(), axes.get_yscale(), axes.get_title()) == ("log", "log", "some network")
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
 
 
 def test_pareto_front_on_a_board(axes):
     """xc7z020: 53,200 LUTs and 140 block RAMs; the larger share counts."""
-    front = [row(5320, 7, 100.0), row(2660, 35, 800.0)]
-    draw(axes, "some network", front, board=BOARDS["Pynq-Z2"], budget=Budget.of_board(BOARDS["Pynq-Z2"], share=0.5))
+    board, both = BOARDS["Pynq-Z2"], (point(5320, 7, 100.0), point(2660, 35, 800.0))
+    draw(axes, Front(network="some", points=both, board=board, budget=Budget.of_board(board, share=0.5)))
     (points,) = axes.lines
     assert (list(points.get_xdata()), list(points.get_ydata())) == ([10, 25], [1e6, 125e3])
     ((_, (left, *_)),) = shaded(axes)

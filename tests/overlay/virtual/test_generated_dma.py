@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,15 +11,17 @@ import pytest
 pynq = pytest.importorskip("pynq")
 
 from bitloom.driver.accelerator import Accelerator  # noqa: E402
-from bitloom.driver.errors import DeviceTaken, TransferError  # noqa: E402
+from bitloom.driver.errors import DeviceError, DeviceTaken, TransferError  # noqa: E402
 from bitloom.driver.pynq_api import BitloomDma  # noqa: E402
 from bitloom.hls_gen.design.dma import ADDRESS, CONTROL, LENGTH, MM2S, S2MM, SYSTEM_TOP, VLNV  # noqa: E402
+from bitloom.hls_gen.design.registers import CONTROL as DEVICE_CONTROL  # noqa: E402
 from bitloom.overlay.build.build import Build, build, load  # noqa: E402
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS  # noqa: E402
 from bitloom.overlay.build.run import Conditions, run  # noqa: E402
-from bitloom.overlay.platform.dma_core import OWN  # noqa: E402
+from bitloom.overlay.platform.dma_core import AMD, OWN, DmaCore  # noqa: E402
 from bitloom.overlay.platform.target import BoardTarget  # noqa: E402
 from bitloom.overlay.virtual.board import activate  # noqa: E402
+from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
 from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTimeout  # noqa: E402
 from bitloom.overlay.virtual.sim.registers import DMA  # noqa: E402
 from bitloom.overlay.virtual.sim.verilator import lint  # noqa: E402
@@ -110,11 +113,17 @@ def digits(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return built("digits-cnn", tmp_path_factory.mktemp("digits"))
 
 
-def built(name: str, folder: Path) -> Build:
-    """The build of a reference design with our DMA."""
+@pytest.fixture(scope="module")
+def digits_amd(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The same with AMD's DMA."""
+    return built("digits-cnn", tmp_path_factory.mktemp("digits_amd"), AMD)
+
+
+def built(name: str, folder: Path, dma: DmaCore = OWN) -> Build:
+    """The build of a reference design, with our DMA or another."""
     reference = REFERENCE_DESIGNS[name]
     models = reference.models()
-    return build(folder, reference.design(name, models), models, choices=reference.choices, target=BoardTarget(dma=OWN))
+    return build(folder, reference.design(name, models), models, choices=reference.choices, target=BoardTarget(dma=dma))
 
 
 def check_results(done: Build, name: str, frames: int, stall: float) -> None:
@@ -128,6 +137,58 @@ def check_results(done: Build, name: str, frames: int, stall: float) -> None:
 @pytest.mark.parametrize("stall", [0.0, 0.4])
 def test_a_design_is_bit_exact(digits: Build, stall: float) -> None:
     check_results(digits, "digits-cnn", 5, stall)
+
+
+def test_as_fast_as_with_amds(digits: Build, digits_amd: Build) -> None:
+    """A calm memory costs no cycle: neither between frames, nor from a frame's first word to its result."""
+    model = REFERENCE_DESIGNS["digits-cnn"].models()[0]
+    images = random_images(model.network, 4, 1)
+    own, amd = (run(b, model, images, conditions=Conditions(first_alone=True)) for b in (digits, digits_amd))
+    assert (own.cycles_between_frames, own.latency) == (amd.cycles_between_frames, amd.latency)
+
+
+def wrong_packet(board: VirtualDevice, accelerator: Accelerator) -> None:
+    """Somebody sends a packet of no known kind."""
+    channel = accelerator.overlay.axi_dma_0.sendchannel
+    buffer = pynq.allocate(16, "u4")
+    buffer[:] = 0xDEADBEEF
+    channel.transfer(buffer)
+    channel.wait()
+
+
+def reset_half_way(board: VirtualDevice, accelerator: Accelerator) -> None:
+    """Somebody resets the device when frames begin to come in."""
+    write = board.write_registers
+
+    def hooked(address: int, data: bytes) -> None:
+        write(address, data)
+        if address & 0xFFFF == MM2S + LENGTH.offset:
+            board.write_registers = write
+            accelerator.core.write(DEVICE_CONTROL.offset, DEVICE_CONTROL.field("SOFT_RESET").at(1))
+
+    board.write_registers = hooked
+
+
+@pytest.mark.parametrize(("spoil", "kind"), [(wrong_packet, "PacketError"), (reset_half_way, "DeviceTaken")])
+def test_errors_are_those_with_amds(digits: Build, digits_amd: Build, spoil: Callable, kind: str) -> None:
+    model = REFERENCE_DESIGNS["digits-cnn"].models()[0]
+    images = random_images(model.network, 3, 1)
+    messages = []
+    for done in (digits, digits_amd):
+        board = activate()
+        try:
+            with Accelerator(done.bit, timeout=60.0) as accelerator:
+                accelerator.load(done.program("digits-cnn"))
+                spoil(board, accelerator)
+                with pytest.raises(DeviceError) as caught:
+                    accelerator.predict(images)
+                messages.append(str(caught.value).removeprefix(done.bit.stem))
+                assert type(caught.value).__name__ == kind
+                accelerator.load(done.program("digits-cnn"))
+                np.testing.assert_array_equal(accelerator.predict(images), model.forward(images))
+        finally:
+            board.close()
+    assert messages[0] == messages[1]
 
 
 @pytest.mark.slow

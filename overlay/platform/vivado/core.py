@@ -10,8 +10,9 @@ from typing import Any
 from bitloom.hls_gen.design.dma import BURST_BEATS, CHANNEL, MM2S, S2MM, VLNV, Dma
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
+from bitloom.hls_gen.rtl.cores import core_ports
 from bitloom.hls_gen.rtl.dma.dma import TOP as DMA_TOP
-from bitloom.hls_gen.rtl.dma.generate import dma_ports
+from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.hls_gen.rtl.shell.top import AXI
 from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE_BYTES, BlockDesign
 
@@ -129,7 +130,7 @@ def _interfaces() -> list[Interface]:
 
 def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[str]) -> IpCore:
     """Our DMA as an IP core, with the Verilog in ``files``; ``parameters`` are what drivers read of it in the .hwh."""
-    ports = [Port(name, way, width) for name, way, width in dma_ports(sizes)]
+    ports = [Port(name, way, width) for name, way, width in core_ports(dma_core, sizes)]
     masters = ("m_axi_mm2s", "m_axi_s2mm")
     streams = {"m_axis_mm2s": "master", "s_axis_s2mm": "slave"}
     channels = {"MM2S": MM2S, "S2MM": S2MM}

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitloom.hls_gen.rtl.dma.generate import dma_verilog
+from bitloom.hls_gen.rtl.cores import core_verilog
+from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.dma_core import OWN
 
@@ -59,7 +60,7 @@ def source_files(
         f"{design.name}.manifest.json": json.dumps(manifest, indent=1, sort_keys=True) + "\n",
     }
     if design.dma is OWN:
-        texts = {f"dma/{name}.v": text for name, text in dma_verilog(design.dma_sizes).items()}
+        texts = {f"dma/{name}.v": text for name, text in core_verilog(dma_core, design.dma_sizes).items()}
         dma = dma_ip_core(design.dma_sizes, design.dma_parameters, list(texts))
         written |= {**texts, "dma.tcl": core_tcl(dma, design), "dma.xml": component_xml(dma)}
     return {

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from bitloom.hls_gen.rtl.dma.generate import dma_verilog
+from bitloom.hls_gen.rtl.cores import core_verilog
+from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.platform.dma_core import OWN
@@ -43,7 +44,7 @@ def test_files(sources):
 def test_files_of_our_dma(sources):
     made = sources(dma=OWN)
     files = set(contents(made.folder))
-    verilog = {f"dma/{name}.v" for name in dma_verilog(made.design.dma_sizes)}
+    verilog = {f"dma/{name}.v" for name in core_verilog(dma_core, made.design.dma_sizes)}
     assert {path for path in files if path.startswith("dma")} == verilog | {"dma.tcl", "dma.xml"}
     listed = re.findall(r"^    \{(dma/\S+)\}$", (made.folder / "dma.tcl").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(verilog)

@@ -7,6 +7,7 @@
     <network>.model.npz       the model that it was compiled from
     <network>.host.json       for an imported one: what the host does before and after it
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
+    openxc7/                  for a Zynq-7000 with our DMA: a project for openXC7 (openxc7/README.md)
     build.log                 what bitloom build did here, with times
     build.json                what is here: design, digest, files with their digests, choices
 
@@ -38,6 +39,7 @@ from bitloom.hls_gen.design.reader import Reader
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.openxc7 import openxc7_files, suits
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.steps import step
@@ -49,6 +51,8 @@ from .programs import compiled
 FORMAT = "bitloom-build"
 SOURCES = "vivado"
 """Name of the folder that holds the sources for a bitstream."""
+OPENXC7 = "openxc7"
+"""Name of the folder that holds the project for openXC7."""
 
 
 def _unlabelled(network: Network) -> Network:
@@ -225,6 +229,9 @@ def build(
     if target.board:
         sources = source_files(block_design, generated.manifest, synthesis, programs)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
+    if target.board and suits(block_design):
+        project = openxc7_files(block_design, generated.manifest["top"], synthesis)
+        files |= {f"{OPENXC7}/{path}": data for path, data in project.items()}
     done = Build(
         folder,
         design,

@@ -11,6 +11,7 @@ The simulation's hwh and the Vivado scripts are both written from one descriptio
 addresses.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +20,12 @@ from typing import Any
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.design import packetizer
 from bitloom.hls_gen.design.design import STREAM_BITS
-from bitloom.hls_gen.design.dma import Dma
+from bitloom.hls_gen.design.dma import REGISTERS, Dma
 from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import CLOCK_MHZ, Board
-from .dma_core import AMD, DmaCore, parameters
+from .dma_core import AMD, OWN, DmaCore, parameters
 from .processors import PROCESSORS, Processor
 from .target import BoardTarget
 
@@ -190,6 +191,11 @@ class BlockDesign:
     def dma_sizes(self) -> Dma:
         """Sizes of our DMA where it is the one."""
         return Dma(stream_bits=self.stream_bits, address_bits=self.processor.address_bits)
+
+    def manifest_text(self, manifest: Mapping[str, Any]) -> str:
+        """Text of the manifest's file: the device's manifest, and the registers of our DMA where it is the one."""
+        dma = {"vlnv": self.dma.vlnv, "registers": [register.to_dict() for register in REGISTERS]}
+        return json.dumps({**manifest, **({"dma": dma} if self.dma is OWN else {})}, indent=1, sort_keys=True) + "\n"
 
     @property
     def dma_parameters(self) -> dict[str, object]:

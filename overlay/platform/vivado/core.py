@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.hls_gen.design import packetizer as raw
-from bitloom.hls_gen.design.dma import BURST_BEATS, CHANNEL, MM2S, S2MM, VLNV, Dma
+from bitloom.hls_gen.design.dma import BURST_BEATS, REGISTERS, VLNV, Dma
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
@@ -187,7 +187,6 @@ def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[st
     ports = [Port(name, way, width) for name, way, width in core_ports(dma_core, sizes)]
     masters = ("m_axi_mm2s", "m_axi_s2mm")
     streams = {"m_axis_mm2s": "master", "s_axis_s2mm": "slave"}
-    channels = {"MM2S": MM2S, "S2MM": S2MM}
     return IpCore(
         vlnv=VLNV,
         display_name="bitloom: DMA",
@@ -202,11 +201,7 @@ def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[st
             _interrupt("s2mm_introut"),
         ],
         parameters=parameters,
-        registers=[
-            {**register.to_dict(), "name": f"{side}_{register.name}", "offset": base + register.offset}
-            for side, base in channels.items()
-            for register in CHANNEL
-        ],
+        registers=[register.to_dict() for register in REGISTERS],
         files=files,
         top=DMA_TOP,
         address_spaces=dict.fromkeys(masters, (1 << sizes.address_bits, sizes.stream_bits)),

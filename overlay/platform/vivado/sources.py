@@ -5,7 +5,6 @@ our DMA, packetizer      --> dma.tcl, dma.xml, dma/, ...                    the 
 files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -54,7 +53,7 @@ def source_files(
         "core.tcl": core_tcl(core, design),
         "design.mk": design_mk(design),
         "component.xml": component_xml(core),
-        f"{design.name}.manifest.json": json.dumps(manifest, indent=1, sort_keys=True) + "\n",
+        f"{design.name}.manifest.json": design.manifest_text(manifest),
     }
     for name, beside in cores_beside(design).items():
         written |= beside.verilog

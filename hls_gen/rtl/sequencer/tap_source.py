@@ -129,27 +129,30 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     window_end = last
     rewind = None
     kernel = layers.now.kernel
+    passes = b.wire("next_pass", 1, any_of(layers.begin, taken & last))
     if kernel is not None and kernel.groups_minus_1 is not None:
         limit = kernel.groups_minus_1
         groups = Countdown(b, "groups", width(limit))
         first_pass = b.reg("first_pass", init=None)
-        groups.advance(taken & last, layers.begin, layers.upcoming.kernel.groups_minus_1, limit)
-        b.on(taken & last, (first_pass, groups.last))
-        b.on(layers.begin, (first_pass, 1))
+        groups.advance(passes, layers.change, layers.upcoming.kernel.groups_minus_1, limit)
+        b.on(passes, (first_pass, any_of(layers.change, groups.last)))
         window_end = last & groups.last
         rewind = last & ~groups.last
+    window_end = b.wire("window_end", 1, window_end)
     progress = Progress(
         begin=layers.begin,
         change=layers.change,
         taken=taken,
         move=layers.move,
+        passes=passes,
+        windows=passes if rewind is None else b.wire("next_window", 1, any_of(layers.begin, taken & window_end)),
         last=last,
-        window_end=b.wire("window_end", 1, window_end),
+        window_end=window_end,
         rewind=None if rewind is None else b.wire("rewind", 1, rewind),
     )
     upcoming = layers.start.windows_minus_1
     windows = Countdown(b, "windows", width(upcoming))
-    windows.advance(taken & progress.window_end, layers.begin, upcoming)
+    windows.advance(progress.windows, layers.change, upcoming)
     layers.end.assign(progress.window_end & windows.last)
     return progress, first_pass
 

@@ -4,33 +4,37 @@
     python -m tests.mutation --count 200 --seed 1 --folder /tmp/mutation --list
 
 A break changes one place of one file in a copy of the tree: a comparison, an operator of arithmetic, ``and`` or ``or``,
-``not``, a Boolean, or an integer. Places are drawn alike from all source files, the seed says which. Tests run in three
-rings until one fails: the nearest (those named as the file, and those that import it), then the room's, then the
-networks'. A break that no ring catches has survived; it may be one that changes nothing which can be seen. A ring that
-doesn't end is stopped, and counts as caught ("time" in the verdict).
+``not``, a Boolean, or an integer. Places are drawn alike from all source files, the seed says which. The tests that
+execute the broken statement run in three rings until one fails: the nearest (of files named as the source, or that
+import it), then the room's, then the networks'. In each ring the shortest run first, up to RING_SECONDS of their usual
+time. A break that no ring catches has survived: it may be one that changes nothing which can be seen, or one that only
+a longer test sees. A run that doesn't end is stopped, and counts as caught ("time" in the verdict).
 
-With ``--executed FILE``, a ring holds only the tests that execute the statement, where it is in a function. FILE is
-what coverage.py writes beside a run of all tests, with a context for each of them::
+Which tests execute a statement, and how long each takes, comes from a run of all tests::
 
-    python -m pytest --cov --cov-config=tests/mutation.cfg --cov-context=test -n 0
+    python -m pytest --cov --cov-config=tests/mutation.cfg --cov-context=test --junitxml=FOLDER/tests.xml
+    mv .coverage FOLDER/tests.coverage
 
-Results are kept in ``FOLDER/results.json``, an entry for each break. Every break starts from a copy of the cache of
-compiled models, so that none leaves anything behind for the next one.
+Results are kept in ``FOLDER/results.json``, an entry for each break. Compiled models come from ``FOLDER/cache`` (a copy
+of ``~/.cache/bitloom`` saves hours); what a break adds there is removed again.
 """
 
 import argparse
 import ast
+import itertools
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
 from tests.paths import ROOT
 
@@ -38,7 +42,10 @@ ROOMS = ("golden", "hls_gen", "driver", "overlay")
 COPIED = (*ROOMS, "boards", "notebooks", "src", "tests", "docs", "pyproject.toml", "README.md", "CONTRIBUTING.md")
 NETWORKS = ("tests/overlay/build", "tests/hls_gen/compiler", "tests/driver")
 """Tests that run whole networks."""
-LIMIT_SECONDS = 900
+LIMIT_SECONDS = 600
+"""What a break's tests may take, compiling of changed hardware with it."""
+RING_SECONDS = 30
+RING_TESTS = 400
 SURVIVED = "survived"
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -160,7 +167,7 @@ def drawn(count: int, seed: int) -> list[Break]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
-def rings(file: str) -> list[list[str]]:
+def rings(file: str) -> dict[str, list[str]]:
     """The test files of each ring, nearest first; none twice."""
     path = Path(file)
     module = "bitloom." + ".".join(path.with_suffix("").parts)
@@ -171,7 +178,7 @@ def rings(file: str) -> list[list[str]]:
     ]
     rooms = [test for test in tests if test.startswith(f"tests/{room}/") and test not in nearest]
     networks = [test for test in tests if test.startswith(NETWORKS) and test not in nearest + rooms]
-    return [nearest, rooms, networks]
+    return {"nearest": nearest, "room": rooms, "networks": networks}
 
 
 def _statement(broken: Break) -> range:
@@ -188,29 +195,52 @@ def _statement(broken: Break) -> range:
     return inside
 
 
-class Executed:
-    """Which test files execute a line, from what coverage.py wrote in a run with a context for each test.
+class Tests:
+    """Which tests execute a line, and how long each takes: from a run of all tests with a context for each.
 
-    Whole files, as tests of a file share fixtures, and a value that a function keeps is computed in the first of them.
+    Parameters
+    ----------
+    coverage, times : Path
+        What coverage.py and ``--junitxml`` wrote.
     """
 
-    def __init__(self, path: Path) -> None:
-        from coverage import CoverageData  # only this option needs it
+    def __init__(self, coverage: Path, times: Path) -> None:
+        from coverage import CoverageData  # only runs need it
 
-        self.data = CoverageData(str(path))
+        self.data = CoverageData(str(coverage))
         self.data.read()
-        self.files = {
-            file: name for name in self.data.measured_files() for file in sources() if name.endswith(f"/{file}")
-        }
+        names = self.data.measured_files()
+        self.files = {file: name for file in sources() for name in names if name.endswith(f"/{file}")}
+        self.seconds: dict[str, dict[str, float]] = {}  # test file -> test -> seconds
+        for case in ElementTree.parse(times).getroot().iter("testcase"):
+            file = (case.get("classname") or "").replace(".", "/") + ".py"
+            self.seconds.setdefault(file, {})[f"{file}::{case.get('name')}"] = float(case.get("time") or 0)
 
-    def by(self, broken: Break) -> set[str] | None:
-        """Test files that execute a break's statement; None where that isn't known, as it runs at import."""
+    def executing(self, broken: Break) -> set[str] | None:
+        """Tests that execute a break's statement; None where that isn't known, as it runs at import."""
         lines = _statement(broken)
         if not lines:
             return None
         contexts = self.data.contexts_by_lineno(self.files[broken.file]) if broken.file in self.files else {}
-        tests = {context.partition("::")[0] for line in lines for context in contexts.get(line, [])}
-        return tests - {""}
+        return {context.partition("|")[0] for line in lines for context in contexts.get(line, [])} - {""}
+
+    def chosen(self, broken: Break) -> dict[str, list[str]]:
+        """Ring -> its tests for a break, in the order in which they run.
+
+        Behind those that execute the statement come the others of the same files: tests of a file share fixtures, and
+        a value that a function keeps is computed in the first of them.
+        """
+        executing = self.executing(broken)
+        chosen = {}
+        for ring, files in rings(broken.file).items():
+            tests = {test: seconds for file in files for test, seconds in self.seconds.get(file, {}).items()}
+            if executing is not None:
+                with_one = {test.partition("::")[0] for test in executing}
+                tests = {test: seconds for test, seconds in tests.items() if test.partition("::")[0] in with_one}
+            order = sorted(tests, key=lambda test: (executing is not None and test not in executing, tests[test]))
+            ends = itertools.accumulate(tests[test] for test in order)
+            chosen[ring] = [test for test, end in zip(order, ends) if end <= RING_SECONDS][:RING_TESTS]
+        return chosen
 
 
 def copy_tree(folder: Path) -> Path:
@@ -229,36 +259,36 @@ def copy_tree(folder: Path) -> Path:
     return tree
 
 
-def run(tests: Sequence[str], tree: Path, workers: int, cache: Path | None) -> str:
-    """What became of the tests: "passed", "failed", or "time" where they took too long."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", str(workers), *tests]
-    environment = {**os.environ, "PYTHONPATH": f"{tree / 'src'}", "PYTHONDONTWRITEBYTECODE": "1"}
-    copy = tree.parent / "cache"
-    shutil.rmtree(copy, ignore_errors=True)
-    if cache:
-        shutil.copytree(cache, copy, copy_function=os.link)
+def verdict(broken: Break, tests: Tests, tree: Path) -> str:
+    """The ring that catches a break: "nearest", "room" or "networks"; "time" if it doesn't end; or SURVIVED."""
+    chosen = tests.chosen(broken)
+    names = [test for ring in chosen.values() for test in ring]
+    if not names:
+        return SURVIVED
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", "--tb=no", *names]
+    cache = tree.parent / "cache"
+    environment = {
+        "PYTHONPATH": f"{tree / 'src'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "BITLOOM_CACHE": str(cache),
+    }
+    before = set(cache.rglob("*"))
+    path = tree / broken.file
+    path.write_bytes(broken.text())
     try:
-        done = subprocess.run(command, cwd=tree, env=environment | {"BITLOOM_CACHE": str(copy)}, capture_output=True,
+        done = subprocess.run(command, cwd=tree, env=os.environ | environment, capture_output=True, text=True,
                               timeout=LIMIT_SECONDS)  # fmt: skip
     except subprocess.TimeoutExpired:
         return "time"
-    return "passed" if done.returncode in (0, 5) else "failed"  # 5: no test was collected
-
-
-def verdict(broken: Break, executed: Executed | None, tree: Path, workers: int, cache: Path | None) -> str:
-    """The ring that catches a break: "nearest", "room" or "networks", and "time" if it doesn't end; or SURVIVED."""
-    path = tree / broken.file
-    path.write_bytes(broken.text())
-    selected = executed.by(broken) if executed else None
-    try:
-        for name, tests in zip(("nearest", "room", "networks"), rings(broken.file)):
-            chosen = [test for test in tests if selected is None or test in selected]
-            told = run(chosen, tree, workers, cache) if chosen else "passed"
-            if told != "passed":
-                return name if told == "failed" else f"{name}, time"
     finally:
         shutil.copy(ROOT / broken.file, path)
-    return SURVIVED
+        for added in sorted(set(cache.rglob("*")) - before, reverse=True):
+            added.rmdir() if added.is_dir() else added.unlink()
+    if done.returncode == 0:
+        return SURVIVED
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+?)(?:::| |$)", done.stdout, re.MULTILINE)
+    file = failed[1] if failed else ""  # none: a conftest can't be imported
+    return next((ring for ring, of in chosen.items() if any(test.startswith(f"{file}::") for test in of)), "nearest")
 
 
 def main() -> None:
@@ -267,9 +297,6 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, required=True, help="where the copy of the tree and the results are")
-    parser.add_argument("--workers", type=int, default=2, help="processes of pytest")
-    parser.add_argument("--executed", type=Path, help="data of coverage.py, with a context for each test")
-    parser.add_argument("--cache", type=Path, help="compiled models that each break starts with")
     parser.add_argument("--list", action="store_true", help="only print the breaks")
     asked = parser.parse_args()
     chosen = drawn(asked.count, asked.seed)
@@ -279,10 +306,10 @@ def main() -> None:
         return
     tree, results = copy_tree(asked.folder), asked.folder / "results.json"
     known = json.loads(results.read_text()) if results.exists() else []
-    executed = Executed(asked.executed) if asked.executed else None
+    tests = Tests(asked.folder / "tests.coverage", asked.folder / "tests.xml")
     for number, one in enumerate(chosen[len(known) :], len(known) + 1):
         begun = time.monotonic()
-        known.append({**asdict(one), "verdict": verdict(one, executed, tree, asked.workers, asked.cache)})
+        known.append({**asdict(one), "verdict": verdict(one, tests, tree)})
         results.write_text(json.dumps(known, indent=1))
         print(f"{number}/{len(chosen)} {known[-1]['verdict']:14} {time.monotonic() - begun:4.0f} s "
               f"{one.file}:{one.line}: {one.old} -> {one.new}", flush=True)  # fmt: skip

@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, bits, choose, const, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header

@@ -10,6 +10,8 @@ PE has several accumulators (inner_groups.py), it is the first beat of a pass th
 
 from dataclasses import dataclass
 
+from veriloggen import Repeat
+
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -210,12 +212,12 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free_minus_1)
     skips = work.skips & work.claim
-    skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
-    claimed = resize(events.used & work.claim, w) + skipped
+    used = Repeat(b.wire("word_claimed", 1, events.used & work.claim), w)
+    less = b.wire("arrived_less", w, choose(skips, b.wire("tuple_less", w, ~resize(work.left, w)), used, w))
     ahead = None if tap.gap_words is None else (events.taken & tap.gap, tap.gap_words)
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
-    counts.advance(b, write, claimed, tap.given_words + ended, ahead)
+    counts.advance(b, write, less, tap.given_words + ended, ahead)
 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:

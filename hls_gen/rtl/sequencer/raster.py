@@ -177,7 +177,7 @@ class CounterTaps:
         start = self._start
         end = self.row_end
         left_end, left_final, left_beyond = self._left_flags
-        (x_first, x_first_final), (y_first, y_first_final) = self._after
+        (x_first, x_first_final), (y_first, _) = self._after
         (x_final, x_beyond), (y_final, y_beyond) = self._begins
         self._windows = progress.windows
         self._rows = any_of(progress.begin, all_of(progress.taken, progress.window_end, end))

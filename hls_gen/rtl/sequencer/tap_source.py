@@ -58,9 +58,9 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     layers = Layers(context, last_layer, taken)
     number.assign(layers.number)
     now = layers.now
-    tuple_words = b.wire(
-        "tuple_words", spec.sequencer.address_bits, add(now.words_minus_1, 1, spec.sequencer.address_bits)
-    )
+    # a register, since sums begin with it
+    tuple_words = b.reg("tuple_words", spec.sequencer.address_bits, init=None)
+    b.on(layers.begin, (tuple_words, add(layers.upcoming.words_minus_1, 1, spec.sequencer.address_bits)))
     tables = TableTaps(context, layers)
     counters = CounterTaps(b, layers, tuple_words) if spec.kind.counters else None
     sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]

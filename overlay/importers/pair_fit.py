@@ -85,7 +85,7 @@ def pairs_of(
     if table is not None:
         first, second = (int(source.base) - table.first for source, _ in sources)  # a clip may have cut the lowest
         level = table.values[first : first + len(x), second : second + len(y)] - int(levels.base)
-        slopes = table.slopes
+        slopes: tuple[Fraction, ...] = table.slopes
         offset = table.offset - levels.base
         worths = [(Fraction(1), source.base - held_map.zero) for source, held_map in sources]
     else:

@@ -538,6 +538,8 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
     turned = False
     for operation in operations:
         if isinstance(operation, Layout):
+            if operation.order.size < places.size:
+                break
             places = places.ravel()[operation.order]
             turned = True
         elif not isinstance(operation, Scaling | Elementwise | Levels):

@@ -250,12 +250,6 @@ REFUSED = {
         lambda chain, begin: qdq(chain.node("Mul", begin).node("Neg"), 0.3, 128),
         "Mul_8 (Mul): between a product and its quantiser nothing may fall, got a negative scale",
     ),
-    "a value a position": (
-        lambda chain, begin: qdq(
-            qdq(chain.node("Conv", np.ones((1, 4, 1, 1), np.float32)), 0.3, 9).node("Mul", begin), 0.3, 128
-        ),
-        "Mul_11 (Mul): only rows and columns can be padded, or grow",
-    ),
 }
 
 
@@ -266,3 +260,13 @@ def test_what_is_refused(name):
     with pytest.raises(ImportRefused) as refused:
         imported_onnx(chain)
     assert refused.value.lines == (line,)
+
+
+def test_a_value_a_position():
+    """Spatial attention: each position of a map is multiplied with a number of its own."""
+    rng = np.random.default_rng(4)
+    chain = Chain((5, 4, 3), 0.02, 11).conv(rng, 6, (3, 3), (0.03, 2))
+    before = chain.here
+    chain.conv(rng, 1, (3, 3), (0.01, 5)).operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+    made, _ = check(multiplied(chain, before, (0.021, -16)))
+    assert len(products(made)) == 1

@@ -45,7 +45,8 @@ class MultiplyMaps(Pairwise):
         return min(ends), max(ends)
 
     def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
-        return scaled_product(*inputs, int(arrays["multiplier"][0]), int(arrays["bias"][0]))
+        first, second = inputs
+        return scaled_product(first, second, int(arrays["multiplier"][0]), int(arrays["bias"][0]))
 
     def divided(self, totals: Array, shift: Array) -> Array:
         return rounded_up(totals, shift)

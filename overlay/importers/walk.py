@@ -411,6 +411,11 @@ class Walk:
             raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
         self.open = replace(section, sums=(*section.sums, window), scale=section.scale / window.taps)
 
+    @property
+    def _is_in_order(self) -> bool:
+        """Whether the tensor has the map's values, with channels, rows and columns in this order."""
+        return np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0])
+
     def _check_order(self) -> None:
         """Refuse a map whose values are in another order than (channels, rows, columns)."""
         if is_padded(self.index):
@@ -419,7 +424,7 @@ class Walk:
                 "give the pool its own padding (PyTorch: AvgPool2d with count_include_pad=False; Keras: "
                 "padding='same')",
             )
-        if not np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0]):
+        if not self._is_in_order:
             raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
 
     @_take.register
@@ -718,7 +723,7 @@ class Walk:
         """The channels of the map that a tensor has, at all positions of the map, if weights that read the tensor can
         read the map: others then have the weight 0. Elsewhere the tensor's map is made before. None if all channels are
         read, in their order."""
-        if operation.window is None:
+        if operation.window is None or self._is_in_order:
             return None
         selection = Selection.of(self.index, self.size)
         if selection is None or selection.is_whole:

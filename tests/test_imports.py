@@ -27,7 +27,7 @@ LAZY = {"golden/zoo/digits.py": {"sklearn"}, "golden/kernels/tiled/gpu.py": {"cu
 FLOORS = {
     "hls_gen/rtl": (
         "primitives", "results", "array", "sequencer", "pool_unit", "former", "stores", "ports", "loader", "shell",
-        "dma", "training", "generate",
+        "cores", "dma", "packetizer", "training", "generate",
     ),
     "overlay": (
         "steps", "picture", "area", "area_model", "timing", "platform", "virtual", "build", "evaluation", "deploy",

@@ -82,6 +82,21 @@
 #define BITLOOM_DMA_REG_ADDRESS_MSB 0x1Cu /* SA_MSB, DA_MSB: high bits of the buffer's address */
 #define BITLOOM_DMA_REG_LENGTH 0x28u /* bytes; a write begins a transfer. Of S2MM at its end: bytes that came */
 
+/* Registers of the packetizer, which makes frames of a raw stream. */
+#define BITLOOM_PACKETIZER_REG_CONTROL 0x00u /* what the packetizer does */
+#define BITLOOM_PACKETIZER_CONTROL_RUN 0x00000001u /* frames are made; an error clears it; 0: ends with the frame under way */
+#define BITLOOM_PACKETIZER_CONTROL_RESET 0x00000002u /* write 1: a frame under way is dropped, and errors are cleared; reads 0 */
+#define BITLOOM_PACKETIZER_CONTROL_ERROR_IRQ 0x00000004u /* interrupt while there is an error */
+#define BITLOOM_PACKETIZER_REG_STATUS 0x04u /* how the packetizer stands; of a write, the errors alone count */
+#define BITLOOM_PACKETIZER_STATUS_BUSY 0x00000001u /* a frame is under way */
+#define BITLOOM_PACKETIZER_STATUS_SHORT 0x00000002u /* a frame had too few beats; what was missing is 0 */
+#define BITLOOM_PACKETIZER_STATUS_LONG 0x00000004u /* a frame had too many beats; those in excess are dropped when frames are made again */
+#define BITLOOM_PACKETIZER_REG_SIGNATURE 0x08u /* signature of the parameters that frames are for: the device's SIGNATURE */
+#define BITLOOM_PACKETIZER_REG_NUMBER 0x0Cu /* number of the next frame, counted up with each; its low 8 bits go into the header */
+#define BITLOOM_PACKETIZER_REG_TRANSFER_FRAMES 0x10u /* frames of a result transfer: the last one's results end with tlast; 0: none do */
+#define BITLOOM_PACKETIZER_TRANSFER_FRAMES_FRAMES 0x0000FFFFu /* frames */
+#define BITLOOM_PACKETIZER_REG_BEATS 0x14u /* beats of a frame, always the same */
+
 /* Headers of packets: fields of words 0 to 2. Word 3 is NOT (word 0 XOR word 1 XOR word 2). */
 #define BITLOOM_HEADER_WORDS 4u
 #define BITLOOM_HEADER_KIND_LSB 0 /* word 0: LOAD, FRAME or WEIGHTS */

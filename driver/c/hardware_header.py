@@ -9,7 +9,7 @@ in Python does: so do the texts of errors, which stand here as comments.
 from collections.abc import Iterator, Sequence
 
 from bitloom.golden.atomic import write_bytes
-from bitloom.hls_gen.design import dma, headers
+from bitloom.hls_gen.design import dma, headers, packetizer
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import VLNV
 from bitloom.hls_gen.design.npu import Npu
@@ -21,6 +21,7 @@ from bitloom.hls_gen.design.registers import (
     NPU_STRIDE,
     OWNER_BITS,
     VERSION,
+    Register,
     npu_registers,
 )
 from bitloom.hls_gen.design.signature import START, TAPS
@@ -57,10 +58,9 @@ def _lines() -> Iterator[str]:
     yield f"#define BITLOOM_MOST_NPUS {((1 << ADDRESS_BITS) - NPU_BASE) // NPU_STRIDE}"
     yield from ("", "/* The DMA's registers: offsets of both channels, offsets in a channel, and fields as masks. */")
     yield from (f"#define BITLOOM_DMA_{side} 0x{getattr(dma, side):02X}u" for side in ("MM2S", "S2MM"))
-    for register in dma.CHANNEL:
-        yield _define(f"DMA_REG_{register.name}", f"0x{register.offset:02X}u", register.description)
-        for field in register.fields:
-            yield _define(f"DMA_{register.name}_{field.name}", f"0x{field.at(-1):08X}u", field.description)
+    yield from _registers("DMA_", dma.CHANNEL)
+    yield from ("", "/* Registers of the packetizer, which makes frames of a raw stream. */")
+    yield from _registers("PACKETIZER_", packetizer.REGISTERS)
     yield from ("", "/* Headers of packets: fields of words 0 to 2. Word 3 is NOT (word 0 XOR word 1 XOR word 2). */")
     yield f"#define BITLOOM_HEADER_WORDS {headers.HEADER_WORDS}u"
     for number, fields in enumerate(headers.FIELDS[:3]):
@@ -79,6 +79,13 @@ def _lines() -> Iterator[str]:
         comma = "," if error is not headers.ERRORS[-1] else ""
         yield f"    BITLOOM_{error.name} = {error.code}{comma} /* {error.rule} */"
     yield from ("} bitloom_error_code;", "", "#endif")
+
+
+def _registers(prefix: str, registers: Sequence[Register]) -> Iterator[str]:
+    for register in registers:
+        yield _define(f"{prefix}REG_{register.name}", f"0x{register.offset:02X}u", register.description)
+        for field in register.fields:
+            yield _define(f"{prefix}{register.name}_{field.name}", f"0x{field.at(-1):08X}u", field.description)
 
 
 def _define(name: str, value: str, meaning: str) -> str:

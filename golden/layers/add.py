@@ -32,11 +32,14 @@ MAX_ADD_SHIFT = 39
 @dataclass(frozen=True, kw_only=True)
 class Pairwise(FeatureLayer):
     """Two maps of one size become one, value by value: a total of each pair is divided by 2^shift, rounded to the
-    nearest, halves away from zero, and clipped."""
+    nearest, and clipped."""
 
     input_count: ClassVar[int] = 2
     factors: ClassVar[int]
     """Numbers of array ``multiplier``."""
+    least_factor: ClassVar[int] = 1 - (1 << FACTOR_BITS - 1)
+    least_bias: ClassVar[int] = -(1 << OFFSET_BITS - 1)
+    """least_factor, least_bias: smallest multiplier and bias."""
     encoding: Encoding
     """Of the output, which results are clipped to: signed 2 to 9 bits or unsigned 1 to 8 bits."""
     clip: tuple[int, int] | None = field(default=None, metadata={"written_if_set": True})
@@ -54,9 +57,11 @@ class Pairwise(FeatureLayer):
 
     @property
     def array_ranges(self) -> dict[str, tuple[int, int]]:
-        factor = (1 << FACTOR_BITS - 1) - 1
-        offset = 1 << OFFSET_BITS - 1
-        return {"multiplier": (-factor, factor), "bias": (-offset, offset - 1), "shift": (0, MAX_ADD_SHIFT)}
+        return {
+            "multiplier": (self.least_factor, (1 << FACTOR_BITS - 1) - 1),
+            "bias": (self.least_bias, (1 << OFFSET_BITS - 1) - 1),
+            "shift": (0, MAX_ADD_SHIFT),
+        }
 
     def check_arrays_of(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> None:
         super().check_arrays_of(arrays, sources)
@@ -71,11 +76,15 @@ class Pairwise(FeatureLayer):
 
     @abstractmethod
     def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
-        """The total of each pair of values, the bias left out: int64."""
+        """The total of each pair of values: int64."""
+
+    @abstractmethod
+    def divided(self, totals: Array, shift: Array) -> Array:
+        """``totals / 2^shift``, rounded: int64."""
 
     def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
-        total = self.totals(inputs, arrays) + arrays["bias"].astype(np.int64)  # (N, H, W, C)
-        y: Array = np.clip(rounded_shift(total, arrays["shift"].astype(np.int64)), self.low, self.high)
+        totals = self.totals(inputs, arrays)  # (N, H, W, C)
+        y: Array = np.clip(self.divided(totals, arrays["shift"].astype(np.int64)), self.low, self.high)
         return y
 
 
@@ -100,5 +109,8 @@ class Add(Pairwise):
 
     def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
         first, second = arrays["multiplier"].astype(np.int64)
-        total: Array = inputs[0] * first + inputs[1] * second
+        total: Array = inputs[0] * first + inputs[1] * second + int(arrays["bias"][0])
         return total
+
+    def divided(self, totals: Array, shift: Array) -> Array:
+        return rounded_shift(totals, shift)

@@ -1,10 +1,14 @@
 """Product of two maps, value by value: what gates a map by another one.
 
-The product of two features becomes a feature as in a requantisation (golden/layers/requantise.py):
-
-    t = x_1 * x_2 * multiplier + bias
-    y = t / 2^shift                      to the nearest integer, halves away from zero
+    t = x_1 * x_2 * multiplier
+    y = (t + bias) / 2^shift             for x_1 * x_2 >= 0; else (t - bias) / 2^shift
+                                         to the nearest integer, halves upwards
     result = clip(y, low, high)
+
+The bias moves products away from zero, so that one rounding does what two do. TFLite's kernel makes p = x_1 * x_2 * m,
+h = p / 2^31 to the nearest integer, halves upwards, and then h / 2^n, halves away from zero: that is the multiplier m,
+the shift 31 + n and, for n >= 1, the bias 2^30. With bias 0 halves go upwards, with bias 1 away from zero, if the
+multiplier is even.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,25 +21,39 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
 
 from .add import Pairwise
+from .requantise import rounded_up
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiplyMaps(Pairwise):
     """Two maps of one size are multiplied; the product is scaled by multiplier / 2^shift, rounded and clipped.
 
-    Arrays: ``multiplier``, (1,), -2^24 + 1 .. 2^24 - 1; ``bias``, (1,), 40 bits signed, in parts 2^-shift of a result's
-    step; ``shift``, (1,), 0 .. 39.
+    Arrays: ``multiplier``, (1,), 0 .. 2^24 - 1; ``bias``, (1,), 0 .. 2^39 - 1, in parts 2^-shift of a result's step, by
+    which products move away from zero; ``shift``, (1,), 0 .. 39.
     """
 
     kind: ClassVar[str] = "multiply"
     factors: ClassVar[int] = 1
+    least_factor: ClassVar[int] = 0
+    least_bias: ClassVar[int] = 0
 
     def reach(self, arrays: Mapping[str, Array], sources: Sequence[Map]) -> tuple[int, int]:
         factor, bias = int(arrays["multiplier"][0]), int(arrays["bias"][0])
         first, second = ((source.encoding.low, source.encoding.high) for source in sources)
-        ends = [x * y * factor + bias for x in first for y in second]
+        products = [x * y for x in first for y in second]
+        ends = [product * factor + (bias if product >= 0 else -bias) for product in products]
         return min(ends), max(ends)
 
     def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
-        product: Array = inputs[0].astype(np.int64) * inputs[1] * int(arrays["multiplier"][0])
-        return product
+        first, second = inputs
+        return scaled_product(first, second, int(arrays["multiplier"][0]), int(arrays["bias"][0]))
+
+    def divided(self, totals: Array, shift: Array) -> Array:
+        return rounded_up(totals, shift)
+
+
+def scaled_product(x: Array, y: Array, multiplier: int, bias: int) -> Array:
+    """``x * y * multiplier``, which the bias moves away from zero: int64."""
+    product = x.astype(np.int64) * y
+    total: Array = product * multiplier + np.where(product < 0, -bias, bias)
+    return total

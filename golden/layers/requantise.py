@@ -147,8 +147,14 @@ def rounded_even(x: Array, shift: Array) -> Array:
 def rounded_twice(x: Array, shift: Array) -> Array:
     """``x / 2^shift`` for int64 with |x| < 2^62 and shift 31 .. 61, rounded after 31 bits, halves upwards, and then to
     the nearest integer, halves away from zero."""
-    first = (x + (1 << FIRST_SHIFT - 1)) >> FIRST_SHIFT
-    return rounded_shift(first, shift - FIRST_SHIFT)
+    return rounded_shift(rounded_up(x, np.array(FIRST_SHIFT)), shift - FIRST_SHIFT)
+
+
+def rounded_up(x: Array, shift: Array) -> Array:
+    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves upwards."""
+    half = (1 << shift) >> 1  # 0 for shift 0
+    y: Array = (x + half) >> shift
+    return y
 
 
 def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:

@@ -42,8 +42,9 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.layers.lookup import ENTRIES
+from bitloom.golden.layers.multiply import scaled_product
 from bitloom.golden.layers.pool import rounded_quotient
-from bitloom.golden.layers.requantise import rounded, rounded_shift
+from bitloom.golden.layers.requantise import rounded, rounded_shift, rounded_up
 from bitloom.golden.window import Window
 
 from .margins import Range, with_any_biases, with_any_thresholds, with_biases
@@ -267,8 +268,9 @@ class Addition(FeatureAction):
     """The addition of a map to what a lowered layer has requantised, or the product of both:
 
     t = kept * factor_kept + added * factor_added + bias
-    t = kept * added * factor_added + bias                      where it multiplies
     result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
+
+    Where it multiplies, t is kept * added * factor_added, which the bias moves away from zero, and halves go upwards.
     """
 
     adds: str
@@ -287,9 +289,13 @@ class Addition(FeatureAction):
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         assert added is not None  # the caller knows which map that is
-        factor = values * self.factor_added if self.multiplies else self.factor_added
-        total = values * self.factor_kept + added.astype(np.int64) * factor + self.bias
-        result: Array = np.clip(rounded_shift(total, np.asarray(self.shift)), self.low, self.high)
+        shift = np.asarray(self.shift)
+        if self.multiplies:
+            divided = rounded_up(scaled_product(values, added, self.factor_added, self.bias), shift)
+        else:
+            total = values * self.factor_kept + added.astype(np.int64) * self.factor_added + self.bias
+            divided = rounded_shift(total, shift)
+        result: Array = np.clip(divided, self.low, self.high)
         return result
 
 

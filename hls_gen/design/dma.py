@@ -5,7 +5,7 @@ both cores. Each of the two channels has the same registers: MM2S (memory to str
 memory) from byte 0x30 on.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .design import STREAM_BITS
 from .fields import Field
@@ -54,6 +54,14 @@ ADDRESS_MSB = Register("ADDRESS_MSB", 0x1C, "RW", "SA_MSB, DA_MSB: high bits of 
 LENGTH = Register("LENGTH", 0x28, "RW", "bytes; a write begins a transfer. Of S2MM at its end: bytes that came")
 CHANNEL = (CONTROL, STATUS, ADDRESS, ADDRESS_MSB, LENGTH)
 """Registers of a channel; offsets from the channel's first one."""
+CHANNELS = {"MM2S": MM2S, "S2MM": S2MM}
+"""Offset of each channel's registers."""
+REGISTERS = tuple(
+    replace(register, name=f"{side}_{register.name}", offset=base + register.offset)
+    for side, base in CHANNELS.items()
+    for register in CHANNEL
+)
+"""All registers: MM2S_CONTROL and so on."""
 RESET_CONTROL = CONTROL.field("ONE").at(1) | CONTROL.field("THRESHOLD").at(1)
 """CONTROL after a reset."""
 

@@ -7,6 +7,7 @@
     <network>.model.npz       the model that it was compiled from
     <network>.host.json       for an imported one: what the host does before and after it
     vivado/                   for a board: sources for its bitstream (vivado/README.md)
+    openxc7/                  for a Zynq-7000 with our DMA: a project for openXC7 (openxc7/README.md)
     build.log                 what bitloom build did here, with times
     build.json                what is here: design, digest, files with their digests, choices
 
@@ -32,11 +33,13 @@ from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.platform.block_design import BlockDesign
+from bitloom.overlay.platform.openxc7 import openxc7_files, suits
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
 from bitloom.overlay.steps import step
@@ -48,6 +51,8 @@ from .programs import compiled
 FORMAT = "bitloom-build"
 SOURCES = "vivado"
 """Name of the folder that holds the sources for a bitstream."""
+OPENXC7 = "openxc7"
+"""Name of the folder that holds the project for openXC7."""
 
 
 def _unlabelled(network: Network) -> Network:
@@ -184,7 +189,8 @@ def build(
     choices
         How the networks are compiled; by default as ``CompileChoices()``.
     target
-        Where the design shall run; with a board there are also sources for its bitstream.
+        Where the design shall run; with a board there are also sources for its bitstream. A raw stream becomes
+        frames of the first network.
     origin
         What was asked for, which the build keeps.
 
@@ -212,12 +218,20 @@ def build(
     block_design = BlockDesign.from_manifest(generated.manifest, target)
     overlay = simulation_overlay_files(generated.manifest, generated.text, target)
     names = [m.network.name for m in models]
-    programs, hosts = _compiled(models, manifest, choices, origin.hosts)
+    compiled_networks = compiled(models, manifest, choices, origin.hosts)
+    programs = {f"{name}.program.npz": program.to_bytes() for name, program in compiled_networks.items()}
+    hosts = {host_file.name_of(name): host_file.to_bytes(host) for name, host in origin.hosts.items()}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
     files = {**_modules(generated.modules, synthesis), **overlay, **programs, **kept, **hosts}
+    if target.raw:
+        packetizer = Packetizer.of(compiled_networks[names[0]], design.stream_bits, target.raw)
+        block_design = replace(block_design, packetizer=packetizer)
     if target.board:
         sources = source_files(block_design, generated.manifest, synthesis, programs)
         files |= {f"{SOURCES}/{path}": data for path, data in sources.items()}
+    if target.board and suits(block_design):
+        project = openxc7_files(block_design, generated.manifest["top"], synthesis)
+        files |= {f"{OPENXC7}/{path}": data for path, data in project.items()}
     done = Build(
         folder,
         design,
@@ -237,17 +251,6 @@ def _generated(design: Design, target: Target) -> Verilog:
     """A design's Verilog; logged as a step."""
     with step(f"generating Verilog for {target}"):
         return generate(design, target=target)
-
-
-def _compiled(
-    models: Sequence[Model], manifest: Manifest, choices: CompileChoices, hosts: Mapping[str, Host]
-) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """Files of the networks' programs, and of what the host does around them."""
-    programs = compiled(models, manifest, choices, hosts)
-    return (
-        {f"{name}.program.npz": program.to_bytes() for name, program in programs.items()},
-        {host_file.name_of(name): host_file.to_bytes(host) for name, host in hosts.items()},
-    )
 
 
 def load(folder: Path | str) -> Build:

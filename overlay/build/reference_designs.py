@@ -147,14 +147,14 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
         network="cnv-w1a1",
         npus=pipeline(
             [
-                binary_npu(45, 64, 16, planes=8, window_former=True),
-                binary_npu(96, 64, 16, pool=64, window_former=True, buffer_words=32),
-                binary_npu(72, 28, 4, kernel_ram="block", window_former=True),
-                binary_npu(128, 24, 4, pool=4, kernel_ram="block"),
-                binary_npu(32, 16),
-                binary_npu(22, 5),
-                binary_npu(24, 1),
-                binary_npu(47, 1),
+                binary_npu(54, 64, 16, planes=8, window_former=True),
+                binary_npu(96, 64, 16, pool=32, line_taps=3, buffer_words=32),
+                binary_npu(72, 32, 4, kernel_ram="block", window_former=True),
+                binary_npu(192, 16, 4, pool=4, line_taps=3, kernel_ram="block"),
+                binary_npu(32, 19),
+                binary_npu(26, 5),
+                binary_npu(32, 1),
+                binary_npu(64, 1),
                 binary_npu(11, 1),
             ]
         ),

@@ -19,6 +19,7 @@ from bitloom.hls_gen.compiler.sharing import weight_copies
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packetizer import MARKS, RawStream
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
@@ -60,6 +61,12 @@ LOG = "build.log"
         show_default=True,
         help="What moves the streams: AMD's AXI DMA, or ours, which needs no IP of AMD.",
     ),
+    click.option(
+        "--raw-stream",
+        type=click.Choice(list(MARKS)),
+        help="In the sources: frames of a camera or the like, too, told apart by tlast (packet) or tuser (video).",
+    ),
+    click.option("--raw-values", type=int, help="Values in a beat of that stream.  [default: those of a pixel]"),
     click.option("--clock-mhz", type=float, default=CLOCK_MHZ, help="Clock of the device."),
     click.option(
         "--arch",
@@ -78,6 +85,8 @@ def build_command(
     board_name: str | None,
     clock_mhz: float,
     dma: str,
+    raw_stream: str | None,
+    raw_values: int | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -91,6 +100,7 @@ def build_command(
     """
     subject = subject_of(networks, design_name, named=not (design_name or foldings))
     target = find_board(board_name) if board_name else None
+    raw = _raw(raw_stream, raw_values, target)
     folder = out or Path("build") / subject.name
     log = inside(folder, LOG)
     with step_lines() as lines, working("generating Verilog and compiling the network"):
@@ -106,7 +116,7 @@ def build_command(
             design,
             subject.models,
             choices=chosen.choices,
-            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz, dma=DMA_CORES[dma]),
+            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz, dma=DMA_CORES[dma], raw=raw),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=hosts_of(networks, subject.models)),
         )
     done = f"bitloom {version()}, design {build.digest[:16]}: {join(build.command)}"
@@ -124,6 +134,17 @@ def build_command(
     if target:
         click.echo(f"bitstream for {target.name}, on a machine with Vivado: make -C {quote(str(build.sources))}")
         _warn(design, target)
+
+
+def _raw(marks: str | None, values: int | None, target: Board | None) -> RawStream | None:
+    """The raw stream that the options describe."""
+    if marks is None:
+        if values is not None:
+            raise ValueError(f"--raw-values: --raw-stream must say how frames are told apart, got {values} alone")
+        return None
+    if target is None:
+        raise ValueError("--raw-stream: --board must say whose sources get the raw stream, got none")
+    return RawStream(marks=marks, beat_values=values)
 
 
 def _designed(subject: Subject, options: Mapping[str, Any]) -> tuple[ReferenceDesign, Design]:

@@ -172,15 +172,15 @@ def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> d
 
 def _product(layer: MultiplyMaps, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Arrays of a product of maps: mostly a factor with which results use the encoding's range, in one of four as large
-    as it may be; one of four factors is negative."""
+    as it may be; the bias is often half of what the first of two roundings takes off, or 0."""
     first, second = (max(source.encoding.high, -source.encoding.low) for source in sources)
     most = (1 << FACTOR_BITS - 1) - 1
     shift = int(rng.integers(0, MAX_ADD_SHIFT + 1))
     top = max(1, layer.high, -layer.low)
     factor = most if rng.random() < 0.25 else int(min(most, top / (first * second) * rng.uniform(0.2, 3) * 2.0**shift))
-    bias = int(rng.integers(-1, 2) * rng.uniform(0, 1) * min(top * 2.0**shift, 1 << OFFSET_BITS - 2))
-    factors = np.array([factor * int(rng.choice([1, 1, 1, -1]))])
-    return {"multiplier": factors, "bias": np.array([bias]), "shift": np.array([shift])}
+    biases = 0, 1 << int(rng.integers(0, shift + 1)), int(rng.uniform(0, 1) * top * 2.0**shift)
+    bias = min(int(rng.choice(biases)), (1 << OFFSET_BITS - 2) - 1)
+    return {"multiplier": np.array([factor]), "bias": np.array([bias]), "shift": np.array([shift])}
 
 
 def _behind_the_point(

@@ -4,7 +4,7 @@
     canonical   SourceGraph --> OperationGraph   constants.py, operators/: a few kinds of operations, in fractions
     quantise    OperationGraph --> SectionGraph  rules.py, walk.py: cut at quantisers
     choose      SectionGraph --> EngineChoice    held.py: engines, and which integers maps hold
-    emit        both --> Emitted                 boundaries.py, requantise_fit.py, sum_fit.py: the model
+    emit        both --> Emitted                 boundaries.py, requantise_fit.py, pair_fit.py: the model
 
 All of these are graphs; a chain of layers is a graph in which each map has one reader. Each checks what stands in it:
 `SourceGraph.check`, `OperationGraph.check`, and what `Network` and `Model` check themselves. `verify` then computes

@@ -4,7 +4,7 @@ Quantised weights keep their integers, also through nodes that reorder them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -161,6 +161,10 @@ def run_node(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> li
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
+    if node.op == "Split" and "part" in node.attributes:  # see parts_of
+        number, count = node.attributes["part"]
+        kept = {key: value for key, value in node.attributes.items() if key != "part"}
+        return [run_node(replace(node, outputs=node.outputs * count, attributes=kept), inputs, opset)[number]]
     if node.op in ("QuantizeLinear", "DequantizeLinear"):
         opset = max(opset, 19)  # the reference has no older ones; what these do didn't change
     names = [f"i{k}" if x is not None else "" for k, x in enumerate(inputs)]

@@ -12,7 +12,6 @@ import numpy as np
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
@@ -29,9 +28,10 @@ from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
+from .operations import Product
+from .pair_fit import fit_pairs, pairs_of
 from .requantise_fit import arrays, fit, mismatch
-from .sections import PassSection, Quantised, Section, SectionGraph, SumSection, TableSection, WeightSection
-from .sum_fit import fit_sum, pairs_of
+from .sections import PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
 
@@ -198,16 +198,16 @@ class _Emitter:
         )
 
     @_layers.register
-    def _sum(self, section: SumSection, place: int, number: int) -> Built:
-        """Add an addition and its pools."""
+    def _pair(self, section: PairSection, place: int, number: int) -> Built:
+        """Add an addition or a product, and its pools."""
         held = self._choice.held[place + 1]
-        pairs = pairs_of(section, [self._choice.held[reading.map] for reading in section.reads], held)
-        factors = fit_sum(pairs)
-        full = (held.encoding.low, held.encoding.high) == (pairs.low, pairs.high)
-        clip = None if full else (pairs.low, pairs.high)
-        layer = Add(name=f"add_{number}", inputs=self._reads, encoding=held.encoding, clip=clip)
-        reach = layer.reach(factors.arrays, [self._maps[name] for name in self._reads])
-        self._append(layer, factors.arrays)
+        name = f"{'multiply' if isinstance(section.join, Product) else 'add'}_{number}"
+        first, second = self._reads
+        sources = [self._choice.held[reading.map] for reading in section.reads]
+        pairs = pairs_of(section, sources, held, name, (first, second))
+        factors = fit_pairs(pairs)
+        reach = pairs.layer.reach(factors.arrays, [self._maps[name] for name in self._reads])
+        self._append(pairs.layer, factors.arrays)
         self._pools(section.map, section.pools)
         bits = max(abs(factor).bit_length() for factor in factors.multipliers)
         return Built(

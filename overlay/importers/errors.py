@@ -6,7 +6,6 @@ from bitloom.golden.names import shown
 
 LARGER = "maps grow by nearest upsampling, or by a transposed convolution"
 RECURRENT = "recurrent layers have no hardware: use convolutions"
-TAKEN_APART = "what takes maps apart has no hardware"
 
 
 class Unsupported(ValueError):

@@ -18,7 +18,7 @@ from .errors import Unsupported, printable
 from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Product, Scaling, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import MOST_MAP, Shape, SourceNode
+from .source import MOST_MAP, Shape, SourceNode, check_shape
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -145,13 +145,28 @@ class NodeView:
 
     def add_maps(self, table: SumTable | None = None, tensors: Sequence[str] = ()) -> None:
         """Append the sum of the two tensors that the node reads, or of two others, as a table has it or as it is."""
-        first, second = tensors or self.maps
-        self._append(Sum, (first, second), table=table)
+        self._append(Sum, self._of_one_shape(tensors or self.maps), table=table)
 
     def multiply_maps(self, tensors: Sequence[str] = ()) -> None:
         """Append the product of the two tensors that the node reads, or of two others."""
-        first, second = tensors or self.maps
-        self._append(Product, (first, second))
+        self._append(Product, self._of_one_shape(tensors or self.maps))
+
+    def _of_one_shape(self, tensors: Sequence[str]) -> tuple[str, ...]:
+        """Two tensors, of which one is repeated where the other one has more rows and columns: a value a channel."""
+        shapes = [self._shapes[name] for name in tensors]
+        try:
+            shape = np.broadcast_shapes(*shapes)
+        except ValueError:
+            return tuple(tensors)  # refused by the operation
+        out = []
+        for name, before in zip(tensors, shapes):
+            if before != shape:
+                check_shape(self.node.name, shape, MOST_MAP)
+                self._here = name
+                self.layout(np.broadcast_to(self.places(), shape))
+                name = self.here
+            out.append(name)
+        return tuple(out)
 
     def concatenate(self, axis: int, tensors: Sequence[str] = ()) -> None:
         """Append the concatenation of the tensors that the node reads, in the order of its inputs, or of others."""

@@ -27,6 +27,7 @@ from .source import (
     SourceInput,
     SourceNode,
     check_shape,
+    parts_of,
 )
 
 
@@ -212,7 +213,7 @@ def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
         taken.add(name)
         with naming(printable(name)):
             attributes = _attributes(node.attribute, tensors)
-        yield SourceNode(
+        source = SourceNode(
             name=name,
             op=node.op_type,
             domain=domain,
@@ -220,6 +221,7 @@ def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
             outputs=tuple(node.output),
             attributes=attributes,
         )
+        yield from parts_of(source, source.outputs) if source.op == "Split" else [source]
 
 
 def _attributes(given: Any, tensors: "_Tensors") -> dict[str, Any]:

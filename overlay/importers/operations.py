@@ -40,7 +40,7 @@ from .curves import Curve
 from .errors import Unsupported
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
-from .tflite_rules import KernelRule
+from .tflite_rules import ONE, KernelRule
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,6 +180,17 @@ class Levels(Operation):
     def levels(self) -> int:
         """Number of boundaries: the highest level."""
         return self.boundaries.shape[1]
+
+    @property
+    def line(self) -> tuple[Fraction, Fraction]:
+        """(slope, offset): rounding and clips aside, a value x of the first channel has level slope * x + offset."""
+        if self.rule is not None:
+            multiplier = self.rule.multipliers[0]
+            slope = self.rule.count * Fraction(multiplier.multiplier, ONE) * Fraction(2) ** multiplier.shift
+            return slope, Fraction(-self.rule.low)
+        limits = self.boundaries[0]
+        slope = (len(limits) - 1) / (limits[-1] - limits[0]) if len(limits) > 1 else Fraction(1)
+        return slope, Fraction(1, 2) - limits[0] * slope
 
     @property
     def rises(self) -> bool:
@@ -403,8 +414,26 @@ class Join(Operation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sum(Join):
-    """The sum of two tensors of one shape."""
+class Pair(Join):
+    """An operation of each pair of values of two tensors of one shape."""
+
+    noun: ClassVar[str]
+    verb: ClassVar[str]
+    """noun, verb: for messages, what it makes of two maps, and what becomes of these."""
+
+    def shape(self, *sources: Shape) -> Shape:
+        first, second = sources
+        if first != second:
+            raise Unsupported(f"two maps that are {self.verb} must have one shape, got {first} and {second}")
+        return first
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum(Pair):
+    """The sum of two tensors."""
+
+    noun: ClassVar[str] = "sum"
+    verb: ClassVar[str] = "added"
 
     table: SumTable | None = None
     """None for x + y."""
@@ -412,12 +441,6 @@ class Sum(Join):
     @property
     def unit(self) -> float:
         return 0.0 if self.table is None else 1.0
-
-    def shape(self, *sources: Shape) -> Shape:
-        first, second = sources
-        if first != second:
-            raise Unsupported(f"two maps that are added must have one shape, got {first} and {second}")
-        return first
 
     def run(self, *tensors: Array) -> Array:
         x, y = tensors
@@ -428,18 +451,15 @@ class Sum(Join):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Product(Join):
-    """The product of two tensors of one shape."""
+class Product(Pair):
+    """The product of two tensors."""
+
+    noun: ClassVar[str] = "product"
+    verb: ClassVar[str] = "multiplied"
 
     @property
     def monotone(self) -> bool:
         return False
-
-    def shape(self, *sources: Shape) -> Shape:
-        first, second = sources
-        if first != second:
-            raise Unsupported(f"two maps that are multiplied must have one shape, got {first} and {second}")
-        return first
 
     def run(self, *tensors: Array) -> Array:
         x, y = tensors

@@ -33,20 +33,20 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
-    Product,
+    Pair,
     Scaling,
     Sum,
 )
 from .rationals import same
 from .rules import simplified
 from .sections import (
+    PairSection,
     PassSection,
     Quantised,
     Reading,
     Section,
     SectionGraph,
     Size,
-    SumSection,
     golden_order,
 )
 from .source import MOST_CHANNELS
@@ -277,10 +277,9 @@ class _Sections:
         reads = [self._reading(tensor) for tensor in way.reads]
         if isinstance(join, Concatenation):
             section, index, taken = self._concatenation(way, join, reads)
-        elif isinstance(join, Product):
-            raise Unsupported("a map must be multiplied with a constant, or with an activation of its own")
         else:
-            section, index, taken = self._sum(way, reads)
+            assert isinstance(join, Pair)
+            section, index, taken = self._pair(way, join, reads)
         walk = self._begun(way, section.quantised, index, section.size, len(self._sections) + 1)
         walk.done.append(section)
         walk.number += 1
@@ -334,22 +333,38 @@ class _Sections:
         end = self._ends[tensor]
         return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=Line.identity(end.size[2]))
 
-    def _sum(self, way: Way, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
-        """The section of a sum, the index of its result, and how many operations it takes, up to the quantiser."""
+    def _pair(self, way: Way, join: Pair, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
+        """The section of a sum or a product, the index of its result, and how many operations it takes, up to the
+        quantiser."""
         first, second = reads
         if not np.array_equal(first.order.ravel(), second.order.ravel()):
-            raise Unsupported("two maps that are added must have their values in the same order")
-        levels, taken = _sum_levels(way, [reading.source for reading in reads])
-        section = SumSection(
-            name=way.operations[0].name,
-            op=way.operations[0].op,
-            nodes=_names(way.operations[:taken]),
+            raise Unsupported(f"two maps that are {join.verb} must have their values in the same order")
+        base = Fraction(0)
+        step = Fraction(1)
+        place = 0
+        quantiser = None
+        if isinstance(join, Sum) and join.table is not None:
+            if any(reading.source.step != 1 or reading.source.base < join.table.first for reading in reads):
+                raise Unsupported("maps that are added must be as their quantisers made them")
+            base = base + join.table.low
+            levels = join.table.high - join.table.low
+        else:
+            place = _first(way.operations, Levels)
+            quantiser = _quantiser_of_pair(way, join, place)
+            base, step, levels = quantiser.base, quantiser.step, quantiser.levels
+        section = PairSection(
+            name=join.name,
+            op=join.op,
+            nodes=_names(way.operations[: place + 1]),
             reads=tuple(reads),
             size=self._ends[first.tensor].size,
-            quantised=levels,
-            operations=way.operations[:taken],
+            quantised=Quantised(name=join.name, base=base, step=step, levels=levels),
+            join=join,
+            between=way.operations[1:place],
+            quantiser=quantiser,
         )
-        return section, first.order, taken
+        _ = section.zeros  # else refused here
+        return section, first.order, place + 1
 
     def _requantised(self, way: Way, reads: Sequence[Reading]) -> tuple[list[Reading], int]:
         """Maps of several scales as the quantiser behind their concatenation makes them, each by a copy of its own; and
@@ -465,32 +480,21 @@ def _check_begin(way: Way) -> None:
         raise ImportRefused([node_line(begin.name, begin.op, why)])
 
 
-def _sum_levels(way: Way, sources: Sequence[Quantised]) -> tuple[Quantised, int]:
-    """The map that a sum makes, and how many operations that takes, up to the quantiser."""
-    join = way.operations[0]
-    assert isinstance(join, Sum)
-    if join.table is not None:
-        table = join.table
-        if any(source.step != 1 or source.base < table.first for source in sources):
-            raise Unsupported("maps that are added must be as their quantisers made them")
-        base = Fraction(table.low)
-        step = Fraction(1)
-        levels = table.high - table.low
-        taken = 1
-    else:
-        place = _first(way.operations, Levels)
-        if place == len(way.operations):
-            raise Unsupported("a sum of two maps must be quantised", "quantise before the next layer")
-        between = way.operations[1:place]
-        if not all(isinstance(operation, Scaling) or _bends(operation) for operation in between):
-            raise Unsupported("between a sum and its quantiser only scales and activations may lie")
-        quantiser = way.operations[place]
-        taken = place + 1
-        assert isinstance(quantiser, Levels)
-        base = quantiser.base
-        step = quantiser.step
-        levels = quantiser.levels
-    return Quantised(name=join.name, base=base, step=step, levels=levels), taken
+def _quantiser_of_pair(way: Way, join: Pair, place: int) -> Levels:
+    """The quantiser behind a sum or a product, which is the operation at a place of a way."""
+    if place == len(way.operations):
+        raise Unsupported(f"a {join.noun} of two maps must be quantised", "quantise before the next layer")
+    quantiser = way.operations[place]
+    assert isinstance(quantiser, Levels)
+    for operation in way.operations[1:place]:
+        if isinstance(operation, Scaling):
+            if None in (same(operation.multiply.ravel()), same(operation.add.ravel())):
+                raise Unsupported(f"between a {join.noun} and its quantiser channels must be scaled alike")
+        elif not _bends(operation):
+            raise Unsupported(f"between a {join.noun} and its quantiser only scales and activations may lie")
+    if len(quantiser.boundaries) > 1:
+        raise Unsupported(f"a {join.noun} of two maps must be quantised alike in all channels")
+    return quantiser
 
 
 def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
@@ -534,6 +538,8 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
     turned = False
     for operation in operations:
         if isinstance(operation, Layout):
+            if operation.order.size < places.size:
+                break
             places = places.ravel()[operation.order]
             turned = True
         elif not isinstance(operation, Scaling | Elementwise | Levels):

@@ -122,9 +122,9 @@ def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return _quantised(_real(x, scale, zero).mean(axis=(2, 3), keepdims=True), y_scale, y_zero)
 
 
-def _q_add(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-    """onnxruntime's QLinearAdd."""
-    return _quantised(_real(*inputs[:3]) + _real(*inputs[3:6]), *(*inputs[6:], None)[:2])
+def _q_pair(inputs: Inputs, of: Callable[[Array, Array], Array]) -> Array:
+    """onnxruntime's QLinearAdd or QLinearMul: a function of two maps of real numbers, and a quantiser."""
+    return _quantised(of(_real(*inputs[:3]), _real(*inputs[3:6])), *(*inputs[6:], None)[:2])
 
 
 def _q_concat(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -195,7 +195,8 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "MultiThreshold": _multi_threshold,
     "QGemm": _q_gemm,
     "QLinearGlobalAveragePool": _q_mean,
-    "QLinearAdd": _q_add,
+    "QLinearAdd": lambda inputs, attributes: _q_pair(inputs, np.add),
+    "QLinearMul": lambda inputs, attributes: _q_pair(inputs, np.multiply),
     "QLinearConcat": _q_concat,
     "QLinearAveragePool": _q_average,
     "GlobalMaxPool": _largest,

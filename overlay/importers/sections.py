@@ -20,7 +20,8 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .boundaries import Line, Link, Steps, bend_name, rises
-from .operations import Operation, Sum
+from .errors import Unsupported
+from .operations import Levels, Operation, Pair, Product, Scaling
 from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
@@ -201,22 +202,46 @@ class WeightSection(Section):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SumSection(Section):
-    """The sum of two maps, and its quantiser."""
+class PairSection(Section):
+    """The sum or the product of two maps, and its quantiser."""
 
-    operations: tuple[Operation, ...]
-    """The sum, what lies behind it, and its quantiser, if it isn't a table."""
+    join: Pair
+    """The sum or the product."""
+    between: tuple[Operation, ...] = ()
+    """What lies between it and its quantiser: scales that are alike in all channels, and bends."""
+    quantiser: Levels | None = None
+    """Its quantiser, alike in all channels; None where it is a table."""
 
     @property
     def verb(self) -> str:
-        return "added"
+        return self.join.verb
 
     @property
-    def sum(self) -> Sum:
-        """The sum."""
-        first = self.operations[0]
-        assert isinstance(first, Sum)
-        return first
+    def line(self) -> tuple[Fraction, Fraction]:
+        """(slope, offset): bends, rounding and clips aside, a total of two values has level slope * total + offset."""
+        assert self.quantiser is not None
+        slope, offset = self.quantiser.line
+        for operation in reversed(self.between):
+            if isinstance(operation, Scaling):
+                offset = offset + slope * operation.add.flat[0]
+                slope = slope * operation.multiply.flat[0]
+        return slope, offset
+
+    @property
+    def zeros(self) -> tuple[int, ...]:
+        """Of each map that is multiplied, and of the product: the integer of level 0 with which the integer 0 is worth
+        0, as it must be. None of a sum."""
+        if not isinstance(self.join, Product):
+            return ()
+        slope, offset = self.line
+        if slope <= 0:
+            raise Unsupported("between a product and its quantiser nothing may fall, got a negative scale")
+        zeros = [*(reading.source.base / reading.source.step for reading in self.reads), -offset]
+        for zero, levels in zip(zeros, (*(reading.source.levels for reading in self.reads), self.map.levels)):
+            if zero.denominator != 1 or not -(1 << MADE_BITS - 1) <= zero < (1 << MADE_BITS - 1) - levels:
+                rule = f"{MADE_BITS}-bit integers of maps that are multiplied, and of the product, must have 0 for 0"
+                raise Unsupported(f"{rule}, got 0 at level {float(-zero):g} of {levels + 1}")
+        return tuple(map(int, zeros))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

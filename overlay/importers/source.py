@@ -1,6 +1,6 @@
 """The source graph: what a file says, in the words of ONNX, before anything is rewritten."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,6 +49,15 @@ class SourceNode:
     """inputs, outputs: names of tensors; an empty name is an input that is left out, or an output that nobody wants."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     """Integers, floats, strings, arrays, and tuples of these."""
+
+
+def parts_of(node: SourceNode, outputs: Sequence[str]) -> Iterator[SourceNode]:
+    """A node that cuts a tensor into parts as nodes that each make one of them: attribute ``part`` has the part's
+    number, and how many there are."""
+    for number, name in enumerate(outputs):
+        if name:
+            part = {"part": (number, len(outputs))}
+            yield replace(node, name=f"{node.name}.{number}", outputs=(name,), attributes={**node.attributes, **part})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from .activations import AT_THE_END
 from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
-from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape
+from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, parts_of
 from .tflite_rules import TensorScale
 from .tflite_shapes import OF_SHAPES
 from .tflite_tables import MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
@@ -40,6 +40,8 @@ INPUTS = ("INT8", "UINT8", "FLOAT32")
 """Types of the input."""
 RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 """Operators that leave the order of the values: the file says the shape of what they make."""
+SPLITS = ("SPLIT", "SPLIT_V")
+"""Operators that make several tensors."""
 CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
 MOST_READS = 4
@@ -127,7 +129,8 @@ class _Graph:
         name = f"{operator.kind}_{place}"
         known = operator.kind in (*RESHAPES, "SHAPE", *OF_SHAPES)
         is_imported = known or (TFLITE, operator.kind) in OPERATORS
-        most_outputs = 1 if is_imported else MOST_INPUTS  # what is refused later may have several
+        several = not is_imported or operator.kind in SPLITS  # what is refused later may have several
+        most_outputs = MOST_INPUTS if several else 1
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
             count = f"{len(operator.inputs)} inputs and {len(operator.outputs)} outputs"
             raise ValueError(f"{name}: must have inputs and one output, got {count}")
@@ -156,7 +159,9 @@ class _Graph:
                 outputs=(self._names[result],),
                 attributes=self._attributes(operator),
             )
-            if operator.kind in AT_THE_END and place in self._end:
+            if operator.kind in SPLITS:
+                yield from parts_of(node, [self._names[number] for number in operator.outputs])
+            elif operator.kind in AT_THE_END and place in self._end:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind in RESHAPES:
                 yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])

@@ -16,7 +16,7 @@ from .errors import Unsupported
 from .source import SourceNode
 from .tflite_curves import CURVES, curve_table
 from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
-from .tflite_shapes import OF_SHAPES, run_shape
+from .tflite_shapes import OF_SHAPES, run_shape, strided_slice
 
 Inputs = Sequence[Array | None]
 
@@ -290,6 +290,33 @@ def _transpose(node: SourceNode, inputs: Inputs) -> Array:
     return np.asarray(inputs[0]).transpose(np.asarray(inputs[1]))
 
 
+def _strided_slice(node: SourceNode, inputs: Inputs) -> Array:
+    try:
+        return strided_slice(node, [np.asarray(values) for values in inputs])
+    except (ValueError, IndexError) as e:
+        raise Unsupported(f"a slice must fit the map, got: {e}") from None
+
+
+def _slice(node: SourceNode, inputs: Inputs) -> Array:
+    """From where and how many along each axis; -1: all that follow."""
+    x, begin, size = (np.asarray(values) for values in inputs)
+    ends = [first + count if count >= 0 else None for first, count in zip(begin.tolist(), size.tolist())]
+    return x[tuple(map(slice, begin.tolist(), ends))]
+
+
+def _split(node: SourceNode, inputs: Inputs) -> Array:
+    """One of the parts that a map is cut into along an axis: as many values as numbers say, or as many parts."""
+    if node.op == "SPLIT":
+        axis, x = (np.asarray(values) for values in inputs)
+        cuts: Any = node.attributes["part"][1]
+    else:
+        x, sizes, axis = (np.asarray(values) for values in inputs)
+        known = sizes.copy()
+        known[known < 0] = x.shape[int(axis)] - known[known >= 0].sum()
+        cuts = np.cumsum(known)[:-1]
+    return np.split(x, cuts, axis=int(axis))[node.attributes["part"][0]]
+
+
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0])
     result = node.attributes["result_scale"]
@@ -329,6 +356,9 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "CONCATENATION": _concatenation,
     "PAD": _pad,
     "TRANSPOSE": _transpose,
+    "STRIDED_SLICE": _strided_slice,
+    "SLICE": _slice,
+    **dict.fromkeys(("SPLIT", "SPLIT_V"), _split),
     "QUANTIZE": _quantize,
     "DEQUANTIZE": _dequantize,
 }

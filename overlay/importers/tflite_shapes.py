@@ -34,12 +34,12 @@ def run_shape(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
         raise Unsupported(f"must be of shapes that fit, got: {e}") from None
 
 
-def _strided_slice(node: SourceNode, inputs: Sequence[Array]) -> Array:
+def strided_slice(node: SourceNode, inputs: Sequence[Array]) -> Array:
     """Numbers from where to where, and each how many; those of an axis that is shrunk are one number."""
     values, begin, end, strides = inputs
     axes = begin.size
     if node.attributes.get("others") or not axes == end.size == strides.size <= values.ndim:
-        raise Unsupported("a slice of a shape must have a begin, an end and a stride for each axis, and no other masks")
+        raise Unsupported("a slice must have a begin, an end and a stride for each axis, and no other masks")
     places: list[int | slice] = []
     for axis, (first, last, stride) in enumerate(zip(begin.tolist(), end.tolist(), strides.tolist())):
         masked = {key: int(node.attributes.get(key, 0)) >> axis & 1 for key in ("begin", "end", "shrink")}
@@ -62,7 +62,7 @@ def _gather(node: SourceNode, inputs: Sequence[Array]) -> Array:
 
 
 OF_SHAPES: dict[str, Callable[[SourceNode, Sequence[Array]], Array]] = {
-    "STRIDED_SLICE": _strided_slice,
+    "STRIDED_SLICE": strided_slice,
     "PACK": _pack,
     "CONCATENATION": _concatenation,
     "GATHER": _gather,

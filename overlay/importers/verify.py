@@ -3,8 +3,8 @@
 1. *Operators*: every node that became operations is run by ONNX's own reference (QONNX's quantisers by their
    definition) on the tensors of random and extreme images; its operations must make the same of the same inputs.
 2. *Model*: the operations between two quantisers are run in float64 on the integers that golden has there; golden's
-   next integers must be the levels that come out. An addition is also proved for every pair of values when it is made
-   (sum_fit.py).
+   next integers must be the levels that come out. An addition or a product of two maps is also proved for every pair of
+   values when it is made (pair_fit.py).
 
 A value that lies on a boundary to within the rounding of floating point may fall to either side; such values are
 counted as ties. The model itself is exact (`bitloom.overlay.importers.boundaries`); the count says how often floating

@@ -129,7 +129,7 @@ class Walk:
         if not self.has_each_once:
             last = self.operations[-1]
             try:
-                self.copy_map(last)
+                self.copy_map(last, at_end=True)
             except ValueError as e:
                 raise ImportRefused([node_line(last.name, last.op, e)]) from None
         if self.average is not None:
@@ -152,6 +152,11 @@ class Walk:
     def has_each_once(self) -> bool:
         """Whether the tensor has each value of the map once: nothing is around it or between, or comes again."""
         return self.index.size == prod(self.size) and not is_padded(self.index)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the tensor has some values of the map, each once, and no others."""
+        return self.index.size < prod(self.size) and not is_padded(self.index) and has_each_once(self.index)
 
     @property
     def pads_elsewhere(self) -> bool:
@@ -178,7 +183,10 @@ class Walk:
         Max pools that come before it are taken first, because only there a channel may still fall.
         """
         differs = bent = False
+        values = self.index.size
         for operation in self.operations[self.place + 1 :]:
+            if isinstance(operation, Layout) and operation.order.size < values:
+                break  # what is cut is copied anyway
             if isinstance(operation, Levels):
                 return differs or len(operation.boundaries) > 1
             pools = isinstance(operation, Pooling | Reduction)
@@ -210,6 +218,8 @@ class Walk:
 
     @_take.register
     def _scaling(self, operation: Scaling) -> None:
+        if self.is_cut and operation.multiply.size + operation.add.size > 2:
+            self.copy_map(operation)
         multiply = self._channel_values(operation.multiply, "what is multiplied with")
         line = Line(multiply=multiply, add=self._channel_values(operation.add, "what is added"))
         self._follow(line)
@@ -221,7 +231,6 @@ class Walk:
         if isinstance(operation.bend, Curve):
             if is_padded(self.index):
                 self.copy_map(operation)
-                self.unlinked = operation.reads[0], self.index
             if self.open is not None or self.average is not None:
                 what = "sums of weights" if self.open is not None else "a mean"
                 raise Unsupported(
@@ -234,15 +243,16 @@ class Walk:
     def _padding(self, operation: Padding) -> None:
         if is_padded(self.index) and self.padded_with != operation.value:
             raise Unsupported("a map must be padded with one number, got two")
-        if operation.growth and not self.has_each_once:
+        if self.is_cut or (operation.growth and not self.has_each_once):
             self.copy_map(operation)
         self.index = operation.around(self.index, OUTSIDE)
         self.padded_with = operation.value
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
-        grows = operation.order.size > self.index.size
-        if not self.has_each_once and (operation.order.ndim < 3 or grows):
+        changes = operation.order.size != self.index.size
+        cuts = operation.order.size < self.index.size and self.is_cut
+        if not self.has_each_once and not cuts and (operation.order.ndim < 3 or changes):
             self.copy_map(operation)
         self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
 
@@ -252,6 +262,8 @@ class Walk:
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
+        if self.is_cut:
+            self.copy_map(operation)
         if not self.has_each_once and self.open is None and self.average is None:
             operation = self._with_padding(operation)
         self._check_order()
@@ -332,37 +344,44 @@ class Walk:
             value = _same_value(value * link.multiply + link.add) if isinstance(link, Line) else link.of(value)
         return value
 
-    def copy_map(self, following: Operation) -> None:
-        """Make the map again, padded and grown as the tensor is, by weights that copy every channel: of each window one
-        tap counts."""
+    def copy_map(self, following: Operation, at_end: bool = False) -> None:
+        """Make the map again, padded, grown and cut as the tensor is, by weights that copy channels: of each window one
+        tap counts. The copy is made in front of an operation, or ``at_end`` behind it."""
         if self.open is not None or self.average is not None or self.source is None:
-            raise Unsupported("a padded map, or one that grows, must be quantised before, or be read by a convolution")
+            rule = "a map that is padded, cut or grows must be quantised before, or be read by a convolution"
+            raise Unsupported(rule)
         first, behind = first_line(self.links, self.size[2])
         multiply = same(first.multiply)
         add = same(first.add)
         if behind or multiply is None or add is None or multiply <= 0:
             raise Unsupported("a map that is padded must have one scale > 0 behind its quantiser")
-        self.nodes = self.nodes or [following.name]
+        before = [name for name in self.nodes if at_end or name != following.name]
+        self.nodes = before or [following.name]
         source = self.input
         base = source.base * multiply + add
         step = source.step * multiply
         index = self.index
-        window = Window(kernel=(1, 1))
+        copy = Copy(window=Window(kernel=(1, 1)))
         number = Fraction(0)
-        if not self.has_each_once:
+        selection = None if is_padded(index) else Selection.of(index, self.size)
+        if selection is not None and not selection.is_whole:
+            index, copy = selection.whole(), selection.copy()
+        elif not self.has_each_once:
             index, window = _whole(index, self.size)
+            copy = _copying(window, self.size)
         if is_padded(self.index):
             number = (self.padded_with - add) / multiply
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
         line = Line.identity(self.size[2])
         self.links = [replace(line, add=line.add + number), *self.links]
-        window, tap = _copying(window, self.size)
-        self._begin_copy(following, replace(line, add=line.add - number), window, tap)
+        self._begin_copy(following, replace(line, add=line.add - number), copy)
         limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
         reached = np.ones(source.levels, bool)
         named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
         self.index = index
         self._quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
+        self.unlinked = following.reads[0], index
+        self.nodes = [following.name]
 
     def _pool_map(self, operation: Pooling) -> None:
         """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
@@ -375,7 +394,7 @@ class Walk:
             )
             self._close(head)
         section = self.done[-1]
-        nodes = (*section.nodes, *self.nodes)
+        nodes = tuple(dict.fromkeys((*section.nodes, *self.nodes)))
         self.done[-1] = replace(section, quantised=self.source, pools=(*section.pools, operation.window), nodes=nodes)
         self.nodes = []
 
@@ -392,6 +411,11 @@ class Walk:
             raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
         self.open = replace(section, sums=(*section.sums, window), scale=section.scale / window.taps)
 
+    @property
+    def _is_in_order(self) -> bool:
+        """Whether the tensor has the map's values, with channels, rows and columns in this order."""
+        return np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0])
+
     def _check_order(self) -> None:
         """Refuse a map whose values are in another order than (channels, rows, columns)."""
         if is_padded(self.index):
@@ -400,7 +424,7 @@ class Walk:
                 "give the pool its own padding (PyTorch: AvgPool2d with count_include_pad=False; Keras: "
                 "padding='same')",
             )
-        if not np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0]):
+        if not self._is_in_order:
             raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
 
     @_take.register
@@ -417,6 +441,8 @@ class Walk:
     def _quantise(self, operation: Levels) -> None:
         boundaries = operation.boundaries
         if len(boundaries) > 1:
+            if self.is_cut:
+                self.copy_map(operation)
             spread = [1] * self.index.ndim
             spread[operation.axis] = -1
             order = self._channel_values(np.arange(len(boundaries)).reshape(spread), "thresholds")
@@ -629,8 +655,13 @@ class Walk:
             raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
         window = operation.window
         inner = None
-        if not self.has_each_once:
+        channels = None
+        if self.is_cut:
+            channels = self._channels_of(operation)
+        elif not self.has_each_once:
             inner, window = self._reach(operation)
+        elif window is not None and self._places_of(window) is None:
+            channels = self._channels_of(operation)
         lead = self._lead(self.links)
         index = self.index
         self.index = index if inner is None else inner
@@ -643,10 +674,10 @@ class Walk:
         else:
             assert window is not None
             places = self._places_of(window)
-            if places is None:
+            if places is None and channels is None:
                 self._check_order()
-            weight = operation.weight.transpose(0, 2, 3, 1)
-            real = None if real is None else real.transpose(0, 2, 3, 1)
+            weight = _of_channels(operation.weight.transpose(0, 2, 3, 1), channels, self.size[2])
+            real = None if real is None else _of_channels(real.transpose(0, 2, 3, 1), channels, self.size[2])
             size = (*window.output_size(self.size[0], self.size[1]), len(operation.weight))
         self._begin(
             WeightSection(
@@ -687,6 +718,20 @@ class Walk:
                 return index, more
         self.copy_map(operation)
         return None, window
+
+    def _channels_of(self, operation: Linear) -> Array | None:
+        """The channels of the map that a tensor has, at all positions of the map, if weights that read the tensor can
+        read the map: others then have the weight 0. Elsewhere the tensor's map is made before. None if all channels are
+        read, in their order."""
+        if operation.window is None or self._is_in_order:
+            return None
+        selection = Selection.of(self.index, self.size)
+        if selection is None or selection.is_whole:
+            return None
+        if operation.groups == 1 and selection.has_all_positions:
+            return selection.channels
+        self.copy_map(operation)
+        return None
 
     def _placed(self, matrix: Array) -> Array:
         """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
@@ -764,27 +809,25 @@ class Walk:
         self,
         following: Operation,
         lead: Line | None = None,
-        window: Window | None = None,
-        tap: tuple[int, int] = (0, 0),
+        copy: "Copy | None" = None,
     ) -> None:
-        """Begin a section whose weights copy every channel, for what may follow only weights; ``following`` is next.
+        """Begin a section whose weights copy channels, for what may follow only weights; ``following`` is next.
 
         With a ``lead`` weights read the map as its quantiser made it, behind that line, and links stay behind them;
-        else they read what the links make. Of a window one tap is copied.
+        else they read what the links make.
         """
-        window = window or Window(kernel=(1, 1))
-        channels = self.size[2]
-        check_weights(channels * window.taps)
-        weight = np.zeros((channels, *window.kernel, 1), np.int64)
-        weight[:, tap[0], tap[1]] = 1
+        copy = copy or Copy(window=Window(kernel=(1, 1)))
+        window = copy.window
+        weight = copy.weight(self.size[2])
+        channels = len(weight)
         index = self.index
         if lead is None:
             lead = self._lead(self.links)
             reading = self._reading(following.reads[0], index, lead)
             links = []
         else:
-            reading = self._reading(*self.unlinked, Line.identity(channels))
-            links = self.links
+            reading = self._reading(*self.unlinked, Line.identity(self.size[2]))
+            links = [_of_link(link, copy.channels) for link in self.links]
         self._begin(
             WeightSection(
                 name=following.name,
@@ -792,7 +835,7 @@ class Walk:
                 reads=(reading,),
                 weight=weight,
                 copies=True,
-                groups=channels,
+                groups=self.size[2] // weight.shape[3],
                 scale=np.full(channels, Fraction(1), object),
                 window=window,
                 size=(*window.output_size(*self.size[:2]), channels),
@@ -867,6 +910,11 @@ def _pads(operations: Sequence[Operation]) -> bool:
         if isinstance(operation, Linear):
             return operation.window is not None and any(operation.window.padding)
     return False
+
+
+def has_each_once(index: Array) -> bool:
+    """Whether no place comes again in an index."""
+    return np.unique(index).size == index.size
 
 
 def is_padded(index: Array) -> bool:
@@ -970,9 +1018,32 @@ def _whole(index: Array, size: Size) -> tuple[Array, Window]:
     raise Unsupported("only rows and columns can be padded, or grow")
 
 
-def _copying(window: Window, size: Size) -> tuple[Window, tuple[int, int]]:
-    """A window of several taps that reads what a window of one tap does, and the place of that tap: as many taps that
-    each window has one on the map."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Copy:
+    """Weights that copy a map, or some of it: each output is one channel at one tap of a window."""
+
+    window: Window
+    tap: tuple[int, int] = (0, 0)
+    channels: Array | None = None
+    """The channel of each output; None: all channels, in their order."""
+
+    def weight(self, channels: int) -> Array:
+        """The weights for a map of so many channels: (outputs, rows, columns, channels / groups) int64; in as many
+        groups as channels if all are copied."""
+        if self.channels is None:
+            check_weights(channels * self.window.taps)
+            weight = np.zeros((channels, *self.window.kernel, 1), np.int64)
+            weight[:, self.tap[0], self.tap[1]] = 1
+            return weight
+        outputs = len(self.channels)
+        check_weights(outputs * channels * self.window.taps)
+        weight = np.zeros((outputs, *self.window.kernel, channels), np.int64)
+        weight[np.arange(outputs), self.tap[0], self.tap[1], self.channels] = 1
+        return weight
+
+
+def _copying(window: Window, size: Size) -> Copy:
+    """What copies what a window of one tap reads, by a window of as many taps that each has one on the map."""
     top, left, bottom, right = window.padding
     rows, columns = (
         max(around + 1, 1 if window.repeats else growth) - 1
@@ -983,7 +1054,129 @@ def _copying(window: Window, size: Size) -> tuple[Window, tuple[int, int]]:
         kernel=(rows + 1, columns + 1),
         padding=(rows, columns, top + bottom, left + right),
     )
-    return wider, (rows - top, columns - left)
+    return Copy(window=wider, tap=(rows - top, columns - left))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Rows, or columns, of a map that are as far apart as their neighbours."""
+
+    first: int
+    step: int
+    count: int
+    size: int
+    """Of the map."""
+
+    @classmethod
+    def of(cls, places: Array, size: int) -> "Run | None":
+        """Some rows or columns of ``size``; None if they are not evenly apart, or go back."""
+        steps = np.unique(np.diff(places))
+        if len(steps) > 1 or (len(steps) and steps[0] < 1):
+            return None
+        step = int(steps[0]) if len(steps) else size - int(places[0])  # of one place: far enough that no second comes
+        return cls(first=int(places[0]), step=step, count=len(places), size=size)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all are there."""
+        return self.count == self.size
+
+    @property
+    def taps(self) -> tuple[int, int, int]:
+        """(taps, dilation, number of the tap that counts) of a window with stride ``step`` that has one place for each
+        row or column of the run: the fewest taps that do."""
+        least = max(self.first + 1, self.size - self.count * self.step + 1)  # else there is a place more
+        choices = []
+        for apart in range(1, least + 1):
+            taps = -(-(least - 1) // apart) + 1
+            span = (taps - 1) * apart + 1
+            fits = span <= self.size - (self.count - 1) * self.step
+            if fits and self.first % apart == 0 and self.first // apart < taps:
+                choices.append((taps, apart, self.first // apart))
+        return min(choices)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Selection:
+    """A tensor as some channels of a map, in any order, at rows and columns that are evenly apart."""
+
+    channels: Array
+    rows: Run
+    columns: Run
+    of_map: int
+    """Channels of the map."""
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    """shape, axes: of the tensor, and of its axes, with four of them, those of images, channels, rows and columns."""
+
+    @classmethod
+    def of(cls, index: Array, size: Size) -> "Selection | None":
+        """What a tensor with this index is of a map; None if it is no selection."""
+        rows, columns, channels = size
+        shape = index.shape
+        four = index.reshape({2: (*shape, 1, 1), 3: (*shape[:2], 1, *shape[2:])}.get(index.ndim, shape))
+        for axes in permutations(range(1, 4)) if four.ndim == 4 else ():
+            position, channel = np.divmod(four.transpose((0, *axes)), channels)
+            row, column = np.divmod(position, columns)
+            alike = (
+                (channel == channel[:, :, :1, :1]).all()
+                and (row == row[:, :1, :, :1]).all()
+                and (column == column[:, :1, :1, :]).all()
+            )
+            if not alike:
+                continue
+            runs = Run.of(row[0, 0, :, 0], rows), Run.of(column[0, 0, 0, :], columns)
+            if runs[0] is not None and runs[1] is not None:
+                of_each = channel[0, :, 0, 0]
+                return cls(
+                    channels=of_each, rows=runs[0], columns=runs[1], of_map=channels, shape=shape, axes=(0, *axes)
+                )
+        return None
+
+    @property
+    def has_all_positions(self) -> bool:
+        """Whether it has all rows and columns."""
+        return self.rows.is_whole and self.columns.is_whole
+
+    @property
+    def has_all_channels(self) -> bool:
+        """Whether it has all channels, in their order."""
+        return np.array_equal(self.channels, np.arange(self.of_map))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the map."""
+        return self.has_all_positions and self.has_all_channels
+
+    def whole(self) -> Array:
+        """The tensor's index in a map that has its values alone."""
+        plain = golden_order((1, len(self.channels), self.rows.count, self.columns.count))[0]
+        return plain.transpose(np.argsort(self.axes)).reshape(self.shape)
+
+    def copy(self) -> Copy:
+        """What makes that map."""
+        taps = self.rows.taps, self.columns.taps
+        kernel, dilation, tap = ((rows, columns) for rows, columns in zip(*taps))
+        window = Window(kernel=kernel, stride=(self.rows.step, self.columns.step), dilation=dilation)
+        return Copy(window=window, tap=tap, channels=None if self.has_all_channels else self.channels)
+
+
+def _of_channels(weight: Array, channels: Array | None, count: int) -> Array:
+    """Weights (outputs, rows, columns, inputs) of a map of ``count`` channels, of which the inputs are some; None: all
+    of them, in their order."""
+    if channels is None:
+        return weight
+    check_weights(weight[..., 0].size * count)
+    whole = np.zeros((*weight.shape[:3], count), weight.dtype)
+    whole[..., channels] = weight
+    return whole
+
+
+def _of_link(link: Link, channels: Array | None) -> Link:
+    """A link of a map, for some of the map's channels."""
+    if channels is None or not isinstance(link, Line):
+        return link
+    return Line(multiply=link.multiply[channels], add=link.add[channels])
 
 
 def _same_value(values: Array) -> Fraction:

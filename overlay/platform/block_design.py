@@ -3,25 +3,29 @@
     PS --AXI-Lite--> interconnect ----> device, DMA, interrupt controller
     PS <--HP port--- SmartConnect <---- DMA (AMD's AXI DMA in simple mode, or ours: dma_core.py)
     DMA --s_axis--> device --m_axis--> DMA
-    interrupt lines: 0 DMA mm2s, 1 DMA s2mm, 2 device --> concat --> interrupt controller --> PS
+    DMA --s_axis--> packetizer --> device, where a raw stream comes from elsewhere: s_axis_raw is free for it
+    interrupt lines: 0 DMA mm2s, 1 DMA s2mm, 2 device, 3 packetizer --> concat --> interrupt controller --> PS
     one clock and one reset, from the PS
 
 The simulation's hwh and the Vivado scripts are both written from one description, so that they carry the same names and
 addresses.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bitloom.golden.names import check_name
+from bitloom.hls_gen.design import packetizer
 from bitloom.hls_gen.design.design import STREAM_BITS
-from bitloom.hls_gen.design.dma import Dma
+from bitloom.hls_gen.design.dma import REGISTERS, Dma
+from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 
 from .boards import CLOCK_MHZ, Board
-from .dma_core import AMD, DmaCore, parameters
+from .dma_core import AMD, OWN, DmaCore, parameters
 from .processors import PROCESSORS, Processor
 from .target import BoardTarget
 
@@ -32,13 +36,14 @@ ADDRESS_BLOCK = "Reg"
 DMA = "axi_dma_0"
 """The DMA, whichever it is: scripts find it by this name."""
 DEVICE = "bitloom_0"
+PACKETIZER = "packetizer_0"
 INTERRUPTS = "axi_intc_0"
 CONTROL = "axi_interconnect_0"
 MEMORY = "smartconnect_0"
 RESET = "proc_sys_reset_0"
 CONCAT = "xlconcat_0"
 LINES = ((DMA, "mm2s_introut"), (DMA, "s2mm_introut"), (DEVICE, "irq"))
-"""Interrupt lines in the order of their numbers."""
+"""Interrupt lines of every block design, in the order of their numbers."""
 
 ACCESS = {"RO": "read-only", "RW": "read-write", "RW1C": "read-write"}
 """The manifest's words for access, in IP-XACT's."""
@@ -112,6 +117,8 @@ class BlockDesign:
     """The board; None for a simulated one of no special kind."""
     dma: DmaCore = AMD
     """What moves the device's streams."""
+    packetizer: Packetizer | None = None
+    """What makes packets of a raw stream in front of the device; None: frames come by the DMA alone."""
 
     def __post_init__(self) -> None:
         check_name("block design", self.name)
@@ -165,18 +172,30 @@ class BlockDesign:
             DMA: (bases["dma"], self.dma.space_bytes),
             DEVICE: (bases["device"], DEVICE_BYTES),
             INTERRUPTS: (bases["interrupts"], 0x1_0000),
+            **({PACKETIZER: (bases["packetizer"], DEVICE_BYTES)} if self.packetizer else {}),
         }
 
     @property
     def registers_of(self) -> dict[str, str]:
         """Cores with registers, in the order of the interconnect's ports, and the interface through which each is
         reached."""
-        return {DMA: self.dma.registers, INTERRUPTS: "s_axi", DEVICE: "s_axi"}
+        beside = {PACKETIZER: "s_axi"} if self.packetizer else {}
+        return {DMA: self.dma.registers, INTERRUPTS: "s_axi", DEVICE: "s_axi", **beside}
+
+    @property
+    def lines(self) -> tuple[Pin, ...]:
+        """Interrupt lines in the order of their numbers."""
+        return (*LINES, (PACKETIZER, "irq")) if self.packetizer else LINES
 
     @property
     def dma_sizes(self) -> Dma:
         """Sizes of our DMA where it is the one."""
         return Dma(stream_bits=self.stream_bits, address_bits=self.processor.address_bits)
+
+    def manifest_text(self, manifest: Mapping[str, Any]) -> str:
+        """Text of the manifest's file: the device's manifest, and the registers of our DMA where it is the one."""
+        dma = {"vlnv": self.dma.vlnv, "registers": [register.to_dict() for register in REGISTERS]}
+        return json.dumps({**manifest, **({"dma": dma} if self.dma is OWN else {})}, indent=1, sort_keys=True) + "\n"
 
     @property
     def dma_parameters(self) -> dict[str, object]:
@@ -198,15 +217,17 @@ class BlockDesign:
             Cell(CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(self.registers_of)}),
             Cell(MEMORY, "xilinx.com:ip:smartconnect:1.0", {"NUM_SI": 2, "NUM_MI": 1}),
             Cell(DMA, self.dma.vlnv, self.dma_parameters),
-            Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(LINES)}),
+            Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(self.lines)}),
             Cell(INTERRUPTS, "xilinx.com:ip:axi_intc:4.1", {"C_IRQ_CONNECTION": 1}),  # 1: a pin, not a bus
             Cell(DEVICE, self.vlnv),
+            *([Cell(PACKETIZER, packetizer.VLNV)] if self.packetizer else []),
         )
 
     @property
     def links(self) -> tuple[BusConnection, ...]:
         """All buses, each from its master."""
         ps, dma = self.processor, self.dma
+        first = PACKETIZER if self.packetizer else DEVICE
         return (
             BusConnection("aximm", (ps.instance, ps.control), (CONTROL, "S00_AXI")),
             *(
@@ -216,7 +237,8 @@ class BlockDesign:
             BusConnection("aximm", (DMA, dma.mm2s_memory), (MEMORY, "S00_AXI")),
             BusConnection("aximm", (DMA, dma.s2mm_memory), (MEMORY, "S01_AXI")),
             BusConnection("aximm", (MEMORY, "M00_AXI"), (ps.instance, ps.memory)),
-            BusConnection("axis", (DMA, dma.mm2s_stream), (DEVICE, "s_axis")),
+            BusConnection("axis", (DMA, dma.mm2s_stream), (first, "s_axis")),
+            *([BusConnection("axis", (PACKETIZER, "m_axis"), (DEVICE, "s_axis"))] if self.packetizer else []),
             BusConnection("axis", (DEVICE, "m_axis"), (DMA, dma.s2mm_stream)),
         )
 
@@ -234,6 +256,7 @@ class BlockDesign:
             *((DMA, pin) for pin in self.dma.clocks),
             (INTERRUPTS, "s_axi_aclk"),
             (DEVICE, "clk"),
+            *([(PACKETIZER, "clk")] if self.packetizer else []),
         ]
         kind, pin = self.dma.reset
         resets = {
@@ -241,13 +264,15 @@ class BlockDesign:
             "rst_high": [(DEVICE, "rst")],
         }
         resets[kind].insert(-1, (DMA, pin))
+        if self.packetizer:
+            resets["rst_high"].append((PACKETIZER, "rst"))
         return (
             Net("clk", (ps.instance, ps.clock), tuple(clocked)),
             Net("rst", (ps.instance, ps.reset), ((RESET, "ext_reset_in"),)),
             Net("rst", (RESET, "interconnect_aresetn"), ((CONTROL, "ARESETN"), (MEMORY, "aresetn"))),
             Net("rst", (RESET, "peripheral_aresetn"), tuple(resets["rst"])),
             Net("rst_high", (RESET, "peripheral_reset"), tuple(resets["rst_high"])),
-            *(Net("interrupt", line, ((CONCAT, f"In{i}"),)) for i, line in enumerate(LINES)),
+            *(Net("interrupt", line, ((CONCAT, f"In{i}"),)) for i, line in enumerate(self.lines)),
             Net("interrupt", (CONCAT, "dout"), ((INTERRUPTS, "intr"),)),
             Net("interrupt", (INTERRUPTS, "irq"), ((ps.instance, ps.interrupt),)),
         )

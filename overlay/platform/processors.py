@@ -24,7 +24,7 @@ class Processor:
     address_bits: int  # of what the DMA reaches
     part: tuple[str, str, str]  # device, package and speed grade of a typical board
     machine: str  # what `uname -m` says on it
-    bases: Mapping[str, int]  # addresses of the device, the DMA and the interrupt controller
+    bases: Mapping[str, int]  # addresses of cores with registers
 
 
 ZYNQ = Processor(
@@ -57,7 +57,7 @@ ZYNQ = Processor(
     address_bits=32,
     part=("xc7z020", "clg400", "-1"),
     machine="armv7l",
-    bases={"device": 0x43C0_0000, "dma": 0x4040_0000, "interrupts": 0x4180_0000},
+    bases={"device": 0x43C0_0000, "dma": 0x4040_0000, "interrupts": 0x4180_0000, "packetizer": 0x43C1_0000},
 )
 
 ZYNQMP = Processor(
@@ -84,7 +84,7 @@ ZYNQMP = Processor(
     address_bits=40,
     part=("xczu7ev", "ffvc1156", "-2-e"),
     machine="aarch64",
-    bases={"device": 0xA001_0000, "dma": 0xA000_0000, "interrupts": 0xA002_0000},
+    bases={"device": 0xA001_0000, "dma": 0xA000_0000, "interrupts": 0xA002_0000, "packetizer": 0xA003_0000},
 )
 
 PROCESSORS = {"zynq": ZYNQ, "zynqmp": ZYNQMP}

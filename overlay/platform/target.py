@@ -1,6 +1,8 @@
-"""Where a device shall run: the family of processors, the board, the clock and the DMA."""
+"""Where a device shall run: the family of processors, the board, the clock, the DMA, and a raw stream."""
 
 from dataclasses import dataclass
+
+from bitloom.hls_gen.design.packetizer import RawStream
 
 from .boards import CLOCK_MHZ, Board
 from .dma_core import AMD, DmaCore
@@ -18,3 +20,6 @@ class BoardTarget:
     """Clock of the device in MHz."""
     dma: DmaCore = AMD
     """What moves its streams."""
+    raw: RawStream | None = None
+    """A stream of the board's own, frames of which go to the device beside those of the DMA; for the sources of a
+    bitstream alone."""

@@ -11,7 +11,6 @@ simulated after it was changed.
 """
 
 import hashlib
-import json
 import re
 import struct
 from collections.abc import Mapping
@@ -106,7 +105,7 @@ def simulation_overlay_files(
     with naming(design.name):
         check_tokens(verilog)
     hwh = hwh_text(design)
-    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    text = design.manifest_text(manifest)
     content = hashlib.sha256("\0".join((hwh, text, verilog)).encode()).hexdigest()
     stem = f"{re.sub('[^A-Za-z0-9_]', '_', design.name)}_{content[:12]}"
     files = dict(zip(SUFFIXES, (verilog.encode(), text.encode(), hwh.encode())))

@@ -17,8 +17,9 @@ from markdown_it import MarkdownIt
 from tests.paths import ROOT
 
 RUN = ("python", "shell", "c", "cpp")
-DATA = ("json", "text")
-"""Languages of blocks that are run, or compiled if they are C or C++, and of those that are not code to run."""
+DATA = ("json", "text", "tcl")
+"""Languages of blocks that are run, or compiled if they are C or C++, and of those that are not run as a page; Tcl runs
+in tests/overlay/platform/vivado/test_own_tcl.py."""
 
 MARK = re.compile(r"<!-- (not run|slow|prints)(?:: (.+))? -->")
 

@@ -23,6 +23,7 @@ NOT_RUN: dict[str, list[str]] = {
     ],
     "docs/how-to/fuzz.md": ["needs a case that was found"],
     "docs/how-to/import.md": ["needs a board", "needs a file with open sizes"],
+    "docs/how-to/own-block-design.md": ["needs a board"],
     "docs/how-to/many-boards.md": ["needs two boards in a network"] * 2,
     "docs/how-to/serve.md": [
         "a server that runs until it is stopped; tests/overlay/virtual/serve runs it",

@@ -129,6 +129,20 @@ def test_search_works_from_disk(site, tmp_path):
     assert re.search(r"[1-9]\d* matching documents", done.stdout)
 
 
+SOUGHT = {
+    "bare metal": "how-to/without-pynq/", "C header": "how-to/without-pynq/", "throughput": "how-to/own-block-design/",
+    "camera": "how-to/own-block-design/",
+}  # fmt: skip
+"""Words that users look for, and a page that must be among what is found."""
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_search_knows_the_words_of_users(site, words):
+    sections = json.loads((site / "search" / "search_index.json").read_text())["docs"]
+    found = {section["location"].partition("#")[0] for section in sections if words in section["text"]}
+    assert SOUGHT[words] in {page.removesuffix("index.html").replace(".html", "/") for page in found}
+
+
 def test_reference_has_what_users_call(pages):
     ids = set().union(*(page.ids for page in pages.values()))
     names = [

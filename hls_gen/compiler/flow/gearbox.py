@@ -37,6 +37,11 @@ class Gearbox:
         self._free = -1
         """Cycle in which the output was last taken."""
 
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+        return () if self.flush() else (self.sink.room,)
+
     def take(self, cycle: int, last: bool) -> int | None:
         """Take the next word.
 
@@ -94,6 +99,17 @@ class LineGearbox(Gearbox):
         return super().flush() and self._former.flush()
 
 
+def gearboxes(maps: Sequence[tuple[int, Gearbox]]) -> "Gears | Gearbox":
+    """The gearboxes of ``Gears``, or the only one that there is: they take steps and are flushed alike."""
+    boxes = _different(maps)
+    return boxes[0] if len(boxes) == 1 else Gears(maps)
+
+
+def _different(maps: Sequence[tuple[int, Gearbox]]) -> list[Gearbox]:
+    """Each of the maps' gearboxes once."""
+    return list(dict.fromkeys(box for _, box in maps))
+
+
 class Gears:
     """Gearboxes side by side, one for each width of words that leave.
 
@@ -104,7 +120,7 @@ class Gears:
     """
 
     def __init__(self, maps: Sequence[tuple[int, Gearbox]]):
-        self._boxes = list(dict.fromkeys(box for _, box in maps))
+        self._boxes = _different(maps)
         self._maps = again(maps)
         self._left = 0
         self._box: Gearbox | None = None
@@ -112,8 +128,8 @@ class Gears:
     @property
     def room(self) -> tuple[Wait, ...]:
         """What ``take`` or ``flush`` waits for. What the gearbox of the map at hand waits for stands first."""
-        full = [b for b in self._boxes if not b.flush()]
-        return tuple(b.sink.room for b in sorted(full, key=lambda b: b is not self._box))
+        boxes = sorted(self._boxes, key=lambda box: box is not self._box)
+        return tuple(wait for box in boxes for wait in box.room)
 
     def take(self, cycle: int, last: bool) -> int | None:
         """Take the next word into the gearbox of its map; see ``Gearbox.take``."""

@@ -9,7 +9,7 @@ from bitloom.hls_gen.design.parts import present
 
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
 from .former import Former, LineFormer
-from .gearbox import Gearbox, Gears, LineGearbox
+from .gearbox import Gearbox, LineGearbox, gearboxes
 from .kahn import FlowProcess, Process, Stamps
 from .layer import Reading
 from .loader import WeightLoader
@@ -202,7 +202,7 @@ class ProcessNetwork:
             for i, layer in zip(numbers, layers)
             if layer.raw
         ]
-        raw = Activation(0, Gears([(steps, Gearbox(npu.results.ol, 1, sink)) for steps, sink in raws]))
+        raw = Activation(0, gearboxes([(steps, Gearbox(npu.results.ol, 1, sink)) for steps, sink in raws]))
         outlets = self._outlets(n)
         several = npu.array.accumulators > 1
         latencies = unit.latencies
@@ -222,7 +222,7 @@ class ProcessNetwork:
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
         ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
-        to_pool = Gears([(1, self._to_pool(npu, readings, ring))])
+        to_pool = gearboxes([(1, self._to_pool(npu, readings, ring))])
         taker: Taker = to_pool
         behind: Taker = outlets
         result = [self.done] if layers[-1].raw else []
@@ -292,7 +292,7 @@ class ProcessNetwork:
         maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
         return AdditionUnit(unit.latencies.addition, maps, added, behind)
 
-    def _outlets(self, n: int) -> Gears:
+    def _outlets(self, n: int) -> Taker:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
         system = self.system
         unit = self.system.units[n]
@@ -303,7 +303,7 @@ class ProcessNetwork:
             maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]
             boxes[box] = Gearbox(lanes, box[0], Router(maps))
         words = [unit.outlet_words(system.layers[i]) for i in layers]
-        return Gears([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
+        return gearboxes([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
 
     def stores(self) -> dict[str, int]:
         """Most words that each store held at a time."""

@@ -13,10 +13,9 @@ from itertools import cycle as again
 
 from bitloom.hls_gen.design import timing
 
-from .gearbox import Gears
 from .kahn import Process, Stamps, Wait
 from .layer import Reading, passes
-from .results import Activation
+from .results import Activation, Taker
 from .system import Unit
 
 
@@ -107,7 +106,7 @@ class WayPast:
         Gets the cycle in which the last step of each map leaves the pool unit.
     """
 
-    def __init__(self, maps: Sequence[tuple[int, int]], to_pool: Gears, outlets: Gears, left: Stamps):
+    def __init__(self, maps: Sequence[tuple[int, int]], to_pool: Taker, outlets: Taker, left: Stamps):
         self.behind = FromPool([steps for _, steps in maps if steps], outlets, left)
         """What takes the steps of the pool unit."""
         self._maps = again(maps)
@@ -145,7 +144,7 @@ class WayPast:
         return taken
 
     def flush(self) -> bool:
-        """Give on all that can be; see ``Gears.flush``."""
+        """Give on all that can be; see ``Taker.flush``."""
         return self._to_pool.flush() and self._outlets.flush()
 
 
@@ -160,7 +159,7 @@ class FromPool:
         As of `WayPast`.
     """
 
-    def __init__(self, maps: Sequence[int], outlets: Gears, left: Stamps):
+    def __init__(self, maps: Sequence[int], outlets: Taker, left: Stamps):
         self._maps = again(maps)
         self._outlets = outlets
         self._left = left
@@ -182,7 +181,7 @@ class FromPool:
         return taken
 
     def flush(self) -> bool:
-        """Give on all that can be; see ``Gears.flush``."""
+        """Give on all that can be; see ``Taker.flush``."""
         return self._outlets.flush()
 
 
@@ -231,7 +230,7 @@ class PoolResults:
 
 
 def outlet(
-    latency: int, readings: Sequence[Reading], frames: int, emitted: Stamps, taken: Stamps, gears: Gears
+    latency: int, readings: Sequence[Reading], frames: int, emitted: Stamps, taken: Stamps, gears: Taker
 ) -> Process:
     """Process: from the pool's FIFO, ``latency`` cycles behind its issuer, into the gearboxes of the outlets."""
     number = last = 0

@@ -74,7 +74,7 @@ class Activation:
             moving = self._moving
             lags = self._lags
             while True:
-                move = self._move(value[0] + 1) if len(lags) > 1 else max(value[0] + 1 - lags[0][1], lags[0][0])
+                move = self._move(value[0] + 1)
                 if move <= self._entry:
                     move = self._entry + 1
                 if not moving or moving[0][0] > move:
@@ -112,6 +112,9 @@ class Activation:
 
     def _move(self, cycle: int) -> int:
         """Number of the first move that is not before ``cycle``, if no move waits but those known to wait."""
+        first, lag = self._lags[-1]
+        if cycle - lag > first:
+            return cycle - lag
         number = 0
         for first, lag in reversed(self._lags):
             if number and number - 1 + lag < cycle:  # the last move with this lag comes too early
@@ -123,12 +126,13 @@ class Activation:
 
     def _leave(self) -> bool:
         """The oldest step goes into its gearbox, if it is known when."""
-        move, last = self._moving[0]
+        moving = self._moving
+        move, last = moving[0]
         lag = self._lags[-1][1]
         cycle = self._gears.take(move + lag, last)
         if cycle is None:
             return False
-        self._moving.popleft()
+        moving.popleft()
         self._given = cycle
         if cycle - move > lag:
             self._lags.append((move, cycle - move))

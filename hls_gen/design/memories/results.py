@@ -1,7 +1,7 @@
 """Memories of the results unit: what it needs of each layer, thresholds or scales, tables, and additions of maps.
 
     kept * factor_kept + skipped * factor_skipped + bias --> / 2^shift, rounded --> clipped to low..high
-    kept * skipped * factor_skipped + bias               --> the same, where the layer multiplies
+    kept * skipped * factor_skipped +- bias              --> the same, where the layer multiplies
 
 *Kept* is the layer's own result, *skipped* the map that waits in the skip store (hls_gen/rtl/results/addition.py).
 Golden twin: golden/layers/add.py.

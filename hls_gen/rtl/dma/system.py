@@ -39,8 +39,7 @@ def system_verilog(dma: Dma, device: str) -> dict[str, str]:
         Module name -> text, the top module ``bitloom_system`` first, without the device; not to be changed.
     """
     veriloggen.reset()
-    core = dma_core(Library(dma.stream_bits), dma)
-    modules = _system(core, dma, device).modules()
+    modules = system(Library(dma.stream_bits), dma, device).modules()
     check("\n".join(modules.values()), SYSTEM_TOP)
     del modules[device]
     return modules
@@ -58,8 +57,9 @@ def _device(name: str, stream_bits: int) -> Block:
     return b
 
 
-def _system(core: Block, dma: Dma, device: str) -> Block:
+def system(library: Library, dma: Dma, device: str) -> Block:
     """The module ``bitloom_system``."""
+    core = dma_core(library, dma)
     header = Header(
         __doc__ or "",
         rate="that of its parts",

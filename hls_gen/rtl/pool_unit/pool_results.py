@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, bits, choose, const, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -50,14 +50,14 @@ def pool_results(library: Library, npu: Npu) -> Block:
     # # #
 
     go = b.wire("go")
-    layer_end = b.wire("layer_end")
+    layer_end = b.wire("map_ends")
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
-    layer = LayerAtWork.of(b, library, bus, rows, last_layer, layer_end)
+    layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, layer_end)
     style = present(npu.pool_weights).scale_ram
     scale = layer.factors(b, library, bus, scales, "scale_base", go, source.last, style)
     b.comment("What the step at hand is requantised by.")
     marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
-    layer_end.assign(all_of(go, source.last, marks["map_last"]))
+    layer_end.assign(source.last & marks["map_last"])
     reciprocal = library.loadable(b, reciprocals, bus, marks["count"])["reciprocal"]
     wide = npu.of_pool_results
     acc = npu.array.acc_bits

@@ -1,6 +1,6 @@
 """Counters of windows, of kernel groups and of taps, which know ahead of time which one is the last.
 
-    begin --> left, last     step --> left - 1, and whether that is the last
+    begins --> left, last     else --> left - 1, and whether that is the last
 
 The comparison goes into a register as the count moves. Where the count was compared as it was needed, the longest paths
 of the tap source and of the results unit began there: count, comparison, end of the window, end of the layer, row of
@@ -25,15 +25,15 @@ class Countdown:
         self._left = b.reg(f"{name}_left", w, init=None)  # items that come after the item at hand
         self.last = b.reg(f"{name}_last", init=None)
 
-    def advance(self, step: Signal, begin: Signal, first: Signal, again: Signal | None = None) -> None:
+    def advance(self, moves: Signal, begins: Signal, first: Signal, again: Signal | None = None) -> None:
         """Let the count follow.
 
         Parameters
         ----------
-        step : Signal
-            The item at hand is done.
-        begin : Signal
-            The count begins: ``first`` items come after the item at hand. ``begin`` wins over ``step``.
+        moves : Signal
+            The item at hand is done, or the count begins. It may come late: it only enables the registers.
+        begins : Signal
+            Where the count moves, it begins: ``first`` items come after the item that is at hand then.
         first : Signal
             As wide as the count.
         again : Signal, optional
@@ -48,5 +48,5 @@ class Countdown:
         if again is not None:
             onward = choose(last, again, onward, self._w)
             ends = choose(last, eq(again, 0), ends, 1)
-        b.on(step, (left, onward), (last, ends))
-        b.on(begin, (left, first), (last, eq(first, 0)))
+        onward = choose(begins, first, onward, self._w)
+        b.on(moves, (left, onward), (last, choose(begins, eq(first, 0), ends, 1)))

@@ -5,8 +5,6 @@
             |   skip[KFP] --> step[OL] --> x factor_skipped                                           |
             `-> layers that add nothing, while the stages are empty ----------------------------------'
 
-Where layers multiply two maps, the multipliers follow one another: kept x skipped, then x factor_skipped, + bias.
-
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
 the stages by, as they are, from the second cycle on after the steps before them have left. Which row of memory
 ``additions`` is a layer's comes with each step, as the number of its layer, so that layers may follow one another.
@@ -42,6 +40,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     eq,
     nonzero,
     product,
+    resize,
     side_by_side,
     sign_extend,
     signed_at_least,
@@ -65,6 +64,11 @@ In a binary NPU a word of the skip store is a step: integers of ``value_bits`` b
 stands whether the layer's results are kept in the skip store.
 """
 """Added to the header in a binary NPU."""
+OF_PRODUCTS = """
+Where a layer multiplies two maps, the multipliers follow one another: kept x skipped, then x factor_skipped, + bias, or
+- bias where kept x skipped is below 0. Halves of such a total are rounded upwards.
+"""
+"""Added to the header where layers may multiply two maps."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ class _Shared:
     """Half of 2^shift, less 1, in time with the totals; 0 without a shift."""
     shifts: Signal
     """There is a shift, in time with the totals."""
+    upwards: Signal | None
+    """There is a shift, and halves go upwards, in time with the totals; None in an NPU without products of maps."""
 
 
 def addition(library: Library, npu: Npu) -> Block:
@@ -95,7 +101,7 @@ def addition(library: Library, npu: Npu) -> Block:
         **npu.values("add_factor_bits", "add_bias_bits"),
     }
     header = Header(
-        (__doc__ or "") + OF_STEPS * steps,
+        (__doc__ or "") + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
         latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there; else 0",
@@ -196,7 +202,7 @@ def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
 def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shared:
     """The fields of the row, each as late as the stage that needs it."""
     needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
-    needed |= {"multiplies": "product"} if npu.multiplies_maps else {}
+    needed |= {"multiplies": "partial"} if npu.multiplies_maps else {}
     limits = {"low": "shifted", "high": "shifted"}
     late = {name: pipe.late(name, row[name], stage) for name, stage in (needed | limits).items()}
     wide = npu.add_total_bits + 1
@@ -208,7 +214,11 @@ def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shar
     ones = b.wire("ones_above", wide, Repeat(const(1, 1), wide) << less)
     some = b.wire("some_shift", 1, nonzero(shift))
     b.on(pipe.move, (half_less_1, choose(some, ~ones, 0, wide)), (shifts, some))
-    return _Shared(pipe, late, half_less_1, shifts)
+    upwards = None
+    if npu.multiplies_maps:
+        upwards = b.reg("total_upwards", init=None)
+        b.on(pipe.move, (upwards, all_of(some, late["multiplies"]["partial"])))
+    return _Shared(pipe, late, half_less_1, shifts, upwards)
 
 
 def _lane(b: Block, npu: Npu, shared: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
@@ -225,6 +235,7 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int, kept: Signal, skipped: Si
     operand_kept = stage("operand_kept", f, kept)
     operand_skipped = stage("operand_skipped", f, skipped)
     both = f + present(npu.stores.skip).factor_bits
+    bias = sign_extend(late["bias"]["product"], w)
 
     def times(name: str, operand: Signal, factor: Signal) -> Signal:
         in_luts = "addition" in npu.results.lut_products
@@ -240,18 +251,21 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int, kept: Signal, skipped: Si
         multiplies = late["multiplies"]["product"]
         chosen = choose(multiplies, bits(product_kept, 0, 2 * f), product_skipped, 2 * f)
         product_operand = b.wire(f"product_chosen_{k}", 2 * f, chosen)
-        added = choose(multiplies, 0, sign_extend(product_kept, w), w)
+        negative = b.wire(f"negative_{k}", 1, all_of(multiplies, bits(product_kept, 2 * f - 1, 1)))
+        bias = bias ^ Repeat(negative, w)  # - bias = ~bias + 1
+        added = choose(multiplies, resize(negative, w), sign_extend(product_kept, w), w)
         both = both + f
     else:
         product_kept = stage("product_kept", both, times("kept", operand_kept, late["factor_kept"]["operand"]))
         product_operand = stage("product_operand", f, operand_skipped)
         added = sign_extend(product_kept, w)
-    partial = stage("partial", w, added + sign_extend(late["bias"]["product"], w))
+    partial = stage("partial", w, added + bias)
     partial_skipped = stage(
         "partial_skipped", both, times("skipped", product_operand, late["factor_skipped"]["product"])
     )
     total = stage("total", w, partial + sign_extend(partial_skipped, w))
-    up = b.wire(f"up_{k}", 1, shared.shifts & ~bits(total, w - 1, 1))  # a negative total gets one less than half
+    half = shared.shifts & ~bits(total, w - 1, 1)  # a negative total gets one less, but where halves go upwards
+    up = b.wire(f"up_{k}", 1, half if shared.upwards is None else any_of(half, shared.upwards))
     # one adder for three numbers: the lowest bit of each makes the carry
     doubled = b.wire(f"doubled_{k}", wide + 1, Cat(sign_extend(total, wide), up) + Cat(shared.half_less_1, up))
     b.wire(f"carry_unused_{k}", 1, bits(doubled, 0, 1))

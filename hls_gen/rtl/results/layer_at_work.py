@@ -23,6 +23,9 @@ class LayerAtWork:
     """Register: there is one."""
     begin: Signal
     """The next layer is taken up at this clock edge."""
+    change: Signal
+    """What is done next is the layer's last, or there is no layer yet. This is known before ``begin``, which comes
+    late: it chooses between values of the next layer and of this one, where registers move."""
     upcoming: Signal
     """Register: the next layer's number."""
     now: dict[str, Signal]
@@ -32,17 +35,19 @@ class LayerAtWork:
 
     @classmethod
     def of(
-        cls, b: Block, library: Library, bus: LoadBus, rows: Memory, last_layer: Signal, layer_end: Signal
+        cls, b: Block, library: Library, bus: LoadBus, rows: Memory, last_layer: Signal, done: Signal, last: Signal
     ) -> "LayerAtWork":
-        """Layer after layer of the memory ``rows``, up to number ``last_layer``; each until ``layer_end``."""
+        """Layer after layer of the memory ``rows``, up to number ``last_layer``; each until ``done`` comes with
+        ``last``."""
         loaded = b.reg("loaded")
-        begin = b.wire("begin_layer", 1, any_of(~loaded, layer_end))
+        begin = b.wire("begin_layer", 1, any_of(~loaded, done & last))
+        change = b.wire("layer_change", 1, any_of(~loaded, last))
         upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
         following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
         kept = {name: w for name, w in rows.widths.items() if name not in START_ONLY}
         now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
         b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
-        return cls(loaded, begin, upcoming, now, following)
+        return cls(loaded, begin, change, upcoming, now, following)
 
     def factors(
         self,
@@ -61,7 +66,7 @@ class LayerAtWork:
         w = bits_for(memory.depth - 1)
         pointer = b.reg("pointer", w)
         onward = choose(tuple_last, self.now[base], add(pointer, 1, w), w)
-        pointer_next = b.wire("pointer_next", w, choose(self.begin, self.next[base], onward, w))
+        pointer_next = b.wire("pointer_next", w, choose(self.change, self.next[base], onward, w))
         move = b.wire("move", 1, self.begin | go)
         b.on(move, (pointer, pointer_next))
         return library.loadable(b, memory, bus, pointer_next, read=move, style=style)

@@ -83,9 +83,10 @@ def results(library: Library, npu: Npu) -> Block:
     finish = b.wire("finish")
     load = b.wire("load")
     room.assign(_credits(b, npu, taken, load if npu.array.accumulators > 1 else finish))
-    layer_end = b.wire("layer_end")
+    go = b.wire("go")
+    map_last = b.wire("map_last")
     b.comment("The layer at work.")
-    layer = LayerAtWork.of(b, library, bus, rows, last_layer, layer_end)
+    layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, map_last)
     number = None
     if npu.has_skip:
         number = b.reg("layer_number", number_bits(npu), init=None)
@@ -97,8 +98,8 @@ def results(library: Library, npu: Npu) -> Block:
     load.assign(all_of(layer.loaded, any_of(full, arrived), any_of(~busy, finish)))
     b.on(finish, (busy, 0))
     b.on(load, (busy, 1))
-    walk = _walk(b, npu, layer, finish)
-    layer_end.assign(walk.go & walk.map_last)
+    walk = _walk(b, npu, layer, finish, go)
+    map_last.assign(walk.map_last)
     queue = _queue(b, npu, walk, load, sums)
     step = Step(
         go=walk.go,
@@ -201,7 +202,7 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     return full
 
 
-def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal) -> _Walk:
+def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) -> _Walk:
     """Count levels, units of OL results, kernel groups and windows of the layer."""
     units = bits_for(npu.units - 1)
     now = layer.now
@@ -209,19 +210,19 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal) -> _Walk:
     unit = b.reg("unit", units)
     level = b.reg("level", width(now["levels_minus_1"]))
     groups, windows = (Countdown(b, name, width(following[f"{name}_minus_1"])) for name in ("groups", "windows"))
-    go = b.wire("go")
     level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
     units_minus_1 = b.localparam("UNITS_MINUS_1", npu.units - 1, units)
     last_unit = choose(groups.last, now["last_units_minus_1"], units_minus_1, units)  # the last group may be smaller
     unit_last = b.wire("unit_last", 1, eq(unit, b.wire("last_unit", units, last_unit)))
     finish.assign(all_of(go, level_last, unit_last))
     tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, groups.last))
-    map_last = b.wire("map_last", 1, tuple_last & windows.last)
     for condition, value, last in ((go, level, level_last), (go & level_last, unit, unit_last)):
         b.on(condition, (value, choose(last, 0, add(value, 1, width(value)), width(value))))
-    groups.advance(finish, layer.begin, following["groups_minus_1"], now["groups_minus_1"])
-    windows.advance(finish & groups.last, layer.begin, following["windows_minus_1"])
-    return _Walk(go, level_last, finish, tuple_last, map_last)
+    begin = layer.begin
+    change = layer.change
+    groups.advance(any_of(begin, finish), change, following["groups_minus_1"], now["groups_minus_1"])
+    windows.advance(any_of(begin, finish & groups.last), change, following["windows_minus_1"])
+    return _Walk(go, level_last, finish, tuple_last, tuple_last & windows.last)
 
 
 def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signal:

@@ -16,6 +16,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     Signal,
     add,
     all_of,
+    any_of,
     bits,
     choose,
     eq,
@@ -95,8 +96,12 @@ def _given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal
     count = w + 1
     hold = b.reg("hold", w)  # tuples still to be claimed before the first is given back
     holding = b.reg("holding")  # hold is not 0: a register, since what is given back is on a long path
-    b.on(all_of(progress.taken, claim, holding), (hold, sub(hold, 1, w)), (holding, ~eq(hold, 1)))
-    b.on(progress.begin, (hold, start), (holding, nonzero(start)))
+    change = progress.change
+    b.on(
+        any_of(progress.begin, all_of(progress.taken, claim, holding)),
+        (hold, choose(change, start, sub(hold, 1, w), w)),
+        (holding, choose(change, nonzero(start), ~eq(hold, 1), 1)),
+    )
     given = b.reg("given_words", count)
     gives = b.wire("gives_back", 1, all_of(progress.taken, claim, ~holding))
     b.on(None, (given, choose(gives, add(layers.now.words_minus_1, 1, count), 0, count)))

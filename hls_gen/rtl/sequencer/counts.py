@@ -8,7 +8,9 @@ Nothing else keeps the reader from words that are not there, and the writer from
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, bits, choose, resize, width
+from veriloggen import Cat
+
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 
 from .spec import SequencerSpec
 
@@ -42,19 +44,23 @@ class Counts:
         return ~_sign(self.free_minus_1)
 
     def advance(
-        self, b: Block, write: Signal, claimed: Signal, given: Signal, ahead: tuple[Signal, Signal] | None = None
+        self, b: Block, write: Signal, less: Signal, given: Signal, ahead: tuple[Signal, Signal] | None = None
     ) -> None:
-        """Keep the counts: ``write`` of a word and so many ``claimed`` now, ``given`` back a cycle ago.
+        """Keep the counts: ``write`` of a word now, ``given`` back a cycle ago. ``less`` is added to the words that
+        have arrived, for those that are claimed now: 0 or below, in two's complement.
 
         ``ahead``: (a tap that claims words ahead is taken now, how many words); None where no tap does.
         """
         w = width(self.free_minus_1)
-        for count in (self.arrived, self.arrived_minus_1):
+        for name, count in (("arrived", self.arrived), ("arrived_minus_1", self.arrived_minus_1)):
             left = count
             if ahead is not None:  # whether it is taken, and claims them, is known late: no sum waits for it
                 claims, words = ahead
-                left = choose(claims, count - resize(words, w), count, w)
-            b.on(None, (count, add(left, write, w) - claimed))
+                left = b.wire(f"{name}_left", w, choose(claims, count - resize(words, w), count, w))
+            # one adder for three numbers: the lowest bit of each makes the carry
+            total = b.wire(f"{name}_next", w + 1, Cat(left, const(1, 1)) + Cat(less, write))
+            b.wire(f"{name}_carry_unused", 1, bits(total, 0, 1))
+            b.on(None, (count, bits(total, 1, w)))
         b.on(None, (self.free_minus_1, self.free_minus_1 - resize(write, w) + given))
 
 

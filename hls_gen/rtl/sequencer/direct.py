@@ -32,4 +32,4 @@ class DirectTaps:
         """Count the taps of each window."""
         now = self._layers.now.window_taps_minus_1
         upcoming = self._layers.upcoming.window_taps_minus_1
-        self._count.advance(progress.taken, progress.begin, upcoming, now)
+        self._count.advance(progress.move, progress.change, upcoming, now)

@@ -6,7 +6,7 @@
 Each pass takes as many accumulators of every PE as it has inner groups, from its first beats on.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, const, eq, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, width
 
 
 class InnerGroups:
@@ -30,7 +30,7 @@ class InnerGroups:
         self.last = b.reg("inner_last", init=None)
         self.slot = self._base + self._group
 
-    def advance(self, taken: Signal, limit: Signal, again: Signal, pass_done: Signal) -> None:
+    def advance(self, taken: Signal, limit: Signal, beat: Signal, ends: Signal, pass_done: Signal) -> None:
         """Go on to the next group with each beat.
 
         Parameters
@@ -39,15 +39,21 @@ class InnerGroups:
             A tap is taken to work, with groups 0 to ``limit``.
         limit : Signal
             Its last group.
-        again : Signal
-            A beat that is not the last one of its tap.
+        beat : Signal
+            A beat of the tap at work.
+        ends : Signal
+            That is the tap's last one, or there is no such tap; known before ``taken`` and ``beat``.
         pass_done : Signal
             The last beat of a pass.
         """
         b = self._b
         w = width(self._group)
         onward = b.wire("inner_onward", w, add(self._group, 1, w))
-        b.on(taken, (self._limit, limit), (self._group, 0), (self.last, eq(limit, 0)))
-        ends = choose(self.last, eq(self._limit, 0), eq(onward, self._limit), 1)  # the next group is the last one
-        b.on(again, (self._group, choose(self.last, 0, onward, w)), (self.last, ends))
+        b.on(taken, (self._limit, limit))
+        next_last = choose(self.last, eq(self._limit, 0), eq(onward, self._limit), 1)  # the next group is the last one
+        b.on(
+            any_of(taken, beat),
+            (self._group, choose(any_of(self.last, ends), 0, onward, w)),
+            (self.last, choose(ends, eq(limit, 0), next_last, 1)),
+        )
         b.on(pass_done, (self._base, self._base + self._limit + const(1, w)))

@@ -10,6 +10,8 @@ PE has several accumulators (inner_groups.py), it is the first beat of a pass th
 
 from dataclasses import dataclass
 
+from veriloggen import Repeat
+
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -38,19 +40,23 @@ class TapAtWork:
     """Registers with the tap that is being turned into beats."""
 
     busy: Signal
-    """There is such a tap; the others mean nothing without it."""
-    skip: Signal
+    """There is such a tap, with beats."""
+    skips: Signal
+    """There is such a tap, a skip. The others mean nothing if it is neither."""
     claim: Signal
     last: Signal
     layer_end: Signal
     hold_words: Signal
-    """skip, claim, last, layer_end, hold_words: as in tap.Tap."""
+    """claim, last, layer_end, hold_words: as in tap.Tap."""
     address: Signal
     """Place of the word of the next beat."""
     left: Signal
     """Words of the tuple after that one."""
     word_last: Signal
     """``left`` is 0: a register of its own, since the longest path begins here."""
+    pass_last: Signal
+    """The word of the next beat is the last one of its pass: a register, for the same reason. In front of the pool unit
+    it is any word of the pass's last tap."""
     first: Signal
     """It is the first tap with beats of its pass; in front of the array, and the word of the next beat is its first: a
     register of its own, too, where beats ask for room."""
@@ -61,20 +67,30 @@ class TapAtWork:
     inner: InnerGroups | None
     """Groups that share a word. None with one accumulator a PE, and in the pool's sequencer."""
 
+    @property
+    def ends(self) -> Signal:
+        """The next beat is the tap's last one, or the tap has none. A register or two, known before there is a beat:
+        where registers move, it chooses between the tap that follows and the next word of this one."""
+        last = self.word_last if self.inner is None else all_of(self.word_last, self.inner.last)
+        return any_of(~self.busy, last)
+
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec, tap: Tap) -> "TapAtWork":
         """The registers in ``b``."""
-        names = ("skip", "claim", "last", "layer_end", "hold_words", "address")
+        names = ("claim", "last", "layer_end", "hold_words", "address")
+        registers = {name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names}
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
+            skips=b.reg("skips"),
             left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
+            pass_last=registers["last"] if spec.pool else b.reg("pass_last", init=None),
             first=b.reg("first_tap" if spec.pool else "first_word", init=None),
             starting=b.reg("starting", init=1),
             word_first=None if tap.offset is None else b.reg("word_first", init=None),
             inner=InnerGroups(b, slot_bits) if slot_bits else None,
-            **{name: b.reg(f"at_{name}", width(getattr(tap, name)), init=None) for name in names},
+            **registers,
         )
 
 
@@ -117,20 +133,17 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     counts = Counts.registers(b, spec)
     work = TapAtWork.registers(b, spec, tap)
     there = b.wire("there", 1, counts.there(work.claim))
-    ends = work.last if spec.pool else work.last & work.word_last
-    needs_room = ends if work.inner is None else work.first
+    needs_room = work.pass_last if work.inner is None else work.first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
-    ready = fetched_word(b, all_of(work.busy, ~work.skip, there), waits) if spec.one_memory else there
-    beat.assign(beat=all_of(work.busy, ~work.skip, ready, clear))
+    ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
+    beat.assign(beat=all_of(work.busy, ready, clear))
     used = beat.beat if work.inner is None else b.wire("word_used", 1, beat.beat & work.inner.last)
-    done = b.wire("tap_done", 1, all_of(work.busy, any_of(work.skip, used & work.word_last)))
-    tap.ready.assign(any_of(~work.busy, done))
+    done = b.wire("tap_done", 1, any_of(work.skips, used & work.word_last))
+    tap.ready.assign(any_of(~work.busy, used & work.word_last))
     if spec.one_memory:
         b.on(used, (ready, 0))
     events = Events(b.wire("tap_taken", 1, tap.valid & tap.ready), beat.beat, used, done)
-    if not spec.pool:
-        b.on(used, (work.first, 0))
-    _advance(b, tap, work, events)
+    _advance(b, spec, tap, work, events)
     _count(b, tap, work, events, counts, write)
     read_row.assign(work.address)
     has_free.assign(counts.has_free)
@@ -160,29 +173,33 @@ follows the last beat of this one without a gap. {room}
 """
 
 
-def _advance(b: Block, tap: Tap, work: TapAtWork, events: Events) -> None:
-    """Go on to the next word, and to the next tap, which wins where both happen."""
-    b.on(
-        events.used,
-        (work.left, sub(work.left, 1, width(work.left))),
-        (work.word_last, eq(work.left, 1)),
-        (work.address, add(work.address, 1, width(work.address))),
-    )
-    b.on(events.done, (work.busy, 0))
+def _advance(b: Block, spec: SequencerSpec, tap: Tap, work: TapAtWork, events: Events) -> None:
+    """Go on to the next word, or to the next tap."""
+    b.on(tap.ready, (work.busy, tap.valid & ~tap.skip), (work.skips, tap.valid & tap.skip))
     b.on(
         events.taken,
-        (work.busy, 1),
-        (work.skip, tap.skip),
         (work.claim, tap.claim),
         (work.last, tap.last),
         (work.layer_end, tap.layer_end),
         (work.hold_words, tap.hold_words),
-        (work.address, tap.address),
-        (work.left, tap.words_minus_1),
-        (work.word_last, eq(tap.words_minus_1, 0)),
-        (work.first, work.starting),
         (work.starting, choose(tap.last, 1, work.starting & tap.skip, 1)),
     )
+    ends = work.ends
+    w = width(work.left)
+    single = eq(tap.words_minus_1, 0)
+    next_last = eq(work.left, 1)
+    moves = any_of(events.used, events.taken)
+    b.on(
+        moves,
+        (work.address, choose(ends, tap.address, add(work.address, 1, width(work.address)), width(work.address))),
+        (work.left, choose(ends, tap.words_minus_1, sub(work.left, 1, w), w)),
+        (work.word_last, choose(ends, single, next_last, 1)),
+    )
+    if spec.pool:
+        b.on(events.taken, (work.first, work.starting))
+    else:
+        b.on(moves, (work.first, ends & work.starting))
+        b.on(moves, (work.pass_last, choose(ends, tap.last & single, work.last & next_last, 1)))
 
 
 def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, write: Signal) -> None:
@@ -194,13 +211,13 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     """
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free_minus_1)
-    skips = all_of(work.busy, work.skip, work.claim)
-    skipped = b.wire("skipped", w, choose(skips, add(work.left, 1, w), 0, w))
-    claimed = resize(events.used & work.claim, w) + skipped
+    skips = work.skips & work.claim
+    used = Repeat(b.wire("word_claimed", 1, events.used & work.claim), w)
+    less = b.wire("arrived_less", w, choose(skips, b.wire("tuple_less", w, ~resize(work.left, w)), used, w))
     ahead = None if tap.gap_words is None else (events.taken & tap.gap, tap.gap_words)
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
-    counts.advance(b, write, claimed, tap.given_words + ended, ahead)
+    counts.advance(b, write, less, tap.given_words + ended, ahead)
 
 
 def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
@@ -218,18 +235,18 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
         b.on(events.taken & ~tap.skip, (taps, counted))
         beat.assign(taps=taps)
     index = b.reg("word_index", width(beat.index), init=None)
-    b.on(events.beat, (index, add(index, 1, width(index))))
-    b.on(events.taken, (index, 0))
+    onward = choose(work.ends, 0, add(index, 1, width(index)), width(index))
+    b.on(any_of(events.beat, events.taken), (index, onward))
     beat.assign(index=index)
     if tap.row is not None:
-        _kernel_row(b, tap, events, beat)
+        _kernel_row(b, tap, work, events, beat)
 
 
-def _kernel_row(b: Block, tap: Tap, events: Events, beat: Beat) -> None:
+def _kernel_row(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """The beat's kernel row: those of a tap lie side by side, so it goes up by one."""
-    row = b.reg("at_row", width(tap.row), init=None)
-    b.on(events.beat, (row, add(row, 1, width(row))))  # groups that share a word have their rows side by side
-    b.on(events.taken, (row, tap.row))
+    w = width(tap.row)
+    row = b.reg("at_row", w, init=None)  # groups that share a word have their rows side by side
+    b.on(any_of(events.beat, events.taken), (row, choose(work.ends, tap.row, add(row, 1, w), w)))
     beat.assign(kernel_row=row)
 
 
@@ -238,13 +255,13 @@ def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
     b.comment("What the array is told with a beat: kernel rows lie side by side, so the row goes up by one.")
     taken = events.taken
     inner = work.inner
-    beat.assign(first=work.first, last=work.last & work.word_last)
-    _kernel_row(b, tap, events, beat)
+    beat.assign(first=work.first, last=work.pass_last)
+    _kernel_row(b, tap, work, events, beat)
     if tap.offset is not None:
         _offset(b, tap, work, events, beat)
     if inner is not None:
         pass_done = b.wire("pass_done", 1, events.done & work.last)
-        inner.advance(taken, tap.inner_groups_minus_1, events.beat & ~events.done, pass_done)
+        inner.advance(taken, tap.inner_groups_minus_1, events.beat, work.ends, pass_done)
         beat.assign(slot=inner.slot)
     if tap.streamed is not None:
         streamed = b.reg("at_streamed")
@@ -258,8 +275,8 @@ def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> 
     tap_offset = b.reg("at_offset", w, init=None)
     total = b.reg("offset_total", w, init=None)
     word_first = work.word_first
-    b.on(events.used, (word_first, 0))
-    b.on(events.taken, (word_first, 1), (tap_offset, tap.offset))
+    b.on(any_of(events.used, events.taken), (word_first, work.ends))
+    b.on(events.taken, (tap_offset, tap.offset))
     begun = choose(work.first, 0, total, w) + tap_offset
     now = b.wire("offset_now", w, choose(word_first, begun, total, w))
     # with one accumulator every beat may write what it shows; groups that share the first word must add once
@@ -272,10 +289,9 @@ def _waits(b: Block, tap: Tap, work: TapAtWork, conditions: tuple[Signal, Signal
     """Where cycles without a beat go; ``conditions`` of a beat: is the word there, can it be used, is there room."""
     there, ready, clear = conditions
     b.comment("Why there is no beat: for the counters.")
-    waiting = b.wire("with_beats", 1, work.busy & ~work.skip)
-    waits.assign(wait_input=waiting & ~there, wait_room=all_of(waiting, ready, ~clear))
+    waits.assign(wait_input=work.busy & ~there, wait_room=all_of(work.busy, ready, ~clear))
     if tap.weights_missing is None:
-        waits.assign(wait_table=~waiting)
+        waits.assign(wait_table=~work.busy)
         return
-    missing = b.wire("misses_weights", 1, ~work.busy & tap.weights_missing)
-    waits.assign(wait_weights=missing, wait_table=~any_of(waiting, missing))
+    missing = b.wire("misses_weights", 1, ~any_of(work.busy, work.skips) & tap.weights_missing)
+    waits.assign(wait_weights=missing, wait_table=~any_of(work.busy, missing))

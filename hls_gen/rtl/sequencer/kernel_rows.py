@@ -8,7 +8,7 @@ Rows count up while taps follow one another in the kernel. Where places of the k
 taps, and the row must jump: tables say at which taps and to which rows, counters add up rows of places and lines.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, choose, const, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, width
 
 from .layers import Layers
 from .progress import Progress
@@ -31,7 +31,6 @@ class KernelRows:
         w = width(layers.now.kernel.kernel_base)
         self.row = b.reg("row", w)
         self._group_row = b.reg("group_row", w)  # first row of the kernel group
-        self._start = b.reg("start_row", w)  # from there to the row of the window's first tap
 
     def advance(self, progress: Progress, skip: Signal, tables: TableTaps, counters: CounterTaps | None) -> None:
         """Let the row follow the taps.
@@ -57,29 +56,35 @@ class KernelRows:
         tap_rows = words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
         next_row = choose(jump, group_row + target, add(row, tap_rows, w) + const(1, w), w)
         landing = choose(jump, target, 0, w)
-        firsts = [row]  # registers that hold the first row of a pass when it begins
         if counters is not None:
             line = b.reg("line_row", w)  # row of the first tap of this line of the kernel
             line_next = b.wire("line_row_next", w, line + now.raster.kernel.line_rows)
             next_row = choose(counters.serves & counters.line_end, line_next, next_row, w)
             landing = choose(counters.serves, counters.landing(progress), landing, w)
-            b.on(taken & counters.line_end, (line, line_next))
-            firsts.append(line)
-        b.on(taken & ~skip, (row, b.wire("next_row", w, next_row)))
-        self._next_pass(progress, firsts, b.wire("landing", w, landing))
+        first = self._first_row(progress, b.wire("landing", w, landing))
+        begins = any_of(progress.change, progress.last)  # another pass, which begins at row ``first``
+        b.on(any_of(progress.begin, taken & ~skip), (row, choose(begins, first, b.wire("next_row", w, next_row), w)))
+        if counters is not None:
+            line_ends = any_of(progress.begin, taken & counters.line_end)
+            b.on(line_ends, (line, choose(begins, first, line_next, w)))
 
-    def _next_pass(self, progress: Progress, firsts: list[Signal], landing: Signal) -> None:
-        """What the registers become at the end of a pass, of a window, and of a layer; the last one wins."""
+    def _first_row(self, progress: Progress, landing: Signal) -> Signal:
+        """Row of the first tap of the pass that follows."""
         b = self._b
         group_row = self._group_row
-        start = self._start
-        taken = progress.taken
-        base = self._layers.now.kernel.kernel_base
+        now = self._layers.now.kernel
         upcoming = self._layers.upcoming.kernel.kernel_base
-        if progress.rewind is not None:
-            next_group = b.wire("next_group_row", width(group_row), group_row + self._layers.now.kernel.group_rows)
-            b.on(taken & progress.rewind, *[(r, next_group + start) for r in firsts], (group_row, next_group))
-        b.on(taken & progress.window_end, *[(r, base + landing) for r in firsts], (group_row, base), (start, landing))
-        start_row = self._layers.start.start_row
-        first = upcoming + start_row
-        b.on(progress.begin, *[(r, first) for r in firsts], (group_row, upcoming), (start, start_row))
+        w = width(group_row)
+        change = progress.change
+        rewind = progress.rewind
+        first = now.kernel_base + landing
+        group = now.kernel_base
+        if rewind is not None:
+            pass_row = b.reg("pass_row", w)  # row of the first tap of the pass at hand
+            first = choose(rewind, pass_row + now.group_rows, first, w)
+            group = choose(rewind, group_row + now.group_rows, group, w)
+        first = b.wire("first_row", w, choose(change, upcoming + self._layers.start.start_row, first, w))
+        b.on(progress.passes, (group_row, choose(change, upcoming, group, w)))
+        if rewind is not None:
+            b.on(progress.passes, (pass_row, first))
+        return first

@@ -64,8 +64,9 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The layer at work, and where in a line of its map the word at hand is.")
     line_done = b.wire("line_done")
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
-    layer = LayerAtWork.of(b, library, bus, memory, last_layer, b.wire("layer_end", 1, line_done & lines.last))
-    lines.advance(line_done, layer.begin, layer.next["lines_minus_1"])
+    layer = LayerAtWork.of(b, library, bus, memory, last_layer, line_done, lines.last)
+    line_begins = b.wire("line_begins", 1, any_of(layer.begin, line_done))
+    lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now
     inside = b.reg("on_map")  # the position at hand is on the map
     hit = Countdown(b, "hit", memory.widths["first"])  # its last item: a window is complete with the position
@@ -78,7 +79,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     tuple_last = b.wire("tuple_last", 1, eq(word, now["words_minus_1"]))
     b.on(moves, (word, choose(tuple_last, 0, add(word, 1, width(word)), width(word))))
     step = b.wire("step", 1, moves & tuple_last)
-    _place(b, layer, (step, line_done), inside, hit)
+    _place(b, layer, (step, line_done, line_begins), inside, hit)
     b.comment("The positions before: whether they are on the map, and the words of each.")
     count = sequencer.line_taps - 1
     before = [b.reg(f"before_{k + 1}") for k in range(count)]
@@ -104,21 +105,23 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     return b
 
 
-def _place(b: Block, layer: LayerAtWork, moves: tuple[Signal, Signal], inside: Signal, hit: Countdown) -> None:
-    """Where in its line the position at hand is. ``moves``: a position is done; the line is, which is assigned here."""
-    step, line_done = moves
-    line_begins = b.wire("line_begins", 1, any_of(layer.begin, line_done))
+def _place(b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], inside: Signal, hit: Countdown) -> None:
+    """Where in its line the position at hand is. ``events``: a position is done; the line is, which is assigned here; a
+    line begins."""
+    step, line_done, line_begins = events
 
     def first(name: str) -> Signal:
         """A field of the layer of the line that begins."""
         w = width(layer.now[name])
-        return b.wire(f"{name}_begin", w, choose(layer.begin, layer.next[name], layer.now[name], w))
+        return b.wire(f"{name}_begin", w, choose(layer.change, layer.next[name], layer.now[name], w))
 
     steps = Countdown(b, "steps", width(layer.now["steps_minus_1"]))
-    steps.advance(step, line_begins, first("steps_minus_1"))
+    moves = any_of(layer.begin, step)
+    change = any_of(~layer.loaded, steps.last)
+    steps.advance(moves, change, first("steps_minus_1"))
     positions = Countdown(b, "positions", width(layer.now["positions_minus_1"]))
-    positions.advance(step, line_begins, first("positions_minus_1"))
-    hit.advance(step, line_begins, first("first"), layer.now["stride_minus_1"])
+    positions.advance(moves, change, first("positions_minus_1"))
+    hit.advance(moves, change, first("first"), layer.now["stride_minus_1"])
     line_done.assign(step & steps.last)
     b.on(step & positions.last, (inside, 0))
     b.on(line_begins, (inside, 1))

@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, choose, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, width
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Events of the present cycle, one bit each."""
+    """Events of the present cycle, one bit each.
+
+    Whether a tap is taken is known last in a cycle. So ``taken``, and what depends on it, only enables registers; which
+    value they take is chosen by ``change``, ``last``, ``rewind`` and ``window_end``.
+    """
 
     begin: Signal
     """A layer begins: its row is taken into registers, and its first tap is at hand in the next cycle."""
@@ -17,6 +21,10 @@ class Progress:
     """The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins."""
     move: Signal
     """``begin`` or ``taken``: another tap is at hand in the next cycle."""
+    passes: Signal
+    """``begin``, or the tap taken is the last one of its pass: another pass is at hand in the next cycle."""
+    windows: Signal
+    """``begin``, or the tap taken is the last one of its window: another window is at hand in the next cycle."""
     last: Signal
     """The tap at hand is the last one of a pass over its window. This and the following hold before ``taken`` too."""
     rewind: Signal | None
@@ -64,7 +72,7 @@ class Pointer:
         if progress.rewind is not None:
             saved = b.reg(f"{self._name}_saved", w)  # where the window's first tap was
             after = choose(progress.rewind, saved, stepped, w)
-            kept = progress.taken & progress.window_end
-            b.on(kept if start is None else any_of(progress.begin, kept), (saved, self.upcoming))
+            kept = progress.taken & progress.window_end if start is None else progress.windows
+            b.on(kept, (saved, self.upcoming))
         self.upcoming.assign(after if start is None else choose(progress.change, start, after, w))
         b.on(progress.taken if start is None else progress.move, (value, self.upcoming))

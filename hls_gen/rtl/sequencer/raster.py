@@ -82,28 +82,31 @@ class CounterTaps:
         row = self._row
         ring = self._bits
         x = self.x
-        starts = [self.word, b.reg("line_word", ring)]  # of the tap, of its line: both begin at the window's first tap
-        line = starts[1]
+        line = b.reg("line_word", ring)  # of the tap's line: it begins at the window's first tap
         line_next = b.wire("line_word_next", ring, line + row.line_words)
         tap_done = taken if self._visited is None else b.wire("visits_done", 1, taken & self._visited)
         if self._second is not None:
-            b.on(taken, (self._second, ~self._visited))
+            b.on(progress.move, (self._second, choose(progress.change, 0, ~self._visited, 1)))
+        change = progress.change
+        end = self.row_end
+        word = b.wire("window_word", ring, choose(end, self.y.next_at, x.next_at, ring))
+        if progress.rewind is not None:
+            word = choose(progress.rewind, x.at, word, ring)
+        first = b.wire("first_word", ring, choose(change, 0, word, ring))  # of the next pass
+        begins = any_of(change, progress.last)
+        onward = choose(x.final, line_next, self.word + self._tuple_words, ring)
+        done = any_of(progress.begin, tap_done)
+        b.on(done, (self.word, choose(begins, first, onward, ring)), (self._line_start, any_of(change, x.final)))
+        again = any_of(change, progress.window_end)
+        line_done = any_of(progress.begin, taken & self.line_end)
         b.on(
-            tap_done,
-            (self.word, choose(x.final, line_next, self.word + self._tuple_words, ring)),
-            (self._line_start, x.final),
-        )
-        b.on(
-            taken & self.line_end,
-            (line, line_next),
-            (self._line_before, self._line_new),
+            line_done,
+            (line, choose(begins, first, line_next, ring)),
+            (self._line_before, choose(again, 0, self._line_new, 1)),
         )
         self._begins = self._begin_flags()
         self._next_place(progress, tap_done, self._begins)
-        if progress.rewind is not None:
-            b.on(taken & progress.rewind, *[(start, x.at) for start in starts])
-        self._next_window(progress, starts)
-        self._begin(progress, starts)
+        self._next_window(progress)
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
         """For x and y: lead and first_final of the next window."""
@@ -163,90 +166,54 @@ class CounterTaps:
                 fresh = self._row.y.fresh  # not looked at in a layer's first row of windows
                 b.on(moves, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
 
-    def _next_window(self, progress: Progress, starts: list[Signal]) -> None:
-        """What registers become at the end of a window: to the right, or at the left of the next row of windows.
-
-        ``starts`` are registers with words that begin at the window's first one.
-        """
+    def _next_window(self, progress: Progress) -> None:
+        """What registers become at the end of a window: to the right, or at the left of the next row of windows; and
+        when a layer begins."""
         b = self._b
-        taken = progress.taken
-        ring = self._bits
         x = self.x
         y = self.y
         row = self._row
-        end = self.row_end
-        (x_first, _), (y_first, _) = self._after
-        x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
-        word = b.wire("window_word", ring, choose(end, y.next_at, x.next_at, ring))
-        b.on(
-            taken & progress.window_end,
-            (x.lead, x_first),
-            (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1)),
-            (x.room, x_room),
-            (x.at, word),
-            (y.lead, y_first),
-            *[(start, word) for start in starts],
-            (self._left, end),
-            (self._line_before, 0),
-        )
-        b.on(
-            all_of(taken, progress.window_end, end),
-            (y.led, y.beyond),
-            (y.room, y.next_room),
-            (y.at, y.next_at),
-            (self._top, 0),
-        )
-        self._next_flags(taken & progress.window_end)
-
-    def _next_flags(self, next_window: Signal) -> None:
-        """What is known of the next window, and of its first place."""
-        b = self._b
-        x = self.x
-        y = self.y
-        end = self.row_end
-        left_end, _, left_beyond = self._left_flags
-        b.on(
-            next_window,
-            (end, choose(end, left_end, eq(x.next_room, self._row.x_room_end), 1)),
-            (x.first_final, self._after[0][1]),
-            (x.beyond, choose(end, left_beyond, x.next_beyond, 1)),
-        )
-        b.on(next_window & end, (y.first_final, y.lead_final), (y.beyond, y.next_beyond))
-
-    def _begin(self, progress: Progress, starts: list[Signal]) -> None:
-        """What registers become when a layer begins."""
-        row = self._upcoming
+        upcoming = self._upcoming
         start = self._start
-        x = self.x
-        y = self.y
+        end = self.row_end
         left_end, left_final, left_beyond = self._left_flags
+        (x_first, x_first_final), (y_first, _) = self._after
         (x_final, x_beyond), (y_final, y_beyond) = self._begins
-        row_end = eq(row.x_room, row.x_room_end)
-        self._b.on(
-            progress.begin,
-            (x.lead, row.x_lead),
-            (x.led, nonzero(row.x_lead)),
-            (x.room, row.x_room),
-            (x.at, 0),
-            (y.lead, start.y_lead),
-            (y.led, nonzero(start.y_lead)),
-            (y.room, start.y_room),
-            (y.at, 0),
-            (self.row_end, row_end),
-            (x.first_final, x_final),
-            (x.beyond, x_beyond),
-            (left_end, row_end),
-            (left_final, x_final),
-            (left_beyond, x_beyond),
-            (y.first_final, y_final),
-            (y.beyond, y_beyond),
-            *[(start, 0) for start in starts],
-            (self._left, 1),
-            (self._top, 1),
-            (self._line_start, 1),
-            (self._line_before, 0),
-            *([(self._second, 0)] if self._second is not None else []),
+        self._windows = progress.windows
+        self._rows = any_of(progress.begin, all_of(progress.taken, progress.window_end, end))
+        x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
+        word = b.wire("x_at_after", self._bits, choose(end, y.next_at, x.next_at, self._bits))
+        first_end = b.wire("row_end_begin", 1, eq(upcoming.x_room, upcoming.x_room_end))
+        self._become(
+            progress,
+            self._windows,
+            (x.lead, x_first, upcoming.x_lead),
+            (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1), nonzero(upcoming.x_lead)),
+            (x.room, x_room, upcoming.x_room),
+            (x.at, word, 0),
+            (y.lead, y_first, start.y_lead),
+            (self._left, end, 1),
+            (end, choose(end, left_end, eq(x.next_room, row.x_room_end), 1), first_end),
+            (x.first_final, x_first_final, x_final),
+            (x.beyond, choose(end, left_beyond, x.next_beyond, 1), x_beyond),
         )
+        self._become(
+            progress,
+            self._rows,
+            (y.led, y.beyond, nonzero(start.y_lead)),
+            (y.room, y.next_room, start.y_room),
+            (y.at, y.next_at, 0),
+            (self._top, 0, 1),
+            (y.first_final, y.lead_final, y_final),
+            (y.beyond, y.next_beyond, y_beyond),
+        )
+        b.on(progress.begin, (left_end, first_end), (left_final, x_final), (left_beyond, x_beyond))
+
+    def _become(self, progress: Progress, moves: Signal, *values: tuple[Signal, Signal | int, Signal | int]) -> None:
+        """Registers that ``moves`` enables: each becomes its second value when a layer begins, else its first one."""
+        for register, onward, first in values:
+            w = width(register)
+            self._b.on(moves, (register, choose(progress.change, first, onward, w)))
 
     def landing(self, progress: Progress) -> Signal:
         """Kernel row of the next window's first tap, counted from the kernel group's first one; row bits.
@@ -259,19 +226,18 @@ class CounterTaps:
         upcoming = self._upcoming.kernel
         end = self.row_end
         w = width(row.line_rows)
-        next_window = progress.taken & progress.window_end
         x_next, y_rows, y_next, left = (
             b.reg(f"{name}_rows", w) for name in ("x_first_next", "y_first", "y_first_next", "left_next")
         )
         x_less = b.wire("x_rows_less", w, choose(self.x.next_beyond, x_next - row.x_stride_rows, 0, w))
         y_less = b.wire("y_rows_less", w, choose(self.y.next_beyond, y_next - row.y_stride_rows, 0, w))
-        b.on(next_window, (x_next, choose(end, left, x_less, w)))
-        b.on(next_window & end, (y_rows, y_next), (y_next, y_less))
         (_, x_beyond), (_, y_beyond) = self._begins
         y_lead = self._start.y_lead_rows
         x_begin = b.wire("x_rows_begin", w, choose(x_beyond, upcoming.x_lead_rows - upcoming.x_stride_rows, 0, w))
         y_begin = b.wire("y_rows_begin", w, choose(y_beyond, y_lead - upcoming.y_stride_rows, 0, w))
-        b.on(progress.begin, (x_next, x_begin), (left, x_begin), (y_rows, y_lead), (y_next, y_begin))
+        self._become(progress, self._windows, (x_next, choose(end, left, x_less, w), x_begin))
+        self._become(progress, self._rows, (y_rows, y_next, y_lead), (y_next, y_less, y_begin))
+        b.on(progress.begin, (left, x_begin))
         x_after = b.wire("x_rows_after", w, choose(end, row.x_lead_rows, x_next, w))
         y_after = b.wire("y_rows_after", w, choose(end, y_next, y_rows, w))
         return b.wire("counted_landing", w, x_after + y_after)

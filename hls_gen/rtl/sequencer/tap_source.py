@@ -58,9 +58,9 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     layers = Layers(context, last_layer, taken)
     number.assign(layers.number)
     now = layers.now
-    tuple_words = b.wire(
-        "tuple_words", spec.sequencer.address_bits, add(now.words_minus_1, 1, spec.sequencer.address_bits)
-    )
+    # a register, since sums begin with it
+    tuple_words = b.reg("tuple_words", spec.sequencer.address_bits, init=None)
+    b.on(layers.begin, (tuple_words, add(layers.upcoming.words_minus_1, 1, spec.sequencer.address_bits)))
     tables = TableTaps(context, layers)
     counters = CounterTaps(b, layers, tuple_words) if spec.kind.counters else None
     sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]
@@ -129,27 +129,30 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     window_end = last
     rewind = None
     kernel = layers.now.kernel
+    passes = b.wire("next_pass", 1, any_of(layers.begin, taken & last))
     if kernel is not None and kernel.groups_minus_1 is not None:
         limit = kernel.groups_minus_1
         groups = Countdown(b, "groups", width(limit))
         first_pass = b.reg("first_pass", init=None)
-        groups.advance(taken & last, layers.begin, layers.upcoming.kernel.groups_minus_1, limit)
-        b.on(taken & last, (first_pass, groups.last))
-        b.on(layers.begin, (first_pass, 1))
+        groups.advance(passes, layers.change, layers.upcoming.kernel.groups_minus_1, limit)
+        b.on(passes, (first_pass, any_of(layers.change, groups.last)))
         window_end = last & groups.last
         rewind = last & ~groups.last
+    window_end = b.wire("window_end", 1, window_end)
     progress = Progress(
         begin=layers.begin,
         change=layers.change,
         taken=taken,
         move=layers.move,
+        passes=passes,
+        windows=passes if rewind is None else b.wire("next_window", 1, any_of(layers.begin, taken & window_end)),
         last=last,
-        window_end=b.wire("window_end", 1, window_end),
+        window_end=window_end,
         rewind=None if rewind is None else b.wire("rewind", 1, rewind),
     )
     upcoming = layers.start.windows_minus_1
     windows = Countdown(b, "windows", width(upcoming))
-    windows.advance(taken & progress.window_end, layers.begin, upcoming)
+    windows.advance(progress.windows, layers.change, upcoming)
     layers.end.assign(progress.window_end & windows.last)
     return progress, first_pass
 

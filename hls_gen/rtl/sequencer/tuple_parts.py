@@ -34,12 +34,11 @@ class TupleParts:
         self.first, self._rest = b.reg("part_first", w), b.reg("part_rest", w, init=None)
         b.on(progress.begin, (self._rest, sub(layers.upcoming.words_minus_1, upcoming.words_minus_1, w)))
         groups = Countdown(b, "part_groups", width(now.groups_minus_1))
-        again = progress.taken & progress.rewind
-        anew = b.wire("parts_anew", 1, any_of(progress.begin, progress.taken & progress.window_end))
-        limit = choose(progress.begin, upcoming.groups_minus_1, now.groups_minus_1, width(now.groups_minus_1))
-        groups.advance(again, anew, limit, now.groups_minus_1)
-        b.on(again & groups.last, (self.first, self.first + now.step))
-        b.on(anew, (self.first, 0))
+        limit = choose(progress.change, upcoming.groups_minus_1, now.groups_minus_1, width(now.groups_minus_1))
+        anew = any_of(progress.change, progress.window_end)
+        groups.advance(progress.passes, anew, limit, now.groups_minus_1)
+        onward = choose(groups.last, self.first + now.step, self.first, w)
+        b.on(progress.passes, (self.first, choose(anew, 0, onward, w)))
 
     def claimed_beside(self, claim: Signal, ahead: Ahead) -> Ahead:
         """Words that the tap at hand claims and that its pass doesn't read: words ``ahead``, which are of other tuples,

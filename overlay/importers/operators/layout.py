@@ -9,16 +9,13 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.constants import run_node
-from bitloom.overlay.importers.errors import TAKEN_APART, Unsupported
+from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Padding
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import MOST_MAP, check_shape
 
-from .registry import operator, refused
-
-refused("Split", "Slice", "Gather", instead=TAKEN_APART)
-
+from .registry import operator
 
 _CENTRES = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
 COORDINATES: Mapping[str, Callable[[int, int, int], Fraction]] = {
@@ -88,9 +85,9 @@ def repeat(node: NodeView, sources: Sequence[Array]) -> None:
     node.layout(order)
 
 
-@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "DepthToSpace", "SpaceToDepth")
+@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "DepthToSpace", "SpaceToDepth", "Slice", "Split")
 def layout(node: NodeView) -> None:
-    """Run the operator on the numbers of the values, which gives their new order."""
+    """Run the operator on the numbers of the values, which gives their new order, or some of them."""
     node.only_map(0)
     inputs = [node.places(), *(node.optional(place) for place in range(1, len(node.node.inputs)))]
     node.layout(_with_image(run_node(node.node, inputs, node.opset)[0]))

@@ -14,7 +14,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import AT_THE_END
 from bitloom.overlay.importers.curves import table_curve
-from bitloom.overlay.importers.errors import LARGER, RECURRENT, TAKEN_APART, Unsupported
+from bitloom.overlay.importers.errors import LARGER, RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
@@ -39,7 +39,7 @@ from .registry import TENSORFLOW, operator, refused
 
 refused("RESIZE_BILINEAR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
-refused("SPLIT", "SPLIT_V", "SLICE", "STRIDED_SLICE", "GATHER", "UNPACK", "PACK", instead=TAKEN_APART)
+refused("GATHER", "UNPACK", "PACK", instead="what takes maps apart by single numbers has no hardware")
 
 MOST_BOUNDARIES = 1 << 21
 """Boundaries of all channels of a layer at most: 8,192 channels of 8 bits."""
@@ -102,14 +102,36 @@ def resize_nearest(node: NodeView) -> None:
 @operator("DEPTH_TO_SPACE", domains=TENSORFLOW)
 def depth_to_space(node: NodeView) -> None:
     """Channels of a position become positions of a block."""
-    node.only_map(0)
     node.check_rows()
-    _check_same_scale(node)
-    node.layout(run_kernel(node.node, [node.places()]))
+    _as_kernel(node, 0)
 
 
-def _check_same_scale(node: NodeView) -> None:
-    if _scale(node, 0).per_tensor("the input") != _result_scale(node).per_tensor("the result"):
+@operator("STRIDED_SLICE", "SLICE", "SPLIT_V", domains=TENSORFLOW)
+def cut(node: NodeView) -> None:
+    """Some values of a map."""
+    _as_kernel(node, 0)
+
+
+@operator("SPLIT", domains=TENSORFLOW)
+def split(node: NodeView) -> None:
+    """A part of a map; the axis is the first input."""
+    _as_kernel(node, 1)
+
+
+def _as_kernel(node: NodeView, source: int) -> None:
+    """Run the kernel on the numbers of the values, which gives their new order, or some of them. ``source``: which
+    input the map is."""
+    node.only_map(source)
+    _check_same_scale(node, source)
+    others = range(len(node.node.inputs))
+    order = run_kernel(node.node, [node.places() if place == source else node.optional(place) for place in others])
+    if order.ndim < 2 or order.shape[0] != 1:
+        raise Unsupported(f"the number of images must stay the first axis, got shape {order.shape}")
+    node.layout(order)
+
+
+def _check_same_scale(node: NodeView, source: int = 0) -> None:
+    if _scale(node, source).per_tensor("the input") != _result_scale(node).per_tensor("the result"):
         raise Unsupported("the input and the result must have the same scale and zero point")
 
 
@@ -425,7 +447,35 @@ def concatenation(node: NodeView) -> None:
             )
     if str(node.attribute("activation", "NONE")) != "NONE":
         raise Unsupported("an activation behind it must be NONE", "it belongs into the layers before")
-    node.concatenate(int(node.attribute("axis", 0)))
+    axis = int(node.attribute("axis", 0))
+    node.start(0)
+    if len(node.shape) == 4 and axis % 4 in (1, 2):
+        _below_one_another(node, axis % 4, result[1])
+    else:
+        node.concatenate(axis)
+
+
+def _below_one_another(node: NodeView, axis: int, zero: int) -> None:
+    """Rows, or columns, of maps behind one another: the sum of maps that are as large as the result, each worth 0 where
+    the others are."""
+    sizes = []
+    for place in range(len(node.maps)):
+        node.start(place)
+        sizes.append(node.shape[axis])
+    first = ""
+    for place in range(len(sizes)):
+        node.start(place)
+        widths = [(0, 0)] * 4
+        widths[axis] = sum(sizes[:place]), sum(sizes[place + 1 :])
+        node.affine(add=-zero)
+        node.append(Padding, widths=tuple(widths), value=Fraction(0))
+        if first:
+            node.add_maps(tensors=(first, node.here))
+            node.affine(add=zero)
+            node.quantise_integers(LOW, HIGH)
+        if 0 < place < len(sizes) - 1:
+            node.affine(add=-zero)
+        first = node.here
 
 
 def _weights(node: NodeView, rank: int) -> Array:

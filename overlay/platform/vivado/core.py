@@ -1,4 +1,4 @@
-"""The device and our DMA as IP cores: ports, bus interfaces, parameters, registers.
+"""The device, our DMA and the packetizer as IP cores: ports, bus interfaces, parameters, registers.
 
 component.py and tables.py write them down.
 """
@@ -7,13 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bitloom.hls_gen.design.dma import BURST_BEATS, CHANNEL, MM2S, S2MM, VLNV, Dma
+from bitloom.hls_gen.design import packetizer as raw
+from bitloom.hls_gen.design.dma import BURST_BEATS, REGISTERS, VLNV, Dma
 from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
+from bitloom.hls_gen.rtl.cores import core_ports, core_verilog
 from bitloom.hls_gen.rtl.dma.dma import TOP as DMA_TOP
-from bitloom.hls_gen.rtl.dma.generate import dma_ports
+from bitloom.hls_gen.rtl.dma.dma import dma_core
+from bitloom.hls_gen.rtl.packetizer.packetizer import TOP as PACKETIZER_TOP
+from bitloom.hls_gen.rtl.packetizer.packetizer import packetizer
 from bitloom.hls_gen.rtl.shell.top import AXI
 from bitloom.overlay.platform.block_design import ADDRESS_BLOCK, DEVICE_BYTES, BlockDesign
+from bitloom.overlay.platform.dma_core import OWN
 
 ABOUT = {
     TOP: "Accelerator for low-bit neural networks",
@@ -127,12 +133,60 @@ def _interfaces() -> list[Interface]:
     ]
 
 
+@dataclass(frozen=True)
+class CoreBeside:
+    """An IP core of ours beside the device, and its Verilog."""
+
+    core: IpCore
+    verilog: Mapping[str, str]
+    """Text of each file, by its path in the folder of the sources."""
+
+
+def cores_beside(design: BlockDesign) -> dict[str, CoreBeside]:
+    """The cores of ours that a block design has beside the device, by the name that their files begin with."""
+    cores = {}
+    if design.dma is OWN:
+        files = _files("dma", core_verilog(dma_core, design.dma_sizes))
+        cores["dma"] = CoreBeside(dma_ip_core(design.dma_sizes, design.dma_parameters, list(files)), files)
+    if design.packetizer:
+        files = _files("packetizer", core_verilog(packetizer, design.packetizer))
+        cores["packetizer"] = CoreBeside(packetizer_ip_core(design.packetizer, list(files)), files)
+    return cores
+
+
+def _files(folder: str, modules: Mapping[str, str]) -> dict[str, str]:
+    """Files for modules, in a folder."""
+    return {f"{folder}/{name}.v": text for name, text in modules.items()}
+
+
+def packetizer_ip_core(sizes: Packetizer, files: Sequence[str]) -> IpCore:
+    """The packetizer as an IP core, with the Verilog in ``files``."""
+    streams = {"s_axis": "slave", "s_axis_raw": "slave", "m_axis": "master"}
+    ports = [Port(name, way, width) for name, way, width in core_ports(packetizer, sizes)]
+    user = {"TUSER": "s_axis_raw_tuser"} if sizes.marks == "video" else {}
+    return IpCore(
+        vlnv=raw.VLNV,
+        display_name="bitloom: packetizer",
+        description=f"Makes packets of a raw stream with {sizes.beats} beats of {sizes.raw_bits} bits a frame",
+        ports=ports,
+        interfaces=[
+            _registers_interface(),
+            *(_stream(name, mode, user if name == "s_axis_raw" else {}) for name, mode in streams.items()),
+            *_clock_and_reset(["s_axi", *streams]),
+            _interrupt("irq"),
+        ],
+        parameters={"BEATS": sizes.beats, "BEAT_VALUES": sizes.beat_values, "VALUE_BITS": sizes.value_bits},
+        registers=[register.to_dict() for register in raw.REGISTERS],
+        files=files,
+        top=PACKETIZER_TOP,
+    )
+
+
 def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[str]) -> IpCore:
     """Our DMA as an IP core, with the Verilog in ``files``; ``parameters`` are what drivers read of it in the .hwh."""
-    ports = [Port(name, way, width) for name, way, width in dma_ports(sizes)]
+    ports = [Port(name, way, width) for name, way, width in core_ports(dma_core, sizes)]
     masters = ("m_axi_mm2s", "m_axi_s2mm")
     streams = {"m_axis_mm2s": "master", "s_axis_s2mm": "slave"}
-    channels = {"MM2S": MM2S, "S2MM": S2MM}
     return IpCore(
         vlnv=VLNV,
         display_name="bitloom: DMA",
@@ -147,11 +201,7 @@ def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[st
             _interrupt("s2mm_introut"),
         ],
         parameters=parameters,
-        registers=[
-            {**register.to_dict(), "name": f"{side}_{register.name}", "offset": base + register.offset}
-            for side, base in channels.items()
-            for register in CHANNEL
-        ],
+        registers=[register.to_dict() for register in REGISTERS],
         files=files,
         top=DMA_TOP,
         address_spaces=dict.fromkeys(masters, (1 << sizes.address_bits, sizes.stream_bits)),
@@ -176,9 +226,10 @@ def _master(name: str, ports: Sequence[Port]) -> Interface:
     return Interface(name, f"{BUS}:aximm", "master", signals, parameters)
 
 
-def _stream(name: str, mode: str) -> Interface:
-    """A stream."""
-    return Interface(name, f"{BUS}:axis", mode, {signal.upper(): f"{name}_{signal}" for signal, _ in STREAM})
+def _stream(name: str, mode: str, more: Mapping[str, str] | None = None) -> Interface:
+    """A stream; ``more`` are further signals of it."""
+    signals = {signal.upper(): f"{name}_{signal}" for signal, _ in STREAM}
+    return Interface(name, f"{BUS}:axis", mode, {**signals, **(more or {})})
 
 
 def _clock_and_reset(buses: Sequence[str]) -> list[Interface]:

@@ -1,21 +1,18 @@
 """The folder of sources for a bitstream; files/README.md says what is in it.
 
 BlockDesign, Verilog --> design.tcl, core.tcl, design.mk, component.xml     tables of this design
-our DMA, if it has it    --> dma.tcl, dma.xml, dma/                         the same for the DMA
+our DMA, packetizer      --> dma.tcl, dma.xml, dma/, ...                    the same for each, if it is there
 files/               --> package_ip.tcl, build.tcl, Makefile, ...           the same for every design
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.overlay.platform.block_design import BlockDesign
-from bitloom.overlay.platform.dma_core import OWN
 
 from .component import component_xml
-from .core import IpCore, dma_ip_core
+from .core import IpCore, cores_beside
 from .tables import core_tcl, design_mk, design_tcl
 
 FIXED = Path(__file__).with_name("files")
@@ -56,12 +53,11 @@ def source_files(
         "core.tcl": core_tcl(core, design),
         "design.mk": design_mk(design),
         "component.xml": component_xml(core),
-        f"{design.name}.manifest.json": json.dumps(manifest, indent=1, sort_keys=True) + "\n",
+        f"{design.name}.manifest.json": design.manifest_text(manifest),
     }
-    if design.dma is OWN:
-        texts = {f"dma/{name}.v": text for name, text in dma_verilog(design.dma_sizes).items()}
-        dma = dma_ip_core(design.dma_sizes, design.dma_parameters, list(texts))
-        written |= {**texts, "dma.tcl": core_tcl(dma, design), "dma.xml": component_xml(dma)}
+    for name, beside in cores_beside(design).items():
+        written |= beside.verilog
+        written |= {f"{name}.tcl": core_tcl(beside.core, design), f"{name}.xml": component_xml(beside.core)}
     return {
         **{name: text.encode() for name, text in written.items()},
         **{path.name: path.read_bytes() for path in sorted(FIXED.iterdir())},

@@ -1,4 +1,5 @@
-"""What the hand-written scripts in files/ read of a design: design.tcl, core.tcl (and dma.tcl) and design.mk.
+"""What the hand-written scripts in files/ read of a design: design.tcl, design.mk, and core.tcl, with
+one more for each core beside the device.
 
 The scripts hold the steps, and these tables hold the data.
 """
@@ -9,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from bitloom.overlay.platform.block_design import BlockDesign, access
 from bitloom.overlay.platform.boards import Board
-from bitloom.overlay.platform.dma_core import OWN
 
-from .core import IpCore
+from .core import IpCore, cores_beside
 
 LINE = 120
 """Characters of a line at most."""
@@ -104,7 +104,7 @@ def design_tcl(design: BlockDesign, programs: Sequence[str]) -> str:
             "ps_clock_parameter": ps.clock_parameter,
             "manifest": f"{design.name}.manifest.json",
             "programs": words(programs),
-            "cores": words(["core.tcl", "dma.tcl"] if design.dma is OWN else ["core.tcl"]),
+            "cores": words(f"{name}.tcl" for name in ("core", *cores_beside(design))),
         }
     )
     text += table(

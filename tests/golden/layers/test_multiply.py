@@ -1,5 +1,8 @@
 """Product of two maps: every pair of values against fractions, and against onnxruntime's QLinearMul."""
 
+from fractions import Fraction
+from math import floor
+
 import numpy as np
 import pytest
 
@@ -9,19 +12,23 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.requantise import Requantise, rounded_twice
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values
 from tests.errors import value_error
 
-from .test_add import exact
+
+def exact(product, bias, shift, low, high):
+    """The rule in fractions: to the nearest, halves upwards, behind a bias away from zero."""
+    away = bias if product >= 0 else -bias
+    return max(low, min(high, floor(Fraction(product + away, 2**shift) + Fraction(1, 2))))
 
 
 def arrays(multiplier=1, bias=0, shift=0):
     return {"multiplier": np.array([multiplier]), "bias": np.array([bias]), "shift": np.array([shift])}
 
 
-@pytest.mark.parametrize("factors", [(1, 0, 0), (1, 0, 4), (-3, 1, 2), (8_578_262, -77, 31), ((1 << 24) - 1, 0, 39)])
+@pytest.mark.parametrize("factors", [(1, 0, 0), (1, 0, 4), (3, 1, 2), (8_578_262, 77, 31), ((1 << 24) - 1, 0, 39)])
 @pytest.mark.parametrize(
     ("first", "second", "clip"), [(signed(4), unsigned(5), None), (BIPOLAR, signed(9), (-100, 90))], ids=str
 )
@@ -34,8 +41,8 @@ def test_every_pair_of_values(factors, first, second, clip):
     values = arrays(factor, bias, shift)
     layer.check_arrays_of(values, sources)
     got = layer.forward_of([x[None, ..., None], y[None, ..., None]], values, sources)[0, ..., 0]
-    assert got.tolist() == [[exact(i * j * factor + bias, shift, layer.low, layer.high) for j in ys] for i in xs]
-    totals = factor * x * y + bias
+    assert got.tolist() == [[exact(i * j * factor, bias, shift, layer.low, layer.high) for j in ys] for i in xs]
+    totals = factor * x * y + np.where(x * y < 0, -bias, bias)
     assert layer.reach(values, sources) == (totals.min(), totals.max())
 
 
@@ -65,6 +72,18 @@ def test_equals_onnxruntime():
     assert 0 < halves.sum() < 1000
     np.testing.assert_array_equal(got[~halves], wanted[~halves])
     assert len(np.unique(got)) > 100
+
+
+@pytest.mark.parametrize("right", [0, 1, 6, 8])
+@pytest.mark.parametrize("multiplier", [1 << 23, 0xABCDEF, 0xFFFFFF])
+def test_equals_two_roundings(multiplier, right):
+    """TFLite's rounding of products, twice, with multipliers of 31 bits of which the last 7 are 0."""
+    x, y = np.meshgrid(np.arange(-255, 256), np.arange(-255, 255, 3), indexing="ij")
+    wanted = np.clip(rounded_twice(x * y * (multiplier << 7), np.array(31 + right)), -256, 255)
+    layer = MultiplyMaps(name="multiply", inputs=("a", "b"), encoding=signed(9))
+    values = arrays(multiplier, (1 << 23) * (right > 0), 24 + right)
+    got = layer.forward_of([x, y], values, [case_map(1, 1, 1, signed(9))] * 2)
+    np.testing.assert_array_equal(got, wanted)
 
 
 def gated() -> Model:
@@ -102,6 +121,10 @@ def test_what_does_not_fit_is_refused():
     sources = [case_map(1, 2, 3, signed(8))] * 2
     with value_error("m.multiplier: shape must be (1,), got (2,)"):
         layer.check_arrays_of({**arrays(), "multiplier": np.array([1, 1])}, sources)
+    with value_error("m.multiplier: values must be 0..16777215, got -1"):
+        layer.check_arrays_of(arrays(-1), sources)
+    with value_error("m.bias: values must be 0..549755813887, got -1"):
+        layer.check_arrays_of(arrays(1, -1), sources)
     wide = [case_map(1, 1, 1, signed(bits)) for bits in (20, 21)]
     with value_error("m.multiplier: sums must be < 2^62 for all values of the maps, got 9223371487098961920"):
         layer.check_arrays_of(arrays((1 << 24) - 1), wide)

@@ -12,6 +12,7 @@ of L cycles means that what is taken in cycle t is seen in cycle t + L.
 import ctypes
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -349,6 +350,60 @@ def run(bench: Bench, *agents: Agent, cycles: int | None = None, extra: int = 20
 def steady(cycles: Sequence[int], step: int = 1) -> bool:
     """Whether the cycles are ``step`` apart."""
     return all(b - a == step for a, b in pairwise(cycles))
+
+
+@dataclass
+class World:
+    """A core with registers, the agents at its ports, and the processor that reads and writes the registers."""
+
+    bench: Bench
+    agents: list[Agent]
+
+    def step(self) -> None:
+        """A cycle."""
+        agents = sorted(self.agents, key=lambda agent: agent.late)
+        for agent in agents:
+            agent.drive()
+        for agent in agents:
+            agent.look()
+        self.bench.tick()
+
+    def until(self, holds: Callable[[], bool]) -> int:
+        """Cycles until something holds."""
+        begin = self.bench.cycle
+        while not holds():
+            self.step()
+            assert self.bench.cycle - begin < LIMIT, "it never came"
+        return self.bench.cycle - begin
+
+    def write(self, offset: int, value: int, bus: str = "s_axi") -> None:
+        """Write a register."""
+        bench = self.bench
+        waits = {"aw", "w"}
+        ports = {"awaddr": offset, "wdata": value, "wstrb": 15, "bready": 1}
+        bench.set(**{f"{bus}_{port}": number for port, number in ports.items()})
+        answered = False
+        while waits or not answered:
+            bench.set(**{f"{bus}_awvalid": "aw" in waits, f"{bus}_wvalid": "w" in waits})
+            taken = {channel for channel in waits if bench[f"{bus}_{channel}ready"]}
+            answered = bool(bench[f"{bus}_bvalid"])
+            assert not answered or bench[f"{bus}_bresp"] == 0
+            self.step()
+            waits -= taken
+        bench[f"{bus}_bready"] = 0
+
+    def read(self, offset: int, bus: str = "s_axi") -> int:
+        """Read a register."""
+        bench = self.bench
+        bench.set(**{f"{bus}_araddr": offset, f"{bus}_arvalid": 1, f"{bus}_rready": 1})
+        self.until(lambda: bool(bench[f"{bus}_arready"]))
+        self.step()
+        bench[f"{bus}_arvalid"] = 0
+        self.until(lambda: bool(bench[f"{bus}_rvalid"]))
+        value = bench[f"{bus}_rdata"]
+        self.step()
+        bench[f"{bus}_rready"] = 0
+        return value
 
 
 def load(bench: Bench, memory: Any, first_row: int, rows: Sequence[int], stream_bits: int = 32) -> None:

@@ -80,7 +80,7 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.n
             continue
         if one.multiplies_maps and number in PRODUCTS:
             add = MultiplyMaps(name="product", encoding=add.encoding, clip=add.clip, inputs=add.inputs)
-            factors = factors[:1]
+            factors, bias = [abs(factors[0])], max(bias, ~bias)
         arrays = {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
         made.append((add, arrays))
     return made

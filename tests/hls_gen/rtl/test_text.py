@@ -12,8 +12,10 @@ from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.scope import Scope, Signal
 from bitloom.hls_gen.check.verilog import parse
 from bitloom.hls_gen.design.dma import Dma
-from bitloom.hls_gen.rtl.dma.generate import dma_verilog
+from bitloom.hls_gen.rtl.cores import core_verilog
+from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.hls_gen.rtl.generate import generate
+from bitloom.hls_gen.rtl.packetizer.packetizer import packetizer
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.block import width as width_of
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
@@ -25,6 +27,7 @@ from bitloom.hls_gen.rtl.primitives.writer import _writer, module_text
 from bitloom.hls_gen.rtl.shell.top import top
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from tests.proofs.catalogue.packetizer import SIZES
 
 CASES: tuple[tuple[str, Target], ...] = (
     ("digits-cnn", "simulation"),
@@ -36,6 +39,7 @@ CASES: tuple[tuple[str, Target], ...] = (
 """Between them all modules but processing elements that collect or know only OR."""
 MACHINES = {"training": MachineParameters(slaves=2), "discrete": MachineParameters(slaves=1, products="shifter")}
 """Training machines, without a multiplier where all operands are discrete."""
+CORES = {"dma": (dma_core, Dma(stream_bits=64, address_bits=40)), "packetizer": (packetizer, SIZES)}
 FIRST_LINE = re.compile(r"// (\w+)\n//\n")
 PORT = re.compile(r"^  (?:input|output)(?: reg)?(?: \[[\w*-]+:0\])? (\w+),?$", re.M)
 
@@ -46,11 +50,14 @@ def generated(name: str, target: Target) -> dict[str, str]:
     return generate(reference.design(name, reference.models()), target=target, checked=False).modules
 
 
-@pytest.fixture(params=[*CASES, *((name, "synthesis") for name in MACHINES), ("dma", "synthesis")], ids="-".join)
+@pytest.fixture(
+    params=[*CASES, *((name, "synthesis") for name in MACHINES), ("dma", "synthesis"), ("packetizer", "synthesis")],
+    ids="-".join,
+)
 def modules(request) -> dict[str, str]:
     name, target = request.param
-    if name == "dma":
-        return dma_verilog(Dma(stream_bits=64, address_bits=40))
+    if name in CORES:
+        return core_verilog(*CORES[name])
     return training_verilog(MACHINES[name], checked=False) if name in MACHINES else generated(name, target)
 
 

@@ -67,14 +67,16 @@ def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
 
 @pytest.mark.slow
 def test_cnv_below_a_tap_a_beat() -> None:
-    """900 windows of 27 channels, 5 a word; 784 of 576 bits, 96 a word; 144 of 576 bits, 72 a word, 128 kernels."""
+    """900 windows of 27 channels, 6 a word; 784 of 3 lines of 192 bits, 96 a word; 144 of 576 bits, 72 a word, 128
+    kernels; 100 of 3 lines of 384 bits, 192 a word, 128 kernels."""
     reference = reference_design("cnv-w1a1-z020")
     model = zoo.load("cnv-w1a1")
     design = reference.design("cnv-w1a1-z020", [model])
     found = plan(model, design.npus, reference.choices)
-    assert [bool(found.formed(n)) for n in range(9)] == [True] * 3 + [False] * 6
-    assert [beats for _, beats in found.ideal[:3]] == [900 * 6, 784 * 6, 144 * 8 * 5]
-    assert simulate(whole_system(found, design), 4).cycles_per_frame == 5_887
+    assert [bool(found.formed(n)) for n in range(9)] == [True, False, True] + [False] * 6
+    beats = [900 * 5, 784 * 3 * 2, 144 * 8 * 4, 100 * 3 * 2 * 8]
+    assert [count for _, count in found.ideal[:4]] == beats
+    assert simulate(whole_system(found, design), 4).cycles_per_frame == 4_944
 
 
 @pytest.mark.slow

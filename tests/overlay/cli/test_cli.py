@@ -158,6 +158,24 @@ def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert facts["share_of"]["lut"] == facts["area"]["lut"] / 117_120
 
 
+def test_a_raw_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["build", "digits-cnn", "--map-order", "raster", "--raw-stream", "video", "--raw-values", "4"]
+    call(*options, "--board", "pynq-z2", "--out", "b")
+    core = (tmp_path / "b" / "vivado" / "packetizer.tcl").read_text()
+    assert "Makes packets of a raw stream with 16 beats of 32 bits a frame" in core
+    refused = {
+        "--raw-stream: --board must say whose sources get the raw stream, got none": options,
+        "--raw-values: --raw-stream must say how frames are told apart, got 4 alone": [*options[:2], *options[6:]],
+        "digits-cnn: a raw beat must be a whole part of the 64 values of a frame, got 5": [
+            *options[:-1],
+            *("5", "--board", "kv260"),
+        ],
+    }
+    for said, words in refused.items():
+        assert call(*words).output.splitlines()[-1] == f"bitloom: {said}"
+
+
 def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bitloom.overlay.cli.build.estimate", lambda design: Resources(lut=850_560, bram36=2.5))
     monkeypatch.chdir(tmp_path)

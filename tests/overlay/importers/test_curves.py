@@ -143,17 +143,6 @@ def test_a_product_with_a_sigmoid_is_a_silu(first):
     assert [layer.kind for layer in made.model.network.layers] == ["conv", "requantise", "lookup", "conv", "requantise"]
 
 
-def test_a_product_of_two_maps():
-    rng = np.random.default_rng(2)
-    chain = Chain((4, 4, 3), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -20))
-    before = chain.here
-    multiplied(chain.conv(rng, 3, (1, 1), (0.03, 4)), before, (0.02, -115))
-    with pytest.raises(ImportRefused) as refused:
-        imported_tflite(chain)
-    why = "a map must be multiplied with a constant, or with an activation of its own"
-    assert refused.value.lines == (f"MUL_2 (MUL): {why}",)
-
-
 PLACES = {
     "the input": lambda chain, rng: chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128)),
     "a sum": lambda chain, rng: summed(chain, rng).operator("TANH", chain.now.shape, (1 / 128, 0)),

@@ -56,7 +56,7 @@ ONE = {
     "Mul of sums": (lambda: two_maps(begun().node("Relu"), "Mul"), f"Mul_1 (Mul): what Mul {SUMS}"),
     "Mul of maps": (
         lambda: two_maps(begun().quant(1, 3).node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), "Mul"),
-        "Mul_1 (Mul): a map must be multiplied with a constant, or with an activation of its own",
+        "Mul_1 (Mul): a product of two maps must be quantised; quantise before the next layer",
     ),
     "a power of no whole number": (
         lambda: begun().quant(1, 3).node("Pow", np.float32(0.5)).quant(1, 3),

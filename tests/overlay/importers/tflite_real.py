@@ -74,7 +74,10 @@ def maps(imported, images):
     for built, section, held in zip(imported.emitted.built, imported.graph.sections, imported.choice.held[1:]):
         nodes = [name for name in built.nodes if not name.startswith(MOVES)]
         level = (values[built.layers[-1]] - held.zero) // held.stride
-        out[nodes[-1]] = int(section.quantised.base) + level
+        quantised, source = section.quantised, section.reads[0].source
+        if getattr(section, "copies", False) and quantised.levels == source.levels:
+            quantised = source  # a copy may hold integers less their zero point
+        out[nodes[-1]] = int(quantised.base) + level
     return out
 
 

@@ -2,7 +2,7 @@
 
 from tests.proofs.engine import Proof
 
-from . import counters, dma, loader, primitives, registers, results, sequencer, streams
+from . import counters, dma, loader, packetizer, primitives, registers, results, sequencer, streams
 
 PROOFS: tuple[Proof, ...] = (
     *primitives.PROOFS,
@@ -13,4 +13,5 @@ PROOFS: tuple[Proof, ...] = (
     *registers.PROOFS,
     *loader.PROOFS,
     *dma.PROOFS,
+    *packetizer.PROOFS,
 )

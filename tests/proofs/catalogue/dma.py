@@ -1,8 +1,9 @@
-"""Proofs of the DMA's two movers: hls_gen/rtl/dma."""
+"""Proofs of the DMA's two movers, and of the bridge to its registers: hls_gen/rtl/dma."""
 
 from collections.abc import Callable
 
 from bitloom.hls_gen.design.dma import Dma
+from bitloom.hls_gen.rtl.dma.axi3_bridge import axi3_bridge
 from bitloom.hls_gen.rtl.dma.memory_reader import memory_reader
 from bitloom.hls_gen.rtl.dma.memory_writer import memory_writer
 from bitloom.hls_gen.rtl.primitives.block import Block
@@ -52,5 +53,20 @@ PROOFS = (
         ),
         Broken("s_axis_tlast | full;", "s_axis_tlast;", "words_of_a_transfer"),
         bounded="tests follow whole buffers",
+    ),
+    Proof(
+        name="bridge from AXI3",
+        source="hls_gen/rtl/dma/axi3_bridge.py",
+        block=lambda: axi3_bridge(Library(32), {"dma": 0x4040_0000, "device": 0x43C0_0000}),
+        rules="axi3_bridge",
+        steps=2,
+        reach=20,
+        breaks=(
+            Broken("dma_awvalid = write_to_dma & ~address_sent;", "dma_awvalid = write_to_dma;", "once_each"),
+            Broken("s_axi3_bresp | word_answer", "word_answer", "worst_answer"),
+            Broken("write_at_device = write_counts &", "write_at_device =", "to_its_core"),
+            Broken("if (word_answered & write_last) begin", "if (word_answered) begin", "answered_at_its_end"),
+            Broken("s_axi3_arready = ~read_busy;", "s_axi3_arready = ~s_axi3_rvalid;", "one_burst_read"),
+        ),
     ),
 )

@@ -22,7 +22,7 @@ SPECS = {
 
 def _issuers() -> Iterator[Proof]:
     for name, spec in SPECS.items():
-        gaps = (Broken("arrived <= ((tap_taken & tap_gap) ?", "arrived <= (tap_taken ?", "arrived_counts"),)
+        gaps = (Broken("arrived_left = (tap_taken & tap_gap) ?", "arrived_left = tap_taken ?", "arrived_counts"),)
         ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
         yield Proof(
             name=name,
@@ -37,7 +37,7 @@ def _issuers() -> Iterator[Proof]:
             breaks=(
                 Broken(f"has_free = ~free_minus_1[{sign}];", "has_free = 1'd1;", "free_is_free"),
                 Broken(f"at_claim ? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
-                Broken("(busy & at_skip & at_claim) ?", "(busy & at_skip) ?", "arrived_counts"),
+                Broken("(skips & at_claim) ?", "skips ?", "arrived_counts"),
                 *(gaps if "tap_gap_words" in ports else ()),
             ),
         )

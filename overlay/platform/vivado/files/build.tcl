@@ -7,7 +7,11 @@
 
 set here [file dirname [file normalize [info script]]]
 set work [file join $here work]
+set ip_repos {}
 source [file join $here design.tcl]
+if {[file exists [file join $here own.tcl]]} {
+    source [file join $here own.tcl]
+}
 
 proc argument {index default} {
     set given [lindex $::argv $index]
@@ -43,7 +47,7 @@ proc config {parameters} {
 }
 
 proc set_up_project {} {
-    global work part board board_part board_files_from
+    global work part board board_part board_files_from ip_repos
     set folder [argument 2 ""]
     if {$folder ne ""} {
         set_param board.repoPaths [list [file normalize $folder]]
@@ -55,7 +59,7 @@ proc set_up_project {} {
     }
     create_project -force bitloom [file join $work project] -part $part
     set_property board_part [lindex $found end] [current_project]
-    set_property ip_repo_paths [list [file join $work ip]] [current_project]
+    set_property ip_repo_paths [list [file join $work ip] {*}$ip_repos] [current_project]
     update_ip_catalog
 }
 

@@ -5,7 +5,11 @@
 
 set here [file dirname [file normalize [info script]]]
 set work [file join $here work]
+set ip_repos {}
 source [file join $here design.tcl]
+if {[file exists [file join $here own.tcl]]} {
+    source [file join $here own.tcl]
+}
 file delete -force [file join $work ip]
 
 foreach tables $cores {

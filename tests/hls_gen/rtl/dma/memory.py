@@ -1,4 +1,4 @@
-"""Memory behind the DMA's two AXI4 ports, and a processor in front of its registers.
+"""Memory behind the DMA's two AXI4 ports.
 
 The memory checks what the AMBA AXI specification asks of a master, and what AXI3 and the DMA's own header ask besides:
 requests and words stay until they are taken; bursts of at most 16 beats that count up by whole words, inside of 4 KB;
@@ -7,7 +7,7 @@ as many words as a burst says, the last one marked; no burst that is stopped for
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.dma import BURST_BEATS, MOST_BURSTS
@@ -15,8 +15,6 @@ from bitloom.hls_gen.design.dma import BURST_BEATS, MOST_BURSTS
 from ..bench import Agent, Bench
 
 OKAY, SLVERR, DECERR = 0, 2, 3
-LIMIT = 20_000
-"""Cycles after which a wait gives up."""
 
 
 @dataclass
@@ -144,56 +142,3 @@ class Memory(Agent):
     def quiet(self) -> bool:
         """Whether no access is under way or waits."""
         return not (self.reads or self.addresses or self.datas or self.answers or self.held)
-
-
-@dataclass
-class World:
-    """A DMA, the agents at its ports, and the processor that reads and writes its registers."""
-
-    bench: Bench
-    agents: list[Agent]
-
-    def step(self) -> None:
-        """A cycle."""
-        agents = sorted(self.agents, key=lambda agent: agent.late)
-        for agent in agents:
-            agent.drive()
-        for agent in agents:
-            agent.look()
-        self.bench.tick()
-
-    def until(self, holds: Callable[[], bool]) -> int:
-        """Cycles until something holds."""
-        begin = self.bench.cycle
-        while not holds():
-            self.step()
-            assert self.bench.cycle - begin < LIMIT, "it never came"
-        return self.bench.cycle - begin
-
-    def write(self, offset: int, value: int) -> None:
-        """Write a register."""
-        bench = self.bench
-        waits = {"aw", "w"}
-        bench.set(s_axi_awaddr=offset, s_axi_wdata=value, s_axi_wstrb=15, s_axi_bready=1)
-        answered = False
-        while waits or not answered:
-            bench.set(s_axi_awvalid="aw" in waits, s_axi_wvalid="w" in waits)
-            taken = {channel for channel in waits if bench[f"s_axi_{channel}ready"]}
-            answered = bool(bench["s_axi_bvalid"])
-            assert not answered or bench["s_axi_bresp"] == OKAY
-            self.step()
-            waits -= taken
-        bench.set(s_axi_bready=0)
-
-    def read(self, offset: int) -> int:
-        """Read a register."""
-        bench = self.bench
-        bench.set(s_axi_araddr=offset, s_axi_arvalid=1, s_axi_rready=1)
-        self.until(lambda: bool(bench["s_axi_arready"]))
-        self.step()
-        bench["s_axi_arvalid"] = 0
-        self.until(lambda: bool(bench["s_axi_rvalid"]))
-        value = bench["s_axi_rdata"]
-        self.step()
-        bench["s_axi_rready"] = 0
-        return value

@@ -17,13 +17,13 @@ from bitloom.hls_gen.design.dma import (
     STATUS,
     Dma,
 )
+from bitloom.hls_gen.rtl.cores import core_verilog
 from bitloom.hls_gen.rtl.dma.dma import TOP, dma_core
-from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.virtual.sim import lint
 
-from ..bench import Bench, Each, Sink, Source, steady
-from .memory import DECERR, SLVERR, Memory, Pace, World
+from ..bench import Bench, Each, Sink, Source, World, steady
+from .memory import DECERR, SLVERR, Memory, Pace
 
 SIZES = {"32": Dma(stream_bits=32, length_bits=14), "64": Dma(stream_bits=64, address_bits=40)}
 RUN, RESET, DONE_IRQ, ERROR_IRQ = (CONTROL.field(name).at(1) for name in ("RUN", "RESET", "DONE_IRQ", "ERROR_IRQ"))
@@ -113,7 +113,7 @@ def done(status: int) -> bool:
 
 def test_lint(built):
     dma, _ = built
-    modules = dma_verilog(dma)
+    modules = core_verilog(dma_core, dma)
     assert next(iter(modules)) == TOP
     assert lint("\n".join(modules.values()), top=TOP) == []
 

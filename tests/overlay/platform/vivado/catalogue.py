@@ -1,7 +1,8 @@
 """IP cores of Vivado's catalogue as far as the block design uses them: parameters, pins and interfaces.
 
-Sources: AMD PG021 (AXI DMA), PG059 (AXI interconnect), PG247 (SmartConnect), PG099 (AXI INTC), PG164 (reset), PG082 and
-PG201 (processing systems). test_catalogue.py compares names with .hwh files that Vivado wrote.
+Sources: AMD PG021 (AXI DMA), PG059 (AXI interconnect), PG247 (SmartConnect), PG099 (AXI INTC), PG164 (reset), PG085
+(width converter), PG082 and PG201 (processing systems). test_catalogue.py compares names with .hwh files that Vivado
+wrote.
 """
 
 from collections.abc import Callable, Mapping
@@ -262,6 +263,17 @@ INTC = IpCore(
     buses=lambda v: [Bus("s_axi", "aximm", "slave", segment="Reg")],
 )
 
+WIDTH_CONVERTER = IpCore(
+    parameters={
+        "S_TDATA_NUM_BYTES": (1, whole(1, 512)),
+        "M_TDATA_NUM_BYTES": (1, whole(1, 512)),
+        "TUSER_BITS_PER_BYTE": (0, whole(0, 2048)),
+        "HAS_TLAST": (1, SWITCH),
+    },
+    pins=lambda v: [*clk("aclk"), *rst("aresetn")],
+    buses=lambda v: [Bus("S_AXIS", "axis", "slave"), Bus("M_AXIS", "axis", "master")],
+)
+
 CATALOGUE = {
     "xilinx.com:ip:processing_system7:5.5": PS7,
     "xilinx.com:ip:zynq_ultra_ps_e:3.5": PSU,
@@ -271,6 +283,7 @@ CATALOGUE = {
     "xilinx.com:ip:proc_sys_reset:5.0": RESET,
     "xilinx.com:ip:xlconcat:2.1": CONCAT,
     "xilinx.com:ip:axi_intc:4.1": INTC,
+    "xilinx.com:ip:axis_dwidth_converter:1.1": WIDTH_CONVERTER,
 }
 AUTOMATION = {
     "xilinx.com:bd_rule:processing_system7": (

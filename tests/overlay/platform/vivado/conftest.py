@@ -1,7 +1,7 @@
 """Sources for boards, from one small design in both stream widths."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.packetizer import Packetizer, RawStream
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
@@ -29,6 +32,13 @@ def generated(stream_bits: int) -> Verilog:
     npu = Npu.of(kfp=8, kgp=4, ol=1, pfp=1, planes=6)
     design = size_memories("digits-cnn", [networks.load("digits-cnn")], npu, stream_bits=stream_bits)
     return generate(design, target="synthesis", checked=False)
+
+
+def packetizer_of(stream_bits: int, marks: str) -> Packetizer:
+    """The packetizer for the design's network."""
+    manifest = Manifest.from_dict(generated(stream_bits).manifest, "digits-cnn")
+    program = compile_model(networks.load("digits-cnn"), manifest)
+    return Packetizer.of(program, stream_bits, RawStream(marks=marks))
 
 
 @dataclass(frozen=True)
@@ -68,12 +78,17 @@ class Sources:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> Callable[..., Sources]:
-    """sources(board="Pynq-Z2", stream_bits=32, clock_mhz=100.0, dma=AMD) -> Sources."""
+    """sources(board="Pynq-Z2", stream_bits=32, clock_mhz=100.0, dma=AMD, marks="") -> Sources; with marks, of a raw
+    stream, there is a packetizer."""
 
-    def make(name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0, dma: DmaCore = AMD) -> Sources:
+    def make(
+        name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0, dma: DmaCore = AMD, marks: str = ""
+    ) -> Sources:
         made = generated(stream_bits)
         target = BoardTarget(board=board(name), clock_mhz=clock_mhz, dma=dma)
         design = BlockDesign.from_manifest(made.manifest, target)
+        if marks:
+            design = replace(design, packetizer=packetizer_of(stream_bits, marks))
         folder = tmp_path / "vivado"
         files = source_files(design, made.manifest, made.modules, {PROGRAM: b"a compiled network"})
         for path, data in files.items():

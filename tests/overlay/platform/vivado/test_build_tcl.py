@@ -25,14 +25,16 @@ def same(left: str, right: str) -> bool:
         return left == right
 
 
-CASES = [(board, AMD, bits) for board in BOARDS for bits in (32, 64)] + [
-    (board, OWN, bits) for board in ("Pynq-Z2", "ZCU104") for bits in (32, 64)
+CASES = [(board, AMD, bits, "") for board in BOARDS for bits in (32, 64)] + [
+    (board, dma, bits, marks)
+    for board in ("Pynq-Z2", "ZCU104")
+    for dma, bits, marks in ((OWN, 32, ""), (OWN, 64, ""), (AMD, 32, "video"), (OWN, 64, "packet"))
 ]
 
 
-@pytest.mark.parametrize(("board", "dma", "stream_bits"), CASES, ids=lambda v: getattr(v, "name", v))
-def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits):
-    made = sources(board, stream_bits, clock_mhz=125.0, dma=dma)
+@pytest.mark.parametrize(("board", "dma", "stream_bits", "marks"), CASES, ids=lambda v: getattr(v, "name", v))
+def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits, marks):
+    made = sources(board, stream_bits, clock_mhz=125.0, dma=dma, marks=marks)
     built = made.build().design
     said = hwh.read(hwh_text(made.design))
     assert {name: cell.vlnv for name, cell in built.cells.items()} == said.cells

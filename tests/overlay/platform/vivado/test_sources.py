@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from bitloom.hls_gen.rtl.dma.generate import dma_verilog
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
 from bitloom.overlay.platform.dma_core import OWN
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
+from bitloom.overlay.platform.vivado.core import cores_beside
 from bitloom.overlay.platform.vivado.tables import table, word
 from tests.errors import value_error
 
@@ -40,19 +40,20 @@ def test_files(sources):
     assert sorted(listed) == sorted(verilog)
 
 
-def test_files_of_our_dma(sources):
-    made = sources(dma=OWN)
+@pytest.mark.parametrize("name", ["dma", "packetizer"])
+def test_files_of_a_core_beside_the_device(sources, name):
+    made = sources(dma=OWN, marks="video")
     files = set(contents(made.folder))
-    verilog = {f"dma/{name}.v" for name in dma_verilog(made.design.dma_sizes)}
-    assert {path for path in files if path.startswith("dma")} == verilog | {"dma.tcl", "dma.xml"}
-    listed = re.findall(r"^    \{(dma/\S+)\}$", (made.folder / "dma.tcl").read_text(), re.MULTILINE)
+    verilog = set(cores_beside(made.design)[name].verilog)
+    assert {path for path in files if path.startswith(name)} == verilog | {f"{name}.tcl", f"{name}.xml"}
+    listed = re.findall(rf"^    \{{({name}/\S+)\}}$", (made.folder / f"{name}.tcl").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(verilog)
 
 
 def test_the_tables_name_every_file_of_the_readme(sources):
-    folder = sources(dma=OWN).folder
+    folder = sources(dma=OWN, marks="packet").folder
     named = re.findall(r"`([\w*./-]+\.(?:tcl|xml|xdc|mk))`", (folder / "README.md").read_text())
-    assert {name for name in named if not (folder / name).exists()} == set()
+    assert {name for name in named if not (folder / name).exists()} == {"own.tcl"}  # the user's
 
 
 def test_constraints_do_nothing(sources):

@@ -101,6 +101,15 @@ def test_block(stream_bits, before):
     assert (frames.packets, number) == (4, 254 + 12)
 
 
+def test_a_batch_has_a_frame_at_least(monkeypatch):
+    """Of 220 bytes each; by default as many as fill a batch, where a transfer takes them."""
+    m = streaming()
+    monkeypatch.setattr("bitloom.driver.frames.BATCH_BYTES", 1000)
+    assert Frames(m, program(m), 1000).batch(1 << 20, None) == 4
+    monkeypatch.setattr("bitloom.driver.frames.BATCH_BYTES", 100)
+    assert Frames(m, program(m), 1000).batch(1 << 20, None) == 1
+
+
 def test_transfers_end_with_packets():
     """As long as the limit allows; packet lengths of a block: 13, 7, 25, 10 words."""
     m = streaming()

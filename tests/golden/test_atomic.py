@@ -185,6 +185,13 @@ def test_a_folder_of_that_kind_goes_too(tmp_path: Path) -> None:
     assert names(tmp_path / "a") == ["y"]
 
 
+def test_folders_above_a_folder_are_made(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        with atomic.new_folder(tmp_path / "a" / "b" / name) as part:
+            atomic.write_scratch(part / "x", name)
+    assert names(tmp_path / "a" / "b") == ["first", "second"]
+
+
 def test_a_folder_that_fails_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^no\Z"), atomic.new_folder(tmp_path / "a"):
         raise ValueError("no")

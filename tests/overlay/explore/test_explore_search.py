@@ -142,6 +142,12 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     assert [segment.npu.former is not None for segment in segments] == [True] + [False] * 8
 
 
+def test_additions_are_varied_where_there_are_some() -> None:
+    words = varied(Tries(networks.load("cifar-quick-int8"), Budget(dsp=60), 64, SETTINGS, [False]))
+    assert "shared multipliers" in words
+    assert "additions in LUTs" not in words
+
+
 def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     """Also where tuples that no tap reads cost cycles, as in raster order without counters."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])

@@ -7,9 +7,9 @@ import pytest
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.requantise import MAX_SHIFT, PRODUCT_BITS, SUM_BITS, Requantise
 from bitloom.overlay.importers.boundaries import Line, staircases
-from bitloom.overlay.importers.requantise_fit import arrays, fit, mismatch
+from bitloom.overlay.importers.requantise_fit import Factors, arrays, fit, fits, mismatch
 
 SUMS = signed(10)
 LOW, LEVELS = -8, 15
@@ -75,3 +75,27 @@ def test_scales_without_ties_are_exact_in_one_way():
     offsets = [Fraction(float(v)) for v in rng.normal(size=12)]
     found = check(slopes, offsets, EVEN)
     assert (found.wrong, found.half_even) == (0, False)
+
+
+@pytest.mark.parametrize("fraction", [0, 3])
+def test_what_fits_a_layer_fits_the_importer(fraction):
+    """At each limit: sums with their bias, products, and shifts."""
+    source = Map(height=1, width=1, channels=1, encoding=SUMS)
+    layer = Requantise(name="r", encoding=signed(4), fraction=fraction)
+    most_bias = (1 << SUM_BITS - 1 + fraction) - 1 - (SUMS.high << fraction)
+    most_factor = ((1 << PRODUCT_BITS - 1) - 1) // (-SUMS.low << fraction)
+    cases = {
+        (most_bias, 1, 0): True, (most_bias + 1, 1, 0): False,
+        (0, 1, MAX_SHIFT): True, (0, 1, MAX_SHIFT + 1): False, (0, 1, -1): False,
+    }  # fmt: skip
+    for (bias, multiplier, shift), fit_is_there in cases.items():
+        factors = Factors(bias, multiplier, shift, exact=True)
+        assert fits(factors, fraction, SUMS) == fit_is_there
+        try:
+            layer.check_arrays(arrays([factors]), source)
+        except ValueError:
+            assert not fit_is_there
+        else:
+            assert fit_is_there
+    for multiplier in (most_factor, most_factor + 1):  # the layer has a limit of its own for multipliers
+        assert fits(Factors(0, multiplier, 0, exact=True), fraction, SUMS) == (multiplier == most_factor)

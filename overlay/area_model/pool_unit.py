@@ -46,7 +46,7 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     yield Store("pool_tuples", npu.pool_line_bits, pool_unit.words, 1)
     yield from words_before(present(npu.pool_sequencer))
     yield Store("pool_queue", npu.pool_queue_bits, 1 << pool_unit.index_bits, 0)
-    yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo_words(npu), 0)
+    yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo(npu).words, 0)
 
 
 def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
@@ -119,7 +119,8 @@ def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, i
 
 def _fifo(npu: Npu, n: int) -> AreaPart:
     """The FIFO behind a pool unit."""
-    return fifo(npu.pool_out_bits, timing.pool_fifo_words(npu), n, timing.pool_fifo_margin(npu))
+    size = timing.pool_fifo(npu)
+    return fifo(npu.pool_out_bits, size.words, n, size.margin)
 
 
 def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.timing import pool_fifo_words
+from bitloom.hls_gen.design.timing import pool_fifo
 from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 
@@ -90,7 +90,7 @@ def check_a_closed_output(bench: Bench, give: PoolSequencer, expected: list[int]
 
     The windows have one tap. ``inside`` : words that the FIFO may still have room for when ``room`` falls.
     """
-    depth = pool_fifo_words(give.npu)
+    depth = pool_fifo(give.npu).words
     sink = Sink(bench, "out_", expect=len(expected))
     sink.closed = True
     run(bench, give, sink, cycles=100)

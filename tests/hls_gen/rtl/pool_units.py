@@ -33,7 +33,7 @@ class PoolSequencer(Agent):
 
     def __init__(self, bench: Bench, npu: Npu, beats: list[PoolBeat], stall: float = 0):
         self.bench, self.npu, self.beats, self.stall, self.random = bench, npu, beats, stall, random.Random(2)
-        ports = Beat.port_list(SequencerSpec(npu, present(npu.pool_sequencer)))
+        ports = Beat.port_list(SequencerSpec(present(npu.pool_sequencer)))
         self.widths = {port.name: port.width for port in ports if port.name != "beat"}
         assert all(beat.ports.keys() == self.widths.keys() for beat in beats)
         self.given: list[int] = []

@@ -47,7 +47,7 @@ from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift, rounded_up
 from bitloom.golden.window import Window
 
-from .margins import Range, with_any_biases, with_any_thresholds, with_biases
+from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import MapReader
 
 ActionKind = TypeVar("ActionKind", bound="Action")
@@ -131,6 +131,11 @@ class Multiply:
 class Action(ABC):
     """What a lowered layer computes behind its sums, one action of several."""
 
+    @property
+    def needs(self) -> dict[str, int]:
+        """What the action needs of an NPU's capacities, by name (hls_gen/compiler/needs.py)."""
+        return {}
+
     @abstractmethod
     def forward(self, values: Array, added: Array | None = None) -> Array:
         """What the action makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
@@ -141,6 +146,10 @@ class FeatureAction(Action):
 
     low: int
     high: int
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return {"skip_bits": held_bits([(self.low, self.high)])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +214,15 @@ class Scale(FeatureAction):
         return most.bit_length() if most > 1 else 0
 
     @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {
+            "multiplier_bits": self.multiplier_bits,
+            "bias_fraction_bits": self.fraction,
+            "half_even": int(self.rounding == "even"),
+            "round_twice": int(self.rounding == "twice"),
+        }
+
+    @property
     def whole_bias(self) -> Array:
         """Biases without what is behind the point."""
         whole: Array = self.bias >> self.fraction
@@ -258,6 +276,10 @@ class Entries(FeatureAction):
     high: int
     """low, high: smallest and largest entry that the layer's encoding has."""
 
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {"lookup_rows": len(self.values)}
+
     def forward(self, values: Array, added: Array | None = None) -> Array:
         result: Array = self.values[values % ENTRIES]
         return result
@@ -286,6 +308,14 @@ class Addition(FeatureAction):
     low: int
     high: int
     """low, high: smallest and largest result."""
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {
+            "add_factor_bits": max(signed_bits(self.factor_kept), signed_bits(self.factor_added)),
+            "add_bias_bits": signed_bits(self.bias),
+            "map_products": int(self.multiplies),
+        }
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         assert added is not None  # the caller knows which map that is
@@ -317,6 +347,16 @@ class WindowAction(Action):
 
     window: Window
 
+    @property
+    @abstractmethod
+    def adds(self) -> bool:
+        """Whether values of a window are added, so that a tap beside the map is worth 0; else the largest is taken."""
+
+    @property
+    def divides(self) -> bool:
+        """Whether what they give is divided by the number of valid taps."""
+        return False
+
     def forward(self, values: Array, added: Array | None = None) -> Array:
         n, *size, channels = values.shape
         flat = values.reshape(n, -1, channels)
@@ -336,6 +376,14 @@ class Pooling(WindowAction):
 
     average: bool = False
     """Whether it is an average of integers, not a maximum."""
+
+    @property
+    def adds(self) -> bool:
+        return self.average
+
+    @property
+    def divides(self) -> bool:
+        return self.average
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
         if self.average:
@@ -359,6 +407,14 @@ class Depthwise(WindowAction):
     scale: Scale
     sum_range: Range
     """Smallest and largest sum, for any features and weights."""
+
+    @property
+    def adds(self) -> bool:
+        return True
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return self.scale.needs
 
     @cached_property
     def biased_range(self) -> Range:
@@ -459,11 +515,6 @@ class LoweredLayer(MapReader):
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
         return self.action(Depthwise)
-
-    @property
-    def adds_in_pool(self) -> bool:
-        """Whether the pool unit adds the values of a window, and doesn't take the largest of them."""
-        return self.depthwise is not None or (isinstance(self.pool, Pooling) and self.pool.average)
 
     @property
     def scale(self) -> Scale | None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
+from bitloom.hls_gen.compiler.lowered_layers import Depthwise
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
@@ -23,7 +23,7 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
     if not p.binary:
-        fields["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)
+        fields["average"] = int(p.pool is not None and p.pool.divides)
         if npu.depthwise:
             fields["depthwise"] = int(p.depthwise is not None)
             rows |= _depthwise_rows(planned, p.depthwise)

@@ -9,8 +9,7 @@ from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map, OneInput
-from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add, Pairwise
-from bitloom.golden.layers.concat import Concat
+from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
@@ -57,7 +56,7 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
             arrays[layer.name] = _addition(layer, network.sources(layer), rng)
         if isinstance(layer, MultiplyMaps):
             arrays[layer.name] = _product(layer, network.sources(layer), rng)
-        if isinstance(layer, Pairwise | Concat):
+        if layer.input_count > 1:
             values_of[layer.name] = layer.forward_of(read, arrays.get(layer.name, {}), network.sources(layer))
             continue
         assert isinstance(layer, OneInput)

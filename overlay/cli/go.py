@@ -241,27 +241,47 @@ def _run(step: Step, place: Path) -> None:
     """Run the command and keep what it prints; where it fails, go ends with its exit status."""
     level = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(verbosity(), [])
     command = [sys.executable, "-c", START, *step.words, "--json", *level]
-    with _ended_by_sigterm():
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-    if done.stdout:  # also of a search that found nothing within its budget: its front, and what came nearest
-        write_bytes(place, done.stdout)
-    if done.returncode:
-        kept = f"; its answer is {place}" if done.stdout else ""
-        click.echo(f"bitloom: go: {step.name} must end with status 0, got {done.returncode}{kept}", err=True)
-        raise SystemExit(max(done.returncode, 1))
+    with _process(command) as process:
+        answer, _ = process.communicate()
+    if answer:  # also of a search that found nothing within its budget: its front, and what came nearest
+        write_bytes(place, answer)
+    if process.returncode:
+        kept = f"; its answer is {place}" if answer else ""
+        click.echo(f"bitloom: go: {step.name} must end with status 0, got {process.returncode}{kept}", err=True)
+        raise SystemExit(max(process.returncode, 1))
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends the block by an exception, so that the command that runs in it is ended, too."""
-    if threading.current_thread() is not threading.main_thread():  # no other one may say what a signal does
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+def _process(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A command that runs, with a pipe for what it prints; SIGTERM kills the command, and ends go behind the block.
+
+    The handler of SIGTERM raises no exception: one in the middle of Popen's constructor would leave a process behind.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+    numbers: list[int] = []
+
+    def end(number: int, frame: object) -> None:
+        numbers.append(number)
+        for each in processes:
+            each.kill()
+
+    is_main = threading.current_thread() is threading.main_thread()  # no other one may say what a signal does
+    before = signal.signal(signal.SIGTERM, end) if is_main else None
     try:
-        yield
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            processes.append(process)
+            if numbers:  # SIGTERM came while the process was made
+                process.kill()
+            try:
+                yield process
+            except BaseException:
+                process.kill()
+                raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if is_main:
+            signal.signal(signal.SIGTERM, before)
+    if numbers:
+        sys.exit(128 + numbers[0])
 
 
 def _say(line: str) -> None:

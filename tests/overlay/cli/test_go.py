@@ -1,7 +1,9 @@
 """bitloom go: a file becomes a folder for a board, and a second call runs only what has changed."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -108,6 +110,22 @@ def test_sigterm_ends_the_step_that_runs(tmp_path):
         running.terminate()
         assert running.wait(60) == 143
     assert not Path(f"/proc/{steps[0]}").exists()
+
+
+def test_sigterm_while_a_process_is_made_leaves_none_behind(tmp_path, monkeypatch):
+    made = []
+
+    class Signalled(subprocess.Popen):
+        def __init__(self, *words: object, **options: object) -> None:
+            super().__init__(*words, **options)
+            made.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Signalled)
+    result = go("digits-cnn", "--board", "pynq-z2", "--out", tmp_path / "out")
+    monkeypatch.undo()
+    assert result.exit_code == 143
+    assert [process.returncode for process in made] == [-signal.SIGKILL]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from bitloom.golden.encoding import Array, Ints
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.formed_lines import FormedLines
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
+from bitloom.hls_gen.design.npu import NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 
 from .schedule import Raster, Stage, StageTables, schedule
 from .sequencer_work import SequencerWork

@@ -10,7 +10,7 @@ that follow from several parts. People name its values by one flat list of names
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from bitloom.golden.integers import plain
 from bitloom.golden.names import shown
@@ -27,7 +27,7 @@ from .reader import Reader
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
-from .sequencer_kind import NpuSequencer
+from .sequencer_kind import SequencerKind, TapTable
 from .stores import SkipStore, Stores
 from .widths import (
     ADD_FEATURE_BITS,
@@ -230,44 +230,17 @@ class Npu:
         return self.array.line_taps > 1
 
     @property
-    def array_sequencer(self) -> NpuSequencer:
+    def array_sequencer(self) -> "NpuSequencer":
         """The sequencer in front of the array."""
-        sequencer = self.sequencer
-        return NpuSequencer(
-            unit="array",
-            counters=sequencer.raster,
-            table_rows=sequencer.table_rows,
-            word_bits=self.array.word_bits,
-            line_taps=self.array.line_taps,
-            line_flags=("whole",) if "host" in self.ports.inlets else (),
-            position_bits=bits_for(sequencer.line_words - 1),
-            ring_words=sequencer.tuple_words,
-            index_bits=bits_for(sequencer.tuple_words - 1),
-            row_bits=self.array.row_bits,
-        )
+        return NpuSequencer(self, "array")
 
     @property
-    def pool_sequencer(self) -> NpuSequencer | None:
+    def pool_sequencer(self) -> "NpuSequencer | None":
         """The sequencer in front of the pool unit; None where there is no pool unit."""
-        pool_unit = self.pool_unit
-        if pool_unit is None:
-            return None
-        weights = pool_unit.weights
-        return NpuSequencer(
-            unit="pool_unit",
-            counters=self.sequencer.raster,
-            table_rows=pool_unit.table_rows,
-            word_bits=self.pool_line_bits,
-            line_taps=pool_unit.line_taps,
-            line_flags=("lowest",) if self.multiplies else (),
-            position_bits=pool_unit.index_bits,
-            ring_words=pool_unit.words,
-            index_bits=pool_unit.index_bits,
-            row_bits=weights.row_bits if weights else 0,
-        )
+        return NpuSequencer(self, "pool_unit") if self.pool_unit else None
 
     @property
-    def sequencers(self) -> tuple[NpuSequencer, ...]:
+    def sequencers(self) -> "tuple[NpuSequencer, ...]":
         """The sequencers: the array's, and the pool unit's if there is one."""
         pool = self.pool_sequencer
         return (self.array_sequencer, pool) if pool else (self.array_sequencer,)
@@ -597,6 +570,100 @@ class Npu:
         known = dict(reader.data)
         known |= {key: reader.texts(key) for key in ("inlets", "outlets", "lut_products") if key in known}
         return start.changed(**known) if start else cls.of(**known)
+
+
+@dataclass(frozen=True)
+class NpuSequencer:
+    """A sequencer of an NPU, and what follows for it from the NPU's parts."""
+
+    npu: Npu
+    """The NPU."""
+    unit: Literal["array", "pool_unit"]
+    """The unit that takes the windows."""
+
+    @property
+    def pool_unit(self) -> PoolUnit | None:
+        """The pool unit that takes the windows; None where the array takes them."""
+        return self.npu.pool_unit if self.unit == "pool_unit" else None
+
+    @property
+    def counters(self) -> bool:
+        """Whether counters run through the taps of layers in raster order."""
+        return self.npu.sequencer.raster
+
+    @property
+    def table_rows(self) -> Mapping[TapTable, int]:
+        """The tables that it has, and the rows of each."""
+        return (self.pool_unit or self.npu.sequencer).table_rows
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word of the tuple memory: KFP features, or PFP features of each tap that the pool unit takes in a
+        cycle."""
+        return self.npu.pool_line_bits if self.pool_unit else self.npu.array.word_bits
+
+    @property
+    def line_taps(self) -> int:
+        """Words that a line former puts side by side in a word of the tuple memory; 1: there is none."""
+        return (self.pool_unit or self.npu.array).line_taps
+
+    @property
+    def line_flags(self) -> tuple[str, ...]:
+        """What the line former must know of a layer besides counts: flags of `FormedLines`, by name."""
+        if self.pool_unit:
+            return ("lowest",) if self.npu.multiplies else ()
+        return ("whole",) if "host" in self.npu.ports.inlets else ()
+
+    @property
+    def position_bits(self) -> int:
+        """Width of the number of a word in its position, to the line former."""
+        return self.pool_unit.index_bits if self.pool_unit else bits_for(self.npu.sequencer.line_words - 1)
+
+    @property
+    def ring_words(self) -> int:
+        """Capacity of the tuple memory in words, a power of two, so that addresses wrap round by themselves."""
+        return self.pool_unit.words if self.pool_unit else self.npu.sequencer.tuple_words
+
+    @property
+    def index_bits(self) -> int:
+        """Width of the number of a word in its tuple."""
+        return self.pool_unit.index_bits if self.pool_unit else self.address_bits
+
+    @property
+    def row_bits(self) -> int:
+        """Width of the address of a row of weights; 0 without kernel rows."""
+        weighted = self.pool_unit.weights if self.pool_unit else self.npu.array
+        return weighted.row_bits if weighted else 0
+
+    @property
+    def kind(self) -> SequencerKind:
+        """How taps are found and claimed."""
+        return SequencerKind(counters=self.counters, tables=tuple(self.table_rows))
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its memories begin with."""
+        return "pool_" if self.unit == "pool_unit" else ""
+
+    @property
+    def address_bits(self) -> int:
+        """Width of a word's address in the tuple memory."""
+        return bits_for(self.ring_words - 1)
+
+    @property
+    def forms_lines(self) -> bool:
+        """Whether a line former stands in front of the tuple memory."""
+        return self.line_taps > 1
+
+    @property
+    def map_bits(self) -> int:
+        """Bits of a word of a map, as it comes."""
+        return self.word_bits // self.line_taps
+
+    @property
+    def memory_bits(self) -> int:
+        """Bits of the tuple memory."""
+        return self.ring_words * self.word_bits
 
 
 PARTS = ("array", "former", "sequencer", "results", "pool_unit", "stores", "ports", "loader")

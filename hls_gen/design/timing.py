@@ -124,18 +124,6 @@ def pool_activation_stages(npu: Npu) -> tuple[str, ...]:
     return REQUANTISE_STAGES if npu.depthwise else ()
 
 
-def pool_fifo_words(npu: Npu) -> int:
-    """Words of the FIFO behind the pool unit: room for what is on its way when ``room`` falls, and as much again to
-    keep the outlet busy until it rises."""
-    return 24 if npu.engine == "integer" else 16
-
-
-def pool_fifo_margin(npu: Npu) -> int:
-    """Words that may come after ``room`` of that FIFO has fallen: those inside the pool unit and the sequencer. A unit
-    with weights has fewer inside, as it divides behind the FIFO, and yet the same margin."""
-    return DIVIDE_LATENCY + 6 if npu.engine == "integer" else FIFO_MARGIN
-
-
 # Units together
 
 
@@ -184,9 +172,28 @@ def room_words(depth: int, margin: int) -> int:
     return max(depth - margin - 1, 1)
 
 
-def pool_room(npu: Npu) -> int:
-    """Words in the FIFO behind the pool unit from which on the pool's sequencer issues no more."""
-    return room_words(pool_fifo_words(npu), pool_fifo_margin(npu))
+@dataclass(frozen=True, kw_only=True)
+class FifoSize:
+    """A FIFO behind a pipeline that can't stop."""
+
+    words: int
+    """Capacity: room for what is on its way when ``room`` falls, and as much again to keep the reader busy until it
+    rises."""
+    margin: int
+    """Words that it can still take when its ``room`` falls: at least those on their way, one a cycle of the pipeline's
+    latency and one for the register ``room``."""
+
+    @property
+    def room(self) -> int:
+        """Words in it from which on its ``room`` is 0."""
+        return room_words(self.words, self.margin)
+
+
+def pool_fifo(npu: Npu) -> FifoSize:
+    """The FIFO behind the pool unit of an NPU, the same behind all kinds of pool units of an engine."""
+    if npu.engine == "integer":
+        return FifoSize(words=24, margin=10)
+    return FifoSize(words=16, margin=FIFO_MARGIN)
 
 
 # Counters

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.sequencer import bases
-from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.npu import Npu, NpuSequencer
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.pool_unit import PoolUnit, PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import JUMPS, NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import JUMPS
 from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
@@ -24,13 +24,13 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     sequencer = npu.pool_sequencer
     if not pool_unit or not sequencer:
         return
-    yield _sequencer(npu, sequencer, n)
+    yield _sequencer(sequencer, n)
     if pool_unit.weights:
         yield from _depthwise(npu, pool_unit, pool_unit.weights, n)
     else:
         yield from _pooling(npu, pool_unit, n)
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
-    yield from line_former(npu, sequencer, n)
+    yield from line_former(sequencer, n)
     if npu.passes_by:
         steps = npu.results.ol * npu.array.feature_bits + 1 + npu.way_bits
         yield AreaPart(
@@ -46,11 +46,12 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     yield Store("pool_tuples", npu.pool_line_bits, pool_unit.words, 1)
     yield from words_before(present(npu.pool_sequencer))
     yield Store("pool_queue", npu.pool_queue_bits, 1 << pool_unit.index_bits, 0)
-    yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo_words(npu), 0)
+    yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo(npu).words, 0)
 
 
-def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
+def _sequencer(sequencer: NpuSequencer, n: int) -> AreaPart:
     """The pool unit's sequencer; with weights it counts their rows, too."""
+    npu = sequencer.npu
     kind = sequencer.kind
     ring = sequencer.address_bits
     counts = (npu.sequencer.windows, npu.sequencer.window_taps, npu.sequencer.input_words)
@@ -64,7 +65,7 @@ def _sequencer(npu: Npu, sequencer: NpuSequencer, n: int) -> AreaPart:
         "raster": kind.counters,
         "raster_ring": ring * kind.counters,
     }
-    lut, ff = _kernel_row_bits(npu, sequencer) if kind.kernel_rows else (0, 0)
+    lut, ff = _kernel_row_bits(sequencer) if kind.kernel_rows else (0, 0)
     modules = sequencer_modules("pool")
     return AreaPart("pool_sequencer", "pool_sequencer", sizes, n, modules=modules, lut=lut, ff=ff)
 
@@ -119,7 +120,8 @@ def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, i
 
 def _fifo(npu: Npu, n: int) -> AreaPart:
     """The FIFO behind a pool unit."""
-    return fifo(npu.pool_out_bits, timing.pool_fifo_words(npu), n, timing.pool_fifo_margin(npu))
+    size = timing.pool_fifo(npu)
+    return fifo(npu.pool_out_bits, size.words, n, size.margin)
 
 
 def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
@@ -141,7 +143,7 @@ def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
     return lut, lanes * registers + taps_ff + 3 * late // 2
 
 
-def _kernel_row_bits(npu: Npu, sequencer: NpuSequencer) -> tuple[int, int]:
+def _kernel_row_bits(sequencer: NpuSequencer) -> tuple[int, int]:
     """LUTs and flip-flops by which the sequencer of a pool unit with weights counts rows of weights and jumps, by rule:
     four registers of a row's address, each a choice of sums, and a pointer into the table of jumps."""
     row = sequencer.row_bits

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design.memories.sequencer import bases
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
+from bitloom.hls_gen.design.npu import Npu, NpuSequencer
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
 
 from .area_part import AreaPart, sequencer_modules
@@ -38,7 +37,7 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     }
     modules = sequencer_modules("array")
     yield AreaPart("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
-    yield from line_former(npu, sequencer, n)
+    yield from line_former(sequencer, n)
 
 
 def sequencer_stores(npu: Npu) -> Iterator[Store]:
@@ -48,11 +47,13 @@ def sequencer_stores(npu: Npu) -> Iterator[Store]:
     yield from words_before(npu.array_sequencer)
 
 
-def line_former(npu: Npu, sequencer: NpuSequencer, n: int) -> Iterator[AreaPart]:
+def line_former(sequencer: NpuSequencer, n: int) -> Iterator[AreaPart]:
     """The line former of a sequencer that has one, by rule: a LUT for each bit of a tap, which may lie beside the map,
     or come whole, and counters."""
     if sequencer.forms_lines:
-        counted = 2 * SIDE_BITS + 2 * PLACE_BITS + bits_for(npu.sequencer.input_words - 1) + sequencer.position_bits
+        counted = (
+            2 * SIDE_BITS + 2 * PLACE_BITS + bits_for(sequencer.npu.sequencer.input_words - 1) + sequencer.position_bits
+        )
         lut = sequencer.word_bits + 3 * counted
         yield AreaPart("line_former", sequencer.prefix + "line_former", {}, n, lut=lut, ff=2 * counted)
 

@@ -1,7 +1,7 @@
 """Random arrays for a network: whatever is drawn, hardware must equal golden."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, singledispatch
 
 import numpy as np
 
@@ -9,10 +9,8 @@ from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map, OneInput
-from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add, Pairwise
-from bitloom.golden.layers.concat import Concat
+from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
 from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import (
@@ -27,6 +25,33 @@ from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build.images import random_images
+
+Arrays = dict[str, np.ndarray]
+"""Arrays of a layer by name."""
+
+
+@dataclass
+class Drawing:
+    """What arrays of a network's layers are drawn by, one layer after another."""
+
+    network: Network
+    rng: np.random.Generator
+    acc_bits: int
+    multiplier_bits: int
+    """acc_bits, multiplier_bits: of the engine."""
+    values: Arrays = field(default_factory=dict)
+    """By name, the values of the maps so far for some images."""
+    reach: tuple[int, int] = (0, 0)
+    """Smallest and largest sum of the last weighted layer."""
+
+    @cached_property
+    def mixed(self) -> bool:
+        """Whether binary layers read maps of the network."""
+        return any(isinstance(layer, Threshold) for layer in self.network.layers)
+
+    def source(self, layer: Layer) -> Map:
+        """The first map that a layer reads."""
+        return self.network.sources(layer)[0]
 
 
 def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_bits: int = 16) -> Model:
@@ -44,55 +69,77 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
     multiplier_bits
         Of the engine, >= 8.
     """
-    rng = np.random.default_rng(seed)
-    arrays: dict[str, dict[str, np.ndarray]] = {}
-    values_of = {INPUT: random_images(network, 4, seed + 1)}  # map -> its values for some images
-    integers = {layer.name for layer in network.layers if isinstance(layer, FeatureLayer)}
-    reach = (0, 0)
-    mixed = any(isinstance(layer, Threshold) for layer in network.layers)
+    drawing = Drawing(network, np.random.default_rng(seed), acc_bits, multiplier_bits)
+    arrays: dict[str, Arrays] = {}
+    values = drawing.values
+    values[INPUT] = random_images(network, 4, seed + 1)
     for layer in network.layers:
-        read = [values_of[name] for name in network.reads[layer.name]]
-        source = network.sources(layer)[0]
-        if isinstance(layer, Add):
-            arrays[layer.name] = _addition(layer, network.sources(layer), rng)
-        if isinstance(layer, MultiplyMaps):
-            arrays[layer.name] = _product(layer, network.sources(layer), rng)
-        if isinstance(layer, Pairwise | Concat):
-            values_of[layer.name] = layer.forward_of(read, arrays.get(layer.name, {}), network.sources(layer))
+        read = [values[name] for name in network.reads[layer.name]]
+        sources = network.sources(layer)
+        drawn = arrays_of(layer, drawing)
+        if drawn:
+            arrays[layer.name] = drawn
+        if not isinstance(layer, OneInput):
+            values[layer.name] = layer.forward_of(read, drawn, sources)
             continue
-        assert isinstance(layer, OneInput)
-        (x,) = read
-        if isinstance(layer, Weighted):
-            low = layer.weight.low
-            high = layer.weight.high
-            step = layer.weight.step
-            low += mixed and layer.weight.kind == "signed"  # so that all may change their sign
-            values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, step)
-            arrays[layer.name] = {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
-            reach = layer.accumulator_range(source)
-        elif isinstance(layer, Lookup):
-            shape = layer.array_shapes(source)["entries"]
-            arrays[layer.name] = {"entries": rng.integers(layer.low, layer.high, shape, endpoint=True)}
-        elif isinstance(layer, Threshold) and network.reads[layer.name][0] in integers:
-            arrays[layer.name] = _signs(network.next_layer(layer.name), source, rng)
-        elif isinstance(layer, Threshold):
-            arrays[layer.name] = _thresholds(x, layer, rng)
-            if layer is network.layers[-1]:
-                arrays[layer.name]["direction"][:] = 1  # after a max pool the last layer can't be a complement
-        elif isinstance(layer, Requantise):
-            room = 1 << min(acc_bits, SUM_BITS) - 1
-            ends = (source.encoding.low, source.encoding.high)
-            if _of_features(network, layer.name):  # behind a copy, whose sums count as those of all channels
-                ends = (-2 * source.channels << source.encoding.bits, 2 * source.channels << source.encoding.bits)
-            bounds = (1 - room - min(ends[0], reach[0]), room - 2 - max(ends[1], reach[1]))
-            drawn = [_requantisation(c, layer, bounds, multiplier_bits, rng) for c in x.reshape(-1, source.channels).T]
-            if layer.rounding == "twice":
-                drawn = [_shifted_twice(row, multiplier_bits) for row in drawn]
-            rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
-            arrays[layer.name] = dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
-        single = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
-        values_of[layer.name] = packed.forward(Model(single, {k: v for k, v in arrays.items() if k == layer.name}), x)
+        single = Network(name=layer.name, input=sources[0], layers=(replace(layer, inputs=()),))
+        values[layer.name] = packed.forward(Model(single, {layer.name: drawn} if drawn else {}), read[0])
     return Model(network, arrays)
+
+
+@singledispatch
+def arrays_of(layer: Layer, drawing: Drawing) -> Arrays:
+    """Random arrays of a layer: by a function that is registered for its kind, else of values in its ranges."""
+    shapes = layer.array_shapes_of(drawing.network.sources(layer))
+    return {
+        name: drawing.rng.integers(low, high, shapes[name], endpoint=True)
+        for name, (low, high) in layer.array_ranges.items()
+    }
+
+
+@arrays_of.register
+def _weights(layer: Weighted, drawing: Drawing) -> Arrays:
+    source = drawing.source(layer)
+    rng = drawing.rng
+    low = layer.weight.low
+    high = layer.weight.high
+    low += drawing.mixed and layer.weight.kind == "signed"  # so that all may change their sign
+    values = [low, high] if rng.random() < 0.25 else np.arange(low, high + 1, layer.weight.step)
+    drawing.reach = layer.accumulator_range(source)
+    return {"weight": rng.choice(values, layer.array_shapes(source)["weight"])}
+
+
+@arrays_of.register
+def _bits(layer: Threshold, drawing: Drawing) -> Arrays:
+    """Of sums thresholds among and around the values that occur, of features their signs."""
+    network = drawing.network
+    reads = network.reads[layer.name][0]
+    if any(other.name == reads and isinstance(other, FeatureLayer) for other in network.layers):
+        return _signs(network.next_layer(layer.name), drawing.source(layer), drawing.rng)
+    arrays = _thresholds(drawing.values[reads], layer, drawing.rng)
+    if layer is network.layers[-1]:
+        arrays["direction"][:] = 1  # after a max pool the last layer can't be a complement
+    return arrays
+
+
+@arrays_of.register
+def _scales(layer: Requantise, drawing: Drawing) -> Arrays:
+    network = drawing.network
+    source = drawing.source(layer)
+    rng = drawing.rng
+    bits = drawing.multiplier_bits
+    room = 1 << min(drawing.acc_bits, SUM_BITS) - 1
+    low, high = source.encoding.low, source.encoding.high
+    if _of_features(network, layer.name):  # behind a copy, whose sums count as those of all channels
+        high = 2 * source.channels << source.encoding.bits
+        low = -high
+    bounds = (1 - room - min(low, drawing.reach[0]), room - 2 - max(high, drawing.reach[1]))
+    channels = drawing.values[network.reads[layer.name][0]].reshape(-1, source.channels).T
+    drawn = [_requantisation(sums, layer, bounds, bits, rng) for sums in channels]
+    if layer.rounding == "twice":
+        drawn = [_shifted_twice(row, bits) for row in drawn]
+    rows = [_behind_the_point(row, layer, source, rng) for row in drawn]
+    return dict(zip(("bias", "multiplier", "shift"), np.array(rows, np.int64).T))
 
 
 def _of_features(network: Network, name: str) -> bool:
@@ -103,7 +150,7 @@ def _of_features(network: Network, name: str) -> bool:
     return not isinstance(layer, Weighted)
 
 
-def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> Arrays:
     """Arrays for values (N, H, W, C): thresholds that they are equal to, or next to, and some far out of reach."""
     values = x.reshape(-1, x.shape[-1])
     threshold = rng.permuted(values, axis=0)[rng.integers(0, len(values), layer.levels)].T + rng.integers(-1, 2)
@@ -112,7 +159,7 @@ def _thresholds(x: np.ndarray, layer: Threshold, rng: np.random.Generator) -> di
     return {"threshold": threshold, "direction": rng.choice([-1, 1], len(threshold))}
 
 
-def _signs(after: Layer | None, source: Map, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def _signs(after: Layer | None, source: Map, rng: np.random.Generator) -> Arrays:
     """Arrays of a threshold that makes signs of integers, or their complements, as the layer ``after`` it wants."""
     drawn = {MinPool: [-1], Weighted: [-1, 1]}
     kinds = next((values for kind, values in drawn.items() if isinstance(after, kind)), [1])
@@ -155,13 +202,15 @@ def _shifted_twice(row: tuple[int, int, int], multiplier_bits: int) -> tuple[int
     return bias, min(multiplier << more, (1 << multiplier_bits) - 1), shift + more
 
 
-def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Arrays of an addition: mostly factors with which sums use the encoding's range, in one of four as large as they
-    may be; one of four factors is negative."""
+@arrays_of.register
+def _addition(layer: Add, drawing: Drawing) -> Arrays:
+    """Mostly factors with which sums use the encoding's range, in one of four as large as they may be; one of four
+    factors is negative."""
+    rng = drawing.rng
     most = (1 << FACTOR_BITS - 1) - 1
     shift = int(rng.integers(0, MAX_ADD_SHIFT + 1))
     top = max(1, layer.high, -layer.low)
-    ends = [max(source.encoding.high, -source.encoding.low) for source in sources]
+    ends = [max(source.encoding.high, -source.encoding.low) for source in drawing.network.sources(layer)]
     factors = [int(min(most, top / end * rng.uniform(0.2, 1.5) * 2.0**shift)) for end in ends]
     if rng.random() < 0.25:
         factors = [most, int(rng.integers(-most, most + 1))]
@@ -170,9 +219,12 @@ def _addition(layer: Add, sources: Sequence[Map], rng: np.random.Generator) -> d
     return {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
 
 
-def _product(layer: MultiplyMaps, sources: Sequence[Map], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Arrays of a product of maps: mostly a factor with which results use the encoding's range, in one of four as large
+@arrays_of.register
+def _product(layer: MultiplyMaps, drawing: Drawing) -> Arrays:
+    """Mostly a factor with which results use the encoding's range, in one of four as large
     as it may be; the bias is often half of what the first of two roundings takes off, or 0."""
+    rng = drawing.rng
+    sources = drawing.network.sources(layer)
     first, second = (max(source.encoding.high, -source.encoding.low) for source in sources)
     most = (1 << FACTOR_BITS - 1) - 1
     shift = int(rng.integers(0, MAX_ADD_SHIFT + 1))
@@ -197,7 +249,7 @@ def _behind_the_point(
 def random_model(network: Network, seed: int) -> Model:
     """Random weights, and thresholds among and around the sums that occur, with some far out of reach."""
     rng = np.random.default_rng(seed)
-    arrays: dict[str, dict[str, np.ndarray]] = {}
+    arrays: dict[str, Arrays] = {}
     final = [layer.kind for layer in network.layers[-2:]] == ["max_pool", "threshold"]
     spread = 1 + network.input.encoding.high // 2
     for layer, source in network.chain("a random model"):

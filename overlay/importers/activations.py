@@ -1,20 +1,24 @@
 """Activations by name: what the import does with each one, in ONNX's files and in TFLite's.
 
-To import another activation of ONNX, give its entry what its function is: a bend, if it never falls and consists of
-straight lines (bends.py), else a curve (curves.py):
+To import another activation, add its entry to the table. It says what its function is in ONNX's files: a bend, if it
+never falls and consists of straight lines (bends.py), else a curve (curves.py). And it says what TFLite's kernel makes
+of int8 values (tflite_curves.py):
 
     Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None))
-    Activation(onnx="Tanh", function=lambda node: curve("Tanh", math.tanh))
+    Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh))
 
-Those of TFLite have the tables of their kernels (tflite_curves.py). What the host computes at a network's end are the
-words of `bitloom.golden.host.host.CLOSINGS`.
+What the host computes at a network's end are the words of `bitloom.golden.host.host.CLOSINGS`.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
+
+from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import CLOSINGS
 
 from .bends import Bend, clip
@@ -22,6 +26,17 @@ from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sig
 from .errors import Unsupported
 from .node_view import NodeView
 from .rationals import fractions, same
+from .tflite_curves import (
+    Kernel,
+    Tensor,
+    by_floats,
+    gelu_kernel,
+    hard_swish_kernel,
+    leaky_kernel,
+    prelu_kernel,
+    single_logistic,
+)
+from .tflite_rules import HIGH, LOW, TensorScale
 
 ADVICE = "use Relu, or a quantiser"
 """What to do instead of an activation that is not imported."""
@@ -39,6 +54,12 @@ class Activation:
     function: Callable[[NodeView], Bend | Curve] | None = None
     """``function(node)`` is the activation in ONNX's files; None of those over classes, which the host alone
     computes."""
+    qlinear: bool = False
+    """Whether onnxruntime has it of integers with their scales, too: Sigmoid is QLinearSigmoid then."""
+    kernel: Kernel | None = None
+    """What TFLite's kernel computes; None of those that have none, or that the host alone computes."""
+    constants: tuple[str, ...] = ()
+    """Options of the kernel that are further inputs of TFLite's operator, in their order."""
 
     @property
     def at_the_end(self) -> bool:
@@ -109,21 +130,71 @@ ACTIVATIONS = (
     Activation(onnx="Hardtanh", function=_hard_tanh),
     Activation(onnx="Softmax", tflite="SOFTMAX"),
     Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX"),
-    Activation(onnx="Sigmoid", tflite="LOGISTIC", function=lambda node: curve("Sigmoid", sigmoid)),
-    Activation(onnx="Elu", tflite="ELU", function=_elu),
+    Activation(
+        onnx="Sigmoid",
+        tflite="LOGISTIC",
+        function=lambda node: curve("Sigmoid", sigmoid),
+        qlinear=True,
+        kernel=by_floats(single_logistic),
+    ),
+    Activation(onnx="Elu", tflite="ELU", function=_elu, kernel=by_floats(lambda x: elu(x, 1.0))),
     Activation(onnx="Erf", function=lambda node: curve("Erf", math.erf)),
-    Activation(onnx="Gelu", tflite="GELU", function=_gelu),
+    Activation(onnx="Gelu", tflite="GELU", function=_gelu, kernel=gelu_kernel),
     Activation(onnx="HardSigmoid", function=_hard_sigmoid),
-    Activation(onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish()),
-    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", function=_leaky_relu),
+    Activation(onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish(), kernel=hard_swish_kernel),
+    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", function=_leaky_relu, qlinear=True, kernel=leaky_kernel),
     Activation(onnx="Mish", function=lambda node: curve("Mish", mish)),
-    Activation(onnx="PRelu", tflite="PRELU", function=_prelu),
+    Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),
     Activation(onnx="Selu", function=_selu),
     Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
-    Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh)),
+    Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
 )
 """All activations that the import knows by name."""
 
 AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.at_the_end}
 """What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""
+OVER_CLASSES = tuple(activation.onnx for activation in ACTIVATIONS if activation.function is None)
+"""Functions of all classes together, which the host alone computes."""
+CURVES = {activation.tflite: activation for activation in ACTIVATIONS if activation.kernel}
+"""Those that are a table in TFLite's files, by TFLite's name."""
+
+
+def curve_table(kind: str, source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    """The results of a kernel for -128 .. 127: (256,) int64.
+
+    Parameters
+    ----------
+    kind : str
+        TFLite's operator, one of `CURVES`.
+    source, result : (float, int)
+        Of the tensor that the operator reads, and of the one that it makes.
+    options : mapping
+        The operator's, such as ``alpha`` of LEAKY_RELU; of ``constants`` an integer and its scale.
+
+    Raises
+    ------
+    Unsupported
+        If the kernel refuses the scales.
+    """
+    kernel = CURVES[kind].kernel
+    assert kernel is not None
+    return np.clip(kernel(source, result, options), LOW, HIGH)
+
+
+def node_table(kind: str, attributes: Mapping[str, Any], constants: Sequence[Array]) -> Array:
+    """The same of a node of a TFLite file, by its attributes, with scales, and the values of its ``constants``."""
+    scales: Sequence[TensorScale] = attributes["scales"]
+    options = dict(attributes)
+    for name, values, scale in zip(CURVES[kind].constants, constants, scales[1:]):
+        options[name] = _number(name, values, scale)
+    source, result = scales[0].per_tensor("the input"), attributes["result_scale"].per_tensor("the result")
+    return curve_table(kind, source, result, options)
+
+
+def _number(name: str, values: Array, scale: TensorScale) -> tuple[int, float]:
+    """The one integer of a constant, less its zero point, and its scale."""
+    step, zero = scale.per_tensor(f"the {name}")
+    if values.dtype != np.int8 or len(np.unique(values)) != 1:
+        raise Unsupported(f"the {name} must be of type INT8 and the same in every channel, got {values.dtype} numbers")
+    return int(values.ravel()[0]) - zero, step

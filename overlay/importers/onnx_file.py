@@ -14,6 +14,7 @@ from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import foreign_reason, naming
 
+from .activations import OVER_CLASSES
 from .class_names import labels_of_metadata
 from .errors import printable
 from .integer_types import is_number, plain
@@ -98,8 +99,6 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
     return _with_real_scores(replace(source, source=_quantised(source)))
 
 
-OVER_CLASSES = ("Softmax", "LogSoftmax", "QLinearSoftmax")
-"""Functions of all classes together, which the host computes at the end."""
 WRITTEN = ("QuantizeLinear", "DequantizeLinear")
 """Operators that behind these change only how scores are written: the host's scores are real numbers."""
 
@@ -115,7 +114,9 @@ def _with_real_scores(graph: SourceGraph) -> SourceGraph:
         scores = makers[scores].inputs[0]
     closing = makers.get(scores)
     others = [node for node in graph.nodes if behind.isdisjoint(node.outputs)]
-    if closing is None or closing.op not in OVER_CLASSES or any(scores in node.inputs for node in others):
+    if closing is None or closing.op.removeprefix("QLinear") not in OVER_CLASSES:
+        return graph
+    if any(scores in node.inputs for node in others):
         return graph
     last = [closing]
     if closing.op == "QLinearSoftmax":

@@ -1,8 +1,8 @@
-"""What TFLite's kernels of activations make of each int8 value, as a table of all 256.
+"""What TFLite's kernels of activations make of each int8 value, as a table of all 256, before it is clipped to int8.
 
 Most kernels have such a table, too: they make it in single precision, as the interpreter prepares the operator.
 HARD_SWISH has products of 16 bits; LEAKY_RELU and PRELU have those of a convolution, rounded twice, with one multiplier
-below 0 and one from 0 on.
+below 0 and one from 0 on. Which operator has which kernel, the table of activations says (activations.py).
 """
 
 import math
@@ -13,11 +13,15 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .curves import gelu, gelu_by_tanh
 from .errors import Unsupported
 from .tflite_rules import HIGH, LOW, Multiplier, multiplier_of, rounded_product
 
 Tensor = tuple[float, int]
 """Scale and zero point of a tensor."""
+Kernel = Callable[[Tensor, Tensor, Mapping[str, Any]], Array]
+"""``kernel(source, result, options)`` are (256,) int64 results for -128 .. 127, where ``source`` is the tensor that the
+operator reads, and ``result`` the one that it makes; Unsupported if the kernel refuses the scales."""
 INTEGERS = np.arange(LOW, HIGH + 1)
 """The values that a table has results of, in its order."""
 HIRES_BITS = 7
@@ -26,33 +30,12 @@ WORD_BITS = 15
 """Bits behind the sign of HARD_SWISH's numbers."""
 
 
-def curve_table(kind: str, source: Tensor, result: Tensor, attributes: Mapping[str, Any]) -> Array:
-    """The results of a kernel for -128 .. 127: (256,) int64.
-
-    Parameters
-    ----------
-    kind : str
-        The operator, one of `CURVES`.
-    source, result : (float, int)
-        Of the tensor that the operator reads, and of the one that it makes.
-    attributes : mapping
-        The operator's options: ``alpha`` of LEAKY_RELU; ``slope``, an integer and its scale, of PRELU; ``approximate``
-        of GELU.
-
-    Raises
-    ------
-    Unsupported
-        If the kernel refuses the scales.
-    """
-    return np.clip(CURVES[kind](source, result, attributes), LOW, HIGH)
-
-
-def _by_floats(function: Callable[[float, Mapping[str, Any]], float]) -> Callable[..., Array]:
+def by_floats(function: Callable[[float], float]) -> Kernel:
     """A kernel that makes its table of a function of real numbers, in single precision."""
 
-    def table(source: Tensor, result: Tensor, attributes: Mapping[str, Any]) -> Array:
+    def table(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
         reals = np.float32(source[0]) * (INTEGERS - source[1]).astype(np.float32)
-        values = np.array([function(float(x), attributes) for x in reals], np.float32)
+        values = np.array([function(float(x)) for x in reals], np.float32)
         with np.errstate(over="ignore"):  # what is beyond single precision is clipped
             scaled = values * (np.float32(1) / np.float32(result[0]))
         limited = np.clip(scaled, np.float32(-1e6), np.float32(1e6)).astype(np.float64)
@@ -62,27 +45,27 @@ def _by_floats(function: Callable[[float, Mapping[str, Any]], float]) -> Callabl
     return table
 
 
-def _logistic(x: float, attributes: Mapping[str, Any]) -> float:
+def single_logistic(x: float) -> float:
+    """LOGISTIC's function: 1 / (1 + exp(-x)) in single precision."""
     one = np.float32(1)
     return float(one / (one + np.float32(math.exp(min(-x, 88)))))
 
 
-def _gelu(x: float, attributes: Mapping[str, Any]) -> float:
-    if attributes["approximate"]:
-        return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-    return 0.5 * x * math.erfc(-x * math.sqrt(0.5))
+def gelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    """GELU, as its option ``approximate`` wants it."""
+    return by_floats(gelu_by_tanh if options["approximate"] else gelu)(source, result, options)
 
 
-def _leaky(source: Tensor, result: Tensor, attributes: Mapping[str, Any]) -> Array:
-    """LEAKY_RELU: values less their zero point, times one of two multipliers."""
+def leaky_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    """LEAKY_RELU: values less their zero point, times one of two multipliers, by its option ``alpha``."""
     scale = source[0] / result[0]
-    below = multiplier_of(scale * float(attributes["alpha"]))
+    below = multiplier_of(scale * float(options["alpha"]))
     return _bent(INTEGERS - source[1], 1, multiplier_of(scale), below) + result[1]
 
 
-def _prelu(source: Tensor, result: Tensor, attributes: Mapping[str, Any]) -> Array:
-    """PRELU with one slope: the same, but the slope is an integer."""
-    slope, slope_scale = attributes["slope"]
+def prelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    """PRELU with one ``slope``: the same, but the slope is an integer, with a scale."""
+    slope, slope_scale = options["slope"]
     scale = source[0] / result[0]
     return _bent(INTEGERS - source[1], slope, multiplier_of(scale), multiplier_of(scale * slope_scale)) + result[1]
 
@@ -91,8 +74,8 @@ def _bent(values: Array, slope: int, above: Multiplier, below: Multiplier) -> Ar
     return np.where(values >= 0, rounded_product(values, above), rounded_product(values * slope, below))
 
 
-def _hard_swish(source: Tensor, result: Tensor, attributes: Mapping[str, Any]) -> Array:
-    """x * relu6(x + 3) / 6 in numbers of 16 bits."""
+def hard_swish_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    """HARD_SWISH: x * relu6(x + 3) / 6 in numbers of 16 bits."""
     hires = np.float32(1 / 128) * np.float32(source[0])
     output = multiplier_of(float(hires / np.float32(result[0])))
     reluish = multiplier_of(float(hires / (np.float32(3) / np.float32(32768))))
@@ -136,15 +119,3 @@ def _shifted(values: Array, places: int) -> Array:
 def _saturated(values: Array) -> Array:
     """Values cut to 16 bits."""
     return np.clip(values, -(1 << WORD_BITS), (1 << WORD_BITS) - 1)
-
-
-CURVES: dict[str, Callable[[Tensor, Tensor, Mapping[str, Any]], Array]] = {
-    "LOGISTIC": _by_floats(_logistic),
-    "TANH": _by_floats(lambda x, _: math.tanh(x)),
-    "ELU": _by_floats(lambda x, _: math.expm1(x) if x < 0 else x),
-    "GELU": _by_floats(_gelu),
-    "HARD_SWISH": _hard_swish,
-    "LEAKY_RELU": _leaky,
-    "PRELU": _prelu,
-}
-"""Operator -> its table before it is clipped to int8."""

@@ -12,9 +12,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from bitloom.golden.encoding import Array
 
+from .activations import CURVES, node_table
 from .errors import Unsupported
 from .source import SourceNode
-from .tflite_curves import CURVES, curve_table
 from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
 from .tflite_shapes import OF_SHAPES, run_shape, strided_slice
 
@@ -262,13 +262,7 @@ def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
 
 def _curve(node: SourceNode, inputs: Inputs) -> Array:
     """The kernel's own table."""
-    attributes = dict(node.attributes)
-    source = attributes["scales"][0].per_tensor("the input")
-    result = attributes["result_scale"].per_tensor("the result")
-    if node.op == "PRELU":
-        scale, zero = attributes["scales"][1].per_tensor("the slope")
-        attributes["slope"] = int(np.ravel(inputs[1])[0]) - zero, scale  # type: ignore[arg-type]
-    values = curve_table(node.op, source, result, attributes)
+    values = node_table(node.op, node.attributes, [np.asarray(constant) for constant in inputs[1:]])
     return values[np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
 
 

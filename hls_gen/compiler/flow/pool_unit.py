@@ -41,7 +41,7 @@ class PoolIssuer:
         emitted = self.emitted
         taken = self.taken
         latency = self.unit.latencies.pool
-        limit = timing.pool_room(self.unit.npu)
+        limit = timing.pool_fifo(self.unit.npu).room
         t = timing.FIRST_STEP
         claimed = 0
         known = 0

@@ -14,7 +14,7 @@ from bitloom.hls_gen.compiler.schedule import Raster
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.memories.sequencer import counter_fields, kernel_moves
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer
+from bitloom.hls_gen.design.npu import NpuSequencer
 
 from .layer_rows import Columns, row
 

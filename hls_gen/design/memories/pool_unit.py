@@ -1,8 +1,8 @@
 """Memories of the pool unit: its sequencer's, and with weights its kernels and scales."""
 
-from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.npu import Npu, NpuSequencer
 from bitloom.hls_gen.design.pool_unit import PoolWeights
-from bitloom.hls_gen.design.sequencer_kind import SOMETIMES, NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import SOMETIMES
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
@@ -20,7 +20,7 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     layers = npu.loader.layers
     weights = pool_unit.weights
     words = ("words", bits_for(npu.sequencer.input_words))
-    memories = reading_memories(npu, sequencer, [words], _layer_fields(npu, sequencer))
+    memories = reading_memories(sequencer, [words], _layer_fields(sequencer))
     if npu.engine == "integer":
         row = [("reciprocal", npu.reciprocal_bits)]
         memories["reciprocals"] = Rows(1 << COUNT_BITS, row, read_at_once=True, registered=not weights)
@@ -43,12 +43,13 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     return memories
 
 
-def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
+def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the pool unit's sequencer, which also knows where the layer's map goes, and with weights which of them
     its taps meet."""
+    npu = sequencer.npu
     row = sequencer.row_bits
     return [
-        *reading_fields(npu, sequencer),
+        *reading_fields(sequencer),
         *way(npu),
         *([("average", 1)] if npu.engine == "integer" else []),
         *counter_fields(sequencer),

@@ -3,7 +3,7 @@ too, but for the fields that it alone has."""
 
 from collections.abc import Iterable
 
-from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.npu import Npu, NpuSequencer
 from bitloom.hls_gen.design.sequencer_kind import (
     AHEADS,
     ALWAYS,
@@ -11,7 +11,6 @@ from bitloom.hls_gen.design.sequencer_kind import (
     JUMPS,
     OLDS,
     SOMETIMES,
-    NpuSequencer,
     SequencerKind,
     TapTable,
 )
@@ -23,14 +22,13 @@ from .memory import FieldWidths, Rows
 def sequencer_memories(npu: Npu) -> dict[str, Rows]:
     """Memories of the array's sequencer."""
     sequencer = npu.array_sequencer
-    return reading_memories(npu, sequencer, _input_fields(npu), _layer_fields(npu, sequencer))
+    return reading_memories(sequencer, _input_fields(npu), _layer_fields(sequencer))
 
 
-def reading_memories(
-    npu: Npu, sequencer: NpuSequencer, input_fields: FieldWidths, layer_fields: FieldWidths
-) -> dict[str, Rows]:
-    """Memories of a sequencer of an NPU: two with a row for each layer, which has these fields, the tables, and a row
-    for each layer to a line former."""
+def reading_memories(sequencer: NpuSequencer, input_fields: FieldWidths, layer_fields: FieldWidths) -> dict[str, Rows]:
+    """Memories of a sequencer: two with a row for each layer, which has these fields, the tables, and a row for each
+    layer to a line former."""
+    npu = sequencer.npu
     prefix = sequencer.prefix
     lines = sequencer.forms_lines
     fields: dict[TapTable, FieldWidths] = {
@@ -51,7 +49,7 @@ def reading_memories(
             )
             for table, rows in sequencer.table_rows.items()
         },
-        **({f"{prefix}lines": Rows(npu.loader.layers, _lines(npu, sequencer), read_at_once=True)} if lines else {}),
+        **({f"{prefix}lines": Rows(npu.loader.layers, _lines(sequencer), read_at_once=True)} if lines else {}),
     }
 
 
@@ -63,14 +61,14 @@ def _flags(kind: SequencerKind) -> FieldWidths:
     return [("last", 1), ("new", 1), (unread, 1), *([("jump", 1)] if kind.kernel_rows else [])]
 
 
-def _lines(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
+def _lines(sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the line former: words of a position, lines of the map that come, steps and positions of a line, each
     less 1; steps before the one with which a line's first window is complete; columns from one window to the next, less
     1; which of the positions before the one at hand are taps, the latest lowest; in front of a pool unit of integers
     whether values beside the map are the lowest; in front of the array whether words come whole, from the host."""
     return [
         ("words_minus_1", sequencer.position_bits),
-        ("lines_minus_1", bits_for(npu.sequencer.input_words - 1)),
+        ("lines_minus_1", bits_for(sequencer.npu.sequencer.input_words - 1)),
         ("steps_minus_1", SIDE_BITS),
         ("positions_minus_1", SIDE_BITS),
         ("first", PLACE_BITS),
@@ -86,16 +84,17 @@ def bases(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:
     return [(table.base, bits_for(rows[table] - 1)) for table in tables if table in rows]
 
 
-def reading_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
-    """Fields of a layer that each sequencer of an NPU has."""
+def reading_fields(sequencer: NpuSequencer) -> FieldWidths:
+    """Fields of a layer that each sequencer has."""
+    counts = sequencer.npu.sequencer
     ring = sequencer.address_bits
     return [
         ("words_minus_1", sequencer.index_bits),
         *([("hold_tuples", ring + 1)] if sequencer.kind.claims_one_by_one else []),
         ("hold_words", ring + 1),
         ("direct", 1),
-        ("window_taps_minus_1", bits_for(npu.sequencer.window_taps - 1)),
-        ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
+        ("window_taps_minus_1", bits_for(counts.window_taps - 1)),
+        ("windows_minus_1", bits_for(counts.windows - 1)),
         *bases(sequencer, ALWAYS),
     ]
 
@@ -131,12 +130,13 @@ def _input_fields(npu: Npu) -> FieldWidths:
     ]
 
 
-def _layer_fields(npu: Npu, sequencer: NpuSequencer) -> FieldWidths:
+def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the array's sequencer."""
+    npu = sequencer.npu
     row = sequencer.row_bits
     binary = npu.engine == "binary"
     fields = [
-        *reading_fields(npu, sequencer),
+        *reading_fields(sequencer),
         *bases(sequencer, SOMETIMES),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),

@@ -56,7 +56,7 @@ class PoolPorts:
     def of(cls, b: Block, library: Library, npu: Npu, memory: str | None) -> "PoolPorts":
         """The ports and registers of the pool unit ``b`` with the ``memory`` of this name."""
         bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, memory)]) if memory else None
-        spec = SequencerSpec(npu, present(npu.pool_sequencer))
+        spec = SequencerSpec(present(npu.pool_sequencer))
         beat = Beat.input(b, spec)
         flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in way(npu))]
         word = b.input("word", spec.sequencer.word_bits, means="word of the beat of the cycle before, lane 0 low")

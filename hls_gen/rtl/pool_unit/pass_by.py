@@ -23,7 +23,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 def maps_inside(npu: Npu) -> int:
     """Maps that lie in the pool unit at most, of a word each: those of its tuple memory, its FIFO and its pipelines."""
-    return present(npu.pool_unit).words + 2 * timing.pool_fifo_words(npu)
+    return present(npu.pool_unit).words + 2 * timing.pool_fifo(npu).words
 
 
 def pass_by(library: Library, npu: Npu) -> Block:

@@ -27,11 +27,12 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     """The pool unit of an NPU: module ``pool_unit``, ``pool_unit_integer`` or ``pool_unit_depthwise``."""
     kind = _kind(npu)
     latency = timing.latencies(npu).pool
+    fifo_size = timing.pool_fifo(npu)
     header = Header(
         kind.contract,
         rate="one word a cycle",
         latency=f"{latency} cycle{'s' * (latency > 1)} from a beat to the output FIFO",
-        parameters={**npu.values(*kind.sizes), "fifo_words": timing.pool_fifo_words(npu)},
+        parameters={**npu.values(*kind.sizes), "fifo_words": fifo_size.words},
     )
     b = Block(library.name(kind.module, npu), header)
     ports = PoolPorts.of(b, library, npu, kind.memory)
@@ -54,7 +55,7 @@ def pool_unit(library: Library, npu: Npu) -> Block:
     emit = delayed(b, b.wire("emit", 1, at.valid & at.last), "emit", kind.cycles, init=0)[-1]
     side = delayed(b, at.side, "side", kind.cycles, npu.pool_side_bits)[-1]
     b.instance(
-        fifo(library, npu.pool_out_bits, timing.pool_fifo_words(npu), timing.pool_fifo_margin(npu)),
+        fifo(library, npu.pool_out_bits, fifo_size.words, fifo_size.margin),
         "out_fifo",
         in_valid=emit,
         in_ready=b.wire("fifo_ready_unused"),  # ``room`` is kept: there is a place

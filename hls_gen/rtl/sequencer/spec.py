@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.sequencer_kind import NpuSequencer, SequencerKind
+from bitloom.hls_gen.design.npu import Npu, NpuSequencer
+from bitloom.hls_gen.design.sequencer_kind import SequencerKind
 from bitloom.hls_gen.design.widths import bits_for
 
 
@@ -13,11 +13,14 @@ from bitloom.hls_gen.design.widths import bits_for
 class SequencerSpec:
     """One sequencer of an NPU, as its modules see it."""
 
-    npu: Npu
-    """The NPU that the sequencer is part of."""
     sequencer: NpuSequencer
-    """The NPU's ``array_sequencer`` or ``pool_sequencer``. The array's alone runs through kernel groups, and has a
+    """An NPU's ``array_sequencer`` or ``pool_sequencer``. The array's alone runs through kernel groups, and has a
     choice of inlets."""
+
+    @property
+    def npu(self) -> Npu:
+        """The NPU that the sequencer is part of."""
+        return self.sequencer.npu
 
     @property
     def pool(self) -> bool:

@@ -57,7 +57,7 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     drain_slot = b.wire("drain_slot", npu.array.slot_bits) if npu.array.accumulators > 1 else None
     room = b.wire("array_room")  # the results unit can take the results of another window
     beats = c.place(
-        c.library.get(sequencer, c.library, SequencerSpec(npu, npu.array_sequencer)),
+        c.library.get(sequencer, c.library, SequencerSpec(npu.array_sequencer)),
         "array_sequencer",
         last_layer=c.settings["last_layer"],
         room=room,

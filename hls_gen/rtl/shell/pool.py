@@ -69,7 +69,7 @@ def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
     words = packed.replace(last=None)
     beats = c.place(
-        c.library.get(sequencer, c.library, SequencerSpec(npu, present(npu.pool_sequencer))),
+        c.library.get(sequencer, c.library, SequencerSpec(present(npu.pool_sequencer))),
         "pool_sequencer",
         last_layer=c.settings["last_pool_layer"],
         room=room,

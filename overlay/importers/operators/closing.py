@@ -5,7 +5,7 @@ from functools import partial
 from math import prod
 
 from bitloom.golden.host.host import CLOSINGS
-from bitloom.overlay.importers.activations import ACTIVATIONS, AT_THE_END
+from bitloom.overlay.importers.activations import ACTIVATIONS, AT_THE_END, OVER_CLASSES
 from bitloom.overlay.importers.errors import Unsupported, printable
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Closing
@@ -33,10 +33,10 @@ def closing(node: NodeView) -> None:
         raise Unsupported(f"the host computes it at the network's end alone, and {printable(node.following)} follows")
     node.only_map(0)
     shape = node.shape
-    older = node.opset < 13 and node.node.op in ("Softmax", "LogSoftmax")  # all axes from this one on are taken as one
+    older = node.opset < 13 and node.node.op in OVER_CLASSES  # all axes from this one on are taken as one
     axis = int(node.attribute("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1))
     classes = 1 if len(shape) == 4 else len(shape) - 1
-    if node.node.op != "Sigmoid" and axis % len(shape) != classes and shape[axis % len(shape)] != prod(shape):
+    if node.node.op not in FOLLOWED and axis % len(shape) != classes and shape[axis % len(shape)] != prod(shape):
         raise Unsupported(f"it must be over the classes, axis {classes} of {shape}, got axis {axis}")
     if node.node.op == "TopK" and not int(node.attribute("largest", 1)):
         raise Unsupported("largest must be 1, got 0")

@@ -23,10 +23,19 @@ def activate(node: NodeView, activation: Activation) -> None:
     node.bend(activation.function(node))
 
 
+def _activate_integers(node: NodeView, activation: Activation) -> None:
+    """Inputs: a map, its scale and zero point, and the result's scale and zero point."""
+    _dequantised(node, (0,))
+    activate(node, activation)
+    requantise(node, 3)
+
+
 def _register(activation: Activation) -> None:
-    """Register the operator of an activation; those that the host computes at the end have another (closing.py)."""
+    """Register the operators of an activation; those that the host computes at the end have another (closing.py)."""
     if not activation.at_the_end:
         operator(activation.onnx)(lambda node: activate(node, activation))
+    if activation.qlinear:
+        operator(f"QLinear{activation.onnx}", domains=MICROSOFT)(lambda node: _activate_integers(node, activation))
 
 
 for _activation in ACTIVATIONS:
@@ -132,15 +141,6 @@ def qlinear_mul(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
     node.multiply_maps(tensors=_dequantised(node, (0, 3)))
     requantise(node, 6)
-
-
-@operator("QLinearSigmoid", "QLinearLeakyRelu", domains=MICROSOFT)
-def qlinear_activation(node: NodeView) -> None:
-    """Inputs: a map, its scale and zero point, and the result's scale and zero point."""
-    name = node.node.op.removeprefix("QLinear")
-    _dequantised(node, (0,))
-    activate(node, next(activation for activation in ACTIVATIONS if activation.onnx == name))
-    requantise(node, 3)
 
 
 @operator("Div")

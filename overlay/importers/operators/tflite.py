@@ -12,15 +12,15 @@ from math import prod
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.overlay.importers.activations import AT_THE_END
+from bitloom.overlay.importers.activations import AT_THE_END, CURVES, node_table
 from bitloom.overlay.importers.curves import table_curve
 from bitloom.overlay.importers.errors import LARGER, RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
-from bitloom.overlay.importers.tflite_curves import CURVES, curve_table
 from bitloom.overlay.importers.tflite_kernels import crops_of, nearest_places, run_kernel
 from bitloom.overlay.importers.tflite_rules import (
+    ENDS,
     HIGH,
     LOW,
     KernelRule,
@@ -401,7 +401,7 @@ def _first_places(row: Array, results: range, first: int, slope: Fraction, offse
     return out
 
 
-@operator("RELU", "RELU6", "RELU_N1_TO_1", domains=TENSORFLOW)
+@operator(*(kind for kind in ENDS if kind != "NONE"), domains=TENSORFLOW)
 def relu(node: NodeView) -> None:
     """An activation as an operator of its own, which may have another scale than what it reads."""
     node.only_map(0)
@@ -414,22 +414,12 @@ def relu(node: NodeView) -> None:
 @operator(*(kind for kind in CURVES if kind not in AT_THE_END), domains=TENSORFLOW)
 def activation_table(node: NodeView) -> None:
     """An activation whose kernel has a result of its own for each int8 value."""
+    kind = node.node.op
     node.only_map(0)
-    attributes = dict(node.node.attributes)
-    if node.node.op == "PRELU":
-        attributes["slope"] = _slope(node)
-    source, result = _scale(node, 0).per_tensor("the input"), _result_scale(node).per_tensor("the result")
-    node.bend(table_curve(node.node.op, curve_table(node.node.op, source, result, attributes), LOW))
+    _scale(node, 0)
+    constants = [node.constant(place, f"the {name}") for place, name in enumerate(CURVES[kind].constants, 1)]
+    node.bend(table_curve(kind, node_table(kind, node.node.attributes, constants), LOW))
     node.quantise_integers(LOW, HIGH)
-
-
-def _slope(node: NodeView) -> tuple[int, float]:
-    """The slope of PRELU below 0, less its zero point, and its scale: one for all channels."""
-    slopes = node.constant(1, "the slope")
-    scale, zero = _scale(node, 1).per_tensor("the slope")
-    if slopes.dtype != np.int8 or len(np.unique(slopes)) != 1:
-        raise Unsupported(f"the slope must be of type INT8 and the same in every channel, got {slopes.dtype} numbers")
-    return int(slopes.ravel()[0]) - zero, scale
 
 
 @operator("CONCATENATION", domains=TENSORFLOW)

@@ -51,13 +51,22 @@ def test_latencies_and_depths_of_the_units() -> None:
     assert integer.latencies == timing.Latencies(array=6, activation=6, pool=5)
     weighted = timing.latencies(INTEGER.changed(depthwise=True, skip_words=2))
     assert weighted == timing.Latencies(array=6, activation=6, addition=8, pool=3, pool_activation=6)
-    assert (timing.pool_room(binary.npu), timing.pool_room(integer.npu)) == (11, 13)
+    assert (timing.pool_fifo(binary.npu).room, timing.pool_fifo(integer.npu).room) == (11, 13)
     assert (timing.room_words(4, 4), timing.room_words(16, 4)) == (1, 11)
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"depthwise": True}, {"pool_line_taps": 3}, {"depthwise": True, "pool_line_taps": 2}]
+)
+def test_what_is_inside_the_pool_unit_has_room_behind_it(values: dict[str, int]) -> None:
+    """A word a cycle of the unit's latency, and one for the register ``room``."""
+    for npu in (INTEGER.changed(**values), *([] if "depthwise" in values else [BINARY.changed(**values)])):
+        assert timing.latencies(npu).pool + 1 <= timing.pool_fifo(npu).margin
 
 
 def asked(npu: Npu) -> tuple[timing.Latencies, int]:
     """What the flow model asks of an NPU's times."""
-    return Unit(npu=npu).latencies, timing.pool_room(npu)
+    return Unit(npu=npu).latencies, timing.pool_fifo(npu).room
 
 
 def digits() -> list[int]:
@@ -91,7 +100,7 @@ FLOW: dict[str, tuple[int, Callable[[], object]]] = {
     "FIFO_MARGIN": (7, lambda: asked(NPU)),
     "LUT_RAM_WORDS": (8, lambda: put(Fifo(NPU.stores.map_words, Stamps("words"), Stamps("room")))),
     "FRAMES_IN_FLIGHT": (9, accepted),
-    "MAP_HELD": (2, lambda: put(MapResults(1 << 20, 64, 32, Stamps("a frame to leave")))),
+    "MAP_HELD": (2, lambda: put(MapResults([1 << 20], 64, 32, Stamps("a frame to leave")))),
 }
 """Name of a number -> another number, and what the flow model makes of it."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.timing import pool_fifo_words
+from bitloom.hls_gen.design.timing import pool_fifo
 from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
 
@@ -33,7 +33,7 @@ class PoolSequencer(Agent):
 
     def __init__(self, bench: Bench, npu: Npu, beats: list[PoolBeat], stall: float = 0):
         self.bench, self.npu, self.beats, self.stall, self.random = bench, npu, beats, stall, random.Random(2)
-        ports = Beat.port_list(SequencerSpec(npu, present(npu.pool_sequencer)))
+        ports = Beat.port_list(SequencerSpec(present(npu.pool_sequencer)))
         self.widths = {port.name: port.width for port in ports if port.name != "beat"}
         assert all(beat.ports.keys() == self.widths.keys() for beat in beats)
         self.given: list[int] = []
@@ -90,7 +90,7 @@ def check_a_closed_output(bench: Bench, give: PoolSequencer, expected: list[int]
 
     The windows have one tap. ``inside`` : words that the FIFO may still have room for when ``room`` falls.
     """
-    depth = pool_fifo_words(give.npu)
+    depth = pool_fifo(give.npu).words
     sink = Sink(bench, "out_", expect=len(expected))
     sink.closed = True
     run(bench, give, sink, cycles=100)

@@ -42,7 +42,7 @@ Layer = tuple[FormedLines, int]
 def spec_of(name: str) -> SequencerSpec:
     """The sequencer in front of which the former stands."""
     npu = NPUS[name]
-    return SequencerSpec(npu, npu.array_sequencer if name.startswith("array") else present(npu.pool_sequencer))
+    return SequencerSpec(npu.array_sequencer if name.startswith("array") else present(npu.pool_sequencer))
 
 
 def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:

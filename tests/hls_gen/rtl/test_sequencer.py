@@ -183,7 +183,7 @@ def load_tables(bench: Bench, npu: Npu, tables: Rows, prefix: str) -> None:
 
 def spec_of(npu: Npu, pool: bool) -> SequencerSpec:
     """The pool unit's sequencer of an NPU, or the array's."""
-    return SequencerSpec(npu, present(npu.pool_sequencer) if pool else npu.array_sequencer)
+    return SequencerSpec(present(npu.pool_sequencer) if pool else npu.array_sequencer)
 
 
 class Rig:

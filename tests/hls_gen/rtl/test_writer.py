@@ -46,7 +46,7 @@ class Written(Agent):
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(writer(Library(32), SequencerSpec(NPU, NPU.array_sequencer))) as made:
+    with Bench(writer(Library(32), SequencerSpec(NPU.array_sequencer))) as made:
         yield made
 
 

@@ -60,6 +60,7 @@ from tests.networks import (
     networks,
     random_integer_model,
     residual_networks,
+    with_outputs,
 )
 from tests.random_networks.accumulators import accumulated_model
 
@@ -514,6 +515,35 @@ GROWN_DESIGNS = {
 }  # fmt: skip
 """Tables and counters, lines of kernels, a window former, pool units with weights, bits."""
 
+# --- networks with several outputs ------------------------------------------------------------------------------------
+
+
+def of_several_outputs(data: st.DataObject, design: Design) -> Drawn:
+    """Chains of layers, depthwise convolutions and graphs, of which several maps leave."""
+    npu = design.npus[0]
+    choices = IntegerChoices.of(npu)
+    kinds = (integer_networks, depthwise_networks, residual_networks, graph_networks)
+    network = data.draw(with_outputs(data.draw(st.one_of(*(kind(choices) for kind in kinds))), choices))
+    return model_of(network, seeds(data), npu), None
+
+
+MANY_SIZES = {"outputs": 4, "map_words": 4096, "skip_words": 4096, "layers": 32, "tuple_words": 2048,
+              "taps": 1 << 14, "olds": 1 << 14}  # fmt: skip
+MANY_NPU = GRAPH_K4.npus[0].changed(pool_words=2048, **MANY_SIZES)
+OUTPUT_DESIGNS = {
+    "k4": Design(name="outputs_k4", npus=(MANY_NPU,)),
+    "k8": Design(name="outputs_k8", stream_bits=64, npus=(
+        GRAPH_NPU.changed(kfp=8, kgp=6, pfp=4, ol=2, accumulators=16, pool_words=2048, **MANY_SIZES),)),
+    "raster": Design(name="outputs_raster", npus=(
+        GRAPH_NPU.changed(kfp=2, kgp=4, pfp=4, ol=4, raster=True, pool_words=2048, **MANY_SIZES),)),
+    "without_pool": Design(name="outputs_without_pool", stream_bits=64, npus=(
+        GRAPH_NPU.changed(kfp=4, kgp=8, ol=4, pool=False, **MANY_SIZES),)),
+    "cascade": Design(name="outputs_cascade", npus=cascade([
+        MANY_NPU.changed(depthwise=False), MANY_NPU.changed(depthwise=False, kgp=6, accumulators=16, buffer_words=8)])),
+}  # fmt: skip
+SUMS = ("sums that leave must be computed by NPU",)
+OUTPUTS = NetworkKind(draw=of_several_outputs, refusals=(LANES, READERS, MEMORIES, *POOLS, *WAYS, *SUMS))
+
 # --- graphs on chains and rings (docs/decisions/0024) -----------------------------------------------------------------
 
 CHAINED_GRAPHS = NetworkKind(
@@ -693,6 +723,9 @@ CASES: dict[str, BoardCase] = {
             {"k4": (6, {"products": 2})}),
     **cases("grown", GROWN, GROWN_DESIGNS, 60, {"exact": 20, "growth": 15},
             {"k6": (6, {"growth": 2})}),
+    **cases("outputs", OUTPUTS, OUTPUT_DESIGNS, 40, {"exact": 20, "outputs": 20},
+            {"k4": (6, {"outputs": 4})}, cascade=(40, {"exact": 10}),
+            without_pool=(40, exact(10))),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),
             **{f"depthwise_{name}": (50, {"exact": 5, "depthwise": 1}) for name in ("ring", "chain", "cascade")}),

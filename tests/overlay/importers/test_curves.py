@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from bitloom.overlay.importers.activations import CURVES, curve_table
 from bitloom.overlay.importers.curves import curve, sigmoid, softplus
 from bitloom.overlay.importers.errors import ImportRefused, Unsupported
-from bitloom.overlay.importers.tflite_curves import CURVES, curve_table
 from tests.errors import value_error
 
 from .against import by_onnxruntime, imported, outputs

@@ -14,9 +14,9 @@ SIZES = {"kfp": 8, "kgp": 3, "pfp": 3, "ol": 1, "acc_bits": 16, "layers": 2, "tu
 NPU = Npu.of(**SIZES)
 COUNTERS = Npu.of(**SIZES, raster=True)
 SPECS = {
-    "issuer of the array": SequencerSpec(NPU, NPU.array_sequencer),
-    "issuer of the array, taps by counters": SequencerSpec(COUNTERS, COUNTERS.array_sequencer),
-    "issuer of the pool": SequencerSpec(NPU, present(NPU.pool_sequencer)),
+    "issuer of the array": SequencerSpec(NPU.array_sequencer),
+    "issuer of the array, taps by counters": SequencerSpec(COUNTERS.array_sequencer),
+    "issuer of the pool": SequencerSpec(present(NPU.pool_sequencer)),
 }
 
 

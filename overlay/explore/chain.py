@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bitloom.hls_gen.design.design import MOST_NPUS
 
 from .npu_memories import Indices
-from .one_npu import NpuChoices, Segment
+from .one_npu import NpuChoices, Segment, SizedFolding
 from .price import Price
 
 KEPT, EVEN = 8, 8
@@ -21,6 +21,8 @@ KEPT, EVEN = 8, 8
 multiples of EVEN, into which results of several lanes go without a gap."""
 Tail = tuple[float, tuple[Segment, ...]]
 """Price and NPUs of a chain's end."""
+Head = tuple[float, SizedFolding, Indices, tuple[Segment, ...]]
+"""Price of a chain's end; its first NPU, the NPU's layers, and the NPUs behind it."""
 
 
 @dataclass
@@ -44,13 +46,17 @@ class Chain:
         after: dict[int, dict[int, Tail]] = {count: {0: (0.0, ())}}
         ends = [j for j in range(count) if self._ends(j)] if not self.choices.networks else [count - 1]
         for i in sorted({0, *(j + 1 for j in ends[:-1])}, reverse=True):
-            here: dict[int, Tail] = {}
+            here: dict[int, Head] = {}
             for j in ends[bisect_left(ends, i) :]:
-                for kfp, tail in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
-                    if len(tail[1]) <= self.most_npus and (kfp not in here or tail[0] < here[kfp][0]):
-                        here[kfp] = tail
-            kept = sorted(here.items(), key=lambda item: item[1][0])
-            after[i] = dict(kept[:KEPT] + [item for item in kept[KEPT:] if item[0] % EVEN == 0][:KEPT])
+                for kfp, head in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
+                    if len(head[3]) < self.most_npus and (kfp not in here or head[0] < here[kfp][0]):
+                        here[kfp] = head
+            ranked = sorted(here.items(), key=lambda item: item[1][0])
+            kept = ranked[:KEPT] + [item for item in ranked[KEPT:] if item[0] % EVEN == 0][:KEPT]
+            after[i] = {
+                kfp: (cost, (self.choices.segment(sized, indices), *behind))
+                for kfp, (cost, sized, indices, behind) in kept
+            }
         return list(min(after[0].values(), key=lambda tail: tail[0])[1]) if after[0] else None
 
     def _ends(self, last: int) -> bool:
@@ -64,18 +70,18 @@ class Chain:
 
     def _runs(
         self, indices: Indices, interval: int, price: Price, after: dict[int, Tail]
-    ) -> Iterator[tuple[int, Tail]]:
+    ) -> Iterator[tuple[int, Head]]:
         """For each KFP of an NPU for layers ``indices``: the price, and the NPUs from there on."""
         for bare in self.choices.bare(indices):
             if not indices[0] and not self.choices.enters(bare, interval):
                 continue
-            best: Tail | None = None
-            for tail_cost, tail in after.values():
+            foldings = self.choices.foldings(indices, bare, interval)
+            best: Head | None = None
+            for tail_cost, tail in after.values() if foldings else ():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
-                reader = tail[0].npu if tail else None
-                for cost, sized in self.choices.priced(indices, bare, interval, reader, price):
-                    if best is None or tail_cost + cost < best[0]:
-                        best = tail_cost + cost, (self.choices.segment(bare, sized, indices), *tail)
+                cheapest = self.choices.cheapest(indices, foldings, tail[0].npu if tail else None, price)
+                if cheapest and (best is None or tail_cost + cheapest[0] < best[0]):
+                    best = tail_cost + cheapest[0], cheapest[1], indices, tail
             if best is not None:
                 yield bare.array.kfp, best

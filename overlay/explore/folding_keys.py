@@ -81,8 +81,6 @@ SHARED_WEIGHTS = ("lanes_per_weight", "lane_step")
 """Sizes that say which lanes share a weight."""
 ARRAY_CYCLES = key_of(*SHARED_WEIGHTS, "aheads", without=BESIDE_ARRAY)
 """What the cycles of the array depend on."""
-LAYER_CYCLES = key_of(*SHARED_WEIGHTS, "aheads", without=BESIDE)
-"""What the cycles of a layer depend on, those of the pool unit too."""
 LAYER_NEEDS = key_of(*SHARED_WEIGHTS, "skip_words", "aheads", "tuple_parts", without=BESIDE_NEEDS)
 """What the needs of a layer depend on."""
 OUTLETS = key_of(without=BESIDE_OUTLETS)

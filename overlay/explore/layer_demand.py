@@ -12,7 +12,7 @@ line former take cycles of their own, and the slowest counts. What memories must
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
@@ -33,6 +33,27 @@ from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 
 from .folding_keys import ARRAY_CYCLES
+
+
+class OutletTuple(NamedTuple):
+    """Tuples of a map as they come to the outlets of an NPU."""
+
+    words: int
+    width: int
+    """words, width: words of a tuple, and their lanes."""
+    ol: int
+    """Results that leave in a cycle."""
+    levels: int
+    """Bits of a value."""
+    lanes: int
+    """Bits of a tuple."""
+
+    def fits(self, lanes: int) -> bool:
+        """Whether they come to a reader with so many lanes in as few words as can be, and, where a value has several
+        bits, all of them in the same word, so that lanes can share weights."""
+        ol, levels = self.ol, self.levels
+        whole = levels == 1 or all(n // ol % levels == 0 for n in (lanes, self.width) if n != ol)
+        return whole and geared(self.words, self.width, lanes) <= -(-self.lanes // lanes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,15 +148,26 @@ class LayerDemand:
 
     def work(self, npu: Npu) -> SequencerWork:
         """What the array's sequencer of that NPU does a frame."""
-        return SequencerTaps(self.conv, npu.array_sequencer.kind, self.lowered.visits).counts.work
+        key = "work", npu.sequencer.raster, npu.sequencer.aheads > 0
+        if key not in self.cache:
+            self.cache[key] = SequencerTaps(self.conv, npu.array_sequencer.kind, self.lowered.visits).counts.work
+        work: SequencerWork = self.cache[key]
+        return work
 
     def pool_work(self, npu: Npu) -> SequencerWork:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
-        sequencer = npu.pool_sequencer
-        pool = self.pool_tables(npu)
-        if pool is None or sequencer is None:
+        unit = npu.pool_unit
+        if self.pool is None or unit is None:
             return SequencerWork(())
-        return SequencerTaps(pool, sequencer.kind).counts.work
+        key = "pool work", npu.sequencer.raster, unit.line_taps, unit.weights is None
+        if key not in self.cache:
+            pool = self.pool_tables(npu)
+            sequencer = npu.pool_sequencer
+            assert pool
+            assert sequencer
+            self.cache[key] = SequencerTaps(pool, sequencer.kind).counts.work
+        work: SequencerWork = self.cache[key]
+        return work
 
     def formed_pool_lines(self, npu: Npu) -> FormedLines | None:
         """What the line former in front of the NPU's pool unit makes; None where the pool takes a tap a cycle."""
@@ -331,12 +363,10 @@ class LayerDemand:
         """Steps in which the results of a window leave."""
         return result_steps(self.kernels, self.levels, npu.array.kgp, npu.results.ol)
 
-    def fits(self, npu: Npu, lanes: int) -> bool:
-        """Whether results come to a reader with so many lanes in as few words as can be, and, where a value has several
-        bits, all of them in the same word, so that lanes can share weights."""
+    def outlet_tuple(self, npu: Npu) -> OutletTuple:
+        """The tuples of its map at the outlets of that NPU."""
         words, width = npu.outlet_tuple(self.steps(npu), pool=self.pool is not None)
-        whole = all(n // npu.results.ol % self.levels == 0 for n in {lanes, width} - {npu.results.ol})
-        return whole and geared(words, width, lanes) <= -(-self.kernels * self.levels // lanes)
+        return OutletTuple(words, width, npu.results.ol, self.levels, self.kernels * self.levels)
 
     def pool_cycles(self, npu: Npu) -> int:
         """Cycles of the pool unit a frame; 0 of a layer without a pool."""

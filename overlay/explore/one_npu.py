@@ -5,12 +5,12 @@ the least OL and PFP with which results come in time, and with which they fill t
 gap. The layers say which inlets and outlets it has: chains (chain.py) and rings (ring.py) are made of such NPUs.
 """
 
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, islice, product
-from typing import Any, NamedTuple
+from itertools import islice, product
+from operator import itemgetter
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from bitloom.golden.limits import WIDTH
 from bitloom.hls_gen.compiler.layout import regroup, result_layout
@@ -26,11 +26,12 @@ from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
 from bitloom.overlay.area_model.memory import STYLES
 
 from .demands import LINE_TAPS
-from .folding_keys import ARRAY_CYCLES, FOLDING, LAYER_CYCLES, OUTLETS
-from .layer_demand import LayerDemand
+from .folding_keys import ARRAY_CYCLES, FOLDING, OUTLETS
+from .layer_demand import LayerDemand, OutletTuple
 from .npu_memories import Indices, NpuMemories
 from .price import Price
 
+T = TypeVar("T")
 OUT = "output_stationary"
 """Dataflow by which NPUs are chosen; variations have others."""
 FOLDINGS = 8192
@@ -56,9 +57,6 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
-VARIED = ("kgp", "ol", "pfp", *FASTEST)
-"""What `NpuChoices` varies of a folding beside its KFP. A search keeps so many of these values that whole NPUs would
-take gigabytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,22 +97,10 @@ SEARCHED = (
     Searched(name="raster", words="counters", searched="tables and counters"),
 )
 """Values that a search finds, in the order of tables."""
-Chosen = tuple[int, ...]
-"""Values of VARIED, in this order."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """What `saving` varies, where DSP blocks are limited."""
 Sizes = tuple[dict[str, int], dict[str, Any]]
 """Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
-
-
-def chosen_of(npu: Npu) -> Chosen:
-    """The NPU's values of VARIED."""
-    return tuple(map(npu.value, VARIED))
-
-
-def with_chosen(npu: Npu, values: Chosen) -> Npu:
-    """The NPU with these values of VARIED."""
-    return npu.unchecked(**dict(zip(VARIED, values)))
 
 
 @dataclass(frozen=True)
@@ -135,18 +121,71 @@ class Segment:
 
 
 class SizedFolding(NamedTuple):
-    """What an NPU may be: its folding, its memories, and what they take."""
+    """What an NPU may be: its folding with the sizes of its memories, and what it takes."""
 
-    values: Chosen
-    """The folding."""
+    npu: Npu
+    """Its folding, the memories without sizes."""
     sizes: Sizes
     """Of its memories."""
     area: Resources
     """Of the NPU without the gearboxes at its outlets."""
-    gears: float
-    """LUTs of these gearboxes."""
     lanes: int
     """Lanes as a budget counts them."""
+
+
+class Folding:
+    """A folding that keeps to an interval, and what has been worked out for it.
+
+    Parameters
+    ----------
+    npu
+        The NPU, its memories without sizes.
+    leaving
+        The layers whose maps leave it for another NPU.
+    """
+
+    __slots__ = ("_cheapest", "_leaving", "_price", "_tuples", "gears", "npu", "sized")
+
+    def __init__(self, npu: Npu, leaving: Sequence[LayerDemand]):
+        self.npu = npu
+        self.gears: dict[int, float] = {}
+        """Bits of a word of the NPU after -> LUTs of the gearboxes at the outlets."""
+        self.sized: dict[bool, list[SizedFolding]] = {}
+        """Whether DSP blocks are dear -> what the NPU may be with sizes."""
+        self._leaving = leaving
+        self._tuples: list[OutletTuple] | None = None
+        self._price: Price | None = None
+        self._cheapest: tuple[float, SizedFolding] | None = None
+
+    def fits(self, lanes: int) -> bool:
+        """Whether results come to a reader with so many lanes as they should."""
+        if self._tuples is None:
+            self._tuples = [layer.outlet_tuple(self.npu) for layer in self._leaving]
+        return all(each.fits(lanes) for each in self._tuples)
+
+    def cheapest(self, sized: Iterable[SizedFolding], price: Price) -> tuple[float, SizedFolding] | None:
+        """The cheapest of ``sized`` and its price, without gearboxes; None where there is none."""
+        if self._price is not price:
+            self._price = price
+            costs = ((price.of(each.area, each.lanes), each) for each in sized)
+            self._cheapest = min(costs, key=itemgetter(0), default=None)
+        return self._cheapest
+
+
+class Drawn(Generic[T]):
+    """What an iterator gives, kept; it is drawn only as far as somebody looks."""
+
+    __slots__ = ("_items", "_source")
+
+    def __init__(self, source: Iterable[T]):
+        self._source = iter(source)
+        self._items: list[T] = []
+
+    def __iter__(self) -> Iterator[T]:
+        yield from self._items
+        for item in self._source:
+            self._items.append(item)
+            yield item
 
 
 @dataclass
@@ -154,14 +193,12 @@ class _Known:
     """What `NpuChoices` has worked out."""
 
     interval: int = 0
-    """The interval that ``possible``, ``sized``, ``sums`` and ``fewest_lanes`` are of."""
-    possible: dict[tuple, list[list[Chosen]]] = field(default_factory=dict)
-    sized: dict[tuple, list[SizedFolding]] = field(default_factory=dict)
-    sums: dict[tuple, array] = field(default_factory=dict)
+    """The interval that ``foldings`` and ``fewest_lanes`` are of."""
+    foldings: dict[tuple, list[Drawn[Folding]]] = field(default_factory=dict)
     areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     outlets: dict[tuple, float] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
-    array_cycles: dict[tuple, list[int]] = field(default_factory=dict)
+    array_cycles: dict[tuple, dict[int, int]] = field(default_factory=dict)
     fewest_lanes: dict[tuple, float] = field(default_factory=dict)
 
 
@@ -192,6 +229,10 @@ class NpuChoices:
     def __post_init__(self) -> None:
         self._memories = NpuMemories(self.layers, self._networks, streamed=self.streamed)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process needs: it works out the rest itself."""
+        return {**vars(self), "_known": _Known()}
+
     def forget(self) -> None:
         """Let go of all that was worked out: of a large network that is gigabytes in all settings together."""
         self._known = _Known()
@@ -202,12 +243,36 @@ class NpuChoices:
         """The numbers of each network's layers."""
         return self.networks or [range(len(self.layers))]
 
-    def priced(
-        self, indices: Indices, bare: Npu, interval: int, reader: Npu | None, price: Price
-    ) -> Iterator[tuple[float, SizedFolding]]:
-        """Price of each NPU that ``bare`` may be and that keeps to the interval, in front of the NPU ``reader``."""
-        for sized in self._sized_in_front_of(indices, bare, interval, reader, dear=price.dear):
-            yield price.of(sized.area, sized.lanes) + sized.gears, sized
+    def foldings(self, indices: Indices, bare: Npu, interval: int) -> list[Drawn[Folding]]:
+        """For each KGP with which the NPU ``bare`` keeps to the interval its foldings, the smallest first; with its own
+        KGP and OL if it has more than one kernel at a time."""
+        if interval != self._known.interval:  # those of another interval are not asked for again
+            self._known.foldings.clear()
+            self._known.fewest_lanes.clear()
+            self._known.interval = interval
+        key = indices, FOLDING(bare)
+        if key not in self._known.foldings:
+            self._known.foldings[key] = self._possible(indices, bare, interval)
+        return self._known.foldings[key]
+
+    def cheapest(
+        self, indices: Indices, foldings: Sequence[Drawn[Folding]], reader: Npu | None, price: Price
+    ) -> tuple[float, SizedFolding] | None:
+        """The cheapest NPU in front of the NPU ``reader``, and its price; None where there is none.
+
+        Of the foldings with each KGP the first one is taken whose results come to the reader as they should; the first
+        of all where there is no reader.
+        """
+        best: tuple[float, SizedFolding] | None = None
+        lanes = reader.array.map_lanes if reader else 0
+        for of_kgp in foldings:
+            folding = next((each for each in of_kgp if reader is None or each.fits(lanes)), None)
+            sized = folding and folding.cheapest(self._sized(indices, folding, price.dear), price)
+            if folding and sized:
+                cost = sized[0] + self._gears(folding, reader or folding.npu)
+                if best is None or cost < best[0]:
+                    best = cost, sized[1]
+        return best
 
     def bare(self, indices: Indices) -> list[Npu]:
         """NPUs for layers ``indices``, one for each KFP that is looked at, without a folding beside; none where the
@@ -233,11 +298,11 @@ class NpuChoices:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
-    def segment(self, bare: Npu, sized: SizedFolding, indices: Indices) -> Segment:
-        """The NPU ``bare`` as it was priced, with its layers."""
+    def segment(self, sized: SizedFolding, indices: Indices) -> Segment:
+        """The NPU with its layers."""
         memories, besides = sized.sizes
         copies = tuple(i for i in indices if is_copy(self.layers[i].name))
-        return Segment(with_chosen(bare, sized.values).unchecked(**memories, **besides), indices, copies)
+        return Segment(sized.npu.unchecked(**memories, **besides), indices, copies)
 
     def layers_of(self, indices: Indices, npu: Npu) -> list[LayerDemand]:
         """The layers ``indices`` as that NPU reads them."""
@@ -317,13 +382,9 @@ class NpuChoices:
 
     def cycles(self, indices: Indices, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        until = self._until(npu)
-        first = indices[0]
-        last = indices[-1]
-        between = (len(indices) - 1) * BETWEEN
-        if last - first < len(indices):
-            return until[last + 1] - until[first] + between
-        return sum(until[i + 1] - until[i] for i in indices) + between
+        of_array = zip(indices, self._array_cycles(indices, npu))
+        each = (self.layers[i].seen_by(npu).with_others(npu, cycles) for i, cycles in of_array)
+        return sum(each) + (len(indices) - 1) * BETWEEN
 
     def round(self, segments: Sequence[Segment]) -> int:
         """Cycles of a frame of each network on these NPUs: of each network those of the NPU with most to do."""
@@ -333,74 +394,32 @@ class NpuChoices:
             cycles += max(self.cycles(indices, npu) for npu, indices in each if indices)
         return cycles
 
-    def _until(self, npu: Npu) -> array:
-        """Cycles of all layers of the NPU's engine in front of layer 0, 1, 2, ...: what a run of layers takes is the
-        difference of two."""
-        key = LAYER_CYCLES(npu)
-        if key not in self._known.sums:
-            each = zip((layer.seen_by(npu) for layer in self.layers), self._arrays(npu))
-            both = (layer.with_others(npu, cycles) if cycles else 0 for layer, cycles in each)
-            self._known.sums[key] = array("q", accumulate(both, initial=0))
-        return self._known.sums[key]
-
-    def _arrays(self, npu: Npu) -> list[int]:
-        """Cycles of the array for each layer; 0 where it is for another engine. They are the same with each PFP."""
+    def _array_cycles(self, indices: Indices, npu: Npu) -> list[int]:
+        """Cycles of the array for each of these layers. They are the same with each PFP."""
         key = ARRAY_CYCLES(npu)
-        if key not in self._known.array_cycles:
+        known = self._known.array_cycles.get(key)
+        if known is None:
             if len(self._known.array_cycles) >= FOLDINGS:
                 self._known.array_cycles.clear()
-            layers = (layer.seen_by(npu) for layer in self.layers)
-            cycles = (layer.array_cycles(npu, OUT) if layer.engine == npu.engine else 0 for layer in layers)
-            self._known.array_cycles[key] = list(cycles)
-        return self._known.array_cycles[key]
+            known = self._known.array_cycles[key] = {}
+        for i in indices:
+            if i not in known:
+                known[i] = self.layers[i].seen_by(npu).array_cycles(npu, OUT)
+        return [known[i] for i in indices]
 
-    def _sized_in_front_of(
-        self, indices: Indices, bare: Npu, interval: int, reader: Npu | None, *, dear: bool
-    ) -> list[SizedFolding]:
-        """The NPU with each KGP, OL and PFP that keep to the interval, in front of the NPU ``reader``; with its own KGP
-        and OL if it has more than one kernel at a time. ``dear`` as of `_sized`."""
-        if interval != self._known.interval:  # those of another interval are not asked for again
-            self._known.possible.clear()
-            self._known.sized.clear()
-            self._known.sums.clear()
-            self._known.fewest_lanes.clear()
-            self._known.interval = interval
-        after = reader or bare
-        ring_bits = after.array.map_bits if after.engine == bare.engine else after.array.map_lanes  # a bit a feature
-        lanes = reader and reader.array.map_lanes
-        folding = FOLDING(bare)
-        key = indices, folding, lanes, ring_bits, dear
-        if key not in self._known.sized:
-            if (indices, folding) not in self._known.possible:
-                self._known.possible[indices, folding] = self._possible(indices, bare, interval)
-            self._known.sized[key] = [
-                SizedFolding(chosen_of(npu), sizes, area, self._gears(npu, ring_bits), self._lanes(indices, npu))
-                for npu in self._in_front_of(indices, bare, self._known.possible[indices, folding], lanes)
-                for sizes, area in self._sized(indices, npu, dear=dear)
-            ]
-        return self._known.sized[key]
-
-    def _possible(self, indices: Indices, bare: Npu, interval: int) -> list[list[Chosen]]:
-        """For each KGP that keeps to the interval what else may be chosen, the smallest first."""
+    def _possible(self, indices: Indices, bare: Npu, interval: int) -> list[Drawn[Folding]]:
+        """As of `foldings`."""
+        leaving = [layer for layer in self.layers_of(indices, bare) if layer.reader not in indices and not layer.raw]
         kgps = list(self._kgps(indices, bare, interval)) if bare.array.kgp == 1 else [bare]
         ol = bare.results.ol if bare.array.kgp > 1 else None
-        foldings = [[chosen_of(folding) for folding in self._results(indices, wide, interval, ol)] for wide in kgps]
-        if kgps and bare.array.kgp == 1 and not any(foldings):
-            foldings += self._wider(indices, kgps[-1], interval)
-        return foldings
 
-    def _in_front_of(
-        self, indices: Indices, npu: Npu, possible: Sequence[Sequence[Chosen]], lanes: int | None
-    ) -> Iterator[Npu]:
-        """Of each list of what may be chosen the first whose results come to a reader with so many lanes as they
-        should; the first one where there is no reader."""
-        leaving = [layer for layer in self.layers_of(indices, npu) if layer.reader not in indices and not layer.raw]
-        for choices in possible:
-            for values in choices:
-                folding = with_chosen(npu, values)
-                if lanes is None or all(layer.fits(folding, lanes) for layer in leaving):
-                    yield folding
-                    break
+        def drawn(npus: Iterable[Npu]) -> Drawn[Folding]:
+            return Drawn(Folding(npu, leaving) for npu in npus)
+
+        foldings = [drawn(self._results(indices, wide, interval, ol)) for wide in kgps]
+        if kgps and bare.array.kgp == 1 and not any(any(True for _ in of_kgp) for of_kgp in foldings):
+            foldings += map(drawn, self._wider(indices, kgps[-1], interval))
+        return foldings
 
     def _kgps(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it. Several taps
@@ -445,14 +464,14 @@ class NpuChoices:
             )
         return self._known.fewest_lanes[key]
 
-    def _wider(self, indices: Indices, npu: Npu, interval: int) -> Iterator[list[Chosen]]:
+    def _wider(self, indices: Indices, npu: Npu, interval: int) -> Iterator[list[Npu]]:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
         pool unit take longer than beats. None where the widest array is too slow."""
         most = max(self.layers[i].kernels for i in indices)
         widest = npu.unchecked(kgp=most, ol=most, pfp=most * PFPS[-1], **FASTEST)
         while self.cycles(indices, widest) <= interval and (kgp := 1 << npu.array.kgp.bit_length()) <= most:
             npu = npu.unchecked(kgp=kgp)
-            foldings = [chosen_of(folding) for folding in self._results(indices, npu, interval, None)]
+            foldings = list(self._results(indices, npu, interval, None))
             if foldings:
                 yield foldings
                 return
@@ -471,7 +490,7 @@ class NpuChoices:
             fast = list(self._fast(indices, bare, interval))
             for folding in fast:
                 pooled = sum(layer.pool_cycles(folding) for layer in layers)
-                fits = all(layer.fits(folding, lanes) for layer in looped)
+                fits = all(layer.outlet_tuple(folding).fits(lanes) for layer in looped)
                 if pooled <= interval and fits and self._adds(indices, folding):
                     yield folding
             tried += bool(fast)
@@ -483,7 +502,7 @@ class NpuChoices:
         lines = any(self.layers[i].pool_lines for i in indices)
         values = {name: each for name, each in TRIED[npu.engine].items() if lines or name != "pool_line_taps"}
         tried = [npu.unchecked(**dict(zip(values, each))) for each in product(*values.values())]
-        tried = [folding for folding in tried if sum(map(self._arrays(folding).__getitem__, indices)) <= interval]
+        tried = [folding for folding in tried if sum(self._array_cycles(indices, folding)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
             each = (folding.unchecked(pfp=npu.results.ol * times) for folding in tried)
             yield from islice((folding for folding in each if self.cycles(indices, folding) <= interval), 1)
@@ -496,9 +515,20 @@ class NpuChoices:
         added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in layers if layer.adds is not None]
         return all(added_fits(npu, *kernels) for kernels in added)
 
-    def _sized(self, indices: Indices, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
-        """Memories of the NPU that are as large as its layers need, its kernels in each kind of RAM, and the area of
-        each; where DSP blocks are ``dear``, also with fewer of them."""
+    def _sized(self, indices: Indices, folding: Folding, dear: bool) -> list[SizedFolding]:
+        """What an NPU of that folding may be: its memories are as large as its layers need, its kernels in each kind of
+        RAM; where DSP blocks are ``dear``, also with fewer of them."""
+        npu = folding.npu
+        dear = dear and npu.engine == "integer"
+        if dear not in folding.sized:
+            lanes = self._lanes(indices, npu)
+            folding.sized[dear] = [
+                SizedFolding(npu, sizes, area, lanes) for sizes, area in self._areas(indices, npu, dear)
+            ]
+        return folding.sized[dear]
+
+    def _areas(self, indices: Indices, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
+        """Sizes of the NPU's memories and what else it may have beside its folding, and the area of each."""
         key = indices, FOLDING(npu), dear
         if key not in self._known.areas:
             try:
@@ -524,12 +554,16 @@ class NpuChoices:
         """As of `NpuMemories.sizes`."""
         return self._memories.sizes(indices, npu)
 
-    def _gears(self, npu: Npu, ring_bits: int) -> float:
-        """LUTs of the gearboxes at the NPU's outlets, in front of an NPU whose words have ``ring_bits`` bits."""
-        key = OUTLETS(npu), npu.forks_maps, ring_bits
-        if key not in self._known.outlets:
-            self._known.outlets[key] = estimate_outlets(npu, ring_bits)
-        return self._known.outlets[key]
+    def _gears(self, folding: Folding, after: Npu) -> float:
+        """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``after``."""
+        npu = folding.npu
+        bits = after.array.map_bits if after.engine == npu.engine else after.array.map_lanes  # a bit a feature
+        if bits not in folding.gears:
+            key = OUTLETS(npu), npu.forks_maps, bits
+            if key not in self._known.outlets:
+                self._known.outlets[key] = estimate_outlets(npu, bits)
+            folding.gears[bits] = self._known.outlets[key]
+        return folding.gears[bits]
 
     @staticmethod
     def _lanes(indices: Indices, npu: Npu) -> int:

@@ -155,7 +155,8 @@ class _Segments:
             words, words_of_bare = ((npu.array.kfp, npu.array.line_taps) for npu in (folding, bare))
             if words != words_of_bare or (not indices[0] and not self.choices.enters(bare, self.interval)):
                 continue
-            for cost, sized in self.choices.priced(indices, folding, self.interval, npu, self.price):
-                if best is None or cost < best[0]:
-                    best = cost, self.choices.segment(folding, sized, indices)
+            foldings = self.choices.foldings(indices, folding, self.interval)
+            cheapest = self.choices.cheapest(indices, foldings, npu, self.price)
+            if cheapest and (best is None or cheapest[0] < best[0]):
+                best = cheapest[0], self.choices.segment(cheapest[1], indices)
         return best

@@ -180,7 +180,7 @@ class Tries:
         """The NPUs of a task at its price; None where there are none that are fast enough, or where such NPUs are more
         parallel than a design may be."""
         choices = self.joinings.of(task.way, task.setting)
-        if choices is not self._asked:  # tasks of a setting follow each other
+        if self.heavy and choices is not self._asked:  # tasks of a setting follow each other
             self._asked.forget()
             self._asked = choices
         mapping = task.way.mapping

@@ -70,6 +70,7 @@ def test_depths_of_a_small_network():
         "buffer_words": 0,
         "map_words": 0,
         "acc_bits": 6,  # -20..20, and 21 for the threshold that is never reached
+        "outputs": 1,
     }
     assert made.ideal == [("conv", 16 * 2)]
 

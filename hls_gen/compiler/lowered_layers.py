@@ -341,6 +341,10 @@ class Sign(Action):
         return bits
 
 
+LARGEST = frozenset({"lowest"})
+"""Flags of a line former in front of what takes the largest tap: one beside the map is the lowest value."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WindowAction(Action):
     """An action that the pool unit computes: a value of each channel for each window."""
@@ -349,13 +353,13 @@ class WindowAction(Action):
 
     @property
     @abstractmethod
-    def adds(self) -> bool:
-        """Whether values of a window are added, so that a tap beside the map is worth 0; else the largest is taken."""
+    def marks(self) -> frozenset[str]:
+        """What the pool unit is told: those of `MARKS` (hls_gen/design/memories/pool_unit.py) that are 1."""
 
     @property
-    def divides(self) -> bool:
-        """Whether what they give is divided by the number of valid taps."""
-        return False
+    @abstractmethod
+    def line_flags(self) -> frozenset[str]:
+        """What a line former in front of the pool unit is told of the layer: flags of `FormedLines`."""
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         n, *size, channels = values.shape
@@ -378,12 +382,12 @@ class Pooling(WindowAction):
     """Whether it is an average of integers, not a maximum."""
 
     @property
-    def adds(self) -> bool:
-        return self.average
+    def marks(self) -> frozenset[str]:
+        return frozenset({"average"} if self.average else ())
 
     @property
-    def divides(self) -> bool:
-        return self.average
+    def line_flags(self) -> frozenset[str]:
+        return frozenset() if self.average else LARGEST
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
         if self.average:
@@ -409,8 +413,12 @@ class Depthwise(WindowAction):
     """Smallest and largest sum, for any features and weights."""
 
     @property
-    def adds(self) -> bool:
-        return True
+    def marks(self) -> frozenset[str]:
+        return frozenset({"depthwise"})
+
+    @property
+    def line_flags(self) -> frozenset[str]:
+        return frozenset()
 
     @property
     def needs(self) -> dict[str, int]:
@@ -515,6 +523,11 @@ class LoweredLayer(MapReader):
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
         return self.action(Depthwise)
+
+    @property
+    def pool_line_flags(self) -> frozenset[str]:
+        """What a line former in front of the pool unit is told. Without a pool each result is the largest of one."""
+        return self.pool.line_flags if self.pool else LARGEST
 
     @property
     def scale(self) -> Scale | None:

@@ -120,7 +120,7 @@ class _Requantisation:
     low: int
     high: int
     rounding: str = "once"
-    """low, high, rounding: as of `bitloom.hls_gen.compiler.lowered_layers.Scale`."""
+    """low, high, rounding: as of `bitloom.hls_gen.compiler.actions.Scale`."""
 
 
 def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> _Requantisation:

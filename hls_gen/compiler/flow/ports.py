@@ -10,6 +10,7 @@ from bitloom.hls_gen.design.headers import HEADER_BITS
 
 from .kahn import Stamps, Wait
 from .loader import WeightLoader
+from .streams import WordByWord
 
 
 class FrameSource:
@@ -96,7 +97,7 @@ class FrameSource:
         return True
 
 
-class RawResults:
+class RawResults(WordByWord):
     """Sink: the accumulators of a raw layer, one 32-bit word each.
 
     Parameters
@@ -122,7 +123,7 @@ class RawResults:
         return cycle
 
 
-class MapResults:
+class MapResults(WordByWord):
     """Sink: the words of the last map, which become stream words.
 
     Parameters

@@ -12,6 +12,7 @@ unsigned   0 ... 2^n - 1                 n bits
 A bipolar value of k bits is the sum of k values of +-1: what k comparators give, one per threshold.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,3 +143,24 @@ def bipolar(bits: int) -> Encoding:
 def signed_bits(low: int, high: int) -> int:
     """Bits of the shortest number in two's complement that holds both ``low`` and ``high``."""
     return 1 + max(high if high >= 0 else ~high, low if low >= 0 else ~low).bit_length()
+
+
+def smallest(name: str, encodings: Sequence[Encoding]) -> Encoding:
+    """The smallest encoding that has all values of some maps, which layer ``name`` puts together.
+
+    Raises
+    ------
+    ValueError
+        If bipolar maps have several encodings, or values need more than 62 bits.
+    """
+    if len(set(encodings)) == 1:
+        return encodings[0]
+    if any(encoding.kind == "bipolar" for encoding in encodings):
+        got = " and ".join(str(encoding) for encoding in dict.fromkeys(encodings))
+        raise ValueError(f"{name}: bipolar maps must have one encoding, got {got}")
+    low = min(encoding.low for encoding in encodings)
+    high = max(encoding.high for encoding in encodings)
+    bits = signed_bits(low, high)
+    if bits > 62:
+        raise ValueError(f"{name}: values must fit 62 bits, got {bits}")
+    return signed(bits) if low < 0 else unsigned(bits - 1)

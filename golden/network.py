@@ -14,6 +14,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -42,6 +43,7 @@ LAYER_KINDS: dict[str, type[Layer]] = {
         Add,
         MultiplyMaps,
         Concat,
+        Outputs,
         Affine,
     )
 }

@@ -53,6 +53,7 @@ __all__ = [
     "residual_networks",
     "some",
     "windows",
+    "with_outputs",
 ]
 BYTES = IntegerChoices(feature_bits=8, weight_bits=8, roundings=ROUNDINGS)
 """What layers of 8 bits may be."""
@@ -117,6 +118,7 @@ grouped_networks = drawn(grouped_network)
 residual_networks = drawn(residual_network)
 gated = drawn(makers.gated_network)
 growing = drawn(makers.grown_network)
+with_outputs = drawn(makers.several_outputs)
 graph_networks = drawn(graph_network)
 joined_networks = drawn(joined_network)
 binary_residual_networks = drawn(binary_residual_network)

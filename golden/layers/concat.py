@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Array, Encoding, signed, signed_bits, unsigned
+from bitloom.golden.encoding import Array, smallest
 from bitloom.golden.layer import Layer, Map
 
 
@@ -33,22 +33,8 @@ class Concat(Layer):
                 got = " and ".join(f"{each.height} x {each.width}" for each in (first, source))
                 raise ValueError(f"{self.name}: maps must have one height and width, got {got}")
         channels = sum(source.channels for source in sources)
-        encoding = self._encoding([source.encoding for source in sources])
+        encoding = smallest(self.name, [source.encoding for source in sources])
         return Map(height=first.height, width=first.width, channels=channels, encoding=encoding)
-
-    def _encoding(self, encodings: Sequence[Encoding]) -> Encoding:
-        if len(set(encodings)) == 1:
-            return encodings[0]
-        bipolar = [encoding for encoding in encodings if encoding.kind == "bipolar"]
-        if bipolar:
-            got = " and ".join(str(encoding) for encoding in dict.fromkeys(encodings))
-            raise ValueError(f"{self.name}: bipolar maps must have one encoding, got {got}")
-        low = min(encoding.low for encoding in encodings)
-        high = max(encoding.high for encoding in encodings)
-        bits = signed_bits(low, high)
-        if bits > 62:
-            raise ValueError(f"{self.name}: values must fit 62 bits, got {bits}")
-        return signed(bits) if low < 0 else unsigned(bits - 1)
 
     def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
         joined: Array = np.concatenate(inputs, axis=3)

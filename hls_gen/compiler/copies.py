@@ -64,6 +64,7 @@ def with_copies(
     copier = _Copier(parts, mapping, npus, early)
     for part, n in zip(parts, mapping):
         copier.take(part, n)
+    copier.take_outputs()
     return copier.parts, copier.mapping
 
 
@@ -85,11 +86,15 @@ class _Copier:
         """Map -> the part that first makes it."""
         self._on = {part.name: n for part, n in zip(parts, mapping)}
         self._needs: dict[str, list[tuple[str, str]]] = {part.name: [] for part in parts}
-        """By map: (part that needs it, whether it "reads", "joins" or "adds")."""
+        """By map: (part that needs it, whether it "reads", "joins" or "adds"); outputs "leave" for ""."""
         for part in parts:
             for how, name in needs(part).items():
                 if name != INPUT:
                     self._needs[name].append((part.name, "joins" if part.joins and how == "reads" else how))
+        self._on[""] = mapping[-1]  # all outputs leave from there
+        for part in parts:
+            if part.output is not None:
+                self._needs[part.name].append(("", "leaves"))
         self._held: dict[tuple[str, int], str] = {}
         """(map, NPU) -> the part that makes it there, or its copy."""
         self._coming: dict[int, list[str]] = {n: [] for n in range(len(npus))}
@@ -102,6 +107,13 @@ class _Copier:
         coming = {name: self._held[name, self._before(n)] for name in self._fetched(part.name, missing, n)}
         names = {how: coming.get(name) or self._held[name, n] for how, name in needed.items()}
         self._append(renamed(part, names), part.name, n)
+
+    def take_outputs(self) -> None:
+        """Let all outputs be made on the NPU from which they leave."""
+        n = self._on[""]
+        for name, part in self._makers.items():
+            if part.output is not None and (name, n) not in self._held:
+                self._fetched("", [name], n)
 
     def _fetched(self, reader: str, wanted: list[str], n: int) -> list[str]:
         """Let the maps that a part on NPU ``n`` wants come from the neighbour, with all maps that come before them. All
@@ -128,6 +140,8 @@ class _Copier:
         """The copy on NPU ``n`` of a map that comes from the neighbour. ValueError where that has another engine."""
         part = self._makers[name]
         engine = self._npus[n].engine
+        if part.raw:
+            raise ValueError(f"{name}: sums that leave must be computed by NPU {n}, as they are not copied")
         bits = part.values is None
         if bits != (engine == "binary"):
             what, wanted = ("bits", "binary") if bits else ("integers", "integer")
@@ -139,7 +153,8 @@ class _Copier:
 
     def _append(self, part: Part, name: str, n: int) -> None:
         """Append the part that makes the map ``name`` on NPU ``n``."""
-        self.parts.append(part)
+        output = self._makers[name].output if n == self._on[""] else None
+        self.parts.append(part if part.output == output else replace(part, output=output))
         self.mapping.append(n)
         self._held[name, n] = part.name
         after = (n + 1) % len(self._npus)

@@ -64,6 +64,7 @@ def fused(cut: Sequence[Segment], model: Model) -> list[Segment]:
                 joins=None if segment.joins is None else maker[segment.joins],
                 readers=tuple(maker[name] for name in (behind or segment).readers),
                 adds=None if segment.adds is None else maker[segment.adds],
+                output=(behind or segment).output,
                 depthwise=behind,
             )
         )

@@ -30,6 +30,7 @@ from .host_tail import split
 from .layout import lane_bits, to_stream
 from .lowered_layers import LoweredLayer
 from .plan import Plan, plan
+from .planned_layer import PlannedLayer
 from .shortages import check_capacities
 from .streamed_weights import Placement
 from .weight_streams import WeightOrder, weight_order
@@ -74,15 +75,14 @@ def compile_model(
     check_capacities(network_plan, manifest)
     order = weight_order(network_plan, manifest.design) if manifest.npus[0].loader.stream_weights else None
     parameters, before, after = _packets(network_plan, manifest, order, len(frame))
-    last = manifest.npus[network_plan.mapping[-1]]
-    result_words, index = _result_index(network_plan, last, manifest.stream_bits)
+    result_words, index = _result_index(network_plan, manifest.stream_bits)
     return Program(
         name=network.name,
         design_digest=manifest.digest,
         model_digest=model_digest(model),
         input=network.input,
         output_shape=device.network.output.shape,
-        output_kind=_output_kind(network_plan.lowered.layers[-1]),
+        output_kind=_output_kind(network_plan.outputs[0].layer),
         classes=network.classes,
         ideal_cycles=max(_beats(network_plan, n) for n in range(len(manifest.npus))),
         layers=tuple(network_plan.ideal),
@@ -100,7 +100,7 @@ def compile_model(
 
 
 def _output_kind(layer: LoweredLayer) -> str:
-    """Which values the last lowered layer gives, as of `Program.output_kind`."""
+    """Which values a lowered layer gives whose map leaves, as of `Program.output_kind`."""
     if layer.raw:
         return "raw"
     return "bits" if layer.binary else "signed"
@@ -153,27 +153,40 @@ def _packets(plan: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
     return np.concatenate(loads), *(np.concatenate([none, *(weights[i] for i in part)]) for part in parts)
 
 
-def _result_index(plan: Plan, npu: Npu, stream_bits: int) -> tuple[int, Ints]:
-    """32-bit words of a frame's result, and ``Program.result_index``: where each output value's word or bits are."""
-    final = plan.lowered.layers[-1]
-    order = plan.schedule.output_order
-    lanes = final.out_channels * final.levels
-    output = plan.output
-    levels = final.levels
-    if not final.binary and not final.raw:
-        levels = npu.array.feature_bits
+def _result_index(plan: Plan, stream_bits: int) -> tuple[int, Ints]:
+    """32-bit words of a frame's result, and ``Program.result_index``: where each output value's word or bits are.
+
+    Maps leave one after another, as their layers are computed, each from a new stream word on.
+    """
+    words = 0
+    places = dict[str, Ints]()
+    leaving = [planned for planned in plan.layers if planned in plan.outputs]
+    for planned in leaving:
+        count, index = _map_index(planned, stream_bits)
+        places[planned.layer.name] = index + words * (1 if planned.layer.raw else 32)
+        words += count
+    return words, np.concatenate([places[planned.layer.name] for planned in plan.outputs])
+
+
+def _map_index(planned: PlannedLayer, stream_bits: int) -> tuple[int, Ints]:
+    """The same for the map of one layer."""
+    layer = planned.layer
+    lanes = layer.out_channels * layer.levels
+    output = planned.output
+    levels = layer.levels
+    if not layer.binary and not layer.raw:
+        levels = planned.npu.array.feature_bits
         lanes = lanes * levels
         output = lane_bits(output, levels)
-    window = np.arange(len(order))[:, None, None]
+    windows = planned.sequencers[-1].counts.windows
+    window = np.arange(windows)[:, None, None]
     tuples = np.where(output == UNUSED, UNUSED, output + window * lanes)  # (windows, words, width)
-    if final.raw:
+    if layer.raw:
         stream = tuples.ravel()  # a 32-bit word each
         words = len(stream) + -len(stream) % (stream_bits // 32)
     else:
         stream = to_stream(tuples.reshape(-1, tuples.shape[2]), stream_bits).ravel()
         words = len(stream) // 32
-    place = np.empty(len(order) * lanes, np.int64)
+    place = np.empty(windows * lanes, np.int64)
     place[stream[stream != UNUSED]] = np.flatnonzero(stream != UNUSED)
-    out = np.empty((len(order), lanes), np.int64)
-    out[order] = place.reshape(len(order), lanes)  # row-major
-    return words, out.reshape(-1, levels)
+    return words, place.reshape(-1, levels)

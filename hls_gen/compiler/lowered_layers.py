@@ -47,7 +47,7 @@ from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import rounded, rounded_shift, rounded_up
 from bitloom.golden.window import Window
 
-from .margins import Range, with_any_biases, with_any_thresholds, with_biases
+from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import MapReader
 
 ActionKind = TypeVar("ActionKind", bound="Action")
@@ -131,6 +131,11 @@ class Multiply:
 class Action(ABC):
     """What a lowered layer computes behind its sums, one action of several."""
 
+    @property
+    def needs(self) -> dict[str, int]:
+        """What the action needs of an NPU's capacities, by name (hls_gen/compiler/needs.py)."""
+        return {}
+
     @abstractmethod
     def forward(self, values: Array, added: Array | None = None) -> Array:
         """What the action makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
@@ -141,6 +146,10 @@ class FeatureAction(Action):
 
     low: int
     high: int
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return {"skip_bits": held_bits([(self.low, self.high)])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +214,15 @@ class Scale(FeatureAction):
         return most.bit_length() if most > 1 else 0
 
     @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {
+            "multiplier_bits": self.multiplier_bits,
+            "bias_fraction_bits": self.fraction,
+            "half_even": int(self.rounding == "even"),
+            "round_twice": int(self.rounding == "twice"),
+        }
+
+    @property
     def whole_bias(self) -> Array:
         """Biases without what is behind the point."""
         whole: Array = self.bias >> self.fraction
@@ -258,6 +276,10 @@ class Entries(FeatureAction):
     high: int
     """low, high: smallest and largest entry that the layer's encoding has."""
 
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {"lookup_rows": len(self.values)}
+
     def forward(self, values: Array, added: Array | None = None) -> Array:
         result: Array = self.values[values % ENTRIES]
         return result
@@ -287,6 +309,14 @@ class Addition(FeatureAction):
     high: int
     """low, high: smallest and largest result."""
 
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {
+            "add_factor_bits": max(signed_bits(self.factor_kept), signed_bits(self.factor_added)),
+            "add_bias_bits": signed_bits(self.bias),
+            "map_products": int(self.multiplies),
+        }
+
     def forward(self, values: Array, added: Array | None = None) -> Array:
         assert added is not None  # the caller knows which map that is
         shift = np.asarray(self.shift)
@@ -311,11 +341,25 @@ class Sign(Action):
         return bits
 
 
+LARGEST = frozenset({"lowest"})
+"""Flags of a line former in front of what takes the largest tap: one beside the map is the lowest value."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class WindowAction(Action):
     """An action that the pool unit computes: a value of each channel for each window."""
 
     window: Window
+
+    @property
+    @abstractmethod
+    def marks(self) -> frozenset[str]:
+        """What the pool unit is told: those of `MARKS` (hls_gen/design/memories/pool_unit.py) that are 1."""
+
+    @property
+    @abstractmethod
+    def line_flags(self) -> frozenset[str]:
+        """What a line former in front of the pool unit is told of the layer: flags of `FormedLines`."""
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         n, *size, channels = values.shape
@@ -336,6 +380,14 @@ class Pooling(WindowAction):
 
     average: bool = False
     """Whether it is an average of integers, not a maximum."""
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset({"average"} if self.average else ())
+
+    @property
+    def line_flags(self) -> frozenset[str]:
+        return frozenset() if self.average else LARGEST
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
         if self.average:
@@ -359,6 +411,18 @@ class Depthwise(WindowAction):
     scale: Scale
     sum_range: Range
     """Smallest and largest sum, for any features and weights."""
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset({"depthwise"})
+
+    @property
+    def line_flags(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return self.scale.needs
 
     @cached_property
     def biased_range(self) -> Range:
@@ -461,9 +525,9 @@ class LoweredLayer(MapReader):
         return self.action(Depthwise)
 
     @property
-    def adds_in_pool(self) -> bool:
-        """Whether the pool unit adds the values of a window, and doesn't take the largest of them."""
-        return self.depthwise is not None or (isinstance(self.pool, Pooling) and self.pool.average)
+    def pool_line_flags(self) -> frozenset[str]:
+        """What a line former in front of the pool unit is told. Without a pool each result is the largest of one."""
+        return self.pool.line_flags if self.pool else LARGEST
 
     @property
     def scale(self) -> Scale | None:

@@ -67,6 +67,12 @@ class Lowered:
     _array_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
     _pool_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
 
+    @property
+    def outputs(self) -> list[str]:
+        """The layers whose maps leave, in the order of the network's outputs."""
+        names = {part.output: part.name for part in self.parts if part.output is not None}
+        return [names[number] for number in sorted(names)]
+
     def schedule(self, map_order: str) -> Schedule:
         """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
         if map_order not in self._schedules:
@@ -130,9 +136,15 @@ class Lowered:
         return features.astype(np.uint8)
 
     def forward(self, images: Array) -> Array:
-        """Result of the last lowered layer for (N, H, W, C) images; rules: `LoweredLayer`."""
+        """Results of the layers whose maps leave for (N, H, W, C) images: of several the values one behind the other,
+        as `bitloom.golden.layers.outputs` has them; rules: `LoweredLayer`."""
         self.model.check_images(images)
-        return self.trace(images)[-1]
+        results = dict(zip([layer.name for layer in self.layers], self.trace(images)))
+        first, *others = [results[name] for name in self.outputs]
+        if not others:
+            return first
+        flat = [values.reshape(len(images), 1, 1, -1) for values in (first, *others)]
+        return np.concatenate(flat, axis=3)
 
     def trace(self, images: Array) -> list[Array]:
         """Result of every lowered layer for (N, H, W, C) images, in the order of the lowered layers."""

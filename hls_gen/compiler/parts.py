@@ -74,6 +74,8 @@ class Part(MapReader):
     """Of the pool unit: of a pool, or of a depthwise convolution that is fused with the part."""
     raw: bool = False
     """Whether sums are the result."""
+    output: int | None = None
+    """Which of the network's outputs the map is that it makes; None where that map stays on the device."""
     values: Range | None = None
     """Smallest and largest integer of the map that it makes; None where that map has bits."""
     segment: Segment | None = None
@@ -244,6 +246,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         levels=threshold.levels if threshold else 1,
         pool=window_of(segment),
         raw=segment.behind_sums(Activation) is None and layer.accumulate != "or",
+        output=segment.output,
         values=_values(segment) if engine.name == "integer" and threshold is None else None,
         segment=segment,
     )

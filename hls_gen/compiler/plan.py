@@ -55,9 +55,10 @@ class Plan:
         return self.frame.words
 
     @property
-    def output(self) -> Layout:
-        """(words of a tuple, lanes): output lane in each place of what leaves for one window, or UNUSED."""
-        return self.layers[-1].output
+    def outputs(self) -> list[PlannedLayer]:
+        """The layers whose maps leave, in the order of the network's outputs."""
+        by_name = {planned.layer.name: planned for planned in self.layers}
+        return [by_name[name] for name in self.lowered.outputs]
 
     def formed(self, n: int) -> FormedWindows | None:
         """What the window former of NPU ``n`` makes; None where it lets words pass, or there is none."""
@@ -94,8 +95,8 @@ class Plan:
 
     def _needs(self, n: int) -> Needs:
         """What the network needs of NPU ``n``: what each of its layers needs, and what all of them need together."""
-        limits = len(self.frame.limits) if n == 0 else 0
-        together = Needs.of(map_words=self._map_words(n), binariser_rows=limits)
+        of_frames = {"binariser_rows": len(self.frame.limits), "outputs": len(self.outputs)} if n == 0 else {}
+        together = Needs.of(map_words=self._map_words(n), **of_frames)
         return merged([*map(needs_of, self.on(n)), together])
 
     def _map_words(self, n: int) -> int:

@@ -25,6 +25,7 @@ from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
@@ -101,6 +102,8 @@ class Segment:
     joins: str | None = None
     """The segment whose result the layer reads behind that of ``reads``, channel by channel one map; None where it
     reads one result."""
+    output: int | None = None
+    """Which of the network's outputs the result is; None where it stays on the device."""
     added: Layer | None = None
     """The layer that makes what is added; None where there is no addition."""
     depthwise: "Segment | None" = None
@@ -164,6 +167,7 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
     needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
     readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
     layers = {layer.name: layer for layer in network.layers}
+    outputs = cutter.outputs
     cut = []
     for name in order:
         layer = layers[name]
@@ -176,10 +180,17 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
             readers=readers[name],
             adds=cutter.adds.get(name),
             joins=cutter.joins.get(name),
+            output=outputs.index(name) if name in outputs else None,
             added=layers.get(cutter.added.get(name, "")),
         )
         cut.append(segment)
     return cut
+
+
+def output_maps(network: Network) -> tuple[str, ...]:
+    """The maps that leave the device: several, one after another, where the last layer says so."""
+    last = network.layers[-1]
+    return last.inputs if isinstance(last, Outputs) else (last.name,)
 
 
 class _Cutter:
@@ -203,6 +214,11 @@ class _Cutter:
         self.added: dict[str, str] = {}
         """By segment, the attributes of `Segment` of these names; ``added`` has the layer's name."""
 
+    @property
+    def outputs(self) -> list[str]:
+        """The segments that make the outputs."""
+        return [self._maker[name] for name in output_maps(self._network)]
+
     def take(self, layer: Layer) -> None:
         """Let a layer begin a segment, or follow the layers of one."""
         network = self._network
@@ -212,6 +228,8 @@ class _Cutter:
             return
         if isinstance(layer, Concat):
             self._join(layer)
+            return
+        if isinstance(layer, Outputs) and not network.readers[layer.name]:
             return
         if layer.input_count > 1 and not isinstance(layer, Pairwise):
             raise ValueError(
@@ -270,9 +288,10 @@ class _Cutter:
 
     def order(self) -> list[str]:
         """The segments as they are computed: each behind the segments that make the map that it adds, and these before
-        the segments that make the maps that it reads; of two maps that it reads the one on the shorter way first."""
+        the segments that make the maps that it reads; of two maps that it reads, or of several outputs, the one on the
+        shorter way first."""
         order = dict[str, None]()
-        ahead = [self._maker[self._network.layers[-1].name]]
+        ahead = sorted(self.outputs, key=self._depth.__getitem__, reverse=True)
         while ahead:
             read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
             needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))

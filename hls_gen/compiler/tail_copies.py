@@ -4,6 +4,8 @@
     add_4 of two maps that others read   -->  copy of one of them, which add_4 follows
     act_1, act_2                         -->  act_1, act_2_copy, act_2
     the input read by conv_1 and conv_2  -->  input_copy, input_of, read by both
+    act_1 read by conv_2 and the outputs -->  a copy of act_1, which the outputs read
+    outputs of sums, and of features     -->  a copy of the features, whose sums the outputs read
 
 In a network with bits a pool that comes before all convolutions takes one, too, and no other layer does:
 
@@ -24,6 +26,7 @@ from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import Pool, SumPool
 from bitloom.golden.layers.roles import Activation
 from bitloom.golden.layers.threshold import Threshold
@@ -82,6 +85,34 @@ def the_input_is_copied(graph: LayerGraph) -> LayerGraph | None:
     if _has_bits(graph) or not weighted or (len(readers) == 1 and isinstance(readers[0], Weighted)):
         return None
     return _with_copy(graph, INPUT, "input", readers)
+
+
+def outputs_are_maps_of_their_own(graph: LayerGraph) -> LayerGraph | None:
+    """A map of a network with several outputs that is the input, or that another layer reads; or features, where
+    another output is sums: all leave the device in one form."""
+    outputs = next((layer for layer in graph.layers.values() if isinstance(layer, Outputs)), None)
+    if outputs is None:
+        return None
+    sums = [_is_sums(graph, name) for name in outputs.inputs]
+    for place, (name, raw) in enumerate(zip(outputs.inputs, sums)):
+        if name != INPUT and len(graph.readings[name]) == 1 and raw == any(sums):
+            continue
+        copied = free_name(graph.layers, "input" if name == INPUT else name, "copy")
+        copy = copy_of_sums(graph.maps[name], name, copied)
+        if not any(sums):
+            copied = free_name(graph.layers, "input" if name == INPUT else name, "out")
+            copy = copy_of_values(graph.maps[name], name, *copy.layers, copied)
+        inputs = (*outputs.inputs[:place], copied, *outputs.inputs[place + 1 :])
+        layers = {**graph.layers, **copy.layers, outputs.name: replace(outputs, inputs=inputs)}
+        return graph.with_layers(layers, copy.arrays)
+    return None
+
+
+def _is_sums(graph: LayerGraph, name: str) -> bool:
+    """Whether a map is sums of weights as they are, or sums of those."""
+    while name != INPUT and isinstance(graph.layers[name], SumPool):
+        (name,) = graph.layers[name].inputs
+    return name != INPUT and isinstance(graph.layers[name], Weighted)
 
 
 def layers_without_weights_follow_copies(graph: LayerGraph) -> LayerGraph | None:
@@ -145,7 +176,7 @@ class _Tails:
 
     def copied_for(self, layer: Layer) -> str | None:
         """The map of which the next layer needs a copy; None where it begins a segment, or follows a map."""
-        if isinstance(layer, Weighted):
+        if isinstance(layer, Weighted | Outputs):
             return None
         if isinstance(layer, Concat):
             first, *others = layer.inputs
@@ -159,7 +190,7 @@ class _Tails:
         self.depth[layer.name] = max(self.depth[read] for read in layer.inputs) + isinstance(layer, Weighted)
         if isinstance(layer, Weighted):
             self.tails[layer.name] = (layer, ())
-        elif not isinstance(layer, Concat):
+        elif not isinstance(layer, Concat | Outputs):
             followed = self._followed(layer)
             if followed in self.tails:
                 begun, tail = self.tails[followed]
@@ -194,4 +225,8 @@ class _Tails:
         return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER.tails, *INTEGER_ADD.tails) and not joins
 
 
-RULES = ((first_pools_of_bits_follow_copies, the_input_is_copied, layers_without_weights_follow_copies),)
+RULES = (
+    (outputs_are_maps_of_their_own,),
+    (first_pools_of_bits_follow_copies, the_input_is_copied, layers_without_weights_follow_copies),
+)
+"""Each group is applied until none of its rules applies, then the next group."""

@@ -32,6 +32,8 @@ class Loader(Part):
 
     layers: int = capacity(8, least=2, added=True)
     """Layers that a network may have, 2..256. Sized."""
+    outputs: int = capacity(1, least=1, most=256, rare=True)
+    """Maps that leave for a frame at most. Sized."""
     stream_weights: bool = value(
         False, means="Whether weights come down the stream with every frame, in all NPUs or in none."
     )

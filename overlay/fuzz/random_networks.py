@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
@@ -16,6 +17,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -428,6 +430,35 @@ def grown_network(pick: Pick, network: Network) -> Network:
         if macs <= MAX_MACS and most <= MAX_WEIGHTS:
             network = larger
     return network
+
+
+def several_outputs(pick: Pick, network: Network, choices: IntegerChoices) -> Network:
+    """A network whose output is one of several, at random places among these. The others are maps that other layers
+    read, or heads of such maps: a convolution of 1 x 1, and perhaps an activation."""
+    sums = set[str]()
+    for layer in network.layers:
+        if isinstance(layer, Weighted) or (isinstance(layer, Pool) and not sums.isdisjoint(network.reads[layer.name])):
+            sums.add(layer.name)
+    features = [layer.name for layer in network.layers if layer.name not in sums]
+    if network.input.encoding != TERNARY:  # a copy has more values: extreme biases would not fit behind it
+        features.append(INPUT)
+    if not features:
+        return network
+    layers = [replace(layer, inputs=network.reads[layer.name]) for layer in network.layers]
+    outputs = [network.layers[-1].name]
+    for number in range(pick.integer(1, 3)):
+        read = pick.of(features)
+        if pick.integer(0, 2):
+            name = f"head_{number}"
+            weight = Encoding("signed", choices.weight_bits)
+            layers.append(
+                Conv(name=name, inputs=(read,), out_channels=pick.integer(1, 9), kernel=(1, 1), weight=weight)
+            )
+            acts = activation(pick, f"{name}_act", choices, inputs=(name,)) if pick.integer(0, 2) else []
+            layers += acts
+            read = layers[-1].name
+        outputs.insert(pick.integer(0, len(outputs)), read)
+    return replace(network, layers=(*layers, Outputs(name="outputs", inputs=tuple(outputs))), classes=())
 
 
 def way(pick: Pick, design: Design, layers: int) -> list[int] | None:

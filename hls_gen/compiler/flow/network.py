@@ -78,16 +78,18 @@ class ProcessNetwork:
     def _host(self) -> FrameSource:
         """Make the source of frames and the sink of results."""
         system = self.system
-        final = len(self.system.layers) - 1
         first = system.units[0].npu
         npu = system.units[system.mapping[-1]].npu
-        layer = system.layers[-1]
-        if layer.raw:
-            values = layer.reading.windows * layer.tuple_steps * npu.results.ol
-            self._sinks[final] = RawResults(values, self.done)
+        outputs = system.outputs
+        layers = [system.layers[i] for i in outputs]
+        results: Sink
+        if layers[-1].raw:
+            steps = sum(layer.reading.windows * layer.tuple_steps for layer in layers)
+            results = RawResults(steps * npu.results.ol, self.done)
         else:
-            words = system.output_words(final)
-            self._sinks[final] = MapResults(words, npu.array.map_bits, system.stream_bits, self.done)
+            maps = [system.output_words(i) for i in outputs]
+            results = MapResults(maps, npu.array.map_bits, system.stream_bits, self.done)
+        self._sinks |= dict.fromkeys(outputs, results)
         self._puts[system.mapping[-1]].append(self.done)
         words = system.layers[0].coming_words
         binariser = first.ports.binariser is not None
@@ -197,12 +199,10 @@ class ProcessNetwork:
             done = (issuer.done,)
         add("issuer", issuer.process(layers, frames), given, arrived, *done)
 
-        raws = [
-            (layer.reading.windows * layer.tuple_steps, self._sinks[i])
-            for i, layer in zip(numbers, layers)
-            if layer.raw
-        ]
-        raw = Activation(0, gearboxes([(steps, Gearbox(npu.results.ol, 1, sink)) for steps, sink in raws]))
+        raws = {
+            self._sinks[i]: Gearbox(npu.results.ol, 1, self._sinks[i]) for i, layer in zip(numbers, layers) if layer.raw
+        }
+        raw = Activation(0, gearboxes([(1, gearbox) for gearbox in raws.values()]))
         outlets = self._outlets(n)
         several = npu.array.accumulators > 1
         latencies = unit.latencies

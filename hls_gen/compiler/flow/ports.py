@@ -4,6 +4,8 @@ Cycle 0 is the first in which the NPUs run: that after the header of the first f
 the next word ready and always takes a result.
 """
 
+from collections.abc import Sequence
+
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import HEADER_BITS
@@ -98,7 +100,7 @@ class FrameSource:
 
 
 class RawResults(WordByWord):
-    """Sink: the accumulators of a raw layer, one 32-bit word each.
+    """Sink: the accumulators of raw layers, one 32-bit word each.
 
     Parameters
     ----------
@@ -124,23 +126,24 @@ class RawResults(WordByWord):
 
 
 class MapResults(WordByWord):
-    """Sink: the words of the last map, which become stream words.
+    """Sink: the words of the maps that leave, which become stream words.
 
     Parameters
     ----------
-    words
-        Words of a frame's map.
+    maps
+        Words of each map that leaves for a frame, in the order in which they leave.
     word_bits, stream_bits
         Width of such a word, and of a stream word.
     done
         Gets the cycle in which each frame has left.
     """
 
-    def __init__(self, words: int, word_bits: int, stream_bits: int, done: Stamps):
-        self._words = words
+    def __init__(self, maps: Sequence[int], word_bits: int, stream_bits: int, done: Stamps):
+        self._maps = maps
         self._done = done
         self._together, self._pieces = gear(word_bits, stream_bits)
-        self._number = 0
+        self._number = self._map = 0
+        """Of the word in its map, and of the map in its frame."""
         self._outs = [-1] * timing.MAP_HELD
         """Cycles in which the latest words left the memory of the FIFO."""
         self._taken = self._free = -1
@@ -154,9 +157,12 @@ class MapResults(WordByWord):
         self._outs.append(out)
         self._taken = max(out + 1, self._free)
         self._number += 1
-        if self._number % self._together == 0 or self._number == self._words:
+        ends = self._number == self._maps[self._map]
+        if self._number % self._together == 0 or ends:
             self._free = self._taken + self._pieces
-        if self._number == self._words:
+        if ends:
             self._number = 0
-            self._done.append(self._free + 1)
+            self._map = (self._map + 1) % len(self._maps)
+            if not self._map:
+                self._done.append(self._free + 1)
         return cycle

@@ -128,6 +128,11 @@ class System:
         read = any(self.layers[i].from_skip or self.joined(i) == layer for i in self.readers(layer))
         return adds or read, adds
 
+    @cached_property
+    def outputs(self) -> list[int]:
+        """Numbers of the layers whose maps leave."""
+        return [i for i in range(len(self.layers)) if not (self.readers(i) or self.skips(i)[0])]
+
     def store(self, n: int) -> int:
         """Number of the NPU in whose skip store maps of NPU ``n`` wait."""
         return (n + 1) % len(self.units) if self.units[n].npu.skips_onward else n

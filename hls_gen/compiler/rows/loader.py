@@ -46,6 +46,8 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
         words = len(plan.input_words)
         together = gear(npu.host_word_bits, stream_bits).together
         fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
+        if npu.loader.outputs > 1:
+            fields["last_output"] = len(plan.outputs) - 1
         if len(plan.frame.limits):
             fields["binariser_last"] = len(plan.frame.limits) - 1
     fields |= former_values(plan.formed(n), npu)

@@ -33,7 +33,7 @@ class Schedule:
 
     @property
     def output_order(self) -> Ints:
-        """Order in which the last map leaves: row-major, all positions."""
+        """Order in which the last map leaves, as all maps do that nobody reads: row-major, all positions."""
         return self.tables[-1].output_order
 
 
@@ -88,8 +88,10 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     while True:
         orders = dict[str, Ints]()
         needs = {last: [*visits] for last, visits in more.items()}
-        final = last_of[chain[-1].name]
-        orders[final] = frozen(np.arange(chain[-1].output_size[0] * chain[-1].output_size[1]))
+        read = {name for stage in chain for name in (stage.reads, stage.adds, stage.joins)}
+        for stage in chain:
+            if stage.name not in read:
+                orders[last_of[stage.name]] = frozen(np.arange(stage.output_size[0] * stage.output_size[1]))
         for stage in reversed(chain):
             last_map = last_of[stage.name]
             if last_map not in orders:
@@ -131,7 +133,7 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
     """The stages, each with the name of the stage whose map it reads.
 
     ValueError unless each reads the map of one before it, of the size that this one makes, beside it one of the same
-    size if any, and adds one of its own size, and only the last one's map is neither read nor added.
+    size if any, and adds one of its own size.
     """
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
@@ -158,10 +160,6 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
         if stage.adds and by_name[stage.adds].output_size != stage.output_size:
             sizes = [" x ".join(map(str, each.output_size)) for each in (stage, by_name[stage.adds])]
             raise ValueError(f"{stage.name}: must add a map of its own size, {sizes[0]}, got {sizes[1]}")
-    used = {name for stage in out for name in (stage.reads, stage.adds, stage.joins)}
-    for stage in out[:-1]:
-        if stage.name not in used:
-            raise ValueError(f"{stage.name}: a stage must read its map or add it, got none")
     return out
 
 

@@ -21,6 +21,7 @@ def loader_memories(npu: Npu) -> dict[str, Rows]:
         *([("frame_tail", TAIL_BITS)] if host else []),
         *([("binariser_last", bits_for(present(npu.ports.binariser).rows - 1))] if npu.ports.binariser else []),
         *([("last_chunk", LAYER_BITS)] if "ring" in npu.ports.inlets else []),
+        *([("last_output", bits_for(npu.loader.outputs - 1))] if npu.loader.outputs > 1 and host else []),
         *([("streamed_layers", LAYER_BITS + 1)] if npu.loader.stream_weights and host else []),
         *former_fields(npu),
     ]

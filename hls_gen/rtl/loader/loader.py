@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERROR_BITS
 from bitloom.hls_gen.design.loader import STATE_BITS, STATES
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -100,6 +100,9 @@ def loader(library: Library, design: Design) -> Block:
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
+    if design.npus[0].loader.outputs > 1:
+        last_output = networks[0].fields["last_output"]
+        b.output("last_output", width(last_output), last_output, means="number of the last map that leaves for a frame")
     order = Order.make(c)
     judgement = judge(c, header, Known(target, networks[0], loaded, order))
     _find_faults(c, progress, fault, judgement, words.last)

@@ -5,7 +5,8 @@
     map words --> FIFO ---------------------------------------> stream words --'
 
 A raw value is sent as a 32-bit number, whatever the width of the accumulators is. Of all NPUs of a design one sends
-results, in one of the two forms. ``tlast`` comes with the last word of a frame's results if the frame's packet asked
+results, in one of the two forms; of a network with several outputs one map after another, each from a new stream word
+on. ``tlast`` comes with the last word of a frame's results if the frame's packet asked
 for it: its flag waits in the loader (hls_gen/rtl/loader) until the results leave.
 """
 
@@ -16,7 +17,19 @@ from veriloggen import Cat
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, sign_extend
+from bitloom.hls_gen.rtl.primitives.block import (
+    Block,
+    Signal,
+    add,
+    all_of,
+    any_of,
+    bits,
+    choose,
+    const,
+    eq,
+    sign_extend,
+    width,
+)
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collected, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -40,7 +53,7 @@ def result_words(
     Returns
     -------
     list of Stream
-        Two for each such NPU: of its raw values, and of its map words. ``last`` is 1 with a frame's last word.
+        Two for each such NPU: of its raw values, and of its map words. ``last`` is 1 with the last word of a map.
     """
     b.comment("Results: raw values and map words become stream words.")
     streams = []
@@ -78,7 +91,13 @@ def _map_words(b: Block, library: Library, name: str, maps: Stream, reset: Signa
 
 
 def output_register(
-    b: Block, library: Library, results: Sequence[Stream], flags: Stream, m_axis: Stream, reset: Signal
+    b: Block,
+    library: Library,
+    results: Sequence[Stream],
+    flags: Stream,
+    m_axis: Stream,
+    reset: Signal,
+    last_output: Signal | None,
 ) -> dict[str, Signal]:
     """Stream words to ``m_axis``, through a register that keeps the host's ready apart from everything before it.
 
@@ -92,6 +111,8 @@ def output_register(
         Ports of the top module.
     reset : Signal
         Reset of all of the design but the registers.
+    last_output : Signal or None
+        Number of the last map that leaves for a frame, from 0 on; None where each frame has one.
 
     Returns
     -------
@@ -111,6 +132,9 @@ def output_register(
         last = choose(words.valid, words.last, last, 1)
     for k, words in enumerate(results):  # never two at a time; if so, none is lost
         words.ready.assign(all_of(gate, *[~before.valid for before in results[:k]]))
+    if last_output is not None:
+        map_end = b.wire("map_end", 1, all_of(gate, either, last))
+        last = last & _is_last_output(b, last_output, map_end, reset)
     end = b.wire("result_end", 1, last)
     # a frame's end goes along beside tlast, which the frame may not have asked for
     given = Stream(
@@ -129,3 +153,13 @@ def output_register(
     word_given = b.wire("word_given", 1, out.valid & m_axis.ready)
     result_left = b.wire("result_left", 1, word_given & out.last)
     return {"word_given": word_given, "result_left": result_left, "frame_left": word_given & bits(out.side, 0, 1)}
+
+
+def _is_last_output(b: Block, last_output: Signal, map_end: Signal, reset: Signal) -> Signal:
+    """Whether the map that leaves is the last one of its frame; ``map_end`` is 1 as the last word of a map goes."""
+    w = width(last_output)
+    number = b.reg("output_number", w)
+    is_last = b.wire("is_last_output", 1, eq(number, last_output))
+    b.on(map_end, (number, choose(is_last, const(0, w), add(number, 1, w), w)))
+    b.on(reset, (number, 0))
+    return is_last

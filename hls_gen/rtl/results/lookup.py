@@ -21,6 +21,8 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .feature_unit import FeatureUnit
+
 INDEX_BITS = bits_for(ENTRIES - 1)
 """Bits of an entry's number."""
 
@@ -53,18 +55,10 @@ def lookup(library: Library, npu: Npu) -> Block:
     return b
 
 
-def looked_up(
+def _place(
     b: Block, block: Block, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], layer: dict[str, Signal]
 ) -> list[Signal]:
-    """The results of an instance of ``block``, a `lookup`, for each of ``features``.
-
-    Parameters
-    ----------
-    pipe : Pipeline
-        Whose stages end with those of lookups.
-    layer : dict of str to Signal
-        Registers: what the layer's row of memory ``results`` says, in time with what enters the pipeline.
-    """
+    """As of `FeatureUnit`."""
     first, _ = timing.LOOKUP_STAGES
     before = timing.REQUANTISE_STAGES[-1]
     b.comment("What a table has for the features, where the layer has one.")
@@ -80,3 +74,7 @@ def looked_up(
         b.instance(block, f"lookup_{k}", **bus.to(block), feature=feature, result=result, **ports)
         results.append(result)
     return results
+
+
+LOOKUPS = FeatureUnit(memory="lookups", fields=("looks_up", "lookup_base"), module=lookup, place=_place)
+"""The lookups of all lanes."""

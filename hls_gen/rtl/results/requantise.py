@@ -47,9 +47,9 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .step import Step, values_of
 
-Lookups = Callable[[Pipeline, Sequence[Signal], dict[str, Signal]], list[Signal]]
-"""What looks features up: of the stages, features and fields of the layer's row, which are registers in time with what
-enters the stages, it makes results."""
+Behind = tuple[Sequence[str], Callable[[Pipeline, Sequence[Signal], dict[str, Signal]], list[Signal]]]
+"""A feature unit behind a requantisation (feature_unit.py): the fields of the layer's row that it reads, and what makes
+its results of the stages, of features and of registers with these fields."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def requantise(
     ready: Signal,
     *,
     in_luts: bool = False,
-    lookups: Lookups | None = None,
+    behind: Sequence[Behind] = (),
 ) -> Stream:
     """The activation of an NPU that requantises; makes the ports ``raw_*``.
 
@@ -95,8 +95,8 @@ def requantise(
         What stands behind takes the features.
     in_luts : bool
         Whether LUTs multiply by the upper half of a multiplier, where the product is split.
-    lookups : Lookups or None
-        What looks features up in the last of the stages; None where nothing does.
+    behind : sequence of Behind
+        What makes other features of the features, in the last of the stages.
 
     Returns
     -------
@@ -131,8 +131,8 @@ def requantise(
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
-    if lookups is not None:
-        features = lookups(pipe, features, {name: field(name) for name in ("looks_up", "lookup_base")})
+    for fields, place in behind:
+        features = place(pipe, features, {name: field(name) for name in fields})
     raw_ready = side.leave(b, npu, valid, values)
     value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
     return Stream(

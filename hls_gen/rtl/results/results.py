@@ -9,13 +9,14 @@ element two windows' results fit, one in the shift register and one in the array
 place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.memories.results import feature_memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
@@ -38,11 +39,13 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .layer_at_work import LayerAtWork
-from .lookup import looked_up, lookup
-from .requantise import Lookups, requantise
+from .lookup import LOOKUPS
+from .requantise import Behind, requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
+FEATURE_UNITS = (LOOKUPS,)
+"""What may stand behind a requantisation, in this order."""
 MOST_ONES = 4
 """Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 
@@ -69,8 +72,9 @@ def results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
     factors = memory_of(npu, feature_memory(npu)[0])
-    tables = [memory_of(npu, "lookups")] if npu.results.lookup_rows else []
-    bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
+    memories = {memory.name: memory for memory in memory_map(npu)}
+    units = [unit for unit in FEATURE_UNITS if unit.memory in memories]
+    bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *(memories[unit.memory] for unit in units)])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
     room = b.output("room", means="the last beat of another window may be issued")
@@ -112,14 +116,8 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    _activation(
-        b,
-        npu,
-        step,
-        load,
-        sums_offset,
-        partial(looked_up, b, library.get(lookup, library, npu), bus) if tables else None,
-    )
+    behind = [(unit.fields, partial(unit.place, b, library.get(unit.module, library, npu), bus)) for unit in units]
+    _activation(b, npu, step, load, sums_offset, behind)
     return b
 
 
@@ -140,7 +138,7 @@ def _header(npu: Npu) -> Header:
 
 
 def _activation(
-    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, lookups: Lookups | None
+    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, behind: Sequence[Behind]
 ) -> None:
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
@@ -154,7 +152,7 @@ def _activation(
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
     stages = timing.activation_stages(npu)
-    give(b, requantise(b, npu, step, stages, b.input("features_ready"), lookups=lookups))
+    give(b, requantise(b, npu, step, stages, b.input("features_ready"), behind=behind))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

@@ -112,7 +112,7 @@ def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     ring(b, library, design, npus, any_of(reset, ~load["run"]))
     flags = Stream(load["flag_valid"], load["flag_ready_out"], load["flag_data"])
     results = result_words(b, library, design, npus, reset)
-    pulses = output_register(b, library, results, flags, m_axis, reset)
+    pulses = output_register(b, library, results, flags, m_axis, reset, load.get("last_output"))
     load["frame_left"].assign(pulses.pop("frame_left"))
     # the registers' ports are called like what they show
     of_npus = {f"npu{n}_{port}": signal for n, ports in enumerate(npus) for port, signal in ports.items()}

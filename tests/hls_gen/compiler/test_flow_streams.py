@@ -250,7 +250,7 @@ def test_a_frame_waits_until_few_enough_are_in_flight() -> None:
 )
 def test_words_of_a_last_map(word_bits: int, puts: list[int], done: int) -> None:
     left = Stamps("frames")
-    results = MapResults(10, word_bits, 32, left)
+    results = MapResults([10], word_bits, 32, left)
     last = 9
     found = []
     for _ in range(10):

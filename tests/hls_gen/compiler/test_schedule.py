@@ -2,7 +2,6 @@
 
 import re
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -365,8 +364,6 @@ def test_errors_name_the_stage_the_rule_and_the_value():
     last = Stage(name="last", weighted=False, height=2, width=3, window=Taps(Window(kernel=(1, 1))), reads="tiny")
     with pytest.raises(ValueError, match=whole("last: must read the map of a stage before it, got tiny")):
         schedule([last, TINY], "pull")
-    with pytest.raises(ValueError, match=whole("next: a stage must read its map or add it, got none")):
-        schedule([TINY, replace(last, name="next"), last], "pull")
 
 
 @pytest.mark.parametrize(
@@ -387,3 +384,20 @@ def test_tables_are_read_only():
     (t,) = schedule([TINY], "pull").tables
     for name in ("input_order", "output_order", "window", "tap", "index", "new", "advance", "early_end", "jump_mark"):
         assert not getattr(t, name).flags.writeable, name
+
+
+@pytest.mark.parametrize("map_order", ["pull", "raster", "columns"])
+def test_maps_that_nobody_reads_leave_row_major(map_order):
+    """The map of the first stage has the order of its readers; both of theirs leave."""
+    heads = [
+        Stage(name=name, weighted=True, height=2, width=3, window=Taps(Window(kernel=kernel)), reads="tiny")
+        for name, kernel in (("narrow", (1, 1)), ("wide", (2, 2)))
+    ]
+    first, narrow, wide = schedule([TINY, *heads], map_order).tables
+    assert narrow.output_order.tolist() == [0, 1, 2, 3, 4, 5]
+    assert wide.output_order.tolist() == [0, 1]
+    assert sorted(first.output_order.tolist()) == [0, 1, 2, 3, 4, 5]
+    for head in (narrow, wide):
+        assert np.array_equal(head.input_order, first.output_order)
+        visits = list(zip(head.tap.tolist(), head.input_order[head.index].tolist()))
+        assert visits == [tap for output in head.output_order.tolist() for tap in naive_taps(head.stage, output)]

@@ -53,6 +53,7 @@ BAD = {
     "lanes_per_weight": (9, "npu: lanes_per_weight * lane_step must be <= kfp = 8, got 9"),
     "lane_step": (0, "npu: lane_step must be an integer >= 1, got 0"),
     "layers": (257, "npu: layers must be <= 256, got 257"),
+    "outputs": (257, "npu: outputs must be 1..256, got 257"),
     "tuple_words": (24, "npu: tuple_words must be a power of two >= 2, got 24"),
     "pool_words": (1, "npu: pool_words must be a power of two >= 2, got 1"),
     "taps": (1, "npu: taps must be an integer >= 2, got 1"),
@@ -312,7 +313,7 @@ def test_to_dict_and_back(design):
 @pytest.mark.parametrize(("name", "value"), [
     ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
     ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)), ("lookup_rows", 512),
-    ("map_products", 1),
+    ("map_products", 1), ("outputs", 3),
 ])  # fmt: skip
 def test_a_rare_field_is_written_where_it_is_set(name, value):
     assert name not in Npu.of(**INTEGER).to_dict()

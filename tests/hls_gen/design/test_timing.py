@@ -100,7 +100,7 @@ FLOW: dict[str, tuple[int, Callable[[], object]]] = {
     "FIFO_MARGIN": (7, lambda: asked(NPU)),
     "LUT_RAM_WORDS": (8, lambda: put(Fifo(NPU.stores.map_words, Stamps("words"), Stamps("room")))),
     "FRAMES_IN_FLIGHT": (9, accepted),
-    "MAP_HELD": (2, lambda: put(MapResults(1 << 20, 64, 32, Stamps("a frame to leave")))),
+    "MAP_HELD": (2, lambda: put(MapResults([1 << 20], 64, 32, Stamps("a frame to leave")))),
 }
 """Name of a number -> another number, and what the flow model makes of it."""
 

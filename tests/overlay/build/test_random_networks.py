@@ -94,6 +94,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "formed": network_plan.formed(0) is not None,
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),
         "onward": any(way.skip_npu is not None for way in network_plan.ways.values()),
+        "outputs": len(network_plan.outputs) > 1,
         "both engines": len({design.npus[n].engine for n in network_plan.mapping}) == 2,
         "streamed": len(comparison.program.weights) > 0,
         "parts": parts > 0,

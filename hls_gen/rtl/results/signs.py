@@ -1,5 +1,5 @@
 """Signs: of steps of integers the signs go on as bits, the integers to the skip store.  Golden twin:
-hls_gen/compiler/lowered_layers.py, Sign.
+hls_gen/compiler/actions.py, Sign.
 
     in[OL integers] --+--> out[OL]: 1 where the integer is at least 0
                       `--> skip[OL integers], of layers whose results are kept

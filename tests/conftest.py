@@ -6,6 +6,8 @@ when they are imported.
 """
 
 import os
+from collections import defaultdict
+from hashlib import sha256
 
 import pytest
 
@@ -31,6 +33,21 @@ if "BITLOOM_TEST_SURROUNDINGS" not in os.environ:
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thread
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test with the marker ``sample(N)``, all cases but N are slow: the digests of their names say which."""
+    cases = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for of_test in cases.values():
+        marker = of_test[0].get_closest_marker("sample")
+        assert marker is not None
+        (count,) = marker.args
+        for item in sorted(of_test, key=lambda item: sha256(item.nodeid.encode()).digest())[count:]:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -32,7 +32,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -213,6 +213,7 @@ class Tests:
         names = self.data.measured_files()
         self.files = {file: name for file in sources() for name in names if name.endswith(f"/{file}")}
         self.seconds: dict[str, dict[str, float]] = {}  # test file -> test -> seconds
+        self.failing: set[str] = set()  # tests that fail without a break, too
         for case in ElementTree.parse(times).getroot().iter("testcase"):
             file = (case.get("classname") or "").replace(".", "/") + ".py"
             self.seconds.setdefault(file, {})[f"{file}::{case.get('name')}"] = float(case.get("time") or 0)
@@ -264,9 +265,25 @@ def copy_tree(folder: Path) -> Path:
 def verdict(broken: Break, tests: Tests, tree: Path) -> str:
     """The ring that catches a break: "nearest", "room" or "networks"; "time" if it doesn't end; or SURVIVED."""
     chosen = tests.chosen(broken)
-    names = [test for ring in chosen.values() for test in ring]
-    if not names:
-        return SURVIVED
+    path = tree / broken.file
+    while names := [test for ring in chosen.values() for test in ring if test not in tests.failing]:
+        path.write_bytes(broken.text())
+        try:
+            failed = failure(names, tree)
+        except subprocess.TimeoutExpired:
+            return "time"
+        finally:
+            shutil.copy(ROOT / broken.file, path)
+        if failed is None:
+            break
+        if failure([failed], tree) is None:
+            return next(ring for ring, of in chosen.items() if failed in of)
+        tests.failing.add(failed)
+    return SURVIVED
+
+
+def failure(names: Sequence[str], tree: Path) -> str | None:
+    """The first test that fails in a tree; where the tests can't begin, the first of all. None: all pass."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", "--tb=no", *names]
     cache = tree.parent / "cache"
     environment = {
@@ -275,22 +292,19 @@ def verdict(broken: Break, tests: Tests, tree: Path) -> str:
         "BITLOOM_CACHE": str(cache),
     }
     before = set(cache.rglob("*"))
-    path = tree / broken.file
-    path.write_bytes(broken.text())
     try:
         done = subprocess.run(command, cwd=tree, env=os.environ | environment, capture_output=True, text=True,
                               timeout=LIMIT_SECONDS)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return "time"
     finally:
-        shutil.copy(ROOT / broken.file, path)
         for added in sorted(set(cache.rglob("*")) - before, reverse=True):
             added.rmdir() if added.is_dir() else added.unlink()
     if done.returncode == 0:
-        return SURVIVED
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+?)(?:::| |$)", done.stdout, re.MULTILINE)
-    file = failed[1] if failed else ""  # none: a conftest can't be imported
-    return next((ring for ring, of in chosen.items() if any(test.startswith(f"{file}::") for test in of)), "nearest")
+        return None
+    failed = re.search(r"^(?:FAILED|ERROR) (\S.*)", done.stdout, re.MULTILINE)
+    said = failed[1] if failed else ""  # of a test, or of its file; none: a conftest can't be imported
+    of_test = [name for name in names if f"{said} - ".startswith(f"{name} - ")]
+    of_file = [name for name in names if name.startswith(f"{said.partition('::')[0].partition(' - ')[0]}::")]
+    return (of_test or of_file or names)[0]
 
 
 def main() -> None:

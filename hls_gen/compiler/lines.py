@@ -19,7 +19,7 @@ from bitloom.hls_gen.design.formed_lines import FormedLines, fits_line
 from bitloom.hls_gen.design.npu import Npu
 
 from .formed_taps import tables_of
-from .lowered_layers import LoweredLayer, Pooling
+from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, line_name
 from .schedule import StageTables
 
@@ -94,8 +94,7 @@ def _settled(
 
 def _may_form_pool(layer: LoweredLayer, npu: Npu) -> bool:
     """Whether a layer has a pool whose lines may be formed."""
-    average = isinstance(layer.pool, Pooling) and layer.pool.average
-    if layer.pool is None or average:
+    if layer.pool is None or "average" in layer.pool.marks:
         return False
     return npu.pool_unit is not None and fits_line(layer.pool.window, npu.pool_unit.line_taps)
 
@@ -117,7 +116,7 @@ def _formed(layer: LoweredLayer, tables: StageTables) -> FormedLines | None:
         stride=window.stride[1],
         lead=window.padding[1],
         windows=windows,
-        lowest=of_pool and not layer.adds_in_pool,
+        flags=layer.pool_line_flags if of_pool else frozenset(),
     )
     whole = len(tables.input_order) == formed.lines * positions and positions <= formed.steps
     beside = formed.lead > 0 or formed.steps > positions

@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
-from .lowered_layers import Addition, FeatureAction, LoweredLayer
-from .margins import held_bits, signed_bits
+from .lowered_layers import LoweredLayer
+from .margins import held_bits
 from .planned_layer import PlannedLayer
 
 OF_ALL_LAYERS = ("lanes_per_weight", "lane_step", "former_granule")
@@ -83,9 +83,14 @@ class NpuNeeds:
 
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
-    names = dict.fromkeys(name for need in needs for name in need.sizes)
-    sizes = {name: flat.NUMBERS[name].of_all([need.sizes.get(name, 0) for need in needs]) for name in names}
+    sizes = _together([need.sizes for need in needs])
     return Needs(sizes=sizes, **{name: max(getattr(need, name) for need in needs) for name in OTHERS})
+
+
+def _together(each: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """Sizes by name, of several that are needed together: the sum or the largest, as the capacity's rule wants it."""
+    names = dict.fromkeys(name for sizes in each for name in sizes)
+    return {name: flat.NUMBERS[name].of_all([sizes.get(name, 0) for sizes in each]) for name in names}
 
 
 def most_waiting(waits: Sequence[tuple[int, int, int]]) -> int:
@@ -126,12 +131,11 @@ def needs_of(planned: PlannedLayer) -> Needs:
         kernel_rows=planned.kernel_rows,
         largest_kernel=planned.kernel_rows,
         threshold_rows=0 if p.raw else len(planned.steps),
-        lookup_rows=len(p.entries.values) if p.entries else 0,
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.input_words if from_ring else 0,
         **accumulator_widths(p, keeps_steps=npu.keeps_steps),
-        **(scale_widths(p) if npu.requantises else {}),
+        **_together([action.needs for action in p.actions]),
         **{
             on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
             for on in planned.sequencers
@@ -160,24 +164,6 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
     return {
         "acc_bits": held_bits((low, high + above) for low, high in needed),
         "roomy_acc_bits": held_bits((low, high + above) for low, high in roomy),
-    }
-
-
-def scale_widths(p: LoweredLayer) -> dict[str, int]:
-    """Widths of requantisations and of an addition, by the names of `Needs`, on an NPU that requantises."""
-    addition = p.action(Addition)
-    scales = [sums.scale for sums in p.accumulations if sums.scale is not None]
-    factors = (addition.factor_kept, addition.factor_added) if addition else ()
-    limits = [(action.low, action.high) for action in p.actions if isinstance(action, FeatureAction)] or [(-1, 0)]
-    return {
-        "multiplier_bits": max((scale.multiplier_bits for scale in scales), default=0),
-        "bias_fraction_bits": max((scale.fraction for scale in scales), default=0),
-        "half_even": int(any(scale.rounding == "even" for scale in scales)),
-        "round_twice": int(any(scale.rounding == "twice" for scale in scales)),
-        "add_factor_bits": max([2, *map(signed_bits, factors)]),
-        "add_bias_bits": max(2, signed_bits(addition.bias)) if addition else 2,
-        "map_products": int(addition is not None and addition.multiplies),
-        "skip_bits": max(2, held_bits(limits)),
     }
 
 

@@ -284,7 +284,7 @@ def planned_layer(
             taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
         words = len(pooled)
         if npu.forms_lines and not pool_lines:
-            pool_lines = FormedLines.straight(on_array.counts.windows * words, lowest=not p.adds_in_pool)
+            pool_lines = FormedLines.straight(on_array.counts.windows * words, flags=p.pool_line_flags)
         elif pool_lines:
             pool_lines = replace(pool_lines, words=words)
         on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words, lines=pool_lines)
@@ -318,7 +318,7 @@ def _taken(
     if lines:
         return side_by_side(read, lines, line_taps, p.weight.shape[2] // lines.taps), replace(lines, words=words)
     if read.inlet == "host":
-        return read, FormedLines.straight(tuples * words, whole=True)
+        return read, FormedLines.straight(tuples * words, flags=frozenset({"whole"}))
     return gathered(read, line_taps), FormedLines.gathered(tuples, words, line_taps)
 
 

@@ -64,15 +64,14 @@ class FormedLines:
     """Taps of a line's first window that lie before the map, less than ``taps``."""
     windows: int = 1
     """Windows of a line, >= 1."""
-    lowest: bool = False
-    """Whether taps beside the map are the lowest value, not 0."""
-    whole: bool = False
-    """Whether words come as wide as they leave, and leave as they come."""
+    flags: frozenset[str] = frozenset()
+    """Flags that are 1, of those that the line former's layer row may have: "lowest": taps beside the map are the
+    lowest value, not 0. "whole": words come as wide as they leave, and leave as they come."""
 
     @classmethod
-    def straight(cls, words: int, *, lowest: bool = False, whole: bool = False) -> "FormedLines":
+    def straight(cls, words: int, flags: frozenset[str] = frozenset()) -> "FormedLines":
         """Of words that are handed on as they come: each is a line with one window of one tap."""
-        return cls(lines=words, lowest=lowest, whole=whole)
+        return cls(lines=words, flags=flags)
 
     @classmethod
     def gathered(cls, tuples: int, words: int, taps: int) -> "FormedLines":

@@ -609,7 +609,7 @@ class NpuSequencer:
 
     @property
     def line_flags(self) -> tuple[str, ...]:
-        """What the line former must know of a layer besides counts: flags of `FormedLines`, by name."""
+        """What the line former must know of a layer besides counts: names of `FormedLines.flags`."""
         if self.pool_unit:
             return ("lowest",) if self.npu.multiplies else ()
         return ("whole",) if "host" in self.npu.ports.inlets else ()

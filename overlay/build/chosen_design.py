@@ -24,16 +24,15 @@ OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
 
 
 def _only(engine: str) -> tuple[str, ...]:
-    """Values of the folding that only the array of an engine has."""
+    """Values of the folding that only the array of an engine has, and of those of other parts what declares that it
+    means something in NPUs that multiply."""
     others = {item.name for other, array in flat.ENGINES.items() if other != engine for item in fields(array)}
     has = {item.name for item in fields(flat.ENGINES[engine])} - others
+    has |= {name for name, where in flat.WHERE.items() if where == "multiplies" and engine == "integer"}
     return tuple(name for name in flat.CHOSEN if name in has)
 
 
-OF_ENGINE = {
-    "binary": (*_only("binary"), "binariser_bits"),
-    "integer": (*_only("integer"), "lut_products", "depthwise"),
-}
+OF_ENGINE = {"binary": (*_only("binary"), "binariser_bits"), "integer": (*_only("integer"), "depthwise")}
 """Fields of a folding that only one engine has; in a design of both engines only the NPUs of that engine get them."""
 
 

@@ -22,7 +22,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import CLOSINGS
 
 from .bends import Bend, clip
-from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sigmoid, softplus
+from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sigmoid, softplus, softsign
 from .errors import Unsupported
 from .node_view import NodeView
 from .rationals import fractions, same
@@ -139,6 +139,7 @@ ACTIVATIONS = (
     ),
     Activation(onnx="Elu", tflite="ELU", function=_elu, kernel=by_floats(lambda x: elu(x, 1.0))),
     Activation(onnx="Erf", function=lambda node: curve("Erf", math.erf)),
+    Activation(onnx="Exp", tflite="EXP", function=lambda node: curve("Exp", math.exp), kernel=by_floats(math.exp)),
     Activation(onnx="Gelu", tflite="GELU", function=_gelu, kernel=gelu_kernel),
     Activation(onnx="HardSigmoid", function=_hard_sigmoid),
     Activation(onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish(), kernel=hard_swish_kernel),
@@ -147,6 +148,7 @@ ACTIVATIONS = (
     Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),
     Activation(onnx="Selu", function=_selu),
+    Activation(onnx="Softsign", function=lambda node: Curve(name="Softsign", of=softsign, run=softsign)),
     Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
     Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
 )

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -35,19 +36,27 @@ class Curve:
 def curve(name: str, function: Callable[[float], float]) -> Curve:
     """The curve of a function of float64 numbers."""
 
+    values = infinite_beyond(function)
+
+    def of(x: Fraction) -> Fraction:
+        value = values(float(x))
+        if not math.isfinite(value):
+            raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
+        return Fraction(value)
+
+    return Curve(name=name, of=of, run=np.vectorize(values, otypes=[np.float64]))
+
+
+def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], float]:
+    """The function, which is infinite where it leaves the range of float64, as exp does."""
+
     def value_at(x: float) -> float:
         try:
             return function(x)
         except OverflowError:
             return math.inf
 
-    def of(x: Fraction) -> Fraction:
-        value = value_at(float(x))
-        if not math.isfinite(value):
-            raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
-        return Fraction(value)
-
-    return Curve(name=name, of=of, run=np.vectorize(value_at, otypes=[np.float64]))
+    return value_at
 
 
 def table_curve(name: str, values: Array, first: int) -> Curve:
@@ -68,6 +77,11 @@ def sigmoid(x: float) -> float:
 def softplus(x: float) -> float:
     """log(1 + exp(x)), of which no part overflows."""
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def softsign(x: Any) -> Any:
+    """x / (1 + |x|), of a fraction or of float64 numbers."""
+    return x / (1 + abs(x))
 
 
 def mish(x: float) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .curves import gelu, gelu_by_tanh
+from .curves import gelu, gelu_by_tanh, infinite_beyond
 from .errors import Unsupported
 from .tflite_rules import HIGH, LOW, Multiplier, multiplier_of, rounded_product
 
@@ -35,8 +35,8 @@ def by_floats(function: Callable[[float], float]) -> Kernel:
 
     def table(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
         reals = np.float32(source[0]) * (INTEGERS - source[1]).astype(np.float32)
-        values = np.array([function(float(x)) for x in reals], np.float32)
         with np.errstate(over="ignore"):  # what is beyond single precision is clipped
+            values = np.array([infinite_beyond(function)(float(x)) for x in reals], np.float32)
             scaled = values * (np.float32(1) / np.float32(result[0]))
         limited = np.clip(scaled, np.float32(-1e6), np.float32(1e6)).astype(np.float64)
         nearest = np.sign(limited) * np.floor(np.abs(limited) + 0.5)

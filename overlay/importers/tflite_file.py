@@ -293,14 +293,15 @@ def _whole(tables: FileTables, number: int) -> Array:
 
 def _end(tables: FileTables) -> set[int]:
     """Numbers of the operators that the host computes: from each output back to one of AT_THE_END, if only conversions
-    and other shapes follow it, and nothing else reads what these give."""
+    and other shapes follow it, and nothing else reads the values of what these give."""
     return set().union(*(_end_of(tables, output) for output in tables.outputs))
 
 
 def _end_of(tables: FileTables, output: int) -> set[int]:
     """The same for one output; none where there is no such operator."""
     makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
-    readers = Counter(number for operator in tables.operators for number in operator.inputs)
+    operators = [operator for operator in tables.operators if operator.kind != "SHAPE"]
+    readers = Counter(number for operator in operators for number in operator.inputs)
     readers.update(number for number in tables.outputs if number != output)
     places = set[int]()
     number = output

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from codeop import compile_command
+from collections.abc import Set
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,17 @@ def of(page: Path) -> list[Block]:
     return [b for b in blocks(page) if b.language in RUN]
 
 
-def named(found: list[Path]) -> list[object]:
-    return [pytest.param(page, id=page.relative_to(ROOT).as_posix()) for page in found]
+def named(found: list[Path], slow: Set[str] = frozenset()) -> list[object]:
+    """A parameter for each page, by its name; those of ``slow`` with that marker."""
+    names = [page.relative_to(ROOT).as_posix() for page in found]
+    marks = [[pytest.mark.slow] if name in slow else [] for name in names]
+    return [pytest.param(page, id=name, marks=mark) for page, name, mark in zip(found, names, marks)]
 
 
+LONG = {f"docs/{name}.md" for name in (
+    "how-to/evaluate", "how-to/many-boards", "how-to/network", "how-to/without-pynq", "reference/cli",
+)}  # fmt: skip
+"""Pages whose blocks take more than five seconds: they run in the slow tier alone. README and tour run in both."""
 FAST = [page for page in pages() if any(b.mark == "" for b in of(page))]
 SLOW = [page for page in pages() if any(b.mark == "slow" for b in of(page))]
 
@@ -73,7 +81,7 @@ def run_in(folder: Path, page: Path, *options: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("page", named(FAST))
+@pytest.mark.parametrize("page", named(FAST, LONG))
 def test_runs(page, tmp_path):
     run_in(tmp_path, page)
 

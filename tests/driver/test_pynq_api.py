@@ -51,6 +51,7 @@ def test_the_numpy_is_looked_at_when_the_driver_is_imported():
     assert last_line(code) == "ImportError: pynq: numpy must be < 2, got 2.5.5: pip install 'numpy<2'"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("module", MODULES)
 def test_pynq_is_missing(module):
     code = without_pynq((3, 12, 1), f"import {module}")
@@ -72,6 +73,7 @@ def test_what_pynq_itself_misses_is_said_as_it_is():
         raise ModuleNotFoundError("No module named 'pynqutils'", name="pynqutils")
 
 
+@pytest.mark.slow
 def test_commands_say_it_in_one_line(tmp_path):
     code = without_pynq((3, 12, 1), "from bitloom.overlay.cli import main; main()")
     for words in (["demo"], ["simulate", "x"], ["serve", "x"], ["evaluate", "digits-cnn", "--hardware", "2"]):

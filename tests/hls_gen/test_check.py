@@ -367,6 +367,7 @@ def test_a_module_that_was_read_before_has_the_lines_of_its_text():
         check(text + module("assign y = = a;"), "top")
 
 
+@pytest.mark.slow
 def test_leaves_no_files_in_the_working_directory(tmp_path, monkeypatch):
     def forget() -> None:
         verilog._parser.cache_clear()

@@ -3,8 +3,10 @@
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.compiler.lowered_layers import Depthwise, Pooling
+from bitloom.hls_gen.compiler.actions import Depthwise
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.pool_unit import MARKS
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
@@ -22,11 +24,11 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
         return {}
     rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
-    if not p.binary:
-        fields["average"] = int(isinstance(p.pool, Pooling) and p.pool.average)
-        if npu.depthwise:
-            fields["depthwise"] = int(p.depthwise is not None)
-            rows |= _depthwise_rows(planned, p.depthwise)
+    marks = p.pool.marks if p.pool else frozenset()
+    known = memory_of(npu, "pool_layers").widths
+    fields |= {mark: int(mark in marks) for mark in MARKS if mark in known}
+    if npu.depthwise:
+        rows |= _depthwise_rows(planned, p.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
     return rows
 

@@ -128,7 +128,7 @@ def line_values(lines: FormedLines, sequencer: NpuSequencer) -> dict[str, int]:
         "first": lines.first,
         "stride_minus_1": lines.stride - 1,
         "taps_before": (1 << lines.taps - 1) - 1,
-        **{flag: int(getattr(lines, flag)) for flag in sequencer.line_flags},
+        **{flag: int(flag in lines.flags) for flag in sequencer.line_flags},
     }
 
 

@@ -10,6 +10,9 @@ from .ports import way
 from .results import rounding_fields, scale_fields
 from .sequencer import bases, counter_fields, kernel_moves, reading_fields, reading_memories
 
+MARKS = ("average", "depthwise")
+"""Marks of a layer by which the pool unit chooses what it computes, each in NPUs alone that have a choice."""
+
 
 def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     """Memories of the pool unit; none where there is no pool unit."""

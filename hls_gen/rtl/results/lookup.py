@@ -21,6 +21,8 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .feature_unit import FeatureUnit, Field
+
 INDEX_BITS = bits_for(ENTRIES - 1)
 """Bits of an entry's number."""
 
@@ -53,24 +55,17 @@ def lookup(library: Library, npu: Npu) -> Block:
     return b
 
 
-def looked_up(
-    b: Block, block: Block, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], layer: dict[str, Signal]
+def _place(
+    b: Block, library: Library, npu: Npu, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], field: Field
 ) -> list[Signal]:
-    """The results of an instance of ``block``, a `lookup`, for each of ``features``.
-
-    Parameters
-    ----------
-    pipe : Pipeline
-        Whose stages end with those of lookups.
-    layer : dict of str to Signal
-        Registers: what the layer's row of memory ``results`` says, in time with what enters the pipeline.
-    """
+    """As of `FeatureUnit`."""
+    block = library.get(lookup, library, npu)
+    looks_up, base = field("looks_up"), field("lookup_base")
     first, _ = timing.LOOKUP_STAGES
     before = timing.REQUANTISE_STAGES[-1]
     b.comment("What a table has for the features, where the layer has one.")
-    base = layer["lookup_base"]
     b.wire("lookup_base_low_unused", INDEX_BITS, bits(base, 0, INDEX_BITS))
-    ports = {"move": pipe.move, "looks_up": pipe.late("looks_up", layer["looks_up"], first)[first]}
+    ports = {"move": pipe.move, "looks_up": pipe.late("looks_up", looks_up, first)[first]}
     if width(base) > INDEX_BITS:
         table = bits(base, INDEX_BITS, width(base) - INDEX_BITS)
         ports["table_number"] = pipe.late("table_number", table, before)[before]
@@ -80,3 +75,7 @@ def looked_up(
         b.instance(block, f"lookup_{k}", **bus.to(block), feature=feature, result=result, **ports)
         results.append(result)
     return results
+
+
+LOOKUPS = FeatureUnit(has=lambda npu: npu.results.lookup_rows > 0, memories=("lookups",), place=_place)
+"""The lookups of all lanes."""

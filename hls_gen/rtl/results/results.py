@@ -9,6 +9,7 @@ element two windows' results fit, one in the shift register and one in the array
 place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -37,12 +38,15 @@ from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .feature_unit import Behind
 from .layer_at_work import LayerAtWork
-from .lookup import looked_up, lookup
-from .requantise import Lookups, requantise
+from .lookup import LOOKUPS
+from .requantise import requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
+FEATURE_UNITS = (LOOKUPS,)
+"""What may stand behind a requantisation, in this order."""
 MOST_ONES = 4
 """Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 
@@ -69,7 +73,8 @@ def results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
     factors = memory_of(npu, feature_memory(npu)[0])
-    tables = [memory_of(npu, "lookups")] if npu.results.lookup_rows else []
+    units = [unit for unit in FEATURE_UNITS if unit.has(npu)]
+    tables = [memory_of(npu, name) for unit in units for name in unit.memories]
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
@@ -112,14 +117,8 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    _activation(
-        b,
-        npu,
-        step,
-        load,
-        sums_offset,
-        partial(looked_up, b, library.get(lookup, library, npu), bus) if tables else None,
-    )
+    behind = [partial(unit.place, b, library, npu, bus) for unit in units]
+    _activation(b, npu, step, load, sums_offset, behind)
     return b
 
 
@@ -140,7 +139,7 @@ def _header(npu: Npu) -> Header:
 
 
 def _activation(
-    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, lookups: Lookups | None
+    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, behind: Sequence[Behind]
 ) -> None:
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
@@ -154,7 +153,7 @@ def _activation(
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
     stages = timing.activation_stages(npu)
-    give(b, requantise(b, npu, step, stages, b.input("features_ready"), lookups=lookups))
+    give(b, requantise(b, npu, step, stages, b.input("features_ready"), behind=behind))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

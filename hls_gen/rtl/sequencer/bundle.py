@@ -47,6 +47,8 @@ class Bundle:
 
     prefix: ClassVar[str] = ""
     """What the names of its ports begin with."""
+    of_row: ClassVar[bool] = False
+    """Whether a signal is as wide as the field of its name in the layer's row, whatever its meaning says."""
 
     @classmethod
     def output(cls: type[Own], b: Block, spec: SequencerSpec) -> Own:
@@ -93,7 +95,8 @@ class Bundle:
                 ports += inner.port_list(spec, prefix)
                 continue
             (part,) = f.type.__metadata__
-            width = part.bits(spec) if callable(part.bits) else part.bits
+            bits = spec.layer_bits(f.name) if cls.of_row else part.bits
+            width = bits(spec) if callable(bits) else bits
             if width:
                 means = part.means(spec) if callable(part.means) else part.means
                 ports.append(BundlePort(prefix + f.name, width, means, part.back))

@@ -2,7 +2,7 @@
 to the pool unit and what stands behind it."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
@@ -16,22 +16,12 @@ class PoolMarks(Bundle):
     None of them is there in the array's sequencer. A new mark is a field here, and a field of that memory.
     """
 
-    target: Annotated[
-        Signal | None, Meaning("number of the outlet that the map goes to", lambda s: s.layer_bits("target"))
-    ] = None
-    forks: Annotated[
-        Signal | None, Meaning("the map goes to the skip store as well", lambda s: s.layer_bits("forks"))
-    ] = None
-    for_addition: Annotated[
-        Signal | None,
-        Meaning("in the skip store the map waits for the addition", lambda s: s.layer_bits("for_addition")),
-    ] = None
-    average: Annotated[
-        Signal | None, Meaning("the pool unit takes averages, else maxima", lambda s: s.layer_bits("average"))
-    ] = None
+    of_row: ClassVar[bool] = True
+
+    target: Annotated[Signal | None, Meaning("number of the outlet that the map goes to")] = None
+    forks: Annotated[Signal | None, Meaning("the map goes to the skip store as well")] = None
+    for_addition: Annotated[Signal | None, Meaning("in the skip store the map waits for the addition")] = None
+    average: Annotated[Signal | None, Meaning("the pool unit takes averages, else maxima")] = None
     depthwise: Annotated[
-        Signal | None,
-        Meaning(
-            "the pool unit adds products with its weights, whatever average says", lambda s: s.layer_bits("depthwise")
-        ),
+        Signal | None, Meaning("the pool unit adds products with its weights, whatever average says")
     ] = None

@@ -290,6 +290,7 @@ def as_taken() -> Iterator[None]:
         raise
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("moment", range(1, 120, 17))
 def test_a_load_by_somebody_else_while_frames_are_computed(rig, moment):
     """At whatever access to a register: right results, or the error; the other one's are right."""

@@ -123,6 +123,7 @@ def test_two_processes(files, tmp_path):
         assert process.finished()[0] == 0
 
 
+@pytest.mark.slow
 def test_cmake(tmp_path):
     """The CMake file builds both libraries and the example."""
 

@@ -99,6 +99,7 @@ def plan_of(model: Model, design: Design, map_order: str = "auto", mapping: list
     return plan(model, design.npus, CompileChoices(map_order=map_order, mapping=mapping))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pipeline(name, map_order):
@@ -123,6 +124,7 @@ def runs(layers: int, count: int) -> list[list[int]]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("stream_bits", [32, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_cascade_with_runs(name, stream_bits):
@@ -144,6 +146,7 @@ def test_a_cascade_by_work(name):
     assert plan_of(model, design).mapping == sorted(plan_of(model, design).mapping)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("name", SEVERAL)

@@ -52,6 +52,7 @@ def stored(made):
     return " ".join(p.name for p in made.lowered.layers if is_copy(p.name))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name):
     """Every graph is exact; the flow model finds no deadlock in the stores that sizing makes; rewriting ends."""

@@ -25,6 +25,7 @@ def flow(model, npus):
     return simulate(system(plan(model, design.npus, choices), design.npus)).cycles_per_frame
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("change", [
     {},  # pool units, which compute depthwise convolutions, are the slowest
     {"kfp": 4, "line_taps": 1, "kgp": 8, "kernels_per_multiplier": 2},  # arrays are

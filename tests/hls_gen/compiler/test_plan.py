@@ -3,6 +3,7 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed
 from bitloom.golden.layer import Layer
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
@@ -24,6 +25,10 @@ from .test_depthwise import NPU as WITH_WEIGHTS
 from .test_depthwise import conv as weighted
 from .test_depthwise import depthwise
 from .test_depthwise import model_of as model_of_depthwise
+from .test_lookups import NPU as WITH_LOOKUPS
+from .test_lookups import conv as requantised
+from .test_lookups import lookup
+from .test_lookups import model as looking_up
 
 
 def model_of(*layers: Layer, size: tuple[int, int] = (4, 6), channels: int = 5, encoding: Encoding = BIPOLAR) -> Model:
@@ -65,6 +70,7 @@ def test_depths_of_a_small_network():
         "buffer_words": 0,
         "map_words": 0,
         "acc_bits": 6,  # -20..20, and 21 for the threshold that is never reached
+        "outputs": 1,
     }
     assert made.ideal == [("conv", 16 * 2)]
 
@@ -73,9 +79,15 @@ def test_every_capacity_is_a_need():
     """But for what follows from all layers together: from the values that they read (sharing.py), and from maps that
     wait (`Needs.capacities`)."""
     small = model_of_depthwise(*weighted(1, size=3), *depthwise(2), channels=1)
-    needs = plan(small, [WITH_WEIGHTS.changed(window_former=True, aheads=2)]).needs[0].needs
+    sums = Add(name="sum_3", inputs=("act_3", "act_1"), encoding=signed(8))
+    added = looking_up(*requantised("act_1"), *requantised("act_2"), lookup("act_3"), sums)
+    plans = (
+        plan(small, [WITH_WEIGHTS.changed(window_former=True, aheads=2)]),
+        plan(added, [WITH_LOOKUPS.changed(skip_words=2)]),
+    )
+    needed = {name for made in plans for name in made.needs[0].needs.sizes}
     together = {*OF_ALL_LAYERS, "skip_words", "skips_onward"}
-    assert {*CAPACITIES} - {*needs.sizes} == together, "hls_gen/compiler/needs.py: needs_of"
+    assert {*CAPACITIES} - needed == together, "needs_of of hls_gen/compiler/needs.py, needs of actions"
 
 
 @pytest.mark.parametrize("map_order", ORDERS)

@@ -82,8 +82,8 @@ EXPORT void block_tick(Model* m, const uint32_t* in) {{
 
 
 def words_of(bits: int) -> int:
-    """32-bit words of a port in the buffers: at least 2, for C++ reads 64 bits."""
-    return max(2, -(-bits // 32))
+    """32-bit words of a port in the buffers, always in pairs: C++ and Python read 64 bits at once."""
+    return 2 * -(-bits // 64)
 
 
 class Bench:
@@ -99,8 +99,11 @@ class Bench:
             if name != "clk":
                 self._place[name] = (is_input, 4 * sizes[is_input], 4 * words_of(w))
                 sizes[is_input] += words_of(w)
-        self._in, self._out = ((ctypes.c_uint32 * max(1, sizes[way]))() for way in (True, False))
-        self._in_bytes, self._out_bytes = memoryview(self._in).cast("B"), memoryview(self._out).cast("B")
+        self._in, self._out = ((ctypes.c_uint32 * max(2, sizes[way]))() for way in (True, False))
+        buffers = {True: memoryview(self._in).cast("B"), False: memoryview(self._out).cast("B")}
+        self._bytes = {n: buffers[is_input][low : low + size] for n, (is_input, low, size) in self._place.items()}
+        self._limits = {name: 1 << self.widths[name] for name, (is_input, _, _) in self._place.items() if is_input}
+        self._short = {name: view.cast("Q") for name, view in self._bytes.items() if len(view) == 8}
         self._library = ctypes.CDLL(str(build(block, self._place)))
         self._library.block_new.restype = ctypes.c_void_p
         self._model = ctypes.c_void_p(self._library.block_new())
@@ -110,18 +113,22 @@ class Bench:
             self.reset()
 
     def __setitem__(self, name: str, value: int) -> None:
-        is_input, low, size = self._place[name]
-        assert is_input, f"{name} is an output"
-        assert 0 <= value < 1 << self.widths[name], f"{name} has {self.widths[name]} bits, got {value}"
-        self._in_bytes[low : low + size] = int(value).to_bytes(size, "little")
+        limit = self._limits.get(name)
+        assert limit is not None, f"{name} is an output"
+        assert 0 <= value < limit, f"{name} has {self.widths[name]} bits, got {value}"
+        short = self._short.get(name)
+        if short is not None:
+            short[0] = value
+        else:
+            self._bytes[name][:] = int(value).to_bytes(len(self._bytes[name]), "little")
         self._stale = True
 
     def __getitem__(self, name: str) -> int:
         if self._stale:
             self._library.block_eval(self._model, self._in, self._out)
             self._stale = False
-        is_input, low, size = self._place[name]
-        return int.from_bytes((self._in_bytes if is_input else self._out_bytes)[low : low + size], "little")
+        short = self._short.get(name)
+        return short[0] if short is not None else int.from_bytes(self._bytes[name], "little")
 
     def __contains__(self, name: str) -> bool:
         return name in self._place

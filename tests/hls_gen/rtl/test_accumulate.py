@@ -253,6 +253,7 @@ def test_one_more_code_bit_chooses(parameters, code_bits):
 # Whole designs. Random networks on them are in tests/overlay/build/board_cases.py.
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [
     pytest.param(name, marks=pytest.mark.slow) if name in ("words", "words_shift") else name for name in ACCUMULATORS
 ])  # fmt: skip

@@ -90,15 +90,18 @@ def test_headers_tell_of_what_a_module_has(name):
     assert "accumulators" not in said["array_issuer"]
 
 
+@pytest.mark.sample(5)
 def test_passes_the_check(made):
     check(made[1].text, TOP)
 
 
+@pytest.mark.sample(6)
 def test_lint(made):
     """verilator -Wall, one file a module, nothing switched off."""
     assert lint(made[1].text) == []
 
 
+@pytest.mark.sample(3)
 def test_synthesis_differs_in_popcounts_only(made):
     """The modules that are taken over from simulation are those that the whole design for synthesis would have."""
     design, _ = made

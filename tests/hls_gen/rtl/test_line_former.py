@@ -53,11 +53,11 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
     line_taps = spec.sequencer.line_taps
     while len(drawn) < 8:
         words = rng.randint(1, 5)
-        lowest = "lowest" in flags and rng.random() < 0.5
+        beside = frozenset({"lowest"} if "lowest" in flags and rng.random() < 0.5 else ())
         kind = rng.random()
         if kind < 0.3:
-            whole = "whole" in flags and kind < 0.2
-            drawn.append((FormedLines.straight(rng.randint(1, 9), lowest=lowest, whole=whole), 1))
+            whole = frozenset({"whole"} if "whole" in flags and kind < 0.2 else ())
+            drawn.append((FormedLines.straight(rng.randint(1, 9), beside | whole), 1))
             continue
         if kind < 0.5:
             gathered = FormedLines.gathered(rng.randint(1, 5), rng.randint(1, 9), line_taps)
@@ -71,7 +71,7 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
         steps = (windows - 1) * stride + taps - left
         formed = FormedLines(
             words=words, lines=rng.randint(1, 4), positions=min(width, steps), taps=taps, stride=stride, lead=left,
-            windows=windows, lowest=lowest,
+            windows=windows, flags=beside,
         )  # fmt: skip
         drawn.append((formed, width))
     return drawn
@@ -85,9 +85,9 @@ def lanes(spec: SequencerSpec) -> int:
 def windows(spec: SequencerSpec, layer: Layer, tuples: np.ndarray) -> np.ndarray:
     """(words, lanes): golden's taps of ``tuples``, (lines, width, words, lanes), those of a line side by side."""
     formed, width = layer
-    if formed.whole:
+    if "whole" in formed.flags:
         return tuples.reshape(len(tuples), -1)
-    lowest = -(1 << bits(spec) - 1) * formed.lowest
+    lowest = -(1 << bits(spec) - 1) * ("lowest" in formed.flags)
     right = max(0, (formed.windows - 1) * formed.stride + formed.taps - formed.lead - width)
     window = Window(kernel=(1, formed.taps), stride=(1, formed.stride), padding=(0, formed.lead, 0, right))
     places = window.positions(1, width)[: formed.windows]
@@ -135,7 +135,7 @@ def check(built: Bench, spec: SequencerSpec, seed: int, stall: float) -> None:
     given, wanted = list[int](), list[int]()
     for layer in drawn * 2:
         formed, width = layer
-        each = spec.widest_inlet // bits(spec) if formed.whole else lanes(spec)
+        each = spec.widest_inlet // bits(spec) if "whole" in formed.flags else lanes(spec)
         tuples = rng.integers(low, low + (1 << bits(spec)), (formed.lines, width, formed.words, each))
         sent = tuples[:, : formed.positions].reshape(-1, each)
         given += [packed(word, bits(spec)) for word in sent]

@@ -50,6 +50,7 @@ def bodies(lanes: int, planes: int, less: int = 0) -> tuple[str, str]:
     return text(lanes, planes, width, True, "simulation", "gold"), text(lanes, planes, width, True, "synthesis", "gate")
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("target", ["simulation", "synthesis"])
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)

@@ -49,6 +49,7 @@ def bodies(lanes: int) -> tuple[str, str]:
     return text(lanes, "simulation", "gold"), text(lanes, "synthesis", "gate")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("lanes", PROVED[:6] + SIMULATED)
 def test_clean(lanes):
     made = text(lanes, "synthesis")

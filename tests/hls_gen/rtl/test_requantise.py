@@ -194,6 +194,7 @@ def agents(bench: Bench, made: Play, stall_in: float, stall_out: float) -> tuple
     )
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
 def test_equals_golden(built, stall_in, stall_out):
     bench, one = built
@@ -205,6 +206,7 @@ def test_equals_golden(built, stall_in, stall_out):
     assert raw.words == made.raw
 
 
+@pytest.mark.sample(4)
 def test_many_values(built):
     """A step a cycle, LATENCY cycles each."""
     bench, one = built

@@ -249,6 +249,7 @@ def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
     return plan(MODELS[name], [npu], CompileChoices(map_order=order))
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_conv_equals_loop(conv, name, order, stall, room):

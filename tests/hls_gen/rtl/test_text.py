@@ -66,6 +66,7 @@ def header_of(text: str) -> str:
     return text[: text.index("\nmodule ") + 1]
 
 
+@pytest.mark.sample(3)
 def test_headers(modules):
     """Name, contract of a sentence at least, rate and latency; nothing but comments."""
     for name, text in modules.items():

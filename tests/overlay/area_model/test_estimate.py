@@ -69,6 +69,7 @@ LATENCIES = {name: latency for (latency, _), name in RAMS.items()}
 """Cycles of a read of each RAM, by its module's name."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_every_block_and_memory_is_known(design: Design) -> None:
     found = instances(generate(design, target="synthesis", checked=False).text, TOP)
@@ -89,6 +90,7 @@ def test_every_block_and_memory_is_known(design: Design) -> None:
     assert sum(part.times for part, _ in matches) == sum(modules.values())
 
 
+@pytest.mark.slow
 def test_finds_the_coefficients_of_a_linear_world() -> None:
     """Where a block has 3 LUTs for each unit of each of its sizes, the formulas give them."""
 
@@ -176,6 +178,7 @@ def reference(name: str) -> Design:
     return REFERENCE_DESIGNS[name].design(name, REFERENCE_DESIGNS[name].models())
 
 
+@pytest.mark.slow
 def test_error_is_stated() -> None:
     """What the file says is what the model is off on the reference designs, of which none was fitted to."""
     made = error()

@@ -93,6 +93,7 @@ def test_the_compiler_refuses_it_with_the_numbers():
             compile_model(DEEP, manifest, RASTER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [None, pytest.param(1, marks=pytest.mark.slow)])
 def test_hardware_stops_and_names_the_circle(missing, tmp_path):
     """Without a store, and with one that is a word too small."""

@@ -1,6 +1,8 @@
 """Pipelines in which binary and integer NPUs take turns: modules of equal NPUs. Random networks on them are in
 board_cases.py."""
 
+import pytest
+
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.topology import pipeline
 from bitloom.hls_gen.rtl.generate import generate
@@ -9,6 +11,7 @@ from bitloom.overlay.virtual.sim import lint
 from .board_cases import MIXED_BINARY, MIXED_INTEGER
 
 
+@pytest.mark.slow
 def test_equal_npus_between_others() -> None:
     """NPU 1, 2 and 4 are equal, but for what comes and goes; on the way to NPU 3 words are as wide as their own."""
     npu = MIXED_INTEGER.changed(kfp=2, feature_bits=4, weight_bits=4)

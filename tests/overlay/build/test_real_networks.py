@@ -96,6 +96,7 @@ def test_the_table_names_every_reference_design() -> None:
     assert set(FIGURES) == set(REFERENCE_DESIGNS) >= set(GOALS)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_by_the_flow_model(name: str) -> None:
     """Of all reference designs; that hardware takes as many cycles is tested below and in test_bench.py."""

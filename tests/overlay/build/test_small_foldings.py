@@ -64,6 +64,7 @@ def check(folder: Path, engine: str, kfp: int, kgp: int, fan_in: int) -> None:
     assert run(build, model, images).bit_exact_frames == FRAMES
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("engine", "kfp", "kgp", "fan_in"), QUICK)
 def test_small_foldings(engine: str, kfp: int, kgp: int, fan_in: int, tmp_path: Path) -> None:
     check(tmp_path, engine, kfp, kgp, fan_in)

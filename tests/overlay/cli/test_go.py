@@ -89,6 +89,7 @@ def test_a_step_that_fails_ends_it(source, tmp_path):
     assert not (tmp_path / "out" / "build").exists()
 
 
+@pytest.mark.slow
 def test_another_state_of_bitloom_takes_no_result_over(source, tmp_path, monkeypatch):
     words = source, "--board", "pynq-z2", "--points", 1, "--rate", 1e9, "--out", tmp_path / "out"
     assert steps(go(*words))[0] == "bitloom import"

@@ -13,6 +13,7 @@ def run(*words, stdout):
     return subprocess.run([sys.executable, "-c", CODE, *words], stdout=stdout, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "words",
     [("--version",), ("--help",), ("evaluate", "--help"), ("evaluate", "digits-cnn", "digits", "-q", "--limit", "2")],

@@ -112,6 +112,7 @@ def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
     assert alone.counters["cycles"] == row.figures.latency
 
 
+@pytest.mark.slow
 def test_digits_simulates(tmp_path: Path) -> None:
     model = networks.load("digits-cnn")
     found = explore(model, Budget(lanes=400, cycles=1000), effort=Effort(points=1, halvings=0))
@@ -158,6 +159,7 @@ def test_reaches_the_figures(name: str, budget: Budget) -> None:
     assert budget.holds(found.best.figures)
 
 
+@pytest.mark.slow
 def test_no_candidate_is_more_parallel_than_a_design_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortest intervals need more lanes than the limit allows: the search goes on with longer ones."""
     monkeypatch.setenv("BITLOOM_MAX_LANES", "100")

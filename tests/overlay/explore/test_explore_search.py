@@ -162,6 +162,7 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     assert found.cycles == slowest == 7_138
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "points"),
     [
@@ -330,6 +331,7 @@ def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.M
         assert refining.refine(Mock(), old, late(100, 80), budget) == (best, found.get(best, late(100, 80)))
 
 
+@pytest.mark.slow
 def test_more_halvings_come_nearer_to_the_budget() -> None:
     model, budget, cycles = networks.find("digits-cnn"), Budget(lut=5_000), []
     for halvings in (0, 2):

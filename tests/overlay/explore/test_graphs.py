@@ -216,6 +216,7 @@ def test_several_networks_go_round_a_ring() -> None:
     assert (dict(row.figures.each), row.figures.cycles) == (each, sum(each.values()))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "models",
     [pytest.param(["residual"], marks=pytest.mark.slow), ["residual", "separable"]],
@@ -230,6 +231,7 @@ def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
     assert budget.excess(found.nearest.figures).keys() == {"bram36", "lut"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "dsp"), [("residual", 5), pytest.param("separable", 7, marks=pytest.mark.slow)])
 def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> None:
     """Prices of DSP blocks rise before it is known that nothing fits."""

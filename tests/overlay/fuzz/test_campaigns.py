@@ -41,8 +41,8 @@ def test_many_files():
 
 
 def test_networks():
-    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "k8_g8_planes", "int_k3_g5", "ring_of_2")), 12)
-    assert ends["exact"] >= 9
+    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "int_k3_g5", "ring_of_2")), 6)
+    assert ends["exact"] >= 4
 
 
 @pytest.mark.slow
@@ -61,7 +61,7 @@ def test_many_of_golden():
 
 
 def test_device():
-    ends = attack("device", device.DeviceCampaign(QUICK), 50)
+    ends = attack("device", device.DeviceCampaign(QUICK), 20)
     assert min(ends["right"], ends["incomplete"]) > 0
     assert sum(count for word, count in ends.items() if word.startswith("error")) >= 4
 

@@ -24,6 +24,7 @@ def kind(request):
     return request.param
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_damaged_files(kind, tmp_path):
     KINDS[kind].write(tmp_path)

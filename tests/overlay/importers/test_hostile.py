@@ -39,6 +39,7 @@ print(peak_mb() - before)
 """
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", QUICK)
 def test_refused_or_imported(name):
     data = HOSTILE[name]()

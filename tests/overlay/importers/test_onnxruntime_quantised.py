@@ -187,6 +187,7 @@ def test_equals_onnxruntime(tmp_path, caplog, form, kind, scales, zeros, prepare
         assert np.abs(got[tied] - exact).max() < 0.01 * step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zeros", ["asymmetric", pytest.param("symmetric", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["QUInt8", pytest.param("QInt8", marks=pytest.mark.slow)])
 def test_means_that_are_halves(tmp_path, caplog, kind, zeros):

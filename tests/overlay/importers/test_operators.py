@@ -204,6 +204,7 @@ def test_computed_shapes():
 MODES = ["ROUND", "HALF_EVEN", "HALF_UP", "HALF_DOWN", "FLOOR", "CEIL", "UP", "DOWN"]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("rounding", MODES)
 @pytest.mark.parametrize("kind", ["signed", "unsigned", "narrow", "unsigned narrow", "zero point", "half a zero point"])
 def test_quant(rounding, kind):

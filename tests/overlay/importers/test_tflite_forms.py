@@ -212,6 +212,7 @@ CONSTANTS = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", CONSTANTS)
 @pytest.mark.parametrize("where", ["input", "behind a convolution", "behind a sum", "before a pool", "end"])
 def test_constants(name, where):

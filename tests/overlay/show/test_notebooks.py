@@ -174,6 +174,7 @@ def test_first_steps(board: str | None, notebook: Notebook):
     assert shown["pictures"] == ["look", "confusion", "scores"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", [None, pytest.param("digits-cnn-pipeline", marks=pytest.mark.slow)])
 def test_inside_the_accelerator(board: str | None, notebook: Notebook):
     beats = [484, 648, 392, 90]
@@ -297,6 +298,7 @@ def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch
     assert shown["pictures"] == ["look", "all", "cycles"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
 def test_training_machine(board: str | None, notebook: Notebook):
     shown = notebook(
@@ -324,6 +326,7 @@ def test_training_machine(board: str | None, notebook: Notebook):
     assert shown["pictures"] == ["curve"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
 def test_learning_on_the_board(board: str | None, notebook: Notebook):
     """Curves rise, and go on after the reset; both cells that learn show one."""

@@ -35,6 +35,7 @@ def interpreted(t: Training, form: WordFormat, count: int, **sizes: int) -> tupl
     return read_states(t, form, words), interpreter
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("case", "form"), [*((case, FORM) for case in ALL), ("all", WIDE), ("continuous", NARROW), ("batch, all", WIDE)]
 )
@@ -77,6 +78,7 @@ def test_samples_in_turn_or_one_after_another(case, count):
     assert words == 1024
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("case", ALL)
 @pytest.mark.parametrize("instructions", [3, 16])
 def test_programs_in_pages(case, instructions):

@@ -24,6 +24,7 @@ def check(made, how, **options):
     made.check(fiber.run(made.layer, made.words, how, **options))
 
 
+@pytest.mark.sample(48)
 @kernels
 @pytest.mark.parametrize("seed", range(64))
 def test_equals_golden(seed, kernel):

@@ -100,6 +100,7 @@ def test_no_division_is_in_a_loop(tmp_path, name, size):
     assert ptx.count(DIVISION, ptx.in_loops(text)) == 0 < ptx.count(DIVISION, text.splitlines())
 
 
+@pytest.mark.slow
 def test_the_product_with_xor_counts_no_input(tmp_path):
     """With AND the ones of four pieces are counted beside four products, and summed over lanes in the end."""
     for name, counted, shuffles in (("mma-xor", 0, 0), ("mma-and", 1, 4)):
@@ -109,6 +110,7 @@ def test_the_product_with_xor_counts_no_input(tmp_path):
         assert ptx.count(r"\bshfl", text.splitlines()) == shuffles
 
 
+@pytest.mark.slow
 def test_weights_are_read_once_for_all_chunks(tmp_path):
     """A patch of 8 x 8 has 4 chunks: four times the products, but not four times the reads of shared memory."""
     reads = {}

@@ -132,6 +132,7 @@ def test_sums_of_planes(serial, table, stall):
         assert got == [int(bit_serial_dot(x, m, FORM.bits)) for m, (_, x) in zip(minus, vectors)]
 
 
+@pytest.mark.slow
 def test_every_code_and_word():
     """All codes of three lanes with all words of a small format."""
     form, lanes = WordFormat(4, 1), 3

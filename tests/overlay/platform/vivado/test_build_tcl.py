@@ -32,6 +32,7 @@ CASES = [(board, AMD, bits, "") for board in BOARDS for bits in (32, 64)] + [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("board", "dma", "stream_bits", "marks"), CASES, ids=lambda v: getattr(v, "name", v))
 def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits, marks):
     made = sources(board, stream_bits, clock_mhz=125.0, dma=dma, marks=marks)

@@ -96,6 +96,7 @@ def test_a_date_only_where_it_is_asked_for(
     assert done.output == f"bitloom: {rule}, got 'now'\n" or str(done.exception) == f"bitloom: {rule}, got 'now'"
 
 
+@pytest.mark.sample(1)
 def test_units_add_up_to_the_logic(report: Report) -> None:
     found = units_by_model(report.design)
     assert sum(u.lut for u in found) == pytest.approx(report.area.resources.lut, rel=0.03)  # memories have some logic

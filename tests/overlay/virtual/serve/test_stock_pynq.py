@@ -96,6 +96,7 @@ def classify(folder, address, digits, images):
     return json.loads((folder / "answer.json").read_text())
 
 
+@pytest.mark.slow
 def test_digits_by_pynqs_own_protocol(digits, tmp_path):
     images = load_digits().test_images[:FRAMES]
     expected = networks.load("digits-cnn").forward(images)

@@ -1,15 +1,19 @@
 """Figures of a candidate: area, cycles and latency of the design that it makes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.flow import Result
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.lanes import plane_lanes
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 
 from .candidate import Candidate
+from .folding_keys import AREA_ALONE
 from .stores_in_use import ROOM_FOR_ALL, has_stores, run_flow, with_stores
 
 
@@ -36,8 +40,24 @@ class Figures:
         return self.area.lut + self.area.lutram
 
 
+@dataclass(frozen=True)
+class FlowOnDesign:
+    """What the flow model says of each network on a design."""
+
+    design: Design
+    results: Sequence[Result]
+
+
+Known = dict[Any, FlowOnDesign | None]
+"""What has been worked out for candidates, by key; None where one makes no design that finishes."""
+
+
 def figures(
-    model: Model, candidate: Candidate, design: Design | None = None, also: Sequence[Model] = ()
+    model: Model,
+    candidate: Candidate,
+    design: Design | None = None,
+    also: Sequence[Model] = (),
+    known: Known | None = None,
 ) -> Figures | None:
     """Figures of a candidate.
 
@@ -49,6 +69,9 @@ def figures(
         The candidate's design; None makes it.
     also
         Further networks that it is for.
+    known
+        What has been worked out for other candidates; what is worked out here comes to it. Candidates with equal values
+        but for AREA_ALONE have one run of the flow model.
 
     Returns
     -------
@@ -56,18 +79,51 @@ def figures(
         None where the candidate makes no design that finishes.
     """
     models = (model, *also)
-    sized = design is not None
-    try:
-        design = design or candidate.design(model, also=also, room=ROOM_FOR_ALL)
-        results = [run_flow(model, candidate.choices, design) for model in models]
-        if has_stores(design) and not sized:  # one run of the flow model is enough
-            design = with_stores(design, results)
-    except ValueError:
+    if design is not None:
+        flow = _on_design(models, candidate, design)
+    else:
+        known = {} if known is None else known
+        alike = replace(candidate, npus=tuple(npu.unchecked(**_of_area(npu, AREA_ALONE)) for npu in candidate.npus))
+        if alike.key not in known:
+            known[alike.key] = _with_design(models, alike)
+        flow = known[alike.key]
+        if flow is not None:
+            pairs = zip(flow.design.npus, candidate.npus)
+            npus = tuple(npu.changed(**_of_area(npu, given.values(*AREA_ALONE))) for npu, given in pairs)
+            flow = replace(flow, design=replace(flow.design, npus=npus))
+    if flow is None:
         return None
+    results = flow.results
     each = {model.network.name: result.cycles_per_frame for model, result in zip(models, results)} if also else {}
     cycles = sum(result.cycles_per_frame for result in results)
     latency = sum(result.latency for result in results)
-    return Figures(estimate(design), lanes(candidate), cycles, latency, results[0].stores, each)
+    return Figures(estimate(flow.design), lanes(candidate), cycles, latency, results[0].stores, each)
+
+
+def _on_design(models: Sequence[Model], candidate: Candidate, design: Design) -> FlowOnDesign | None:
+    """The networks on a design; None where one doesn't finish."""
+    try:
+        return FlowOnDesign(design, [run_flow(model, candidate.choices, design) for model in models])
+    except ValueError:
+        return None
+
+
+def _with_design(models: Sequence[Model], candidate: Candidate) -> FlowOnDesign | None:
+    """The networks on the candidate's design; None where it makes none that finishes."""
+    model, *also = models
+    try:
+        design = candidate.design(model, also=also, room=ROOM_FOR_ALL)
+    except ValueError:
+        return None
+    flow = _on_design(models, candidate, design)
+    if flow is not None and has_stores(design):  # one run of the flow model is enough
+        return replace(flow, design=with_stores(design, flow.results))
+    return flow
+
+
+def _of_area(npu: Npu, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Of these values those of AREA_ALONE that the NPU has."""
+    return {name: values[name] for name in AREA_ALONE if npu.has(name)}
 
 
 def lanes(candidate: Candidate) -> int:

@@ -33,6 +33,8 @@ BESIDE = {
     "pool_scale_ram": _AREA,
 }
 """Values on which neither cycles nor needs of a layer depend, and why."""
+AREA_ALONE = {"kernel_ram": "auto", "kernels_per_multiplier": 1}
+"""Values of which nothing but the area depends, and what they are where it is asked for the rest."""
 BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]}}
 """Values on which the cycles of the array don't depend, and why."""
 BESIDE_NEEDS = {**BESIDE, "accumulators": "several of them wait for less; no memory is larger or smaller by them"}

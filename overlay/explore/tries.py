@@ -21,7 +21,7 @@ from .budget import Budget
 from .candidate import Candidate
 from .chain import Chain
 from .engines import Engines
-from .figures import Figures, figures, lanes
+from .figures import Figures, Known, figures, lanes
 from .joinings import Joinings
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, Segment
 from .ring import cheapest_ring
@@ -124,6 +124,7 @@ class Tries:
         self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
+        self._flows: Known = {}
         self._fitting: tuple[Figures, ...] = ()
         self._asked = self.choices[self.engines[0], self.first]
 
@@ -334,6 +335,6 @@ class Tries:
     def _row(self, candidate: Candidate, asked: int) -> Row | None:
         """The row of a candidate, None where it makes no design; each candidate is looked at once."""
         if candidate.key not in self._seen:
-            self._seen[candidate.key] = figures(self.model, candidate, also=self.also)
+            self._seen[candidate.key] = figures(self.model, candidate, also=self.also, known=self._flows)
         figures_known = self._seen[candidate.key]
         return None if figures_known is None else Row(candidate, figures_known, asked, self.budget.holds(figures_known))

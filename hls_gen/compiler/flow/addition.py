@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import cycle as again
 
 from .kahn import Process, Stamps, Wait
-from .results import Activation, Taker
+from .results import Activation, OneByOne, Taken, Taker
 from .stores import SkipFifo
 from .streams import Source
 
@@ -145,28 +145,36 @@ class AdditionUnit:
             return self._stages.room
         return (self._added.word,) if self._stages.drained() else (*self._stages.room, self._added.word)
 
-    def take(self, cycle: int, last: bool) -> int | None:
-        """Take the next step into the row register; see ``Gearbox.take``."""
+    def sure(self, cycle: int) -> int:
+        """See Taker."""
+        if self._adds or not self._left:
+            return 0
+        given = self._stages.given()
+        return 0 if given is None or cycle < given + 2 else self._gears.sure(cycle)
+
+    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
+        """Take the next steps into the row register, or past it; see ``Gearbox.take``."""
         if (self._row or self._leaving) is not None and not self._empty():
             return None
         if not self._left:
             self._left, self._adds = next(self._maps)
         if not self._adds:
-            return self._pass_by(cycle, last)
+            return self._pass_by(cycle, last, count)
         self._left -= 1
         if cycle < self._gone:
             cycle = self._gone
-        self._row = cycle, last
+        self._row = cycle, last and count == 1
         self._empty()
-        return cycle
+        return cycle, 1
 
-    def _pass_by(self, cycle: int, last: bool) -> int | None:
-        """Take the next step past the stages, from the second cycle on after the steps before have left them."""
+    def _pass_by(self, cycle: int, last: bool, count: int) -> Taken | None:
+        """Take the next steps past the stages, from the second cycle on after the steps before have left them."""
         given = self._stages.given()
         if given is None:
             return None
-        taken = self._gears.take(max(cycle, given + 2), last)
-        self._left -= taken is not None
+        taken = self._gears.take(max(cycle, given + 2), last, count)
+        if taken:
+            self._left -= taken[1]
         return taken
 
     def flush(self) -> bool:
@@ -194,7 +202,7 @@ class AdditionUnit:
         return True
 
 
-class KeptSteps:
+class KeptSteps(OneByOne):
     """The fork behind the addition of a binary NPU (hls_gen/rtl/results/signs.py): steps go to the gearboxes and, of
     maps that are kept, to the skip store as well, each side taking a step when it can.
 
@@ -226,7 +234,7 @@ class KeptSteps:
         store = (self._store.room,) if self._full else ()
         return store if self._given is not None else (*self._gears.room, *store)
 
-    def take(self, cycle: int, last: bool) -> int | None:
+    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
         """Take the next step; see ``Gearbox.take``."""
         if not self._left:
             self._left, self._keeps = next(self._maps)
@@ -234,14 +242,15 @@ class KeptSteps:
             self._stored = self._store.put(cycle)
             self._full = self._stored is None
         if self._given is None:
-            self._given = self._gears.take(cycle, last)
+            given = self._gears.take(cycle, last and count == 1, 1)
+            self._given = given and given[0]
         if self._given is None or (self._keeps and self._stored is None):
             return None
         taken = max(self._given, self._stored or 0)
         self._left = self._left - 1
         self._stored = None
         self._given = None
-        return taken
+        return taken, 1
 
     def flush(self) -> bool:
         """Empty all gearboxes; see ``Gearbox.flush``."""

@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 
 from .kahn import Wait
-from .streams import Ring, Source
+from .streams import Ring, Source, WordByWord
 
 
 class Former:
@@ -103,7 +103,7 @@ class Former:
         return self._inside[self._number] or not self._number
 
 
-class LineFormer:
+class LineFormer(WordByWord):
     """A sink: words of the taps of lines go into a tuple memory.
 
     Parameters

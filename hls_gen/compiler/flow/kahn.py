@@ -11,6 +11,7 @@ is modelled, and the waits are its reason.
 from array import array
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -106,9 +107,10 @@ def run(processes: Iterable[FlowProcess]) -> None:
         They can't get there: some wait for each other.
     """
     everything = list(processes)
-    ready = everything[::-1]
+    numbers = {process: number for number, process in enumerate(everything)}
+    ready = list(range(len(everything)))
     while ready:
-        process = ready.pop()
+        process = everything[heappop(ready)]
         for waits in process.generator:
             process.waits = waits
             for stamps, wanted in waits:
@@ -117,10 +119,13 @@ def run(processes: Iterable[FlowProcess]) -> None:
         else:
             process.waits = ()
         for stamps in process.writes:
-            for reader in [reader for reader, wanted in stamps.readers.items() if len(stamps) > wanted]:
+            if not stamps.readers:
+                continue
+            count = len(stamps)
+            for reader in [reader for reader, wanted in stamps.readers.items() if count > wanted]:
                 for other, _ in reader.waits:
                     other.readers.pop(reader, None)
-                ready.append(reader)
+                heappush(ready, numbers[reader])
     stuck = [p for p in everything if p.waits]
     if stuck:
         raise Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck[0])])

@@ -15,7 +15,7 @@ from bitloom.hls_gen.design import timing
 
 from .kahn import Process, Stamps, Wait
 from .layer import Reading, passes
-from .results import Activation, Taker
+from .results import Activation, Taken, Taker
 from .system import Unit
 
 
@@ -125,21 +125,26 @@ class WayPast:
         """What ``take`` or ``flush`` waits for."""
         return (*self._wait, *self._to_pool.room, *self._outlets.room)
 
-    def take(self, cycle: int, last: bool) -> int | None:
-        """Take the next step of results; see ``Gearbox.take``."""
+    def sure(self, cycle: int) -> int:
+        """See Taker."""
+        return self._to_pool.sure(cycle) if self._steps and self._pooled else 0
+
+    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
+        """Take the next steps of results; see ``Gearbox.take``."""
         if not self._steps:
             self._steps, pool_steps = next(self._maps)
             self._pooled = pool_steps > 0
         if self._pooled:
-            taken = self._to_pool.take(cycle, last)
+            taken = self._to_pool.take(cycle, last, count)
         else:
             before = self._entered - 1
             self._wait = ((self._left, before),) if len(self._left) <= before else ()
             if self._wait:
                 return None
-            taken = self._outlets.take(max(cycle, self._left[before] + 1) if self._entered else cycle, last)
-        if taken is not None:
-            self._steps -= 1
+            come = max(cycle, self._left[before] + 1) if self._entered else cycle
+            taken = self._outlets.take(come, last, count)
+        if taken:
+            self._steps -= taken[1]
             self._entered += self._pooled and not self._steps
         return taken
 
@@ -170,14 +175,18 @@ class FromPool:
         """What ``take`` or ``flush`` waits for."""
         return self._outlets.room
 
-    def take(self, cycle: int, last: bool) -> int | None:
-        """Take the next step; see ``Gearbox.take``."""
+    def sure(self, cycle: int) -> int:
+        """See Taker."""
+        return self._outlets.sure(cycle) if self._steps else 0
+
+    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
+        """Take the next steps; see ``Gearbox.take``."""
         self._steps = self._steps or next(self._maps)
-        taken = self._outlets.take(cycle, last)
-        if taken is not None:
-            self._steps -= 1
+        taken = self._outlets.take(cycle, last, count)
+        if taken:
+            self._steps -= taken[1]
             if not self._steps:
-                self._left.append(taken)
+                self._left.append(sum(taken) - 1)
         return taken
 
     def flush(self) -> bool:
@@ -220,11 +229,12 @@ class PoolResults:
                         taken.append(last)
                         number += 1
                         free = last
-                        for piece in range(1, self.pieces + 1):
-                            while (left := activation.left()) is None:
-                                yield activation.room
-                            free = max(free + 1, left)
-                            activation.enter(free, word == reading.words and piece == self.pieces)
+                        while (left := activation.left()) is None:
+                            yield activation.room
+                        activation.enter(max(free + 1, left), word == reading.words, self.pieces)
+                        while (entered := activation.entered()) is None:
+                            yield activation.room
+                        free = entered
         while not activation.drained():
             yield activation.room
 
@@ -237,15 +247,22 @@ def outlet(
     for _ in range(frames):
         for reading in readings:
             for _ in range(reading.windows):
-                for word in range(1, reading.words + 1):
+                left = reading.words
+                while left:
                     while len(emitted) <= number:
                         more = (emitted, number)
                         yield (more,) if gears.flush() else (*gears.room, more)
-                    out = max(emitted[number] + latency + 1, last)  # into the FIFO's register
-                    while (put := gears.take(out + 1, word == reading.words)) is None:
+                    first = emitted[number]
+                    count = min(left, len(emitted) - number)
+                    if emitted[number + count - 1] - first >= count:  # not one a cycle
+                        count = 1
+                    out = max(first + latency + 1, last)  # into the FIFO's register
+                    while (put := gears.take(out + 1, count == left, count)) is None:
                         yield gears.room
-                    last = put
-                    taken.append(put)
-                    number += 1
+                    cycle, count = put
+                    taken.extend(range(cycle, cycle + count))
+                    last = cycle + count - 1
+                    number += count
+                    left -= count
     while not gears.flush():
         yield gears.room

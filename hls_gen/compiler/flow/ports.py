@@ -12,6 +12,7 @@ from bitloom.hls_gen.design.headers import HEADER_BITS
 
 from .kahn import Stamps, Wait
 from .loader import WeightLoader
+from .streams import WordByWord
 
 
 class FrameSource:
@@ -98,7 +99,7 @@ class FrameSource:
         return True
 
 
-class RawResults:
+class RawResults(WordByWord):
     """Sink: the accumulators of raw layers, one 32-bit word each.
 
     Parameters
@@ -124,7 +125,7 @@ class RawResults:
         return cycle
 
 
-class MapResults:
+class MapResults(WordByWord):
     """Sink: the words of the maps that leave, which become stream words.
 
     Parameters

@@ -7,6 +7,7 @@ A *sink* has ``put``: the first cycle, not before the given one, in which the ne
 None while that depends on stamps that do not exist yet, and then ``room`` or ``word`` is what they wait for.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle as again
 from typing import Protocol
@@ -27,6 +28,24 @@ class Sink(Protocol):
 
     def put(self, cycle: int) -> int | None:
         """Cycle in which the next word goes in, >= ``cycle``; None if not known yet."""
+
+    def sure(self, cycle: int) -> int:
+        """Words that go in as they come, from ``cycle`` on, as far as known."""
+
+    def put_row(self, cycles: range) -> None:
+        """Words go in in these cycles, as ``sure`` says."""
+
+
+class WordByWord:
+    """A sink of which each word may have to wait."""
+
+    def sure(self, cycle: int) -> int:
+        """See Sink."""
+        return 0
+
+    def put_row(self, cycles: range) -> None:
+        """See Sink."""
+        assert not cycles, "no word is sure to go in as it comes"
 
 
 class Flushed(Sink, Protocol):
@@ -80,6 +99,14 @@ class Ring:
         self._written.append(cycle)
         return cycle
 
+    def sure(self, cycle: int) -> int:
+        """See Sink."""
+        return self._capacity - len(self._written) + bisect_right(self._given, cycle - timing.GIVE_BACK)
+
+    def put_row(self, cycles: range) -> None:
+        """See Sink."""
+        self._written.extend(cycles)
+
     def flush(self) -> bool:
         """See Flushed."""
         return True
@@ -122,7 +149,7 @@ def room_from(cycle: int, depth: int | None, puts: Sequence[int], out: Callable[
     return None if left is None else max(cycle, left + 1)
 
 
-class Fifo:
+class Fifo(WordByWord):
     """A FIFO: a memory and an output register (hls_gen/rtl/primitives/fifo.py).
 
     Parameters
@@ -209,10 +236,18 @@ class Pair:
                 cycle = max(cycle, self._cleared[before] + 1)
             self._to_write = next(self._writing)
             self.largest = max(self.largest, self._to_write)
-        self._to_write -= 1
-        if not self._to_write:
-            self._full.append(cycle)
+        self.put_row(range(cycle, cycle + 1))
         return cycle
+
+    def sure(self, cycle: int) -> int:
+        """See Sink."""
+        return self._to_write
+
+    def put_row(self, cycles: range) -> None:
+        """See Sink."""
+        self._to_write -= len(cycles)
+        if not self._to_write:
+            self._full.append(cycles[-1])
 
     def flush(self) -> bool:
         """See Flushed."""
@@ -279,3 +314,12 @@ class Router:
         if given is not None:
             self._left -= 1
         return given
+
+    def sure(self, cycle: int) -> int:
+        """See Sink."""
+        return min(self._left, self._sink.sure(cycle))
+
+    def put_row(self, cycles: range) -> None:
+        """See Sink."""
+        self._left -= len(cycles)
+        self._sink.put_row(cycles)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Ints
+from bitloom.hls_gen.compiler.actions import Addition, Scale, Thresholds
 from bitloom.hls_gen.compiler.layout import Layout
-from bitloom.hls_gen.compiler.lowered_layers import Addition, LoweredLayer, Scale, Thresholds, Xnor
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.memories.results import ROUNDING, passing
@@ -119,7 +120,7 @@ class _Requantisation:
     low: int
     high: int
     rounding: str = "once"
-    """low, high, rounding: as of `bitloom.hls_gen.compiler.lowered_layers.Scale`."""
+    """low, high, rounding: as of `bitloom.hls_gen.compiler.actions.Scale`."""
 
 
 def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> _Requantisation:

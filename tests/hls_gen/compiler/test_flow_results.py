@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.timing import GIVE_BACK
 
 from .flows import NPU
 
-WINDOWS, STEPS = 60, 3
+WINDOWS, STEPS = 60, 5
 
 
 def arrivals(seed: int) -> list[int]:
@@ -63,17 +63,17 @@ def clocked(depth: int, source: int, target: int, arrived: list[int], freed: lis
 
 
 @pytest.mark.parametrize("depth", [0, 1, 5])
-@pytest.mark.parametrize(("source", "target"), [(4, 4), (4, 3), (8, 2), (2, 4), (1, 8)])
+@pytest.mark.parametrize(("source", "target"), [(4, 4), (4, 3), (8, 2), (2, 4), (1, 3), (1, 8)])
 @pytest.mark.parametrize(("seed", "busy"), [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.8)])
-@pytest.mark.parametrize("backwards", [False, True])
-def test_stages(depth: int, source: int, target: int, seed: int, busy: float, backwards: bool) -> None:
-    """Whether the sink's room is known early or late does not matter."""
+@pytest.mark.parametrize(("backwards", "words"), [(False, 1), (True, 1), (False, 7), (True, 7)])
+def test_stages(depth: int, source: int, target: int, seed: int, busy: float, backwards: bool, words: int) -> None:
+    """Whether the sink's room is known early or late does not matter; ``words`` go in without a wait."""
     cycles = arrivals(seed)
     together, pieces = max(target // source, 1), -(-source // target)
     count = WINDOWS * -(-STEPS // together) * pieces
     room = np.cumsum(np.random.default_rng(seed + 10).geometric(busy, count)).tolist()
     arrived, credit, written, given = (Stamps(name) for name in ("sums", "room for results", "words", "room"))
-    activation = Activation(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(1, written, given)))]))
+    activation = Activation(depth, Gears([(WINDOWS * STEPS, Gearbox(source, target, Ring(words, written, given)))]))
     layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
 
     def array() -> Process:
@@ -99,7 +99,7 @@ def test_stages(depth: int, source: int, target: int, seed: int, busy: float, ba
         FlowProcess("reader", 0, reader(), [given]),
     ]
     run(processes[::-1] if backwards else processes)
-    freed = [0, *(t + GIVE_BACK for t in given)]
+    freed = [0] * words + [t + GIVE_BACK for t in given]
     assert clocked(depth, source, target, cycles, freed) == (list(credit), list(written))
     assert len(written) == count
 

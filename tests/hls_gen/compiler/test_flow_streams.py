@@ -8,7 +8,7 @@ import pytest
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.ports import FrameSource, MapResults
-from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source
+from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source, WordByWord
 
 WORDS = 120
 
@@ -148,7 +148,7 @@ def test_ring_waits_for_the_word_given_back_before() -> None:
     assert ring.level() == 2
 
 
-class Slow:
+class Slow(WordByWord):
     """A sink that takes a word at most every so many cycles."""
 
     def __init__(self, every: int):
@@ -171,9 +171,10 @@ def test_gearbox(source: int, target: int, every: int) -> None:
     box = Gearbox(source, target, sink)
     taken: list[int] = []
     for k in range(words):
-        cycle = box.take((taken[-1] if taken else 0) + 1, k % per_tuple == per_tuple - 1)
-        assert cycle is not None
-        taken.append(cycle)
+        one = box.take((taken[-1] if taken else 0) + 1, k % per_tuple == per_tuple - 1, 1)
+        assert one is not None
+        assert one[1] == 1
+        taken.append(one[0])
     together, pieces = max(target // source, 1), -(-source // target)
     expected: list[int] = []
     outs: list[int] = []

@@ -45,8 +45,12 @@ class Predictor(ABC):
         program = self._need_program()
         return program.classify(self.predict(program.to_input(images), batch, progress))
 
-    def scores(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
+    def scores(
+        self, images: Array, batch: int | None = None, progress: Progress | None = None
+    ) -> Array | dict[str, Array]:
         """Scores as an imported network's file computes them: (N, scores) float64, behind its softmax if it has one.
+
+        Of a file with several outputs: each by the name that the file gives it, (N, ...) float64 in its shape.
 
         Parameters and errors are those of ``classify``; images are as the file takes them. ValueError also if the
         program isn't of an imported network.

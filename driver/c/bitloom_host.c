@@ -5,7 +5,7 @@
 
 #include "bitloom_parts.h"
 
-enum { MOST_AXES = 8, MOST_LINKS = 64, FORMAT_VERSION = 2 };
+enum { MOST_AXES = 8, MOST_LINKS = 64, FORMAT_VERSION = 3 };
 #define MOST 2147483648.0
 
 enum { SOFTMAX, LOG_SOFTMAX, SIGMOID, ARGMAX, TOPK, CLOSINGS };
@@ -172,20 +172,28 @@ static bitloom_status read_input(const bitloom_json *json, const bitloom_node *i
     return status ? status : read_integers(json, bitloom_json_get(json, input, "integers"), host);
 }
 
-static bitloom_status read_scores(const bitloom_json *json, const bitloom_node *scores, bitloom_host *host) {
-    const bitloom_node *closing = bitloom_json_get(json, scores, "closing"), *entry;
+/* The scores: the file's one output, which is one map. */
+static bitloom_status read_scores(const bitloom_json *json, const bitloom_node *outputs, bitloom_host *host) {
+    const bitloom_node *scores, *parts, *closing, *entry;
     bitloom_status status;
     uint32_t i, word;
-    status = read_links(json, bitloom_json_get(json, scores, "chain"), host->output_channels, &host->back);
+    if (!is_list(outputs) || outputs->count != 1)
+        return bitloom_json_wrong(json, "outputs must be one, as hosts without Python take no others", outputs);
+    scores = outputs + 1;
+    parts = bitloom_json_get(json, scores, "parts");
+    if (!is_list(parts) || parts->count != 1)
+        return bitloom_json_wrong(json, "outputs.parts must be one, as hosts without Python take no others", parts);
+    closing = bitloom_json_get(json, scores, "closing");
+    status = read_links(json, bitloom_json_get(json, parts + 1, "chain"), host->output_channels, &host->back);
     if (!status) status = read_order(json, bitloom_json_get(json, scores, "order"), host->scores, &host->output_order);
     if (status) return status;
     if (!is_list(closing) || closing->count > sizeof host->closing)
-        return bitloom_json_wrong(json, "scores.closing must be a list of operators", closing);
+        return bitloom_json_wrong(json, "outputs.closing must be a list of operators", closing);
     for (i = 0, entry = closing + 1; i < closing->count; i++, entry = bitloom_json_next(json, entry)) {
         for (word = 0; word < CLOSINGS && !bitloom_json_is(json, entry, CLOSING_NAMES[word]); word++) {
         }
         if (word == CLOSINGS)
-            return bitloom_json_wrong(json, "scores.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK",
+            return bitloom_json_wrong(json, "outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK",
                                       entry);
         host->closing[i] = (uint8_t)word;
     }
@@ -209,12 +217,12 @@ bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, c
     if (!bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "format"), "bitloom host") ||
         !bitloom_json_integer(&json, bitloom_json_get(&json, json.nodes, "version"), &version) ||
         version != FORMAT_VERSION)
-        status = bitloom_json_wrong(&json, "must be a bitloom host file of version 2", json.nodes);
+        status = bitloom_json_wrong(&json, "must be a bitloom host file of version 3", json.nodes);
     if (!status && !bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "digest"), program->model))
         status = bitloom_json_wrong(&json, "must belong to the program's model",
                                     bitloom_json_get(&json, json.nodes, "digest"));
     if (!status) status = read_input(&json, bitloom_json_get(&json, json.nodes, "input"), program, host);
-    if (!status) status = read_scores(&json, bitloom_json_get(&json, json.nodes, "scores"), host);
+    if (!status) status = read_scores(&json, bitloom_json_get(&json, json.nodes, "outputs"), host);
     bitloom_json_free(&json);
     return status;
 }

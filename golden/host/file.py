@@ -1,6 +1,6 @@
 """Host files: what the host computes, as JSON, beside a model as ``NAME.host.json`` and in a program's file.
 
-{"format": "bitloom host", "version": 2, "digest": "...", "input": {...}, "scores": {...}}
+{"format": "bitloom host", "version": 3, "digest": "...", "input": {...}, "outputs": [{...}, ...]}
 """
 
 import json
@@ -22,13 +22,17 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import foreign_reason, naming
 from bitloom.golden.reading.json_text import parse_json, read_json
 
-from .host import CLOSINGS, MOST, Host, InputIntegers
+from .host import CLOSINGS, MOST, Host, HostOutput, InputIntegers, OutputPart
 from .links import KINDS, Links
 
 FORMAT = "bitloom host"
-VERSION = 2
+VERSION = 3
 MOST_AXES = 8
 """Axes of an image in the file at most."""
+MOST_OUTPUTS = 64
+"""Outputs of a file at most."""
+MOST_NAME = 256
+"""Characters of an output's name at most."""
 MOST_LINKS = 64
 """Links of a chain at most; the importer joins lines that follow each other, so that few are left."""
 
@@ -64,11 +68,19 @@ def to_bytes(host: Host) -> bytes:
             "stride": host.stride,
             "integers": None if host.integers is None else asdict(host.integers),
         },
-        "scores": {
-            "chain": _plain(host.back),
-            "order": host.output_order.tolist(),
-            "closing": list(host.closing),
-        },
+        "outputs": [
+            {
+                "name": output.name,
+                "shape": list(output.shape),
+                "parts": [
+                    {"first": part.first, "size": part.size, "chain": _plain(part.chain)} for part in output.parts
+                ],
+                "order": output.order.tolist(),
+                "closing": list(output.closing),
+                **({} if output.constant is None else {"constant": output.constant.tolist()}),
+            }
+            for output in host.outputs
+        ],
     }
     return (json.dumps(data, separators=(",", ":")) + "\n").encode()
 
@@ -134,7 +146,6 @@ def _checked(data: Any, digest: str, source: Map, output: Map) -> Host:
 def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
     """The checked content of a file."""
     given = data["input"]
-    scores = data["scores"]
     shape = tuple(int(size) for size in given["shape"])
     if min(shape, default=0) < 1 or len(shape) > MOST_AXES or prod(shape) != source.size:
         rule = f"input.shape must have {source.size} values, and at most {MOST_AXES} axes"
@@ -151,24 +162,69 @@ def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
     return Host(
         digest=str(data["digest"]),
         shape=shape,
-        order=_order(given["order"], "input.order", source),
+        order=_order(given["order"], "input.order", source.size),
         front=_links(given["chain"], source.channels, "input.chain"),
         boundaries=boundaries,
         reached=reached,
         first=first,
         stride=stride,
-        back=_links(scores["chain"], output.channels, "scores.chain"),
-        output_order=_order(scores["order"], "scores.order", output),
-        closing=_closing(scores["closing"]),
+        outputs=_outputs(data["outputs"], output),
         integers=_integers(given["integers"]),
     )
 
 
-def _order(values: Any, what: str, of: Map) -> Array:
-    """Places of a map's values, each once."""
+def _outputs(given: Any, output: Map) -> tuple[HostOutput, ...]:
+    """The file's outputs, whose parts take the network's output."""
+    if not isinstance(given, list) or not 1 <= len(given) <= MOST_OUTPUTS:
+        raise ValueError(f"outputs must be a list of 1 to {MOST_OUTPUTS}, got {shown(given)}")
+    outputs = tuple(_output(entry, output) for entry in given)
+    names = [each.name for each in outputs]
+    if len(set(names)) < len(names):
+        raise ValueError(f"outputs must have names of their own, got {shown(names)}")
+    return outputs
+
+
+def _output(given: Mapping[str, Any], output: Map) -> HostOutput:
+    """One of the file's outputs."""
+    name = str(given["name"])
+    if not name or len(name) > MOST_NAME or not name.isprintable():
+        raise ValueError(f"outputs must have printable names of 1 to {MOST_NAME} characters, got {shown(name)}")
+    parts = tuple(_part(entry, output) for entry in given["parts"])
+    constant = None
+    values = sum(part.size for part in parts)
+    if not parts:
+        constant = np.array(given["constant"], np.float64)
+        values = constant.size
+        if constant.ndim != 1 or not values or not np.isfinite(constant).all():
+            raise ValueError("outputs.constant must be a list of finite numbers")
+    shape = tuple(int(size) for size in given["shape"])
+    if min(shape, default=1) < 1 or len(shape) > MOST_AXES or prod(shape) != values:
+        rule = f"outputs.shape must have {values} values, and at most {MOST_AXES} axes"
+        raise ValueError(f"{rule}, got {shown(shape)}")
+    order = _order(given["order"], "outputs.order", values)
+    closing = _closing(given["closing"])
+    return HostOutput(name=name, shape=shape, parts=parts, order=order, closing=closing, constant=constant)
+
+
+def _part(given: Mapping[str, Any], output: Map) -> OutputPart:
+    """A part of an output."""
+    first = int(given["first"])
+    size = int(given["size"])
+    if first < 0 or size < 1 or first + size > output.size:
+        rule = f"outputs.parts must lie in the network's output of {output.size} values"
+        raise ValueError(f"{rule}, got {shown(first)}, {shown(size)}")
+    chain = given["chain"]
+    channels = len(chain[0][1]) if chain else 1
+    if channels < 1 or size % channels:
+        raise ValueError(f"outputs.chain: links must have a number for each channel of {size} values, got {channels}")
+    return OutputPart(first=first, size=size, chain=_links(chain, channels, "outputs.chain"))
+
+
+def _order(values: Any, what: str, count: int) -> Array:
+    """Places of ``count`` values, each once."""
     order = np.array(values, np.int64).ravel()
-    if sorted(order.tolist()) != list(range(of.size)):
-        raise ValueError(f"{what} must have each place of {of.shape} once")
+    if sorted(order.tolist()) != list(range(count)):
+        raise ValueError(f"{what} must have each of {count} places once")
     return order
 
 
@@ -206,7 +262,7 @@ def _integers(given: Any) -> InputIntegers | None:
 def _closing(words: Any) -> tuple[str, ...]:
     """The operators at the file's end that work on the scores, checked."""
     if not isinstance(words, list) or len(words) > MOST_LINKS or any(word not in CLOSINGS for word in words):
-        raise ValueError(f"scores.closing must be of {', '.join(CLOSINGS)}, got {shown(words)}")
+        raise ValueError(f"outputs.closing must be of {', '.join(CLOSINGS)}, got {shown(words)}")
     return tuple(words)
 
 

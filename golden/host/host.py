@@ -1,6 +1,7 @@
 """What the host does around an imported network: images become integers in front of it, integers become scores behind.
 
     image --lines, clips--> real numbers --levels--> [network] --lines, clips--> scores --closing--> the file's output
+                                                           `--lines, clips--> values --closing--> another output
 
 An image is what the file's input takes. Where that is integers, as in int8 TFLite files, `InputIntegers` says which
 real numbers the integers stand for.
@@ -8,7 +9,7 @@ real numbers the integers stand for.
 Both ends are links (links.py), a channel with its own floating-point numbers: the host computes in float64.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,6 +82,74 @@ class RealRange:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class OutputPart:
+    """A map of the network that becomes an output of the file, or a part of one."""
+
+    first: int
+    """Place of its first value in the network's output: 0, or in one of several maps (golden/layers/outputs.py) that of
+    the map."""
+    size: int
+    """Values of the map."""
+    chain: Links
+    """What makes the file's numbers of them, a channel."""
+
+    def values(self, output: Array) -> Array:
+        """(N, rows, columns, channels) output of the network -> (N, size) float64."""
+        flat = output.reshape(len(output), -1)[:, self.first : self.first + self.size].astype(np.float64)
+        channels = len(self.chain[0][1]) if self.chain else 1
+        numbers: Array = through(self.chain, flat.reshape(len(flat), -1, channels)).reshape(len(flat), self.size)
+        return numbers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HostOutput:
+    """An output of the file."""
+
+    name: str
+    """As the file calls it."""
+    shape: tuple[int, ...]
+    """Of the file's output for one image, such as (boxes, 4)."""
+    parts: tuple[OutputPart, ...]
+    """What its values come from, one part behind the other; no part, of an output that is a constant."""
+    order: Array
+    """(values,) int64: the place of each value among those of the parts."""
+    closing: tuple[str, ...]
+    """What the file computes of the values, words of CLOSINGS; it leaves the order of classes as it is."""
+    constant: Array | None = None
+    """(values,) float64 of an output that doesn't depend on the image; else None."""
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether its values rise with the network's integers, and stand in their order."""
+        plain = len(self.parts) == 1 and keeps_order(self.parts[0].chain)
+        return plain and np.array_equal(self.order, np.arange(self.order.size))
+
+    def scores(self, output: Array) -> Array:
+        """Values in front of ``closing``: (N, rows, columns, channels) integers -> (N, values) float64.
+
+        Raises
+        ------
+        ValueError
+            If a value is not finite, so that none is the largest.
+        """
+        if self.constant is not None:
+            return np.tile(self.constant, (len(output), 1))
+        values = np.concatenate([part.values(output) for part in self.parts], axis=1)
+        if not np.isfinite(values).all():
+            raise ValueError(f"the host's scores must be finite, got {values[~np.isfinite(values)][0]}")
+        ordered: Array = values[:, self.order]
+        return ordered
+
+    def closed(self, output: Array) -> Array:
+        """The file's own output, (N, *shape) float64; errors are those of `scores`."""
+        values = self.scores(output).reshape(len(output), *self.shape)
+        for word in self.closing:  # over the classes: channels of maps, else the last axis
+            axis = 1 if values.ndim == 4 else -1
+            values = np.moveaxis(CLOSINGS[word](np.moveaxis(values, axis, 1)), 1, axis)
+        return values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Host:
     """What the host does for an imported network: images become integers, and the network's integers become scores."""
 
@@ -101,12 +170,8 @@ class Host:
     stride: int
     """first, stride: a quantised value is first + stride * level. Where images are integers, first is what is added to
     them."""
-    back: Links
-    """What makes scores of the network's output."""
-    output_order: Array
-    """(scores,) int64: the place of each score in the network's output map."""
-    closing: tuple[str, ...]
-    """What the file computes of the scores, words of CLOSINGS; it leaves their order as it is."""
+    outputs: tuple[HostOutput, ...]
+    """What makes the file's outputs of the network's output, in the file's order: the scores, or several outputs."""
     integers: InputIntegers | None = None
     """Of a file whose input takes integers: which ones, and what they stand for. None where it takes real numbers."""
 
@@ -195,25 +260,27 @@ class Host:
             return values
         return self.first + self.stride * level_of(x, self.boundaries, self.reached)
 
-    def scores(self, output: Array) -> Array:
-        """Scores of the network's output: (N, rows, columns, channels) integers -> (N, scores) float64.
+    @property
+    def has_scores(self) -> bool:
+        """Whether the file has one output, which are the scores of classes."""
+        return len(self.outputs) == 1
 
-        Raises
-        ------
-        ValueError
-            If a score is not finite, so that none is the largest.
-        """
-        values = through(self.back, output.astype(np.float64))
-        if not np.isfinite(values).all():
-            raise ValueError(f"the host's scores must be finite, got {values[~np.isfinite(values)][0]}")
-        ordered: Array = values.reshape(len(output), self.output_order.size)[:, self.output_order]
-        return ordered
+    @property
+    def only(self) -> HostOutput:
+        """The file's one output; ValueError if there are several."""
+        if not self.has_scores:
+            raise ValueError(one_output_rule([output.name for output in self.outputs]))
+        return self.outputs[0]
+
+    def scores(self, output: Array) -> Array:
+        """Scores of the network's one output: see `HostOutput.scores`; ValueError, too, if there are several."""
+        return self.only.scores(output)
 
     def classes(self, output: Array) -> Array:
         """The class of each frame: the number, (N,), of its largest score, of equal ones the first. See `scores`."""
         return np.asarray(self.scores(output).argmax(axis=1))
 
-    def closed(self, output: Array) -> Array:
+    def closed(self, output: Array) -> Array | dict[str, Array]:
         """The file's own output for the network's output.
 
         Parameters
@@ -225,21 +292,30 @@ class Host:
         (N, scores) float64
             The scores; behind softmax, its logarithm or a sigmoid if the file ends in these and the output has one
             position. If the file ends in the class, or in the largest scores, all scores are given instead.
+        dict of str to (N, *shape) float64
+            Of a file with several outputs: each by its name.
 
         Raises
         ------
         ValueError
             As `scores`.
         """
+        if not self.has_scores:
+            return {each.name: each.closed(output) for each in self.outputs}
         scores = self.scores(output)
-        for word in self.closing if output.shape[1:3] == (1, 1) else ():
+        for word in self.only.closing if output.shape[1:3] == (1, 1) else ():
             scores = CLOSINGS[word](scores)
         return scores
 
     @property
     def keeps_order(self) -> bool:
         """Whether the largest integer is always the largest score, so that nobody needs the scores for the class."""
-        return keeps_order(self.back) and np.array_equal(self.output_order, np.arange(self.output_order.size))
+        return self.only.keeps_order
+
+
+def one_output_rule(names: Sequence[str]) -> str:
+    """Why there are no classes of a network with outputs of these names."""
+    return f"classes are of networks with one output, got {len(names)}: {', '.join(names)}"
 
 
 def _check_finite(numbers: Array) -> None:

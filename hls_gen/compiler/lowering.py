@@ -30,7 +30,6 @@ from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
-from .lowering_actions import lowered_layer
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
 from .pools import canonical
@@ -249,7 +248,7 @@ def _formed(layer: LoweredLayer, part: Part | None, window: Window) -> LoweredLa
             tap_offset=arithmetic.tap_offset * (layer.window.taps // places),
         )
     part = replace(part, reads=layer.reads)  # which may be a copy of the map that the network has
-    behind = lowered_layer(part, arithmetic, layer.actions, layer.sum_range)
+    behind = LoweredLayer.of(part, arithmetic, layer.actions, layer.sum_range)
     return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, window))
 
 

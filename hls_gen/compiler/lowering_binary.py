@@ -31,11 +31,11 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from .actions import Action, Scale, Thresholds, actions_of
 from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
-from .lowered_layers import Action, LoweredLayer, Scale, Thresholds, Xnor
-from .lowering_actions import actions_of, limits_of, lowered_layer
+from .lowered_layers import LoweredLayer, Xnor
 from .margins import Range
 from .parts import Part
 from .segments import Segment
@@ -137,7 +137,7 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
     )
     sum_range = (2 * low, 2 * high) if doubled else (low, high)
-    return lowered_layer(part, arithmetic, actions, sum_range), complement
+    return LoweredLayer.of(part, arithmetic, actions, sum_range), complement
 
 
 def copy(part: Part) -> LoweredLayer:
@@ -147,7 +147,7 @@ def copy(part: Part) -> LoweredLayer:
     weight = np.stack([identity, np.ones_like(identity)], axis=1)[..., None]
     coefficient = np.ones(1, np.int64)
     arithmetic = Xnor(weight=weight, coefficient=coefficient, visits=part.visits, double=False, tap_offset=0)
-    return lowered_layer(part, arithmetic, [Thresholds(np.full((channels, 1), channels))], (0, 2 * channels))
+    return LoweredLayer.of(part, arithmetic, [Thresholds(np.full((channels, 1), channels))], (0, 2 * channels))
 
 
 def _magnitude(model: Model, segment: Segment, planes: int) -> Array:
@@ -163,7 +163,7 @@ def _rewritten(action: Action, falls: Array, sum_range: Range, doubled: bool) ->
     """An action as the engine computes it: kernels change sign where ``falls`` is true, and the engine's sums may be
     twice those of ``sum_range``."""
     if isinstance(action, Thresholds):
-        limit = limits_of(action, falls, sum_range)
+        limit = action.turned(falls, sum_range).limit
         return Thresholds(np.minimum(2 * limit, 2 * sum_range[1] + 1) if doubled else limit)
     if isinstance(action, Scale) and doubled:
         return replace(action, bias=2 * action.bias, shift=action.shift + 1)

@@ -19,9 +19,9 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 
+from .actions import Action, Depthwise, Scale, Sign, Thresholds, actions_of
 from .depthwise import plain_of
-from .lowered_layers import Action, Depthwise, LoweredLayer, Multiply, Scale, Sign, Thresholds
-from .lowering_actions import actions_of, limits_of, lowered_layer
+from .lowered_layers import LoweredLayer, Multiply
 from .margins import Range
 from .parts import Part
 from .pools import canonical
@@ -71,7 +71,7 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     if act is not None:
         actions = _signs(actions, turned, sum_range)
         complement = np.repeat(turned | (model.arrays[act.name]["direction"] > 0), act.levels)
-    return lowered_layer(part, Multiply(weight=weight), actions, sum_range), complement
+    return LoweredLayer.of(part, Multiply(weight=weight), actions, sum_range), complement
 
 
 def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
@@ -93,7 +93,7 @@ def copy(part: Part) -> LoweredLayer:
     zeros = np.zeros((part.out_channels, 1), np.int64)
     arithmetic = Multiply(weight=np.eye(part.out_channels, dtype=np.int64)[:, None])
     scale = Scale(bias=zeros, multiplier=zeros + 1, shift=zeros, low=low, high=high)
-    return lowered_layer(part, arithmetic, [scale], (min(low, 0), max(high, 0)))
+    return LoweredLayer.of(part, arithmetic, [scale], (min(low, 0), max(high, 0)))
 
 
 def _weights(model: Model, segment: Segment, inverted: Array) -> Array:
@@ -128,7 +128,7 @@ def _signs(actions: list[Action], turned: Array, sum_range: Range) -> list[Actio
     behind the pool, if there is one, the sign."""
     thresholds, *others = actions
     assert isinstance(thresholds, Thresholds)
-    limits = limits_of(thresholds, turned, sum_range)
+    limits = thresholds.turned(turned, sum_range).limit
     low, high = SIGN_RANGE
     scale = Scale(bias=-limits, multiplier=limits * 0 + 1, shift=limits * 0, low=low, high=high)
     return [scale, *others, Sign(negative=True)]

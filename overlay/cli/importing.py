@@ -149,7 +149,8 @@ def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> d
         "layers": [vars(built) for built in imported.emitted.built],
         "verified_values": sum(c.values for c in checked),
         "ties": sum(c.ties for c in checked),
-        "classes_need_scores": not imported.host.keeps_order,
+        "outputs": {output.name: list(output.shape) for output in imported.host.outputs},
+        "classes_need_scores": imported.host.has_scores and not imported.host.keeps_order,
     }
 
 
@@ -163,13 +164,19 @@ def _real_numbers(host: Host) -> dict[str, str]:
     return {"real numbers": f"{real}{advice}"}
 
 
+def _ends(host: Host) -> dict[str, str]:
+    """What the network's output tells: a class, or several outputs."""
+    if host.has_scores:
+        return {"class": "the largest integer" if host.keeps_order else "the largest score, by the host file"}
+    return {"outputs": ", ".join(f"{each.name} {' x '.join(map(str, each.shape))}" for each in host.outputs)}
+
+
 def _show(imported: Imported, checked: list[Checked], written: list[Path], named: str, explain: bool) -> None:
     """Print what was imported."""
     source = imported.model.network.input
     wrong = sum(built.wrong[0] for built in imported.emitted.built)
     exact = "for every sum" if not wrong else f"for all but {wrong:,} sums of all channels, which are one level off"
     verified = f"{len(checked)} rewritings, {sum(c.values for c in checked):,} values" if checked else "not asked for"
-    order = "the largest integer" if imported.host.keeps_order else "the largest score, by the host file"
     table(
         imported.model.network.name,
         {
@@ -179,7 +186,7 @@ def _show(imported: Imported, checked: list[Checked], written: list[Path], named
             **costs_text(imported.choice.costs),
             "exact": exact,
             "verified": verified,
-            "class": order,
+            **_ends(imported.host),
             **({"names of classes": named} if named else {}),
             "written": ", ".join(map(str, written)),
         },

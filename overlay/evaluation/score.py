@@ -8,8 +8,9 @@ import numpy as np
 
 from bitloom.golden import classes
 from bitloom.golden.encoding import BIPOLAR, Array
-from bitloom.golden.host.host import Host
+from bitloom.golden.host.host import Host, one_output_rule
 from bitloom.golden.kernels import packed
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.transform import Transform
@@ -123,6 +124,12 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
     ValueError
         If the network has several outputs a class, or ``scores`` is chosen where there is no host file.
     """
+    last = network.layers[-1]
+    if isinstance(last, Outputs):
+        names = [each.name for each in host.outputs] if host is not None else last.inputs
+        raise ValueError(f"{network.name}: {one_output_rule(names)}")
+    if host is not None:
+        _ = host.only  # else refused
     output = network.output
     if (output.height, output.width) != (1, 1):
         raise ValueError(
@@ -141,7 +148,7 @@ def as_counted(network: Network, rule: str, host: Host | None) -> Network:
     """The network with its class names in the order in which ``rule`` numbers them: for ``scores`` the file's order."""
     if rule != SCORES or host is None or not network.classes:
         return network
-    return replace(network, classes=tuple(network.classes[place] for place in host.output_order))
+    return replace(network, classes=tuple(network.classes[place] for place in host.only.order))
 
 
 def classifier(rule: str, host: Host | None = None) -> Callable[[Array], Array]:

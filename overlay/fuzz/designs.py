@@ -101,6 +101,15 @@ BLOCKS = {
 """A pool unit with weights, a window former, and tables: depthwise convolutions, first layers of few channels, and
 lookups."""
 
+OUTPUTS = {
+    "int_outputs": Design(
+        name="int_outputs",
+        stream_bits=64,
+        npus=(ROOMY_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, outputs=256, layers=32, skip_words=8192, **WIDE),),
+    )
+}
+"""Several maps that leave, some of which other layers read: a skip store."""
+
 PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
 GROUPED = {
     "parts": Design(name="parts", npus=(ROOMY.changed(kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),

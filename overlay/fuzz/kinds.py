@@ -19,7 +19,7 @@ from bitloom.golden.discrete.setting import SETTINGS
 from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.file import model_digest
 from bitloom.golden.host import file as hosts
-from bitloom.golden.host.host import Host
+from bitloom.golden.host.host import Host, HostOutput, OutputPart
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -99,6 +99,7 @@ def _manifest() -> Manifest:
 @cache
 def _program() -> Program:
     """A program with a host that passes images and results on unchanged."""
+    part = OutputPart(first=0, size=10, chain=(("line", np.ones(10), np.zeros(10)),))
     host = Host(
         digest=model_digest(_model()),
         shape=(64,),
@@ -108,9 +109,7 @@ def _program() -> Program:
         reached=np.ones(16, bool),
         first=0,
         stride=1,
-        back=(("line", np.ones(10), np.zeros(10)),),
-        output_order=np.arange(10),
-        closing=("Softmax",),
+        outputs=(HostOutput(name="scores", shape=(10,), parts=(part,), order=np.arange(10), closing=("Softmax",)),),
     )
     return compile_model(_model(), _manifest(), host=host)
 

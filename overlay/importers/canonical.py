@@ -1,5 +1,6 @@
 """The pass from a source graph to operations: constants are computed, every other node is rewritten by its operator."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +48,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         try:
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
-            operations += _operations_of(node, constants, shapes, graph.output, following[node.name])
+            operations += _operations_of(node, constants, shapes, graph.outputs, following[node.name])
         except OverBudget as e:
             raise ImportRefused(merged_lines([*refusals, (node.name, node.op, e)])) from None
         except (ValueError, ArithmeticError, LookupError, TypeError) as e:
@@ -61,14 +62,16 @@ def canonical(graph: SourceGraph) -> OperationGraph:
             else:
                 lost.update(node.outputs)
     lines = merged_lines(refusals)
-    if not lines and graph.output not in shapes:
+    outputs = tuple(output for output in graph.outputs if output in shapes)
+    if not lines and not outputs:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")
     if lines:
         raise ImportRefused(lines)
     operation_graph = OperationGraph(
         name=graph.name,
         source=graph.source.name,
-        output=graph.output,
+        outputs=outputs,
+        constants={name: constants.values[name] for name in graph.outputs if name not in outputs},
         operations=tuple(operations),
         shapes=shapes,
         channels_last=any(node.domain == TFLITE for node in graph.nodes),
@@ -78,7 +81,11 @@ def canonical(graph: SourceGraph) -> OperationGraph:
 
 
 def _operations_of(
-    node: SourceNode, constants: Constants, shapes: dict[str, tuple[int, ...]], output: str, following: str
+    node: SourceNode,
+    constants: Constants,
+    shapes: dict[str, tuple[int, ...]],
+    outputs: Collection[str],
+    following: str,
 ) -> list[Operation]:
     """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
@@ -94,7 +101,8 @@ def _operations_of(
     view = NodeView(node, constants, shapes, following)
     rewrite(view)
     last = view.operations[-1]
-    result = output if isinstance(last, Closing) and output in node.outputs else node.outputs[0]
+    asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
+    result = next(asked, node.outputs[0])
     shapes[result] = shapes.pop(last.makes)
     return [*view.operations[:-1], replace(last, makes=result)]
 

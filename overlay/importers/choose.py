@@ -55,8 +55,8 @@ class EngineChoice:
     """Of each section, "binary" or "integer"."""
     weights: tuple[Weights | None, ...]
     """tuple of (Weights or None): of each section; None where it has none."""
-    held: tuple[Held, ...]
-    """Of each map."""
+    held: Mapping[int, Held]
+    """Of each quantised map, by number."""
     why: str
     """One sentence about the engines."""
     costs: Mapping[str, EngineCost | str] = field(default_factory=dict)

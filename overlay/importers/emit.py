@@ -17,6 +17,7 @@ from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import by_groups, by_so_many
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -61,12 +62,24 @@ class Built:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class EmittedMap:
+    """A map among the values of the model's output."""
+
+    first: int
+    """Place of the map's first value there."""
+    source: Map
+    """The map."""
+    chain: tuple[Link, ...]
+    """From its integers to the file's numbers, a channel."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Emitted:
     """A model, and the real numbers that its integers stand for."""
 
     model: Model
-    scores: tuple[Link, ...]
-    """From the last layer's integers to the file's output, a channel of the last map."""
+    outputs: tuple[tuple["EmittedMap", ...], ...]
+    """Of each output the maps that it is put together from."""
     built: tuple[Built, ...]
     """One a section."""
     real: Mapping[str, Array] = field(default_factory=dict)
@@ -95,10 +108,11 @@ def emit(graph: SectionGraph, choice: EngineChoice, name: str) -> Emitted:
         except ValueError as e:
             kind = choice.engines[place] + " engine" if isinstance(section, WeightSection) else section.op
             raise ImportRefused([node_line(section.name, kind, e)]) from None
+    outputs = emitter.outputs()
     network = Network(name=name, input=emitter.input, layers=tuple(emitter.layers))
     return Emitted(
         model=Model(network, emitter.arrays),
-        scores=emitter.scores(),
+        outputs=outputs,
         built=tuple(emitter.built),
         real=emitter.real,
     )
@@ -121,7 +135,7 @@ class _Emitter:
         self._choice = choice
         # Layers of a pool that comes first have the number 0, and those of the first weights 1.
         self._first = 0 if isinstance(graph.sections[0], PassSection) else 1
-        self._chain_of_scores: list[Link] = []
+        self._chains: dict[int, list[Link]] = {}  # by number of a map that is sums: what these are worth
 
     def add(self, place: int, section: Section) -> None:
         """Add the layers of a section."""
@@ -135,13 +149,34 @@ class _Emitter:
         self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine))
         self._makers.append(self.layers[-1].name)
 
-    def scores(self) -> tuple[Link, ...]:
-        """From the last layer's integers to the file's output."""
-        last = self._graph.sections[-1]
-        if last.quantised is None:
-            return tuple(self._chain_of_scores)
-        line = worth(Line.identity(last.size[2]), last.quantised, self._choice.held[-1])
-        return tuple(merged([line, *self._graph.final]))
+    def outputs(self) -> tuple[tuple[EmittedMap, ...], ...]:
+        """The maps of each output; a last layer puts several maps one behind the other."""
+        makers = {number: self._makers[number] for number in self._graph.leaving}
+        firsts = dict[int, int]()
+        place = 0
+        for number, maker in makers.items():
+            firsts[number] = place
+            place += self._maps[maker].size
+        if len(makers) > 1:
+            self.layers.append(Outputs(name="outputs", inputs=tuple(makers.values())))
+        return tuple(
+            tuple(
+                EmittedMap(
+                    first=firsts[each.map],
+                    source=self._maps[makers[each.map]],
+                    chain=tuple(merged([*self._worth(each.map), *each.links])),
+                )
+                for each in output.maps
+            )
+            for output in self._graph.outputs
+        )
+
+    def _worth(self, number: int) -> list[Link]:
+        """From a map's integers to what its section makes."""
+        if number in self._chains:
+            return self._chains[number]
+        channels = self._maps[self._makers[number]].channels
+        return [worth(Line.identity(channels), self._graph.maps[number], self._choice.held[number])]
 
     @property
     def _map(self) -> Map:
@@ -177,7 +212,7 @@ class _Emitter:
         if section.quantised is None:
             self._append_weighted(layer, weights)
             self._append_sums(section)
-            self._chain_of_scores = merged([sums, *section.chain])
+            self._chains[place + 1] = merged([sums, *section.chain])
         elif as_bits:
             self._append_weighted(layer, weights)
             self._append_sums(section)

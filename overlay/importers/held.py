@@ -119,7 +119,7 @@ def groups(graph: SectionGraph) -> Iterator[dict[int, int]]:
 
     Each group has the map of the smallest number first.
     """
-    apart: dict[int, dict[int, int]] = {number: {} for number in range(len(graph.maps))}
+    apart: dict[int, dict[int, int]] = {number: {} for number in graph.maps}
     for number, section in enumerate(graph.sections, 1):
         for reading, shift in zip(section.reads, section.shifts):
             apart[number][reading.map] = shift
@@ -198,9 +198,9 @@ def zero_groups(graph: SectionGraph) -> None:
         held_alike(graph, group)
 
 
-def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
-    """How each map is held if these engines compute the sections. Maps that the binary engine makes or reads are held
-    as thermometer bits, but an input only if it has single bits."""
+def held_maps(graph: SectionGraph, engines: Sequence[str]) -> dict[int, Held]:
+    """By number of a map, how it is held if these engines compute the sections. Maps that the binary engine makes or
+    reads are held as thermometer bits, but an input only if it has single bits."""
     out = dict[int, Held]()
     for group in groups(graph):
         makers = {engines[number - 1] for number in group if number - 1 in graph.weighted}
@@ -209,7 +209,7 @@ def held_maps(graph: SectionGraph, engines: Sequence[str]) -> tuple[Held, ...]:
             out.update((number, thermometer(graph.maps[number])) for number in group)
         else:
             out.update(held_alike(graph, group))
-    return tuple(out[number] for number in sorted(out))
+    return dict(sorted(out.items()))
 
 
 def _maker(graph: SectionGraph, number: int) -> Section | None:

@@ -1,18 +1,21 @@
 """Both ends of a network as the host computes them (`bitloom.golden.host.host`): images in, scores out."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from bitloom.golden.file import model_digest
-from bitloom.golden.host.host import MOST, Host, InputIntegers
+from bitloom.golden.host.host import MOST, Host, HostOutput, InputIntegers, OutputPart
 from bitloom.golden.host.links import Links
 
 from .boundaries import Chain
 from .choose import EngineChoice
 from .emit import Emitted
 from .integer_types import integer_ends
+from .operations import OperationGraph
 from .rationals import floats
 from .sections import SectionGraph
-from .source import SourceInput
+from .source import SourceGraph, SourceInput
 
 
 def _links(chain: Chain, channels: int) -> Links:
@@ -23,8 +26,31 @@ def _links(chain: Chain, channels: int) -> Links:
     return known
 
 
-def host_of(source: SourceInput, graph: SectionGraph, choice: EngineChoice, emitted: Emitted) -> Host:
+def _outputs(
+    source: SourceGraph, operations: OperationGraph, graph: SectionGraph, emitted: Emitted
+) -> Iterator[HostOutput]:
+    """The file's outputs, in its order."""
+    outputs = {output.tensor: (output, maps) for output, maps in zip(graph.outputs, emitted.outputs)}
+    for name, tensor in zip(source.output_names, source.outputs):
+        if tensor in operations.constants:
+            values = np.asarray(operations.constants[tensor], np.float64)
+            shape, places = values.shape[1:], np.arange(values.size)
+            yield HostOutput(name=name, shape=shape, parts=(), order=places, closing=(), constant=values.ravel())
+            continue
+        output, maps = outputs[tensor]
+        parts = (
+            OutputPart(first=each.first, size=each.source.size, chain=_links(each.chain, each.source.channels))
+            for each in maps
+        )
+        shape = operations.shapes[tensor][1:]
+        yield HostOutput(name=name, shape=shape, parts=tuple(parts), order=output.order, closing=output.closing)
+
+
+def host_of(
+    graph_of_file: SourceGraph, operations: OperationGraph, graph: SectionGraph, choice: EngineChoice, emitted: Emitted
+) -> Host:
     """Both ends as the host computes them."""
+    source = graph_of_file.source
     held = choice.held[0]
     quantised = graph.source
     integers = quantised.boundaries is None
@@ -47,9 +73,7 @@ def host_of(source: SourceInput, graph: SectionGraph, choice: EngineChoice, emit
         reached=quantised.reached,
         first=first,
         stride=held.stride,
-        back=_links(emitted.scores, emitted.model.network.output.channels),
-        output_order=graph.output_order,
-        closing=graph.closing,
+        outputs=tuple(_outputs(graph_of_file, operations, graph, emitted)),
         integers=_integers(source),
     )
 

@@ -52,7 +52,7 @@ class Imported:
     def with_classes(self, classes: Sequence[str]) -> "Imported":
         """The network with names of its classes, in the order of the file's scores; ValueError unless all have one."""
         network = self.model.network
-        order = self.host.output_order
+        order = self.host.only.order
         if len(classes) != order.size or network.output.size != network.output.channels:
             raise ValueError(f"must have {order.size} names, a line for each score of the network, got {len(classes)}")
         placed = np.empty(order.size, object)
@@ -172,7 +172,7 @@ def import_graph(
         choice, emitted = _built(graph, choices(graph, engine), name)
         if real_weights:
             emitted = _with_real_weights(emitted)
-        host = host_of(source.source, graph, choice, emitted)
+        host = host_of(source, operations, graph, choice, emitted)
         return Imported(source=source, operations=operations, graph=graph, choice=choice, emitted=emitted, host=host)
 
 

@@ -81,14 +81,12 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
     if len(inputs) != 1:
         names = ", ".join(printable(value.name) for value in inputs) or "none"
         raise ValueError(f"must have one input, got {names}")
-    if len(graph.output) != 1:
-        names = ", ".join(printable(value.name) for value in graph.output) or "none"
-        raise ValueError(f"must have one output, got {names}")
     versions = [o.version for o in message.opset_import if o.domain in (STANDARD, "ai.onnx")]
     source = SourceGraph(
         name=graph.name,
         source=_input(inputs[0]),
-        output=graph.output[0].name,
+        outputs=tuple(value.name for value in graph.output),
+        output_names=tuple(value.name for value in graph.output),
         nodes=tuple(_nodes(graph.node, tensors)),
         constants=constants,
         opset=_version(versions),
@@ -96,18 +94,21 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
     source.check()
-    return _with_real_scores(replace(source, source=_quantised(source)))
+    source = replace(source, source=_quantised(source))
+    for output in source.outputs:
+        source = _with_real_scores(source, output)
+    return source
 
 
 WRITTEN = ("QuantizeLinear", "DequantizeLinear")
 """Operators that behind these change only how scores are written: the host's scores are real numbers."""
 
 
-def _with_real_scores(graph: SourceGraph) -> SourceGraph:
-    """The graph without quantisers behind a function of all classes at the end, as onnxruntime's quantiser puts them
+def _with_real_scores(graph: SourceGraph, output: str) -> SourceGraph:
+    """The graph without quantisers behind a function of all classes at an output, as onnxruntime's quantiser puts them
     there."""
     makers = {name: node for node in graph.nodes for name in node.outputs}
-    scores = graph.output
+    scores = output
     behind = set[str]()  # tensors that say the same
     while scores in makers and makers[scores].op in WRITTEN and scores not in behind:
         behind.add(scores)
@@ -116,7 +117,9 @@ def _with_real_scores(graph: SourceGraph) -> SourceGraph:
     others = [node for node in graph.nodes if behind.isdisjoint(node.outputs)]
     if closing is None or closing.op.removeprefix("QLinear") not in OVER_CLASSES:
         return graph
-    if any(scores in node.inputs for node in others):
+    if any(not behind.union([scores]).isdisjoint(node.inputs) for node in others):
+        return graph
+    if not behind.union([scores]).isdisjoint({*graph.outputs} - {output}):
         return graph
     last = [closing]
     if closing.op == "QLinearSoftmax":
@@ -126,7 +129,8 @@ def _with_real_scores(graph: SourceGraph) -> SourceGraph:
             SourceNode(name=f"{closing.name}/real", op="DequantizeLinear", inputs=closing.inputs[:3], outputs=(real,)),
             replace(closing, op="Softmax", domain=STANDARD, inputs=(real,), attributes=axis),
         ]
-    return replace(graph, output=scores, nodes=(*(node for node in others if node is not closing), *last))
+    outputs = tuple(scores if name == output else name for name in graph.outputs)
+    return replace(graph, outputs=outputs, nodes=(*(node for node in others if node is not closing), *last))
 
 
 DEQUANTISE = ("DequantizeLinear", "QLinearConv", "QLinearMatMul", "QGemm")

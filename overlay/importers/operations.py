@@ -22,8 +22,8 @@ Closing        softmax, argmax and what else the host does at the end
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from typing import ClassVar
@@ -509,12 +509,14 @@ class OperationGraph:
     name: str
     source: str
     """The input tensor."""
-    output: str
-    """The output tensor."""
+    outputs: tuple[str, ...]
+    """The output tensors that depend on the input."""
     operations: tuple[Operation, ...]
     """Each behind those whose tensors it reads."""
     shapes: dict[str, Shape]
     """Of every tensor."""
+    constants: Mapping[str, Array] = field(default_factory=dict)
+    """The output tensors that don't depend on the input, by name."""
     channels_last: bool = False
     """Whether tensors of the file have their channels last, as TFLite's do."""
 
@@ -528,8 +530,9 @@ class OperationGraph:
             if shape != self.shapes[operation.makes]:
                 raise ValueError(f"{operation.name}: the shape must be {shape}, got {self.shapes[operation.makes]}")
             known.add(operation.makes)
-        if self.output not in known:
-            raise ValueError(f"{self.name}: the output must be made by an operation, got {self.output}")
+        for output in self.outputs:
+            if output not in known:
+                raise ValueError(f"{self.name}: the output must be made by an operation, got {output}")
 
 
 def output_size(window: Window, shape: Shape) -> tuple[int, int]:

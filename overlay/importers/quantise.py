@@ -22,9 +22,10 @@ from bitloom.golden.host.host import level_of
 
 from .boundaries import Line, Link, first_line
 from .budget import OverBudget
-from .errors import ImportRefused, Unsupported, node_line, printable
+from .errors import ImportRefused, Unsupported, node_line
 from .held import SeveralZeroPoints, zero_groups
 from .operations import (
+    Closing,
     Concatenation,
     Elementwise,
     Join,
@@ -40,12 +41,14 @@ from .operations import (
 from .rationals import same
 from .rules import simplified
 from .sections import (
+    OutputMap,
     PairSection,
     PassSection,
     Quantised,
     Reading,
     Section,
     SectionGraph,
+    SectionOutput,
     Size,
     golden_order,
 )
@@ -117,20 +120,11 @@ class Way:
 
 
 def ways(graph: OperationGraph) -> list[Way]:
-    """Cut a graph into ways, each behind those whose tensors it reads.
-
-    Raises
-    ------
-    ImportRefused
-        If an operation reads the output.
-    """
+    """Cut a graph into ways, each behind those whose tensors it reads."""
     operations = graph.operations
     readers = Counter(name for operation in operations for name in set(operation.reads))
     together = {name for operation in operations if isinstance(operation, Join) for name in operation.reads}
-    cuts = {name for name, count in readers.items() if count > 1} | together | {graph.output}
-    if readers[graph.output]:
-        got = readers[graph.output]
-        raise ImportRefused([f"{printable(graph.output)}: no operator may read the output, got {got}"])
+    cuts = {name for name, count in readers.items() if count > 1} | together | {*graph.outputs}
     following = {operation.reads[0]: operation for operation in operations if operation.reads[0] not in cuts}
     out = [Way(operations=())] if graph.source in cuts and len(operations) > 1 else []
     for operation in operations:
@@ -163,6 +157,7 @@ class _WayEnd:
     links: tuple[Link, ...]
     index: Array
     size: Size
+    closing: tuple[str, ...]
 
     @property
     def levels(self) -> Quantised:
@@ -187,15 +182,16 @@ class _Sections:
         self._apart = apart
         self._sections: list[Section] = []
         self._ends: dict[str, _WayEnd] = {}
+        self._outputs: dict[str, SectionOutput] = {}  # those that the host puts together from several maps
 
     def graph(self) -> SectionGraph:
         """The whole graph."""
         first, *others = ways(self._graph) or [Way(operations=())]
         begin = self._walk_input(first)
-        walk = begin
         for way in others:
             try:
-                walk = self._walk(way)
+                if not self._joins_at_end(way):
+                    self._walk(way)
             except ImportRefused:
                 raise
             except ValueError as e:
@@ -207,10 +203,39 @@ class _Sections:
             size=self._size,
             order=self._order,
             sections=tuple(self._sections),
-            final=tuple(walk.links),
-            output_order=walk.index.ravel(),
-            closing=tuple(walk.closing),
+            outputs=tuple(self._output(tensor) for tensor in self._graph.outputs),
         )
+
+    def _output(self, tensor: str) -> SectionOutput:
+        """An output of the network."""
+        if tensor in self._outputs:
+            return self._outputs[tensor]
+        end = self._ends[tensor]
+        maps = (OutputMap(map=end.map, links=end.links),)
+        return SectionOutput(tensor=tensor, maps=maps, order=end.index.ravel(), closing=end.closing)
+
+    def _joins_at_end(self, way: Way) -> bool:
+        """Whether a way is a concatenation at the network's end: then the maps leave as they are, and the host puts
+        their values side by side. What follows each value for itself was put in front (rules.py)."""
+        join, *behind = way.operations
+        read = any(way.makes in operation.reads for operation in self._graph.operations)
+        if not isinstance(join, Concatenation) or way.makes not in self._graph.outputs or read:
+            return False
+        ends = [self._ends[tensor] for tensor in way.reads]
+        firsts = np.cumsum([0, *(end.index.size for end in ends)])
+        index = join.run(*(first + end.index for first, end in zip(firsts, ends)))
+        closing = list[str]()
+        for operation in behind:
+            if isinstance(operation, Layout) and operation.order.size == index.size:
+                index = index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
+            elif isinstance(operation, Closing):
+                closing.append(operation.op)
+            else:
+                return False
+        maps = [OutputMap(map=end.map, links=end.links) for end in ends]
+        output = SectionOutput(tensor=way.makes, maps=tuple(maps), order=index.ravel(), closing=tuple(closing))
+        self._outputs[way.makes] = output
+        return True
 
     def _walk_input(self, way: Way) -> Walk:
         """The way that begins at the input."""
@@ -258,11 +283,10 @@ class _Sections:
         self._input = head.map if isinstance(head, PassSection) else head.reads[0].source
         return walk
 
-    def _walk(self, way: Way) -> Walk:
+    def _walk(self, way: Way) -> None:
         """A way that begins at a fork or with a join."""
         walk = self._walk_join(way) if isinstance(way.operations[0], Join) else self._walk_fork(way)
         self._end(way.makes, walk, way.operations)
-        return walk
 
     def _copy(self, walk: Walk, reader: Operation) -> None:
         """Let weights copy the input, so that several operators may read it."""
@@ -292,8 +316,6 @@ class _Sections:
         """A way of a map with several readers, whose levels it must leave as they are."""
         end = self._ends[way.reads[0]]
         levels = end.levels
-        if way.makes == self._graph.output:
-            _check_begin(way)
         limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
         levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
         walk = self._begun(way, levels, end.index, end.size, end.map)
@@ -321,12 +343,13 @@ class _Sections:
     def _end(self, makes: str, walk: Walk, operations: Sequence[Operation]) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
         walk.finish()
-        if makes == self._graph.output:
+        if makes in self._graph.outputs:
             last = max((place for place, operation in enumerate(operations) if operation.makes_map), default=-1)
             _check_host(operations[last + 1 :])
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
-        self._ends[makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size)
+        closing = tuple(walk.closing)
+        self._ends[makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size, closing)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
@@ -470,14 +493,6 @@ def _check_host(operations: Sequence[Operation]) -> None:
 
 def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operation.name for operation in operations))
-
-
-def _check_begin(way: Way) -> None:
-    """Refuse a way from a fork of which no operation reads the map."""
-    if not any(operation.reads_map for operation in way.operations):
-        begin = way.operations[0]
-        why = "weights or a pool must read a map with several readers, got a way without any"
-        raise ImportRefused([node_line(begin.name, begin.op, why)])
 
 
 def _quantiser_of_pair(way: Way, join: Pair, place: int) -> Levels:

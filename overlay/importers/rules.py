@@ -17,8 +17,11 @@ from .bends import Bend
 from .budget import take
 from .curves import Curve
 from .operations import (
+    Closing,
+    Concatenation,
     Elementwise,
     Join,
+    Layout,
     Levels,
     Linear,
     Operation,
@@ -41,8 +44,8 @@ def simplified(graph: OperationGraph) -> OperationGraph:
 
 
 def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
-    """Remove operations that the output doesn't depend on."""
-    wanted = {graph.output}
+    """Remove operations that no output depends on."""
+    wanted = {*graph.outputs}
     left = list[Operation]()
     for operation in reversed(graph.operations):
         if operation.makes in wanted:
@@ -76,14 +79,14 @@ def _is_max_pool(operation: Operation) -> bool:
 
 
 def _way_of_input(graph: OperationGraph) -> list[Operation]:
-    """The operations in front of the first weights, as far as each tensor has one reader."""
+    """The operations in front of the first weights, as far as each tensor has one reader and is no output."""
     readers: dict[str, list[Operation]] = {}
     for operation in graph.operations:
         for name in operation.reads:
             readers.setdefault(name, []).append(operation)
     here = graph.source
     way = list[Operation]()
-    while len(readers.get(here, [])) == 1:
+    while len(readers.get(here, [])) == 1 and here not in graph.outputs:
         (operation,) = readers[here]
         if isinstance(operation, Linear | Join):
             break
@@ -180,7 +183,58 @@ def _value(x: Fraction, operation: Operation) -> Fraction:
     return operation.base + operation.step * int(level[0])
 
 
-RULES = (unread_operations_go, functions_of_one_tensor_become_one, pools_of_the_input_come_last)
+def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:
+    """A function of each value behind a concatenation at the network's end is one of each tensor in front, so that the
+    host finds nothing but maps to put side by side."""
+    readers: dict[str, list[Operation]] = {}
+    for operation in graph.operations:
+        for name in operation.reads:
+            readers.setdefault(name, []).append(operation)
+    for place, join in enumerate(graph.operations):
+        if not isinstance(join, Concatenation) or not _ends(graph, join.makes, readers):
+            continue
+        before: Operation = join
+        behind = next(iter(readers.get(join.makes, [])), None)
+        while isinstance(behind, Layout):
+            before = behind
+            behind = next(iter(readers.get(before.makes, [])), None)
+        if behind is None or not _function(behind):
+            continue
+        shapes = dict(graph.shapes)
+        names = list[str]()
+        for number, name in enumerate(join.reads):
+            names.append(f"{behind.makes}, part {number} of {join.makes}")
+            shapes[names[-1]] = shapes[name]
+        parts = [replace(behind, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
+        kept = [replace(join, reads=tuple(names)), *graph.operations[place + 1 :]]
+        turned = [
+            replace(operation, makes=behind.makes) if operation.makes == before.makes else operation
+            for operation in kept
+            if operation is not behind
+        ]
+        return replace(graph, operations=(*graph.operations[:place], *parts, *turned), shapes=shapes)
+    return None
+
+
+def _ends(graph: OperationGraph, tensor: str, readers: Mapping[str, Sequence[Operation]]) -> bool:
+    """Whether a tensor becomes an output by functions of each value, other orders of values, and what the host does."""
+    while tensor not in graph.outputs:
+        if len(readers.get(tensor, [])) != 1:
+            return False
+        (operation,) = readers[tensor]
+        whole = isinstance(operation, Layout) and operation.order.size == prod(graph.shapes[tensor])
+        if not (whole or isinstance(operation, Closing) or _function(operation)):
+            return False
+        tensor = operation.makes
+    return tensor not in readers
+
+
+RULES = (
+    unread_operations_go,
+    functions_of_one_tensor_become_one,
+    pools_of_the_input_come_last,
+    functions_come_before_a_last_concatenation,
+)
 
 
 def check_same(before: OperationGraph, after: OperationGraph) -> None:
@@ -202,8 +256,9 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
     )
     changed = {operation.makes for operation in gone}
     read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
-    ends = changed & {*read, after.output}
-    inputs = {name for operation in (*gone, *come) for name in operation.reads} - changed
+    ends = changed & {*read, *after.outputs}
+    made = changed | {operation.makes for operation in come}
+    inputs = {name for operation in (*gone, *come) for name in operation.reads} - made
     values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in changed)
     take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))

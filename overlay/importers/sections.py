@@ -7,6 +7,7 @@ Map 0 is the input, map k what section k - 1 makes. A chain of layers is a graph
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -270,11 +271,35 @@ class PassSection(Section):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class OutputMap:
+    """A map that leaves, and what the host makes of it."""
+
+    map: int
+    """The map's number."""
+    links: tuple[Link, ...]
+    """What the host computes of what the map is worth, a channel."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SectionOutput:
+    """An output of the network."""
+
+    tensor: str
+    """Its name in the operations."""
+    maps: tuple[OutputMap, ...]
+    """What it is put together from: one map, or those that a concatenation at the network's end joins."""
+    order: Array
+    """The place of each of its values among those of the maps, one map behind the other."""
+    closing: tuple[str, ...]
+    """Operators that the host computes at the end."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class SectionGraph:
     """A network as sections."""
 
     operations: tuple[Operation, ...]
-    """All operations that the output depends on."""
+    """All operations that an output depends on."""
     front: tuple[Link, ...]
     """What the host does with an image, a channel, before it quantises it; nothing where integers come in."""
     source: Quantised
@@ -285,17 +310,19 @@ class SectionGraph:
     """int64 array: of the input tensor's shape, with 1 in front: the place of each value in map 0."""
     sections: tuple[Section, ...]
     """Each behind those whose maps it reads."""
-    final: tuple[Link, ...]
-    """What the last map is worth, if it was quantised."""
-    output_order: Array
-    """The place in the last map of each value of the output."""
-    closing: tuple[str, ...]
-    """Operators that the host computes at the end."""
+    outputs: tuple[SectionOutput, ...]
+    """Those that depend on the input, in the file's order."""
 
     @cached_property
-    def maps(self) -> tuple[Quantised, ...]:
-        """All maps: the input's and each section's. The last section has none if its sums are the scores."""
-        return self.source, *(section.quantised for section in self.sections if section.quantised is not None)
+    def maps(self) -> Mapping[int, Quantised]:
+        """All quantised maps by number: the input's and each section's. A section has none if its sums leave."""
+        quantised = enumerate((section.quantised for section in self.sections), 1)
+        return {0: self.source, **{number: levels for number, levels in quantised if levels is not None}}
+
+    @cached_property
+    def leaving(self) -> tuple[int, ...]:
+        """Numbers of the maps that leave, each once."""
+        return tuple(dict.fromkeys(each.map for output in self.outputs for each in output.maps))
 
     @cached_property
     def weighted(self) -> tuple[int, ...]:
@@ -303,24 +330,25 @@ class SectionGraph:
         return tuple(number for number, section in enumerate(self.sections) if isinstance(section, WeightSection))
 
     @cached_property
-    def readers(self) -> tuple[tuple[int, ...], ...]:
-        """For each map, the numbers of the sections whose weights read the map."""
-        readers: list[list[int]] = [[] for _ in self.maps]
+    def readers(self) -> Mapping[int, Sequence[int]]:
+        """By number of a map, the numbers of the sections whose weights read the map."""
+        readers: dict[int, list[int]] = {number: [] for number in self.maps}
         for number, section in enumerate(self.sections):
             if isinstance(section, WeightSection):
                 readers[section.reading.map].append(number)
-        return tuple(map(tuple, readers))
+        return readers
 
     @property
     def is_chain(self) -> bool:
-        """Whether each section reads one map. As all maps lead to the output, each map then has one reader."""
-        return all(len(section.reads) == 1 for section in self.sections)
+        """Whether each section reads one map, and one map leaves. As all maps lead to it, each then has one reader."""
+        return len(self.leaving) == 1 and all(len(section.reads) == 1 for section in self.sections)
 
     @property
     def integer_only(self) -> str:
         """What its sections do with maps that needs the integer engine, such as "added and concatenated"; empty if
         nothing does."""
-        return " and ".join(sorted({section.verb for section in self.sections if section.integer_only}))
+        verbs = {section.verb for section in self.sections if section.integer_only}
+        return " and ".join(sorted({*verbs, *["sent as several outputs"] * (len(self.leaving) > 1)}))
 
 
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:

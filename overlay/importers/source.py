@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.file import MOST_OUTPUTS
 
 from .errors import printable
 from .integer_types import integer_ends
@@ -107,8 +108,10 @@ class SourceGraph:
     name: str
     source: SourceInput
     """The one tensor that is no constant."""
-    output: str
-    """The one tensor that is asked for."""
+    outputs: tuple[str, ...]
+    """The tensors that are asked for, in the file's order, each once."""
+    output_names: tuple[str, ...]
+    """What the file calls the outputs; the host's numbers may be those of a tensor in front of a conversion."""
     nodes: tuple[SourceNode, ...]
     """Each behind those whose outputs it reads."""
     constants: Mapping[str, Array]
@@ -121,8 +124,8 @@ class SourceGraph:
     """Names of classes that the file brings along, unchecked."""
 
     def needed(self) -> "SourceGraph":
-        """The same without nodes that the output doesn't depend on, such as those that compute a shape nobody reads."""
-        names = {self.output}
+        """The same without nodes that no output depends on, such as those that compute a shape nobody reads."""
+        names = {*self.outputs}
         nodes = []
         for node in reversed(self.nodes):
             if not names.isdisjoint(node.outputs):
@@ -131,7 +134,7 @@ class SourceGraph:
         return replace(self, nodes=tuple(reversed(nodes)))
 
     def check(self) -> None:
-        """Raise ValueError unless every tensor is made once, before it is read, and the output is made."""
+        """Raise ValueError unless every tensor is made once, before it is read, and the outputs are made."""
         known = {self.source.name, *self.constants}
         if self.source.name in self.constants:
             raise ValueError(f"the input must not be a constant, got {printable(self.source.name)}")
@@ -148,8 +151,13 @@ class SourceGraph:
                     raise ValueError(f"{printable(node.name)}: tensors must be made once, got {printable(name)} again")
                 if name:
                     known.add(name)
-        if self.output not in known:
-            raise ValueError(f"the output must be made by a node, got {printable(self.output)}")
+        if not 1 <= len(self.outputs) <= MOST_OUTPUTS:
+            raise ValueError(f"must have 1 to {MOST_OUTPUTS} outputs, got {len(self.outputs)}")
+        for output in self.outputs:
+            if output not in known:
+                raise ValueError(f"the output must be made by a node, got {printable(output)}")
+        if len({*self.outputs}) < len(self.outputs):
+            raise ValueError(f"outputs must be given once, got {', '.join(map(printable, self.outputs))}")
 
 
 def check_shape(what: str, shape: Sequence[int], most: int = MOST_VALUES) -> tuple[int, ...]:

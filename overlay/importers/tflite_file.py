@@ -64,9 +64,8 @@ def to_tflite_graph(data: bytes) -> SourceGraph:
     tables = read_tables(data)
     if tables.subgraphs != 1:
         raise ValueError(f"must have one subgraph, got {tables.subgraphs}")
-    for what, numbers in (("input", tables.inputs), ("output", tables.outputs)):
-        if len(numbers) != 1:
-            raise ValueError(f"must have one {what}, got {len(numbers)}; convert a network with one alone")
+    if len(tables.inputs) != 1:
+        raise ValueError(f"must have one input, got {len(tables.inputs)}; convert a network with one alone")
     if not 1 <= len(tables.operators) <= MOST_NODES:
         raise ValueError(f"must have 1 to {MOST_NODES:,} operators, got {len(tables.operators):,}")
     return replace(_Graph(tables, len(data)).graph(), labels=labels_of_texts(data))
@@ -95,7 +94,8 @@ class _Graph:
         source = SourceGraph(
             name=tables.name,
             source=self._source(tables.inputs[0]),
-            output=self._name(tables.outputs[0]),
+            outputs=tuple(self._name(number) for number in tables.outputs),
+            output_names=tuple(self._names[number] for number in tables.outputs),
             nodes=tuple(nodes),
             constants=self._constants,
             opset=17,
@@ -292,13 +292,23 @@ def _whole(tables: FileTables, number: int) -> Array:
 
 
 def _end(tables: FileTables) -> set[int]:
-    """Numbers of the operators that the host computes: from the output back to one of AT_THE_END, if only conversions
-    and other shapes follow it; else none."""
+    """Numbers of the operators that the host computes: from each output back to one of AT_THE_END, if only conversions
+    and other shapes follow it, and nothing else reads the values of what these give."""
+    return set().union(*(_end_of(tables, output) for output in tables.outputs))
+
+
+def _end_of(tables: FileTables, output: int) -> set[int]:
+    """The same for one output; none where there is no such operator."""
     makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
+    operators = [operator for operator in tables.operators if operator.kind != "SHAPE"]
+    readers = Counter(number for operator in operators for number in operator.inputs)
+    readers.update(number for number in tables.outputs if number != output)
     places = set[int]()
-    number = tables.outputs[0]
+    number = output
     while number in makers and makers[number] not in places:
         operator = tables.operators[makers[number]]
+        if readers[number] > (number != output):
+            break
         places.add(makers[number])
         if operator.kind in AT_THE_END:
             return places

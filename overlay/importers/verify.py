@@ -82,7 +82,7 @@ def verify(
     few = [*numbers[:2], *numbers[-4:]] if images > 1 else numbers
     nodes = {operation.name for operation in imported.operations.operations if operation.op not in CLOSINGS}
     checked_maps = {reading.map for section in imported.graph.sections for reading in section.reads} - {0}
-    total = len(nodes) + len(checked_maps) + 1
+    total = len(nodes) + len(checked_maps) + len(imported.graph.outputs)
     source = imported.source
     constants = Constants(values=dict(source.constants), grids={}, opset=source.opset)
     operators = (_operators(imported, constants, part) for part in _parts(imported, few, images, seed))
@@ -263,6 +263,7 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     off = {node: built.wrong[1] for built in imported.emitted.built for node in built.nodes}  # levels, where not exact
     spans = {imported.operations.source: _Span.of(real_inputs(imported, inputs))}
     left = Counter(name for operation in graph.operations for name in operation.reads)
+    left.update(output.tensor for output in graph.outputs)
     for operation in graph.operations:
         for name in operation.reads:
             reading = readings.pop(name, None)
@@ -277,11 +278,13 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
         for name in operation.reads:
             if not left[name]:
                 spans.pop(name, None)
-    scores = imported.host.scores(trace[makers[-1]])
-    output = spans[imported.operations.output]
-    got, low, high = (x.reshape(len(x), -1) for x in (output.x, output.low, output.high))
-    last = "operations, from golden's last map"
-    yield _map_checked(imported.operations.output, _Span(got, low, high), scores, last)
+    last = trace[model.network.layers[-1].name]
+    depending = [output for output in imported.host.outputs if output.constant is None]
+    for output, by_host in zip(graph.outputs, depending):
+        span = spans[output.tensor]
+        got, low, high = (x.reshape(len(x), -1) for x in (span.x, span.low, span.high))
+        against = "operations, from golden's last map"
+        yield _map_checked(output.tensor, _Span(got, low, high), by_host.scores(last), against)
 
 
 def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:

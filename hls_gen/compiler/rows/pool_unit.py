@@ -3,7 +3,7 @@
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.compiler.lowered_layers import Depthwise
+from bitloom.hls_gen.compiler.actions import Depthwise
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.pool_unit import MARKS

@@ -2,8 +2,8 @@
 
     sums[OL] --> requantise.py --features[OL]--> feature unit --features[OL]--> ... --> features[OL]
 
-A feature unit is a module for each lane, whose registers move together with those of the requantisation. An NPU has the
-unit where it has its memory. results.py lists the units in their order, hls_gen/design/timing.py has their stages.
+Its registers move together with those of the requantisation. results.py lists the units in their order, and
+hls_gen/design/timing.py has their stages.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,18 +14,21 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 
+Field = Callable[[str], Signal]
+"""``field(name)`` makes a register with a field of the layer's row of memory ``results``, or of the step's row of
+memory ``scales``, in time with what enters the stages."""
+Behind = Callable[[Pipeline, Sequence[Signal], Field], list[Signal]]
+"""``behind(pipe, features, field)`` are other features of ``features``, in the last of the stages."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FeatureUnit:
     """A feature unit."""
 
-    memory: str
-    """Name of its memory."""
-    fields: tuple[str, ...]
-    """Fields of a layer's row of memory ``results`` that it reads."""
-    module: Callable[[Library, Npu], Block]
-    """The module of a lane."""
-    place: Callable[[Block, Block, LoadBus, Pipeline, Sequence[Signal], dict[str, Signal]], list[Signal]]
-    """``place(b, block, bus, pipe, features, layer)`` places an instance of ``block`` for each of ``features`` in
-    ``b``, and gives their results. ``pipe`` has the register stages, and ``layer`` the ``fields``, which are registers
-    in time with what enters the stages."""
+    has: Callable[[Npu], bool]
+    """Whether an NPU has it."""
+    memories: tuple[str, ...] = ()
+    """Names of its memories."""
+    place: Callable[[Block, Library, Npu, LoadBus, Pipeline, Sequence[Signal], Field], list[Signal]]
+    """``place(b, library, npu, bus, ...)`` places it in ``b``; the rest is as of `Behind`. ``bus`` fills its
+    memories."""

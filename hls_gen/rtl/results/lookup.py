@@ -21,7 +21,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .feature_unit import FeatureUnit
+from .feature_unit import FeatureUnit, Field
 
 INDEX_BITS = bits_for(ENTRIES - 1)
 """Bits of an entry's number."""
@@ -56,15 +56,16 @@ def lookup(library: Library, npu: Npu) -> Block:
 
 
 def _place(
-    b: Block, block: Block, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], layer: dict[str, Signal]
+    b: Block, library: Library, npu: Npu, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], field: Field
 ) -> list[Signal]:
     """As of `FeatureUnit`."""
+    block = library.get(lookup, library, npu)
+    looks_up, base = field("looks_up"), field("lookup_base")
     first, _ = timing.LOOKUP_STAGES
     before = timing.REQUANTISE_STAGES[-1]
     b.comment("What a table has for the features, where the layer has one.")
-    base = layer["lookup_base"]
     b.wire("lookup_base_low_unused", INDEX_BITS, bits(base, 0, INDEX_BITS))
-    ports = {"move": pipe.move, "looks_up": pipe.late("looks_up", layer["looks_up"], first)[first]}
+    ports = {"move": pipe.move, "looks_up": pipe.late("looks_up", looks_up, first)[first]}
     if width(base) > INDEX_BITS:
         table = bits(base, INDEX_BITS, width(base) - INDEX_BITS)
         ports["table_number"] = pipe.late("table_number", table, before)[before]
@@ -76,5 +77,5 @@ def _place(
     return results
 
 
-LOOKUPS = FeatureUnit(memory="lookups", fields=("looks_up", "lookup_base"), module=lookup, place=_place)
+LOOKUPS = FeatureUnit(has=lambda npu: npu.results.lookup_rows > 0, memories=("lookups",), place=_place)
 """The lookups of all lanes."""

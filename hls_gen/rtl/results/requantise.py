@@ -13,7 +13,7 @@ A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_p
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from veriloggen import Cat, Pointer, Repeat
@@ -45,11 +45,8 @@ from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.rows import product_in_luts, sum_of_rows
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
+from .feature_unit import Behind
 from .step import Step, values_of
-
-Behind = tuple[Sequence[str], Callable[[Pipeline, Sequence[Signal], dict[str, Signal]], list[Signal]]]
-"""A feature unit behind a requantisation (feature_unit.py): the fields of the layer's row that it reads, and what makes
-its results of the stages, of features and of registers with these fields."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ def requantise(
     in_luts : bool
         Whether LUTs multiply by the upper half of a multiplier, where the product is split.
     behind : sequence of Behind
-        What makes other features of the features, in the last of the stages.
+        What makes other features of the features, one behind the other, in the last of the stages.
 
     Returns
     -------
@@ -115,10 +112,12 @@ def requantise(
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
     goes = pipe.late("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
 
+    given = step.row | step.layer
+
     def field(name: str) -> Signal:
-        """A field of the layer: a register in the first stage."""
-        value = b.reg(f"value_{name}", width(step.layer[name]), init=None)
-        b.on(step.go, (value, step.layer[name]))
+        """A field of the step's row or of the layer's: a register in the first stage."""
+        value = b.reg(f"value_{name}", width(given[name]), init=None)
+        b.on(step.go, (value, given[name]))
         return value
 
     def late(name: str, until: str) -> Signal:
@@ -131,8 +130,8 @@ def requantise(
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
-    for fields, place in behind:
-        features = place(pipe, features, {name: field(name) for name in fields})
+    for unit in behind:
+        features = unit(pipe, features, field)
     raw_ready = side.leave(b, npu, valid, values)
     value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
     return Stream(

@@ -16,7 +16,7 @@ from functools import partial
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.results import feature_memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
@@ -38,9 +38,10 @@ from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
+from .feature_unit import Behind
 from .layer_at_work import LayerAtWork
 from .lookup import LOOKUPS
-from .requantise import Behind, requantise
+from .requantise import requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
@@ -72,9 +73,9 @@ def results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
     factors = memory_of(npu, feature_memory(npu)[0])
-    memories = {memory.name: memory for memory in memory_map(npu)}
-    units = [unit for unit in FEATURE_UNITS if unit.memory in memories]
-    bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *(memories[unit.memory] for unit in units)])
+    units = [unit for unit in FEATURE_UNITS if unit.has(npu)]
+    tables = [memory_of(npu, name) for unit in units for name in unit.memories]
+    bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")
     room = b.output("room", means="the last beat of another window may be issued")
@@ -116,7 +117,7 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    behind = [(unit.fields, partial(unit.place, b, library.get(unit.module, library, npu), bus)) for unit in units]
+    behind = [partial(unit.place, b, library, npu, bus) for unit in units]
     _activation(b, npu, step, load, sums_offset, behind)
     return b
 

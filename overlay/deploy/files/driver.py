@@ -19,7 +19,7 @@ from bitloom.golden.atomic import write_bytes
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import read_json
 from bitloom.golden.reading.npy import parse_npy
-from bitloom.hls_gen.design.array_file import npy_bytes, read_arrays
+from bitloom.hls_gen.design.array_file import array_bytes, npy_bytes, read_arrays
 from bitloom.overlay.evaluation.host_transform import transform_of
 
 HERE = Path(__file__).resolve().parent
@@ -34,7 +34,8 @@ def arguments(content: dict[str, Any]) -> argparse.Namespace:
     parser.add_argument("--network", choices=list(content["networks"]), help="which network runs, by default the first")
     parser.add_argument("--transform", help="how pixels become the input, as `bitloom evaluate` takes it")
     parser.add_argument("--outputs", action="store_true", help="give the network's outputs instead of classes")
-    parser.add_argument("--out", type=Path, help=".npy file for the results; without, they are printed")
+    where = ".npy file for the results, .npz of a network with several outputs; without, they are printed"
+    parser.add_argument("--out", type=Path, help=where)
     parser.add_argument("--check", action="store_true", help="compare all networks, or one, with golden, bit for bit")
     parser.add_argument("--virtual", action="store_true", help="run on the virtual board, not on a real one")
     given = parser.parse_args()
@@ -72,8 +73,10 @@ def check(overlay: BitloomOverlay, networks: dict[str, Any]) -> bool:
     return right
 
 
-def results(overlay: BitloomOverlay, images: np.ndarray, transform: str, outputs: bool) -> np.ndarray:
-    """Classes of images, or with ``outputs`` what the network gives."""
+def results(
+    overlay: BitloomOverlay, images: np.ndarray, transform: str, outputs: bool
+) -> np.ndarray | dict[str, np.ndarray]:
+    """Classes of images, or with ``outputs`` what the network gives, by name if its file has several outputs."""
     program = overlay.accelerator.program
     if program.host is not None and transform == "none":  # numbers as the network's own file takes them
         return overlay.scores(images) if outputs else overlay.classify(images)
@@ -103,7 +106,9 @@ def main() -> int:
         with naming(given.images):
             outputs = results(overlay, images, given.transform or files["transform"], given.outputs)
     if given.out:
-        write_bytes(given.out, npy_bytes(outputs))
+        write_bytes(given.out, array_bytes(outputs) if isinstance(outputs, dict) else npy_bytes(outputs))
+    elif isinstance(outputs, dict):
+        print({name: values.tolist() for name, values in outputs.items()})
     else:
         print(outputs.tolist())
     return 0

@@ -19,7 +19,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz.campaign import Case
-from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, SINGLE, STREAMED
+from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, OUTPUTS, SINGLE, STREAMED
 from bitloom.overlay.fuzz.hardware import Hardware, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
@@ -32,13 +32,14 @@ from bitloom.overlay.fuzz.random_networks import (
     grouped_network,
     integer_network,
     most_planes,
+    several_outputs,
     way,
 )
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
 """Cases that a process does at a time."""
-DESIGNS = {**SINGLE, **BLOCKS, **GROUPED, **CHAINS, **STREAMED}
+DESIGNS = {**SINGLE, **BLOCKS, **OUTPUTS, **GROUPED, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3
 TRIES = 20
@@ -143,7 +144,9 @@ def _network(pick: Pick, design: Design) -> Network:
         channels = npu.former_sizes.channels if npu.former_sizes else DEPTHWISE_CHANNELS
         return depthwise_network(pick, IntegerChoices.of(npu), channels)
     if npu.engine == "integer":
-        return integer_network(pick, IntegerChoices.of(npu))
+        choices = IntegerChoices.of(npu)
+        network = integer_network(pick, choices)
+        return several_outputs(pick, network, choices) if npu.loader.outputs > 1 else network
     return binary_network(pick, most_planes(npu))
 
 

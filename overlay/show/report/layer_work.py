@@ -9,8 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.lowering import Lowered
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.compiler.parts import Part
 
 from .compiled import Compiled
 
@@ -50,13 +49,13 @@ def layers(compiled: Compiled) -> list[LayerWork]:
     """Work of each weighted layer, in the order of the network."""
     plan = compiled.plan
     out = []
-    for i, planned in enumerate(plan.layers):
+    for i, (planned, part) in enumerate(zip(plan.layers, plan.lowered.parts)):
         p = planned.layer
         n = planned.number
         npu = compiled.build.design.npus[n]
-        channels = p.weight.shape[2] // _thermometer_bits(plan.lowered, p.name)
+        channels = p.weight.shape[2] // _thermometer_bits(part)
         lanes = int(np.prod(p.weight.shape[2:]))
-        of_kernel = _channel_groups(plan.lowered, p.name)
+        of_kernel = _channel_groups(part)
         out.append(
             LayerWork(
                 name=p.name,
@@ -75,19 +74,15 @@ def layers(compiled: Compiled) -> list[LayerWork]:
     return out
 
 
-def _channel_groups(lowered: Lowered, layer: str) -> int:
+def _channel_groups(part: Part) -> int:
     """Groups that a layer's channels are cut into, of which a kernel reads one."""
-    if is_copy(layer):
+    segment = part.segment
+    if segment is None:  # a copy
         return 1
-    network = lowered.model.network
-    source = network.maps[network.reads[layer][0]]
-    return source.channels // int(lowered.model.arrays[layer]["weight"].shape[3])
+    return segment.source.channels // segment.layer.array_shapes(segment.source)["weight"][3]
 
 
-def _thermometer_bits(lowered: Lowered, layer: str) -> int:
+def _thermometer_bits(part: Part) -> int:
     """Channels of bits that stand for one channel of the map that a layer reads."""
-    if is_copy(layer):
-        return 1
-    network = lowered.model.network
-    encoding = network.maps[network.reads[layer][0]].encoding
-    return encoding.bits if encoding.kind == "bipolar" else 1
+    encoding = part.segment.source.encoding if part.segment else None
+    return encoding.bits if encoding is not None and encoding.kind == "bipolar" else 1

@@ -17,9 +17,10 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
+from bitloom.hls_gen.compiler.actions import Pooling, Thresholds
 from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
-from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Pooling, Thresholds
+from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
 from bitloom.hls_gen.compiler.lowering_binary import plane_coefficients
 from tests import networks as drawn

@@ -12,8 +12,8 @@ from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise, rounded_shift
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.actions import Scale, lowest_terms
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.lowered_layers import Scale, lowest_terms
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.rows.results import held_scales
 from bitloom.hls_gen.compiler.sizing import size_memories

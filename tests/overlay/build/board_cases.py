@@ -724,7 +724,7 @@ CASES: dict[str, BoardCase] = {
     **cases("grown", GROWN, GROWN_DESIGNS, 60, {"exact": 20, "growth": 15},
             {"k6": (6, {"growth": 2})}),
     **cases("outputs", OUTPUTS, OUTPUT_DESIGNS, 40, {"exact": 20, "outputs": 20},
-            {"k4": (6, {"outputs": 4})}, cascade=(40, {"exact": 10}),
+            {"k4": (5, {"outputs": 4})}, cascade=(40, {"exact": 10}),
             without_pool=(40, exact(10))),
     **cases("graph_chain", CHAINED_GRAPHS, GRAPH_CHAINS, 50, exact(5), {"looped_ring": (6, {"plain": 1, "copies": 1})},
             depthwise=(50, {"exact": 5, "copies": 1, "depthwise": 1}),

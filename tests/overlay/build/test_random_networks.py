@@ -14,8 +14,8 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.actions import Addition
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.lowered_layers import Addition
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design

@@ -25,6 +25,7 @@ from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier,
 from bitloom.overlay.importers.imported import import_file
 from tests import board_data
 from tests.errors import value_error
+from tests.host_outputs import scores, with_scores
 
 from .networks import corners
 
@@ -35,7 +36,7 @@ def host(**changes) -> Host:
     made = dict(
         digest=model_digest(corners()), shape=(1, 2, 2), order=np.arange(4),
         front=(("line", np.array([2.0]), np.array([-1.0])),), boundaries=np.array([[0.0]]), reached=np.array([True]),
-        first=-1, stride=2, back=(("line", ones, 0 * ones),), output_order=np.arange(3), closing=(),
+        first=-1, stride=2, outputs=scores((("line", ones, 0 * ones),), np.arange(3)),
     )  # fmt: skip
     return Host(**{**made, **changes})
 
@@ -156,7 +157,7 @@ def test_the_file_keeps_what_integers_stand_for(tmp_path):
         with value_error(f"{tmp_path / 'h.json'}: {rule}"):
             hosts.load(tmp_path / "h.json", corners())
     (tmp_path / "h.json").write_text(json.dumps({**data, "version": 1}), encoding="utf-8")
-    rule = "must be a bitloom host file of version 2, got version 1: import the network again"
+    rule = "must be a bitloom host file of version 3, got version 1: import the network again"
     with value_error(f"{tmp_path / 'h.json'}: {rule}"):
         hosts.load(tmp_path / "h.json", corners())
 
@@ -212,12 +213,12 @@ def test_a_host_file_is_needed():
 def test_scores_tell_the_class_where_they_have_another_order():
     network = corners().network
     assert class_rule(network, host=host()) == "largest"
-    turned = host(back=(("line", np.array([1.0, -1.0, 1.0]), np.zeros(3)),))
+    turned = with_scores(host(), chain=(("line", np.array([1.0, -1.0, 1.0]), np.zeros(3)),))
     assert class_rule(network, host=turned) == "scores"
     outputs = np.array([[4, 0, 2], [0, -4, 2], [0, 1, 0]]).reshape(3, 1, 1, 3)
     assert classifier("scores", turned)(outputs).tolist() == [0, 1, 0]
     assert classifier("largest", turned)(outputs).tolist() == [0, 2, 1]
-    swapped = host(output_order=np.array([2, 0, 1]))  # score 0 is output 2
+    swapped = with_scores(host(), order=np.array([2, 0, 1]))  # score 0 is output 2
     assert classifier(class_rule(network, host=swapped), swapped)(outputs).tolist() == [1, 0, 2]
 
 
@@ -225,7 +226,7 @@ def test_classes_are_named_in_the_order_of_the_scores(tmp_path):
     """Where the file has them in another order than the network: rows, and folders by the classes' names."""
     names = ("one", "two", "zero")  # of the outputs
     model = Model(replace(corners().network, classes=names), corners().arrays)
-    swapped = host(output_order=np.array([2, 0, 1]), digest=model_digest(model))
+    swapped = with_scores(host(digest=model_digest(model)), order=np.array([2, 0, 1]))
     file.save(model, tmp_path / "tiny.npz")
     hosts.save(swapped, hosts.path_of(tmp_path / "tiny.npz"))
     numbers = np.array([[0.9, 0.6, 0.7, 0.5], [0.9, 0.6, 0.2, 0.1], [0.9, 0.0, 0.7, 0.49]])  # outputs 0, 1, 2
@@ -245,7 +246,7 @@ def test_classes_are_named_in_the_order_of_the_scores(tmp_path):
 def test_images_and_scores_must_be_finite(pixel):
     with value_error(f"images must give finite numbers, got {pixel}"):
         HostTransform("host", host())(np.full((1, 2, 2, 1), pixel))
-    turned = host(back=(("line", np.full(3, 1e308), np.zeros(3)),))
+    turned = with_scores(host(), chain=(("line", np.full(3, 1e308), np.zeros(3)),))
     with value_error("the host's scores must be finite, got inf"):
         classifier("scores", turned)(np.full((1, 1, 1, 3), 9))
 

@@ -35,9 +35,9 @@ def test_integer_inputs_of_the_binary_engine_have_9_planes() -> None:
     assert {most_planes(SINGLE[name].npus[0]) for name in ("one_lane", "k8_g8_planes", "k48_g17")} == {7, 9}
 
 
-LEFT_OUT = {"skip_words", "joined_words", "skip_bits", "skips_onward", "map_products"}
+LEFT_OUT = {"joined_words", "skip_bits", "skips_onward", "map_products"}
 """Capacities of no design: they are for additions, products and concatenations of maps, and no network of the campaign
-is a graph. Tests draw graphs (tests/overlay/build/board_cases.py)."""
+joins maps. Tests draw graphs (tests/overlay/build/board_cases.py)."""
 
 
 def test_designs_have_room_for_everything() -> None:

@@ -82,7 +82,7 @@ def test_jet_tagging(bits, worse):
     verify(made, 2)
     assert made.model.network.input.encoding == signed(bits)
     assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 4
-    assert made.host.closing == ("Softmax",)
+    assert made.host.only.closing == ("Softmax",)
     found = softmax(scores(made, x))
     assert (found.argmax(axis=1) == wanted.argmax(axis=1)).all()
     assert (np.abs(found - wanted).max(axis=1) > 1e-3).sum() == worse

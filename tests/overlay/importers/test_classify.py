@@ -21,6 +21,7 @@ from bitloom.overlay.virtual.board import activate
 from tests import simulated
 from tests.cases import random_images
 from tests.errors import value_error
+from tests.host_outputs import with_scores
 
 from .against import by_qonnx, imported
 from .onnx_files import QONNX, Chain, onnx
@@ -111,9 +112,10 @@ def test_the_hosts_part_in_a_strangers_program(programs, tmp_path):
         (other, f"host: must belong to the model {program.model_digest[:12]}, got '{'0' * 56}..."),
         (replace(program.host, shape=(64, 2)),
          "host: input.shape must have 64 values, and at most 8 axes, got (64, 2)"),
-        (replace(program.host, closing=("Exp",)),
-         "host: scores.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got ['Exp']"),
-        (replace(program.host, back=program.host.back * 65), "host: scores.chain: must have at most 64 links, got 65"),
+        (with_scores(program.host, closing=("Exp",)),
+         "host: outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got ['Exp']"),
+        (with_scores(program.host, chain=program.host.only.parts[0].chain * 65),
+         "host: outputs.chain: must have at most 64 links, got 65"),
     ):  # fmt: skip
         changed = replace(program)
         object.__setattr__(changed, "host", host)
@@ -155,12 +157,13 @@ def test_what_a_file_ends_in(op, programs):
     """As ONNX's reference has it, large scores included; of an output with several positions the scores are left."""
     from onnx.reference import ReferenceEvaluator
 
-    host = replace(Program.load(programs[1]).host, back=(("line", np.full(10, 0.5), np.zeros(10)),), closing=(op,))
+    halves = (("line", np.full(10, 0.5), np.zeros(10)),)
+    host = with_scores(Program.load(programs[1]).host, chain=halves, closing=(op,))
     output = np.random.default_rng(1).integers(-300, 300, (6, 1, 1, 10))
     chain = Chain((10,), dtype=onnx.TensorProto.DOUBLE, output_type=onnx.TensorProto.DOUBLE).node(op)
     with np.errstate(over="ignore"):
         wanted = ReferenceEvaluator(chain.model()).run(None, {"x": output.reshape(6, 10) / 2})[0]
     assert np.allclose(host.closed(output), wanted, rtol=1e-9, atol=1e-12)
     places = output.reshape(3, 2, 1, 10)
-    wide = replace(host, output_order=np.arange(20))
+    wide = with_scores(host, order=np.arange(20))
     assert np.array_equal(wide.closed(places), places.reshape(3, 20) / 2)

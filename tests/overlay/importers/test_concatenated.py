@@ -66,7 +66,8 @@ def test_a_mean_beside_what_reads_it(window, kernel, zero):
     rng = np.random.default_rng(1)
     chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), (0.03, zero)).pool("AVERAGE", window)
     fork = chain.here
-    check(chain.conv(rng, 4, kernel, (0.03, zero), activation="RELU").concat(fork))
+    chain.conv(rng, 4, kernel, (0.03, zero), activation="RELU").concat(fork)
+    check(chain.conv(rng, 3, (1, 1), (0.05, 3)))
 
 
 @pytest.mark.parametrize("kernel", [None, (1, 1), (3, 3)])

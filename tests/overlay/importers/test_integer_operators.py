@@ -292,7 +292,7 @@ def test_what_the_host_does_at_the_end(op):
     chain = Chain((12,)).quant(0.25, 4).node("MatMul", rng.integers(-3, 4, (12, 6)).astype(np.float32))
     plain = imported(chain)
     closed = imported(chain.node(op, **CLOSINGS[op]))
-    assert closed.host.closing == (op,)
+    assert closed.host.only.closing == (op,)
     images = rng.uniform(-2, 2, (20, 12))
     got = outputs(closed, images)
     assert (got == outputs(plain, images)).all()
@@ -316,7 +316,7 @@ def test_softmax_in_front_of_a_quantiser(format_):
     else:
         chain.node("QLinearSoftmax", *scales[2:], *probability, domain="com.microsoft", axis=-1, opset=13)
     made = imported(chain.node("DequantizeLinear", *probability))
-    assert made.host.closing == ("Softmax",)
+    assert made.host.only.closing == ("Softmax",)
     verify(made, 4)
     x = real_inputs(made, sample_inputs(made, 12, seed=3))
     got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
@@ -329,7 +329,7 @@ def test_softmax_in_front_of_a_quantiser(format_):
 def test_softmax_of_older_files(op):
     """Without an axis it is over all of them from the second on."""
     chain = Chain((3, 2, 2), opset=11).quant(0.25, 4).node("Conv", np.eye(5, 12, dtype=np.float32).reshape(5, 3, 2, 2))
-    assert imported(chain.node(op)).host.closing == (op,)
+    assert imported(chain.node(op)).host.only.closing == (op,)
 
 
 def by_end(chain, images, other=by_reference):
@@ -356,7 +356,7 @@ def test_top_k(place):
     chain.nodes[-1].output.append("places")
     chain.here, chain.output_type = [(chain.here, TensorProto.FLOAT), ("places", TensorProto.INT64)][place]
     made = imported(chain)
-    assert made.host.closing == ("TopK",)
+    assert made.host.only.closing == ("TopK",)
     images = rng.uniform(-2, 2, (20, 12)).astype(np.float32)
     for image, scores in zip(images, outputs(made, images)):
         wanted = by_end(chain, image[None], by_onnxruntime).ravel()

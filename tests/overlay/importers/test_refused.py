@@ -14,6 +14,7 @@ from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file, import_graph, parse_input
 from bitloom.overlay.importers.onnx_file import to_graph
 from tests.errors import value_error
+from tests.host_outputs import with_scores
 
 from .against import imported
 from .onnx_files import Chain, helper, numpy_helper
@@ -490,9 +491,9 @@ def test_classes_have_names(there):
     assert run("net.onnx", "--classes", "names.txt").exit_code == 0
     model = file.load("net.npz")
     assert model.network.classes == ("zero", "one", "2", "three", "vier")
-    assert np.array_equal(hosts.load("net.host.json", model).output_order, np.arange(5))
+    assert np.array_equal(hosts.load("net.host.json", model).only.order, np.arange(5))
     made = import_file("net.onnx")
-    turned = replace(made, host=replace(made.host, output_order=np.array([4, 0, 1, 2, 3])))
+    turned = replace(made, host=with_scores(made.host, order=np.array([4, 0, 1, 2, 3])))
     assert turned.with_classes("abcde").model.network.classes == ("b", "c", "d", "e", "a")
 
 
@@ -576,7 +577,8 @@ def test_inputs_and_outputs_of_the_file(there):
         return lambda model: getattr(model.graph, where).append(helper.make_tensor_value_info("y", 1, [1, 2]))
 
     assert refused(more("input")) == "must have one input, got x, y"
-    assert refused(more("output")) == "must have one output, got t1, y"
+    assert refused(more("output")) == "the output must be made by a node, got y"
+    assert refused(lambda m: m.graph.output.append(m.graph.output[0])) == "outputs must be given once, got t1, t1"
     assert refused(set_dim(None)) == (
         "input x: must have a fixed shape behind the number of images, got any size at axis 1 (no name); export with "
         "fixed sizes, or set them: python -m onnxruntime.tools.make_dynamic_shape_fixed --input_name x --input_shape "

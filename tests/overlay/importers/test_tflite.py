@@ -38,7 +38,7 @@ def by_kernels(source, images):
         for node in source.nodes:
             inputs = [values[name] if name else None for name in node.inputs]
             values[node.outputs[0]] = reference(node, inputs, source.opset)
-        out.append(np.ravel(values[source.output]))
+        out.append(np.ravel(values[source.outputs[0]]))
     return np.stack(out)
 
 
@@ -47,7 +47,7 @@ def maps(made, images):
     network = made.model.network
     trace = made.model.trace(made.host.to_input(images, network.input.shape))
     names, out = [layer.name for layer in network.layers], []
-    for built, section, held in zip(made.emitted.built, made.graph.sections, made.choice.held[1:]):
+    for built, section, held in zip(made.emitted.built, made.graph.sections, [*made.choice.held.values()][1:]):
         level = (trace[names.index(built.layers[-1])] - held.zero) // held.stride
         out.append(int(section.quantised.base) + level)
     return out
@@ -118,7 +118,7 @@ def test_two_roundings_without_activation():
     chain = Chain((5, 5, 3), 0.02, 9).conv(rng, 4, (3, 3), (0.03, 7)).conv(rng, 5, (3, 3), (0.04, -3))
     made, _, _ = check(chain, least=100)
     assert [layer.rounding for layer in made.model.network.layers[1::2]] == ["twice", "twice"]
-    assert [held.zero for held in made.choice.held[1:]] == [-135, -125]
+    assert [held.zero for held in [*made.choice.held.values()][1:]] == [-135, -125]
 
 
 def test_requantisations_are_the_files_own():
@@ -254,7 +254,7 @@ def test_softmax_is_the_hosts():
     rng = np.random.default_rng(4)
     chain = Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)).softmax()
     made = imported(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"))
-    assert made.host.closing == ("Softmax",)
+    assert made.host.only.closing == ("Softmax",)
     images = rng.integers(-128, 128, (4, 1, 1, 9)).astype(np.int8)
     logits = scores(made, images)
     wanted = by_kernels(made.source, images)
@@ -271,7 +271,7 @@ def test_a_logistic_is_the_hosts_at_the_end_alone():
     rng = np.random.default_rng(4)
     chain = logistic(Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)))
     made = imported(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32").reshape(1, 1, 6))
-    assert made.host.closing == ("Sigmoid",)
+    assert made.host.only.closing == ("Sigmoid",)
     chain = logistic(Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)))
     made, _, _ = check(chain.reshape(1, 2, 3).dense(rng, 4, (0.02, 3)))
     assert [layer.kind for layer in made.model.network.layers] == [
@@ -292,7 +292,7 @@ def test_two_functions_at_the_end():
     assert line.partition(": ")[2] == "the host computes it at the network's end alone, and SOFTMAX_2/real follows"
     made = imported(logistic(Chain((1, 1, 9), 0.05, 3).dense(np.random.default_rng(4), 6, (0.02, 3))).softmax())
     assert [layer.kind for layer in made.model.network.layers] == ["dense", "requantise", "lookup"]
-    assert made.host.closing == ("Softmax",)
+    assert made.host.only.closing == ("Softmax",)
 
 
 @pytest.mark.parametrize("scale", [0.9, 0.11, 0.0037, 2.0**-14, 3.7, 1 - 2.0**-33])

@@ -24,7 +24,9 @@ def layers(made, images):
     """What golden has behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
     trace = made.model.trace(made.host.to_input(images, made.model.network.input.shape))
     names, out = [layer.name for layer in made.model.network.layers], {}
-    for built, section, held in zip(made.emitted.built, made.graph.sections, made.choice.held[1:], strict=True):
+    for built, section, held in zip(
+        made.emitted.built, made.graph.sections, [*made.choice.held.values()][1:], strict=True
+    ):
         nodes = [name for name in built.nodes if not name.startswith("RESHAPE")]
         for node, layer in zip(nodes, built.layers[1:], strict=True):  # behind the sums
             out[node] = int(section.quantised.base) + (trace[names.index(layer)] - held.zero) // held.stride
@@ -59,7 +61,7 @@ def test_every_value(name, recording, nodes, values):
             compared += wanted.size
     assert compared == values
     x = made.host.to_input(recorded["x"], made.model.network.input.shape)
-    section, held = made.graph.sections[-1], made.choice.held[-1]
+    section, held = made.graph.sections[-1], [*made.choice.held.values()][-1]
     output = int(section.quantised.base) + (packed.forward(made.model, x) - held.zero) // held.stride
     assert np.array_equal(output.reshape(recorded["logits"].shape), recorded["logits"])
 
@@ -111,7 +113,7 @@ def test_small_network_on_hardware(tmp_path):
     made = import_file(DATA / "small.tflite")
     got, golden = on_hardware(made, recorded["x"], tmp_path / "small")
     assert np.array_equal(got, golden)
-    first = made.graph.sections[-1].quantised.base - made.choice.held[-1].zero
+    first = made.graph.sections[-1].quantised.base - [*made.choice.held.values()][-1].zero
     assert np.array_equal(got.reshape(12, 5) + int(first), recorded["06_FULLY_CONNECTED"])
 
 
@@ -121,5 +123,5 @@ def test_autoencoder_on_hardware(tmp_path):
     made = import_file(data("mlperf_tiny/ad01_int8.tflite"))
     got, golden = on_hardware(made, recorded["x"][:2], tmp_path / "ad", kfp=16, kgp=8)
     assert np.array_equal(got, golden)
-    first = made.graph.sections[-1].quantised.base - made.choice.held[-1].zero
+    first = made.graph.sections[-1].quantised.base - [*made.choice.held.values()][-1].zero
     assert np.array_equal(got.reshape(2, 640) + int(first), recorded["output"][:2])

@@ -71,7 +71,7 @@ def test_the_output_is_the_input():
     chain = Chain((1, 1, 6)).dense(np.random.default_rng(1), 4, (0.05, 3))
     chain.here = 0
     graph = to_tflite_graph(chain.bytes())
-    assert graph.output == graph.source.name
+    assert graph.outputs[0] == graph.source.name
     with pytest.raises(ImportRefused) as caught:
         import_graph(graph, name="net")
     assert caught.value.lines == (f"{graph.name}: a convolution or a matrix product must come first, got none",)

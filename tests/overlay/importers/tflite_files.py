@@ -41,6 +41,7 @@ class Chain:
     tensors: list = field(default_factory=list)
     operators: list = field(default_factory=list)
     here: int = 0
+    outputs: list = field(default_factory=list)  # numbers of tensors that leave; none: the last one alone
     file_shapes: dict = field(default_factory=dict)  # of tensors whose shape the file states otherwise
 
     def __post_init__(self):
@@ -277,7 +278,7 @@ class _File:
         for kind in kinds:
             code = getattr(tflite.BuiltinOperator, kind)
             codes.append(self.table("OperatorCode", Version=1, **dict.fromkeys(chain.codes, code)))
-        inputs, outputs = self.numbers([0], np.int32), self.numbers([chain.here], np.int32)
+        inputs, outputs = self.numbers([0], np.int32), self.numbers(chain.outputs or [chain.here], np.int32)
         tensors, operators = self.tables(tensors), self.tables(operators)
         name = self.b.CreateString("main")
         graph = self.table("SubGraph", Tensors=tensors, Inputs=inputs, Outputs=outputs, Operators=operators, Name=name)

@@ -71,7 +71,9 @@ def maps(imported, images):
     trace = imported.model.trace(imported.host.to_input(images, imported.model.network.input.shape))
     values = dict(zip((layer.name for layer in imported.model.network.layers), trace))
     out = {}
-    for built, section, held in zip(imported.emitted.built, imported.graph.sections, imported.choice.held[1:]):
+    for built, section, held in zip(
+        imported.emitted.built, imported.graph.sections, [*imported.choice.held.values()][1:]
+    ):
         nodes = [name for name in built.nodes if not name.startswith(MOVES)]
         level = (values[built.layers[-1]] - held.zero) // held.stride
         quantised, source = section.quantised, section.reads[0].source

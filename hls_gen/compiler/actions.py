@@ -1,0 +1,421 @@
+"""Actions: what a lowered layer (lowered_layers.py) computes behind its sums. An action says of which layer it is made,
+what it needs of an NPU, and its rule.
+
+    layers behind the sums of a segment --actions_of--> actions
+
+Each layer becomes one action, by the function that a table has for its kind. A layer that the table lacks is refused,
+so that no layer is left out. Where an engine computes an action otherwise, the engine's file rewrites the action
+(lowering_binary.py, lowering_integer.py).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layer import Layer
+from bitloom.golden.layers.add import Add, Pairwise
+from bitloom.golden.layers.lookup import ENTRIES, Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps, scaled_product
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, rounded_quotient
+from bitloom.golden.layers.requantise import Requantise, rounded, rounded_shift, rounded_up
+from bitloom.golden.layers.threshold import Threshold
+from bitloom.golden.network import Model
+from bitloom.golden.window import Window
+
+from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
+from .parts import Part
+from .pools import thresholds_of
+
+
+class Action(ABC):
+    """What a lowered layer computes behind its sums, one action of several."""
+
+    @property
+    def needs(self) -> dict[str, int]:
+        """What the action needs of an NPU's capacities, by name (hls_gen/compiler/needs.py)."""
+        return {}
+
+    @abstractmethod
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        """What the action makes of (N, H, W, channels) values; ``added`` is the map that an addition adds to them."""
+
+
+class FeatureAction(Action):
+    """An action that makes integers, which it clips: ``low`` and ``high`` are the smallest and the largest."""
+
+    low: int
+    high: int
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return {"skip_bits": held_bits([(self.low, self.high)])}
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds(Action):
+    """Bits of sums."""
+
+    limit: Array
+    """(out_channels, levels) int64: a bit is 1 where the sum is at least that."""
+
+    @property
+    def levels(self) -> int:
+        """Bits that a kernel gives."""
+        return int(self.limit.shape[1])
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        """(..., out_channels * levels) uint8 bits of (..., out_channels) sums."""
+        bits: Array = (values[..., None] >= self.limit).astype(np.uint8).reshape(*values.shape[:-1], -1)
+        return bits
+
+    def biased_range(self, sums: Range) -> Range:
+        """Smallest and largest of sums in a range, biases, and sums with their bias: a limit is a bias of its negative,
+        and one that is never reached is one more than the largest sum."""
+        return with_biases(sums, np.append(-self.limit, -1 - sums[1]))
+
+    def roomy_range(self, sums: Range) -> Range:
+        """``biased_range`` with room for other limits."""
+        return with_any_thresholds(sums)
+
+    def turned(self, kernels: Array, sums: Range) -> "Thresholds":
+        """The thresholds where some ``kernels``, (out_channels) bool, change sign, so that their bits become
+        complements: x <= L - 1 is -x >= 1 - L. A limit below all ``sums`` is the smallest of these, one that no sum
+        reaches is one more than the largest."""
+        low, high = sums
+        limits = np.where(kernels[:, None], 1 - self.limit, self.limit)
+        return Thresholds(np.clip(limits, low, high + 1))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Scale(FeatureAction):
+    """Requantisation of sums."""
+
+    bias: Array
+    multiplier: Array
+    shift: Array
+    """bias, multiplier, shift: (out_channels, levels) int64."""
+    fraction: int = 0
+    """Bits of the bias behind the point."""
+    rounding: str = "once"
+    """As of `bitloom.golden.layers.requantise.Requantise`."""
+    low: int
+    high: int
+    """low, high: smallest and largest result."""
+
+    @classmethod
+    def of(cls, model: Model, part: Part, layer: Requantise) -> "Scale":
+        """The scale of a requantisation."""
+        factors = {key: value.astype(np.int64)[:, None] for key, value in model.arrays[layer.name].items()}
+        return cls(**factors, fraction=layer.fraction, rounding=layer.rounding, low=layer.low, high=layer.high)
+
+    @property
+    def levels(self) -> int:
+        """Results that a kernel gives."""
+        return int(self.bias.shape[1])
+
+    @cached_property
+    def factors(self) -> tuple[Array, Array]:
+        """Multipliers and shifts as the hardware has them: in lowest terms, unless sums are rounded twice. There the
+        first rounding takes a fixed number of bits off the product with the multiplier as it was given."""
+        factors = self.multiplier, self.shift
+        return factors if self.rounding == "twice" else lowest_terms(*factors)
+
+    @cached_property
+    def multiplier_bits(self) -> int:
+        """Width of a multiplier that holds all of ``factors``; 0 where every multiplier is 1."""
+        most = int(self.factors[0].max())
+        return most.bit_length() if most > 1 else 0
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {
+            "multiplier_bits": self.multiplier_bits,
+            "bias_fraction_bits": self.fraction,
+            "half_even": int(self.rounding == "even"),
+            "round_twice": int(self.rounding == "twice"),
+        }
+
+    @property
+    def whole_bias(self) -> Array:
+        """Biases without what is behind the point."""
+        whole: Array = self.bias >> self.fraction
+        return whole
+
+    def biased_range(self, sums: Range) -> Range:
+        """Smallest and largest of sums in a range, biases, and sums with their bias; what is behind the point is cut
+        off."""
+        return with_biases(sums, self.whole_bias)
+
+    def roomy_range(self, sums: Range) -> Range:
+        """``biased_range`` with room for other biases."""
+        return with_any_biases(sums, self.whole_bias)
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        """(..., out_channels * levels) integers of (..., out_channels) sums."""
+        biased = (values[..., None] << self.fraction) + self.bias
+        scaled = rounded(biased * self.multiplier, self.shift, self.rounding)
+        result: Array = np.clip(scaled, self.low, self.high).reshape(*values.shape[:-1], -1)
+        return result
+
+
+def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
+    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
+
+    Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
+    shift, there is nothing to round.
+
+    Parameters
+    ----------
+    multiplier, shift
+        int64 of the same shape; multipliers >= 1, shifts >= 0.
+
+    Returns
+    -------
+    tuple of ndarray
+        Multipliers and shifts; each multiplier is odd, or its shift is 0.
+    """
+    power = multiplier & -multiplier  # the largest power of two that is a factor
+    twos = np.minimum(np.log2(power).astype(np.int64), shift)
+    return multiplier >> twos, shift - twos
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Entries(FeatureAction):
+    """A table with an entry for each integer."""
+
+    values: Array
+    """(256,) int64: the entry of integer x is number x mod 256."""
+    low: int
+    high: int
+    """low, high: smallest and largest entry that the layer's encoding has."""
+
+    @classmethod
+    def of(cls, model: Model, part: Part, layer: Lookup) -> "Entries":
+        """The table of a lookup."""
+        return cls(values=model.arrays[layer.name]["entries"].astype(np.int64), low=layer.low, high=layer.high)
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {"lookup_rows": len(self.values)}
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        result: Array = self.values[values % ENTRIES]
+        return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addition(FeatureAction):
+    """The addition of a map to what a lowered layer has requantised, or the product of both:
+
+    t = kept * factor_kept + added * factor_added + bias
+    result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
+
+    Where it multiplies, t is kept * added * factor_added, which the bias moves away from zero, and halves go upwards.
+    """
+
+    adds: str
+    """Name of the lowered layer whose result is added."""
+    factor_kept: int
+    factor_added: int
+    bias: int
+    shift: int
+    """factor_kept, factor_added, bias, shift: as the arrays of `bitloom.golden.layers.add.Pairwise`; where it
+    multiplies, factor_kept is 0."""
+    multiplies: bool = False
+    """Whether both are multiplied."""
+    low: int
+    high: int
+    """low, high: smallest and largest result."""
+
+    @classmethod
+    def of(cls, model: Model, part: Part, layer: Pairwise) -> "Addition":
+        """The addition of the map that the part adds, or the product with it."""
+        assert part.segment is not None
+        assert part.adds is not None
+        arrays = model.arrays[layer.name]
+        tail = part.segment.tail
+        kept = model.network.reads[layer.name].index(tail[tail.index(layer) - 1].name)
+        multiplies = isinstance(layer, MultiplyMaps)
+        factors = arrays["multiplier"].tolist()
+        return cls(
+            adds=part.adds,
+            factor_kept=0 if multiplies else factors[kept],
+            factor_added=factors[0] if multiplies else factors[1 - kept],
+            bias=int(arrays["bias"][0]),
+            shift=int(arrays["shift"][0]),
+            multiplies=multiplies,
+            low=layer.low,
+            high=layer.high,
+        )
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return super().needs | {
+            "add_factor_bits": max(signed_bits(self.factor_kept), signed_bits(self.factor_added)),
+            "add_bias_bits": signed_bits(self.bias),
+            "map_products": int(self.multiplies),
+        }
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        assert added is not None  # the caller knows which map that is
+        shift = np.asarray(self.shift)
+        if self.multiplies:
+            divided = rounded_up(scaled_product(values, added, self.factor_added, self.bias), shift)
+        else:
+            total = values * self.factor_kept + added.astype(np.int64) * self.factor_added + self.bias
+            divided = rounded_shift(total, shift)
+        result: Array = np.clip(divided, self.low, self.high)
+        return result
+
+
+@dataclass(frozen=True)
+class Sign(Action):
+    """Bits of integers."""
+
+    negative: bool = False
+    """Whether a bit is 1 where the integer is below 0; else it is 1 where the integer is at least 0."""
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        bits: Array = (values < 0 if self.negative else values >= 0).astype(np.uint8)
+        return bits
+
+
+LARGEST = frozenset({"lowest"})
+"""Flags of a line former in front of what takes the largest tap: one beside the map is the lowest value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowAction(Action):
+    """An action that the pool unit computes: a value of each channel for each window."""
+
+    window: Window
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """What the pool unit is told: those of `MARKS` (hls_gen/design/memories/pool_unit.py) that are 1."""
+        return frozenset()
+
+    @property
+    def line_flags(self) -> frozenset[str]:
+        """What a line former in front of the pool unit is told: flags of `FormedLines`. Without any, taps beside the
+        map are 0, as sums need it."""
+        return frozenset()
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        n, *size, channels = values.shape
+        flat = values.reshape(n, -1, channels)
+        positions = self.window.positions(size[0], size[1])
+        taps = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)[:, positions]  # 0 at position -1
+        return self.of_taps(taps, positions >= 0).reshape(n, *self.window.output_size(size[0], size[1]), channels)
+
+    @abstractmethod
+    def of_taps(self, taps: Array, valid: Array) -> Array:
+        """(N, outputs, channels) results of the taps (N, outputs, taps, channels) that windows read, which are 0 where
+        they are not ``valid`` (outputs, taps)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pooling(WindowAction):
+    """A pool over results."""
+
+    average: bool = False
+    """Whether it is an average of integers, not a maximum."""
+
+    @classmethod
+    def of(cls, model: Model, part: Part, layer: Pool) -> "Pooling":
+        """The pool of the pool unit."""
+        return cls(window=layer.window, average=isinstance(layer, AvgPool))
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset({"average"} if self.average else ())
+
+    @property
+    def line_flags(self) -> frozenset[str]:
+        return frozenset() if self.average else LARGEST
+
+    def of_taps(self, taps: Array, valid: Array) -> Array:
+        if self.average:
+            return rounded_quotient(taps.sum(axis=2), valid.sum(axis=1)[:, None])
+        largest: Array = np.where(valid[..., None], taps, np.iinfo(taps.dtype).min).max(axis=2)
+        return largest
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Depthwise(WindowAction):
+    """A depthwise convolution behind a lowered layer of the integer engine, computed by a pool unit with weights:
+
+    sum    = over valid taps of feature[c] * weight[tap, c], for each channel c
+    result = requantised sum (golden/layers/requantise.py)
+    """
+
+    name: str
+    """The convolution's."""
+    weight: Array
+    """(taps, channels) int64."""
+    scale: Scale
+    sum_range: Range
+    """Smallest and largest sum, for any features and weights."""
+
+    @property
+    def marks(self) -> frozenset[str]:
+        return frozenset({"depthwise"})
+
+    @property
+    def needs(self) -> dict[str, int]:
+        return self.scale.needs
+
+    @cached_property
+    def biased_range(self) -> Range:
+        """Smallest and largest sum, bias, and sum plus bias, for any features; what is behind the point is cut off."""
+        return self.scale.biased_range(self.sum_range)
+
+    @cached_property
+    def roomy_range(self) -> Range:
+        """``biased_range`` with room for other biases."""
+        return self.scale.roomy_range(self.sum_range)
+
+    def of_taps(self, taps: Array, valid: Array) -> Array:
+        return self.scale.forward((taps * self.weight).sum(axis=2))
+
+
+def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action]:
+    """The actions of the layers behind the sums of a part. Where a pool is the first of these layers, its action is the
+    last: engines pool what thresholds make.
+
+    ValueError if there is no function for a layer.
+    """
+    if tail and isinstance(tail[0], Pool):
+        tail = (*tail[1:], tail[0])
+    for layer in tail:
+        if type(layer) not in FUNCTIONS:
+            raise ValueError(f"{layer.name}: nothing lowers a {layer.kind}")
+    return [FUNCTIONS[type(layer)](model, part, layer) for layer in tail]
+
+
+def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
+    """What makes bits: the sign of what was requantised, or thresholds of sums. Its bits are 1 where a sum is large:
+    of x <= T, the complement is computed, x >= T + 1."""
+    assert part.segment is not None
+    if part.segment.behind_sums(Requantise) is not None:
+        return Sign()
+    down = model.arrays[layer.name]["direction"][:, None] < 0
+    return Thresholds(thresholds_of(model, part.segment, layer) + down)
+
+
+FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
+    Threshold: bits_of,
+    Requantise: Scale.of,
+    Lookup: Entries.of,
+    Add: Addition.of,
+    MultiplyMaps: Addition.of,
+    MaxPool: Pooling.of,
+    MinPool: Pooling.of,
+    AvgPool: Pooling.of,
+}
+"""By kind of layer, the function that makes its action; engine_rules.py says what each engine takes."""

@@ -1,0 +1,247 @@
+"""Files with several outputs: heads of several sizes, maps that other layers read, outputs that are no maps; against
+onnxruntime and TFLite's kernels, on the virtual board, and what is said where one output is needed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom import BitloomOverlay
+from bitloom.golden.host import file as hosts
+from bitloom.golden.host.host import HostOutput
+from bitloom.golden.layers.outputs import Outputs
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.overlay.build.chosen_design import Wanted, chosen_design
+from bitloom.overlay.evaluation.score import class_rule
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import import_file
+from bitloom.overlay.importers.references import reference
+from bitloom.overlay.importers.verify import verify
+from bitloom.overlay.virtual.board import activate
+from tests import simulated
+from tests.errors import value_error
+
+from .test_tflite import imported
+from .tflite_files import Chain
+
+onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
+onnxruntime = pytest.importorskip("onnxruntime", reason="the extra import is not installed")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+
+class Detector:
+    """A file of three convolutions, each of which heads of boxes and of classes read, as an ONNX file with QDQ nodes.
+    Scales are powers of two, so that floating point rounds nothing; each head's is ``scales`` times the one before."""
+
+    def __init__(self, rng: np.random.Generator, scales: int = 1):
+        self._rng = rng
+        self._scales = scales
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+        here = self._quantised("x", 1 / 16)
+        boxes, classes = [], []
+        self.maps = []
+        for number, (inputs, outputs, stride) in enumerate([(3, 5, 1), (5, 6, 2), (6, 7, 2)]):
+            here = self._conv(here, inputs, outputs, 3, stride)
+            self.maps.append(here)
+            for values, kernel, heads in ((4, 1, boxes), (3, 3, classes)):
+                head = self._conv(here, outputs, 2 * values, kernel, 1, scales**number)
+                moved = self._node("Transpose", head, perm=[0, 2, 3, 1])
+                heads.append(self._node("Reshape", moved, self._constant(np.array([1, -1, values]))))
+        self._node("Concat", *boxes, name="boxes", axis=1)
+        self._node("Softmax", self._node("Concat", *classes, axis=1), name="classes", axis=2)
+
+    def _constant(self, values) -> str:
+        name = f"c{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+    def _node(self, op: str, *inputs: str, name: str = "", **attributes) -> str:
+        name = name or f"n{len(self._nodes)}"
+        self._nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        return name
+
+    def _quantised(self, tensor: str, scale: float) -> str:
+        numbers = self._constant(np.float32(scale)), self._constant(np.int8(-4))
+        return self._node("DequantizeLinear", self._node("QuantizeLinear", tensor, *numbers), *numbers)
+
+    def _conv(self, here: str, inputs: int, outputs: int, kernel: int, stride: int, more: int = 1) -> str:
+        weights = self._constant(self._rng.integers(-127, 128, (outputs, inputs, kernel, kernel)).astype(np.int8))
+        scale = self._constant(np.float32(1 / 256)), self._constant(np.int8(0))
+        weight = self._node("DequantizeLinear", weights, *scale)
+        scale = self._constant(np.float32(1 / 4096)), self._constant(np.int32(0))
+        biases = self._constant(self._rng.integers(-2000, 2000, outputs).astype(np.int32))
+        bias = self._node("DequantizeLinear", biases, *scale)
+        sums = self._node("Conv", here, weight, bias, strides=[stride] * 2, pads=[kernel // 2] * 4)
+        return self._quantised(sums, more / 16)
+
+    def file(self, path, outputs):
+        """Write the file with these outputs."""
+        values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+        source = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 8, 6])
+        graph = helper.make_graph(self._nodes, "detector", [source], values, self._constants)
+        opset = [helper.make_opsetid("", 13)]
+        onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+        return path
+
+
+def by_onnxruntime(path, images) -> dict[str, np.ndarray]:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # no 16-bit sums of pairs
+    session = onnxruntime.InferenceSession(path, options)
+    names = [output.name for output in session.get_outputs()]
+    results = [session.run(None, {"x": image[None]}) for image in images]
+    return {name: np.concatenate(values) for name, values in zip(names, zip(*results))}
+
+
+def images_of(count: int) -> np.ndarray:
+    return np.random.default_rng(3).normal(0, 3, (count, 3, 8, 6)).astype(np.float32)
+
+
+def closed(made, images):
+    return made.host.closed(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+
+
+def check_same(got, wanted):
+    assert list(got) == list(wanted)
+    for name, values in wanted.items():
+        assert got[name].shape == values.shape
+        assert len(np.unique(values)) > 10
+        assert np.abs(got[name] - values).max() < 1e-5
+
+
+def check_file(made):
+    """The host's file says all that the host does."""
+    data = hosts.to_bytes(made.host)
+    network = made.model.network
+    assert hosts.to_bytes(hosts.from_bytes(data, made.host.digest, network.input, network.output)) == data
+
+
+@pytest.mark.parametrize(
+    ("scales", "outputs", "maps"),
+    [
+        (1, ["classes", "boxes"], 6),
+        (2, ["boxes", "classes"], 6),
+        (1, ["boxes", "MAP", "classes"], 7),
+        (1, ["MAP", "LAST"], 2),
+        (1, ["boxes"], 3),
+    ],
+    ids=["heads", "heads of several scales", "a map between", "maps alone", "one output of three maps"],
+)
+def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
+    detector = Detector(np.random.default_rng(1), scales)
+    named = {"MAP": detector.maps[1], "LAST": detector.maps[2]}
+    path = detector.file(tmp_path / "d.onnx", [named.get(name, name) for name in outputs])
+    made = import_file(path)
+    verify(made, 2)
+    last = made.model.network.layers[-1]
+    assert isinstance(last, Outputs)
+    assert len(last.inputs) == maps
+    wanted = by_onnxruntime(path, images_of(5))
+    got = closed(made, images_of(5))
+    if len(outputs) == 1:
+        got = {"boxes": got.reshape(wanted["boxes"].shape)}
+    check_same(got, wanted)
+    check_file(made)
+
+
+@pytest.mark.slow
+def test_from_file_to_driver(tmp_path):
+    """The virtual board computes all heads, and the driver gives each by its name."""
+    detector = Detector(np.random.default_rng(2))
+    path = detector.file(tmp_path / "d.onnx", ["classes", detector.maps[2], "boxes"])
+    made = import_file(path)
+    found = chosen_design(made.model, Wanted(folding={"kfp": 4, "kgp": 4, "ol": 2}))
+    bit, manifest = simulated.overlay(found.design("detector", [made.model]))
+    compile_model(made.model, manifest, found.choices, host=made.host).save(tmp_path / "d.npz")
+    images = images_of(3)
+    board = activate()
+    try:
+        with BitloomOverlay(str(bit)) as overlay:
+            overlay.load(tmp_path / "d.npz")
+            got = overlay.scores(images)
+            names = f"classes, {detector.maps[2]}, boxes"
+            with value_error(f"classes are of networks with one output, got 3: {names}"):
+                overlay.classify(images)
+    finally:
+        board.close()
+    check_same(got, by_onnxruntime(path, images))
+
+
+def test_evaluation_needs_classes(tmp_path):
+    path = Detector(np.random.default_rng(1)).file(tmp_path / "d.onnx", ["classes", "boxes"])
+    made = import_file(path, name="d")
+    with value_error("d: classes are of networks with one output, got 2: classes, boxes"):
+        class_rule(made.model.network, host=made.host)
+    names = ", ".join(made.model.network.layers[-1].inputs)
+    with value_error(f"d: classes are of networks with one output, got 6: {names}"):
+        class_rule(made.model.network)
+    rule = "maps that are sent as several outputs need the integer engine, got --engine binary"
+    with pytest.raises(ImportRefused, match=rule):
+        import_file(path, engine="binary")
+
+
+def test_outputs_of_tflite():
+    """A map that leaves and goes on, one behind softmax, and one of the same map with other values."""
+    rng = np.random.default_rng(4)
+    chain = Chain((6, 5, 2), 0.02, 4).conv(rng, 4, (3, 3), (0.03, -9), activation="RELU")
+    middle = chain.here
+    chain.conv(rng, 3, (1, 1), (0.05, 7), strides=(2, 2))
+    head = chain.here
+    chain.here = middle
+    chain.mean((0.02, -11)).dense(rng, 5, (0.06, 3))
+    chain.softmax()
+    chain.outputs = [head, chain.here, middle]
+    made = imported(chain)
+    verify(made, 3)
+    images = rng.integers(-128, 128, (6, 6, 5, 2)).astype(np.int8)
+    got = closed(made, images)
+    assert list(got) == ["t1", "t4", "t0"]
+    for number, image in enumerate(images):
+        values = {**made.source.constants, made.source.source.name: image[None]}
+        for node in made.source.nodes:
+            inputs = [values[name] if name else None for name in node.inputs]
+            values[node.outputs[0]] = reference(node, inputs, made.source.opset)
+        for name in ("t1", "t0"):  # integers, as the file gives them
+            assert np.array_equal(got[name][number], values[name][0])
+        scores = (values["t3"][0].astype(float) - 3) * 0.06
+        powers = np.exp(scores - scores.max())
+        assert np.abs(got["t4"][number] - powers / powers.sum()).max() < 1e-6
+
+
+def test_an_output_that_is_a_constant(tmp_path):
+    """Such as the anchors of a detector: the host has it."""
+    detector = Detector(np.random.default_rng(1))
+    anchors = np.random.default_rng(2).random((1, 4, 2)).astype(np.float32)
+    detector._node("Identity", detector._constant(anchors), name="anchors")
+    path = detector.file(tmp_path / "d.onnx", ["anchors", detector.maps[1], "boxes"])
+    made = import_file(path)
+    got, wanted = closed(made, images_of(2)), by_onnxruntime(path, images_of(2))
+    assert np.array_equal(got["anchors"], np.concatenate([anchors] * 2))
+    assert list(got) == list(wanted)
+    assert np.abs(got["boxes"] - wanted["boxes"]).max() < 1e-5
+    check_file(made)
+
+
+def test_a_damaged_host_file(tmp_path):
+    path = Detector(np.random.default_rng(1)).file(tmp_path / "d.onnx", ["classes", "boxes"])
+    made = import_file(path)
+    network = made.model.network
+    first, second = made.host.outputs
+    part = first.parts[0]
+    size = network.output.size
+
+    def refusal(*outputs: HostOutput) -> str:
+        host = replace(made.host, outputs=outputs)
+        with pytest.raises(ValueError, match=r"^outputs") as refused:
+            hosts.from_bytes(hosts.to_bytes(host), host.digest, network.input, network.output)
+        return str(refused.value)
+
+    assert refusal() == "outputs must be a list of 1 to 64, got []"
+    assert refusal(first, first) == "outputs must have names of their own, got ['classes', 'classes']"
+    assert refusal(replace(first, name="")) == "outputs must have printable names of 1 to 256 characters, got ''"
+    assert refusal(replace(first, shape=(3, 3))) == "outputs.shape must have 384 values, and at most 8 axes, got (3, 3)"
+    far = replace(part, first=size - part.size + 1)
+    rule = f"outputs.parts must lie in the network's output of {size} values, got {far.first}, {part.size}"
+    assert refusal(replace(first, parts=(far, *first.parts[1:]))) == rule
+    assert refusal(replace(second, order=second.order * 0)) == "outputs.order must have each of 512 places once"

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 try:
@@ -137,13 +137,12 @@ def new_folder(place: AnyPath) -> Iterator[Path]:
     place = Path(os.path.abspath(place))
     place.parent.mkdir(parents=True, exist_ok=True)
     remove_left(place)
-    part, handle = _new_part(place, folder=True)
-    try:
+    with _new_part(place, folder=True) as part:
         yield part
+        if fcntl is None:  # Windows renames a folder to no name that there is
+            with suppress(OSError):
+                place.rmdir()
         os.replace(part, place)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        os.close(handle)
 
 
 def remove_left(place: AnyPath) -> None:
@@ -171,7 +170,8 @@ def locked(path: AnyPath) -> Iterator[None]:
         return
     handle = os.open(path, os.O_RDONLY)
     try:
-        _lock(handle)
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         os.close(handle)
@@ -192,48 +192,52 @@ def _write_directly(place: Path, data: bytes) -> None:
 
 def _write_beside(place: Path, data: bytes, mode: int | None) -> None:
     """Write a file under another name in the same folder, and rename it."""
-    part, handle = _new_part(place, folder=False)
-    with os.fdopen(handle, "wb") as file:  # closed last: without its lock it might be taken for left behind
-        try:
+    with _new_part(place, folder=False) as part:
+        with part.open("wb") as file:  # closed before it is renamed: Windows renames no open file
             if mode is not None:
                 os.chmod(part, mode)
             file.write(data)
             file.flush()
-            os.fsync(handle)  # some disks say only now that they are full
-            os.replace(part, place)
-        finally:
-            part.unlink(missing_ok=True)
+            os.fsync(file.fileno())  # some disks say only now that they are full
+        os.replace(part, place)
 
 
-def _new_part(place: Path, folder: bool) -> tuple[Path, int]:
-    """A new file or folder beside ``place`` under a name that nobody has, and an open handle with a lock on it."""
-    for tries_left in reversed(range(TRIES)):
-        part = place.with_name(f"{_begin(place)}{secrets.token_hex(6)}{PART}")
+@contextmanager
+def _new_part(place: Path, folder: bool) -> Iterator[Path]:
+    """A new file or folder beside ``place`` under a name that nobody has, locked while the block runs.
+
+    It goes with the block, unless it was renamed.
+    """
+    with ExitStack() as lock:
+        for tries_left in reversed(range(TRIES)):
+            part = place.with_name(f"{_begin(place)}{secrets.token_hex(6)}{PART}")
+            try:
+                if folder:
+                    part.mkdir()
+                else:
+                    part.touch(exist_ok=False)
+                lock.enter_context(locked(part))
+            except (FileNotFoundError, FileExistsError):
+                if not (tries_left and place.parent.is_dir()):  # in some folders, as /proc, nothing can be made
+                    raise
+                continue
+            if part.exists():
+                break
+            lock.close()  # somebody took it for left behind before it had its lock
+        else:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(part))
         try:
+            yield part
+        finally:
             if folder:
-                part.mkdir()
-            handle = os.open(part, os.O_RDONLY if folder else os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        except (FileNotFoundError, FileExistsError):
-            if not (tries_left and place.parent.is_dir()):  # in some folders, as /proc, nothing can be made
-                raise
-            continue
-        _lock(handle)
-        if part.exists():
-            return part, handle
-        os.close(handle)  # somebody took it for left behind before it had its lock
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(part))
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                part.unlink(missing_ok=True)
 
 
 def _begin(place: Path) -> str:
     """Beginning of the names of unfinished files of ``place``, cut so that a whole name is no longer than 255 bytes."""
     return f".{place.name[:40]}."
-
-
-def _lock(handle: int) -> None:
-    """Wait for an exclusive lock, where there are locks."""
-    if fcntl is not None:
-        with suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def _remove_if_left(part: Path) -> None:

@@ -102,9 +102,9 @@ def _naming_the_cache(root: Path) -> Iterator[None]:
     except OSError as e:
         if e.errno is None or not isinstance(e.filename, (str, bytes)):  # ours, or of no file
             raise
-        file = os.path.realpath(os.fsdecode(e.filename))
-        real = os.path.realpath(root)
-        if os.path.commonpath([file, real]) not in (file, real):
+        file = Path(os.path.realpath(os.fsdecode(e.filename)))
+        real = Path(os.path.realpath(root))
+        if not (file.is_relative_to(real) or real.is_relative_to(file)):
             raise
         said = os.strerror(e.errno)
         raise OSError(

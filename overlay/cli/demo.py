@@ -15,8 +15,8 @@ from bitloom.overlay.build.run import Conditions
 
 from .options import out_option, stall_options
 from .progress import working
-from .show import json_option, one_line_errors
-from .simulation import fail_unless_exact, show_report, simulated
+from .show import fail_unless_exact, json_option, one_line_errors
+from .simulation import show_report, simulated
 from .subject import tell_kept
 
 

@@ -29,8 +29,7 @@ from bitloom.overlay.platform.boards import CLOCK_MHZ
 from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
-from .show import dump, grid, json_option, one_line_errors, table
-from .simulation import fail_unless_exact
+from .show import dump, fail_unless_exact, grid, json_option, one_line_errors, table
 from .subject import hosts_of, loaded, model_of, tell_kept
 
 CONFUSED = 5

@@ -22,8 +22,7 @@ from bitloom.overlay.timing.design_clock import clock_figures
 
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
-from .show import dump, json_option, one_line_errors, table
-from .simulation import fail_unless_exact
+from .show import dump, fail_unless_exact, json_option, one_line_errors, table
 from .subject import loaded, model_of
 
 

@@ -235,3 +235,9 @@ def _print_columns(columns: list[_Column], labels: int, room: int | None, headin
 def dump(data: Any) -> None:
     """JSON on standard output."""
     click.echo(json.dumps(data, indent=1))
+
+
+def fail_unless_exact(network: str, frames: int, exact: int) -> None:
+    """ValueError unless every frame equals golden."""
+    if exact != frames:
+        raise ValueError(f"{network}: all {frames} frames must equal golden, got {exact}")

@@ -13,8 +13,8 @@ from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
 
 from .options import FILE, FOLDER, stall_options
-from .show import json_option, one_line_errors
-from .simulation import fail_unless_exact, show_report, simulated
+from .show import fail_unless_exact, json_option, one_line_errors
+from .simulation import show_report, simulated
 from .subject import loaded, model_of
 
 FRAMES = 16

@@ -56,9 +56,3 @@ def show_report(title: str, report: dict[str, float], as_json: bool) -> None:
         "seconds to build the model": f"{report['build_seconds']:.1f}",
     }
     table(title, rows)
-
-
-def fail_unless_exact(network: str, frames: int, exact: int) -> None:
-    """ValueError unless every frame equals golden."""
-    if exact != frames:
-        raise ValueError(f"{network}: all {frames} frames must equal golden, got {exact}")

@@ -15,7 +15,7 @@ from .run_page import run
 NOT_RUN: dict[str, list[str]] = {
     "docs/explanation/exactness.md": ["a test itself"],
     "README.md": ["makes an environment of its own; tests/overlay/build/test_demo.py runs the demo"],
-    "docs/how-to/board.md": [*["needs Vivado"] * 2, "needs a board", "needs Vivado", *["needs a board"] * 3],
+    "docs/how-to/board.md": [*["needs Vivado"] * 3, "needs a board", "needs Vivado", *["needs a board"] * 3],
     "docs/how-to/brevitas.md": ["needs PyPI", *["needs Brevitas and PyTorch"] * 4],
     "docs/how-to/clock.md": [
         "minutes of synthesis, place and route; tests/overlay/timing runs it",
@@ -36,7 +36,7 @@ NOT_RUN: dict[str, list[str]] = {
         "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
     ],
     "docs/how-to/without-pynq.md": ["needs a board", "needs ROS 2"],
-    "docs/how-to/without-linux.md": ["needs Windows", "needs a container engine", "needs Colab"],
+    "docs/how-to/without-linux.md": ["needs Windows", "needs Windows", "needs a container engine", "needs Colab"],
     "docs/start/install.md": [
         "needs a clone and PyPI; the tests' own environment is made by the same makefile",
         "a test's PATH has the environment already",

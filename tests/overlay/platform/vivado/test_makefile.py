@@ -56,6 +56,17 @@ def test_one_command_makes_the_bitstream(sources):
     assert len(list((made.folder / "output").glob("*.bit"))) == 2
 
 
+def test_the_readme_tells_what_to_say_without_make(sources):
+    made = sources()
+    readme = (made.folder / "README.md").read_text()
+    commands = [line.split() for line in readme.splitlines() if line.startswith("    vivado ")]
+    assert len(commands) == 2
+    for words in commands:
+        command = [sys.executable, "-m", f"{__package__}.vivado", *words[1:]]
+        subprocess.run(command, cwd=made.folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=120)
+    assert PROGRAM in made.output
+
+
 def test_only_the_core(sources):
     made = sources("ZCU104")
     done = make(made.folder, "ip", "BOARD=ZCU104")

@@ -296,14 +296,15 @@ class WindowAction(Action):
     window: Window
 
     @property
-    @abstractmethod
     def marks(self) -> frozenset[str]:
         """What the pool unit is told: those of `MARKS` (hls_gen/design/memories/pool_unit.py) that are 1."""
+        return frozenset()
 
     @property
-    @abstractmethod
     def line_flags(self) -> frozenset[str]:
-        """What a line former in front of the pool unit is told of the layer: flags of `FormedLines`."""
+        """What a line former in front of the pool unit is told: flags of `FormedLines`. Without any, taps beside the
+        map are 0, as sums need it."""
+        return frozenset()
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         n, *size, channels = values.shape
@@ -364,10 +365,6 @@ class Depthwise(WindowAction):
     @property
     def marks(self) -> frozenset[str]:
         return frozenset({"depthwise"})
-
-    @property
-    def line_flags(self) -> frozenset[str]:
-        return frozenset()
 
     @property
     def needs(self) -> dict[str, int]:

@@ -43,7 +43,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.window import Window
 
-from .actions import LARGEST, Action, Addition, Depthwise, Entries, Scale, Sign, Thresholds, WindowAction
+from .actions import LARGEST, Action, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
 from .margins import Range, with_biases
 from .parts import MapReader, Part
 
@@ -195,11 +195,6 @@ class LoweredLayer(MapReader):
     def activation(self) -> Thresholds | Scale | None:
         """What makes results of sums; None where sums are the result."""
         return self.action(Thresholds) or self.scale
-
-    @property
-    def entries(self) -> Entries | None:
-        """The table that integers are looked up in; None where they stay as they are."""
-        return self.action(Entries)
 
     @property
     def adds(self) -> str | None:

@@ -12,7 +12,7 @@ arrive and that no tap reads are claimed ahead, any number at once, or each of t
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -142,7 +142,7 @@ class OnSequencer:
     lines: FormedLines | None = None
     """What a line former makes of the map in front of the sequencer; None where there is none."""
 
-    @property
+    @cached_property
     def counts(self) -> TapCounts:
         """What the taps take."""
         return self.taps.counts

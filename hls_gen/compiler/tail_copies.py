@@ -101,7 +101,8 @@ def outputs_are_maps_of_their_own(graph: LayerGraph) -> LayerGraph | None:
         copy = copy_of_sums(graph.maps[name], name, copied)
         if not any(sums):
             copied = free_name(graph.layers, "input" if name == INPUT else name, "out")
-            copy = copy_of_values(graph.maps[name], name, *copy.layers, copied)
+            (copied_sums,) = copy.layers
+            copy = copy_of_values(graph.maps[name], name, copied_sums, copied)
         inputs = (*outputs.inputs[:place], copied, *outputs.inputs[place + 1 :])
         layers = {**graph.layers, **copy.layers, outputs.name: replace(outputs, inputs=inputs)}
         return graph.with_layers(layers, copy.arrays)

@@ -114,7 +114,9 @@ def run(processes: Iterable[FlowProcess]) -> None:
         for waits in process.generator:
             process.waits = waits
             for stamps, wanted in waits:
-                stamps.readers[process] = min(wanted, stamps.readers.get(process, wanted))
+                before = stamps.readers.get(process)
+                if before is None or wanted < before:
+                    stamps.readers[process] = wanted
             break
         else:
             process.waits = ()
@@ -122,7 +124,11 @@ def run(processes: Iterable[FlowProcess]) -> None:
             if not stamps.readers:
                 continue
             count = len(stamps)
-            for reader in [reader for reader, wanted in stamps.readers.items() if count > wanted]:
+            woken = []
+            for reader, wanted in stamps.readers.items():
+                if count > wanted:
+                    woken.append(reader)
+            for reader in woken:
                 for other, _ in reader.waits:
                     other.readers.pop(reader, None)
                 heappush(ready, numbers[reader])

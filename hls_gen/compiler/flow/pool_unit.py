@@ -66,6 +66,11 @@ class PoolIssuer:
                             if earliest > shift:
                                 shift = earliest
                     t = shift + final - 1
+                    there = not new or (len(written) >= claimed and written[claimed - 1] < t + words)
+                    if there and self._has_room(t + 1, words, limit):
+                        emitted.extend(range(t + 1, t + words + 1))
+                        t += words
+                        continue
                     for word in range(claimed - words, claimed):
                         t += 1
                         if new:
@@ -87,6 +92,16 @@ class PoolIssuer:
                             t = out + 2
                         emitted.append(t)
                 given.extend([t] * (reading.hold_tuples * words))
+
+    def _has_room(self, cycle: int, words: int, limit: int) -> bool:
+        """Whether it is known that words can be emitted from ``cycle`` on, one a cycle, since at least all before the
+        last ``limit`` words have left the FIFO then."""
+        left = len(self.emitted) + words - 1 - limit
+        if left <= 0:
+            return left < 0
+        if left >= len(self.emitted) or len(self.taken) < left:
+            return False
+        return max(self.emitted[left] + self.unit.latencies.pool + 1, self.taken[left - 1]) <= cycle - 2
 
 
 class WayPast:

@@ -150,10 +150,10 @@ class Activation:
         return True
 
     def _known_moves(self, move: int) -> int:
-        """Moves from ``move`` on until the first one that may have to wait."""
+        """Moves from ``move`` on until one may have to wait, as far as steps are to leave the value register."""
         moving = self._moving
         at = moving[0][0] if moving else move + self._depth
-        if not any(ends for _, _, ends in moving):
+        if at - move < self._count and not any(ends for _, _, ends in moving):
             more = self._gears.sure(at + self._lags[-1][1]) - self._queue
             if more > 0:
                 return more + self._depth

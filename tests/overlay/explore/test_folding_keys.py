@@ -5,10 +5,14 @@ from typing import Any
 import pytest
 
 from bitloom.golden import zoo
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.flat import CHOSEN
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate_outlets
+from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.explore import folding_keys
+from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.figures import Known, figures
 from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_NEEDS, OUTLETS
 from bitloom.overlay.explore.npu_memories import NpuMemories
 from bitloom.overlay.explore.one_npu import OUT, NpuChoices
@@ -109,3 +113,20 @@ def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: s
     for layer in choices.layers:
         first, second = (layer.seen_by(npu).array_cycles(npu, OUT) for npu in (one, other))
         assert first == second
+
+
+def test_candidates_that_differ_in_area_alone_have_one_run_of_the_flow_model() -> None:
+    """Their figures are those of the designs that they make."""
+    model = random_of("integer", 0)
+    npu = small_npu(model).changed(kgp=4, kernels_per_multiplier=1, kernel_ram="auto")
+    others = {"kernel_ram": "distributed", "kernels_per_multiplier": 2}
+    assert others.keys() == folding_keys.AREA_ALONE.keys()
+    known: Known = {}
+    areas = set()
+    for value in ({}, *({name: value} for name, value in others.items())):
+        npus = (npu.changed(**value),)
+        candidate = Candidate(model.network.name, npus, (0,) * len(plan(model, npus).layers))
+        estimated = figures(model, candidate, known=known)
+        assert estimated == figures(model, candidate, candidate.design(model))
+        areas.add(estimated.area)
+    assert (len(known), len(areas)) == (1, 3)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import join, quote
@@ -24,6 +24,7 @@ from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.reference_designs import ReferenceDesign
+from bitloom.overlay.explore.advice import Advice, advice, advice_rows
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
@@ -74,6 +75,12 @@ LOG = "build.log"
         help="Processor of the simulated board.  [default: the board's]",
     ),
 )
+@click.option(
+    "--advice",
+    "with_advice",
+    is_flag=True,
+    help="Also say what would make the first NETWORK faster, by the flow model: seconds, or minutes of a large one.",
+)
 @json_option
 @one_line_errors
 def build_command(
@@ -87,6 +94,7 @@ def build_command(
     dma: str,
     raw_stream: str | None,
     raw_values: int | None,
+    with_advice: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -125,10 +133,16 @@ def build_command(
     _tell_what_stays(design, build)
     _tell_weight_copies(build, subject.models)
     facts = _facts(subject, design, build, target, clock_mhz)
+    changes = list[Advice]()
+    if with_advice:
+        with working("trying other foldings"):
+            changes = advice(subject.model, design, chosen.choices)
+        facts["advice"] = [asdict(change) for change in changes]
     if as_json:
         dump(facts)
         return
-    table(f"{subject.name}: {build.folder}", {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)})
+    rows = {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)}
+    table(f"{subject.name}: {build.folder}", {**rows, **advice_rows(changes, len(design.npus))})
     needs = "" if find_spec("pynq") else ", where pynq is installed"
     click.echo(f"next, every bit against golden{needs}: bitloom simulate {quote(str(build.folder))}")
     if target:
@@ -188,7 +202,7 @@ def _words(context: click.Context) -> list[str]:
         name = str(parameter.name)
         value = context.params.get(name)
         given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if not given or name == "as_json" or not parameter.expose_value:
+        if not given or name in ("as_json", "with_advice") or not parameter.expose_value:
             continue
         if isinstance(parameter, click.Option) and parameter.is_flag:
             words.append((parameter.opts if value else parameter.secondary_opts)[0])

@@ -32,6 +32,7 @@ from bitloom.overlay.build.folder import PART, listed_files
 from bitloom.overlay.deploy.wheel import package_digest
 from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
 from bitloom.overlay.evaluation.host_transform import check_transform
+from bitloom.overlay.explore.advice import Advice, advice_rows
 from bitloom.overlay.importers.imported import network_name
 from bitloom.overlay.platform.board_file import find_board, is_board_file
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES
@@ -327,6 +328,8 @@ def _card(answers: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, A
         "clock_mhz": build["clock_mhz"],
         **{key: report[key] for key in ("frames_per_second", "cycles_per_frame", "latency_us", "latency_cycles")},
         "share_of": build["share_of"],
+        "npus": len(build["npu"]),
+        "advice": answers["report"]["advice"],
         "page": str(folder / "report.html"),
         "front": str(folder / "explore.svg"),
         "board_folder": deployed["folder"],
@@ -367,6 +370,7 @@ def _rows(card: Mapping[str, Any]) -> dict[str, str]:
         "frames a second": f"{card['frames_per_second']:,.0f} {clock}, {card['cycles_per_frame']:,.0f} cycles each",
         "latency": f"{card['latency_us']:,.1f} us {clock}, {card['latency_cycles']:,} cycles",
         f"of {share['board']}, by formula": ", ".join(f"{share[key]:.0%} {RESOURCES[key]}" for key in RESOURCES),
+        **advice_rows([Advice(**change) for change in card["advice"]], card["npus"]),
         "page": card["page"],
         "front of the search": card["front"],
         "folder for the board": card["board_folder"],

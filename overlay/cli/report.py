@@ -10,6 +10,7 @@ import click
 from bitloom.golden.atomic import inside, write_text
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import FRAMES, Measured, check_even, measure
+from bitloom.overlay.explore.advice import advice_rows
 from bitloom.overlay.explore.front import read_front
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.show.report.accuracy import accuracy_of
@@ -92,6 +93,7 @@ def report_command(
         dump(report.to_dict())
     else:
         shown = {name.replace("_", " "): number(figure) for name, figure in report.figures.items()}
+        shown |= advice_rows(report.advice, len(report.npus))
         table(f"{model.network.name}: {out}", shown | ({"picture": str(png)} if png else {}))
     fail_unless_exact(run.network, run.frames, run.bit_exact_frames)
 

@@ -43,6 +43,18 @@ class Advice:
     dsp: int
     """lut, bram36, dsp: how much more the design takes, by the area model; less where it is negative."""
 
+    @property
+    def text(self) -> str:
+        """What the change brings and takes, for people."""
+        sizes = {"LUT": self.lut, "BRAM36": self.bram36, "DSP": self.dsp}
+        takes = [f"{abs(more):,g} {'more' if more > 0 else 'fewer'} {name}" for name, more in sizes.items() if more]
+        return ", ".join([f"{self.gain:.2f} times as fast", *takes])
+
+
+def advice_rows(changes: Sequence[Advice], npus: int) -> dict[str, str]:
+    """Changes of a design with so many NPUs as rows of a table."""
+    return {f"NPU {each.npu} with {each.option}" if npus > 1 else f"with {each.option}": each.text for each in changes}
+
 
 def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice]:
     """The changes that are worth it, the one with the largest gain first.

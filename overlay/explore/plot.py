@@ -41,6 +41,7 @@ def draw(axes: "Axes", front: Front) -> None:
         [size(point) for point in front.points],
         [rate(point) for point in front.points],
         "o-",
+        drawstyle="steps-pre",  # with room between two points, the smaller design is the best one
         color="tab:blue",
         label="Pareto front",
     )

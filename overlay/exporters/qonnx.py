@@ -11,6 +11,7 @@ threshold      MultiThreshold; a falling channel is multiplied with -1 before
 requantise     MultiThreshold: the first sum of each value, which no rounding of floats can move
 max, avg pool  MaxPool; AveragePool and Quant, which rounds halves away from zero
 concat         Concat of channels
+outputs        the file's outputs, one for each map
 =============  ===================================================================================
 """
 
@@ -27,6 +28,7 @@ from bitloom.golden.layers.affine import Affine
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -83,21 +85,21 @@ class _Writer:
     def message(self) -> Any:
         """The ModelProto."""
         network = self._model.network
-        source = network.input
-        output = network.output
-        shapes = [("input", source), (self._here, output)]
-        infos = [
-            self._helper.make_tensor_value_info(name, 1, ["N", tensor.channels, tensor.height, tensor.width])
-            for name, tensor in shapes
-        ]
-        if self._flat[network.layers[-1].name]:
-            infos[1] = self._helper.make_tensor_value_info(self._here, 1, ["N", output.channels])
+        last = network.layers[-1]
+        outputs = last.inputs if isinstance(last, Outputs) else (last.name,)
+        infos = [self._info("input", network.input, False)]
+        infos += [self._info(self._made[name], network.maps[name], self._flat[name]) for name in outputs]
         graph = self._helper.make_graph(self._nodes, network.name, infos[:1], infos[1:], self._constants)
         versions = [self._helper.make_opsetid("", OPSET), self._helper.make_opsetid(DOMAIN, QONNX_OPSET)]
         message = self._helper.make_model(graph, opset_imports=versions, ir_version=IR_VERSION, producer_name="bitloom")
         if network.classes:
             self._helper.set_model_props(message, {"classes": "\n".join(network.classes)})
         return message
+
+    def _info(self, tensor: str, values: Map, flat: bool) -> Any:
+        """What the file says of a tensor."""
+        size = [] if flat else [values.height, values.width]
+        return self._helper.make_tensor_value_info(tensor, 1, ["N", values.channels, *size])
 
     def _node(self, op: str, *inputs: str, name: str, domain: str = "", **attributes: Any) -> str:
         """Append a node; returns the name of its output."""
@@ -137,6 +139,8 @@ class _Writer:
 
     def _joined(self, layer: Layer) -> None:
         """Nodes of a layer, which begin at what it reads."""
+        if isinstance(layer, Outputs):
+            return
         network = self._model.network
         names = network.reads[layer.name]
         sources = network.sources(layer)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,12 @@ from click.testing import CliRunner, Result
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.overlay.cli.go import _rows as rows
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.cli.options import LATENCY
+from bitloom.overlay.explore.advice import Advice
 from bitloom.overlay.exporters.qonnx import to_qonnx
+from bitloom.overlay.platform.boards import RESOURCES
 from tests.cases import case_map, random_model
 
 pytest.importorskip("pynq")
@@ -68,7 +72,9 @@ def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, monkeypatch):
     again = go(*words)
     assert steps(again) == [f"{name}: as before" for name in ALL]
     assert again.stdout == first.stdout
-    assert json.loads(go(*words, "--json").stdout)["right"] == 19
+    card = json.loads(go(*words, "--json").stdout)
+    assert card["right"] == 19
+    assert card["advice"] == json.loads((tmp_path / "out" / "steps" / "report.json").read_text())["advice"] == []
     # A file of the board that is gone is made again. Another number of frames: evaluate, and what comes after it.
     (tmp_path / "out" / "board" / "driver.py").unlink()
     assert steps(go(*words)) == [*(f"{name}: as before" for name in ALL[:5]), "bitloom deploy"]
@@ -76,6 +82,28 @@ def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, monkeypatch):
     assert steps(changed)[:4] == [*(f"{name}: as before" for name in ALL[:3]), "bitloom evaluate"]
     assert steps(changed)[4] == "bitloom report"
     assert go(*words, "-q").stderr == ""
+
+
+def test_the_card_says_what_makes_frames_faster():
+    change = Advice(0, "--ol 8", 500.0, 1.25, 400, 0, 0)
+    card = {
+        "frames": 2,
+        "bit_exact_frames": 2,
+        "clock_mhz": 100,
+        "frames_per_second": 1.0,
+        "cycles_per_frame": 1.0,
+        "latency_us": 1.0,
+        "latency_cycles": 1,
+        "share_of": {"board": "B", **dict.fromkeys(RESOURCES, 0.5)},
+        "npus": 1,
+        "advice": [asdict(change)],
+        "page": "",
+        "front": "",
+        "board_folder": "",
+        "sources": "",
+        "simulation": False,
+    }
+    assert rows(card)["with --ol 8"] == "1.25 times as fast, 400 more LUT"
 
 
 def test_a_step_that_fails_ends_it(source, tmp_path):

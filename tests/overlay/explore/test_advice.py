@@ -1,11 +1,19 @@
 """What makes a design faster: as fast, and as large, as a build with that option is."""
 
+import json
+import re
+from pathlib import Path
+
+from click.testing import CliRunner
+
 from bitloom.golden import zoo
 from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.build.build import load
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
-from bitloom.overlay.explore.advice import LEAST_GAIN, advice
+from bitloom.overlay.explore.advice import LEAST_GAIN, Advice, advice, advice_rows
 
 
 def test_figures_are_those_of_a_build_with_the_option() -> None:
@@ -25,6 +33,26 @@ def test_figures_are_those_of_a_build_with_the_option() -> None:
         area = estimate(changed)
         assert change.lut == area.lut + area.lutram - size.lut - size.lutram
         assert (change.bram36, change.dsp) == (area.bram36 - size.bram36, area.dsp - size.dsp)
+
+
+def test_what_is_shown_is_said_in_words() -> None:
+    changes = [
+        Advice(0, "--ol 8", 500.0, 1.214, 1412, -0.5, 0),
+        Advice(1, "--window-former", 600.0, 1.1, -1, 0, 3),
+    ]
+    assert advice_rows(changes[:1], 1) == {"with --ol 8": "1.21 times as fast, 1,412 more LUT, 0.5 fewer BRAM36"}
+    assert advice_rows(changes[1:], 2) == {"NPU 1 with --window-former": "1.10 times as fast, 1 fewer LUT, 3 more DSP"}
+
+
+def test_build_says_it_where_it_is_asked(tmp_path: Path) -> None:
+    words = ["build", "digits-cnn", "--out", str(tmp_path / "build")]
+    data = json.loads(CliRunner().invoke(bitloom, [*words, "--advice", "--json"]).stdout)
+    changes = [Advice(**change) for change in data["advice"]]
+    assert [change.option for change in changes] == ["--kgp 32", "--window-former"]
+    assert load(tmp_path / "build").command == ("bitloom", *words)  # it is the same build
+    shown = CliRunner().invoke(bitloom, [*words, "--advice"]).stdout
+    for label, text in advice_rows(changes, 1).items():
+        assert re.search(rf"{label} +│ +{text} ", shown)
 
 
 def test_of_several_npus_the_one_with_most_beats_is_changed() -> None:

@@ -6,12 +6,14 @@ from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.figures import Figures
 from bitloom.overlay.explore.front import Front, read_front
+from bitloom.overlay.explore.plot import draw
 from bitloom.overlay.platform.boards import BOARDS
 from tests.errors import value_error
 
@@ -96,3 +98,20 @@ def test_what_is_no_front_is_refused(tmp_path: Path, place: list[str | int], cha
     path.write_text(json.dumps(data))
     with value_error(f"{path}: {rule}"):
         read_front(path, "two")
+
+
+def test_the_picture() -> None:
+    """Steps from point to point, each with its number; what is beyond the budget, and slower than the goal, shaded."""
+    axes = pytest.importorskip("matplotlib.figure").Figure().subplots()
+    drawn = front(budget=Budget(cycles=2_000, lut=26_600))
+    draw(axes, drawn)
+    line = axes.lines[0]
+    assert line.get_drawstyle() == "steps-pre"
+    np.testing.assert_allclose(line.get_xdata(), [100 * drawn.share(point)[0] for point in POINTS])
+    np.testing.assert_allclose(line.get_ydata(), [50e6 / 334.5, 50e6 / 5_400])
+    assert [text.get_text() for text in axes.texts] == ["1", "2"]
+    beyond, slower = (patch.get_extents().transformed(axes.transData.inverted()) for patch in axes.patches)
+    assert beyond.x0 == pytest.approx(100)  # of FF, BRAM36 and DSP all of the board may be taken
+    assert slower.y1 == pytest.approx(50e6 / 2_000)
+    labels = ["Pareto front", "chosen", "beyond the budget", "slower than the goal, 25,000"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == labels

@@ -23,6 +23,7 @@ from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
+from tests.golden.layers.test_outputs import three_heads
 from tests.hls_gen.compiler.graph_cases import GRAPHS
 from tests.networks import random_integer_model
 
@@ -53,6 +54,17 @@ def test_back(name):
     made = check_back(zoo.find(name))
     if name == "digits-cnn":
         verify(made, 2)
+
+
+def test_several_outputs_back():
+    """Sums and features, one of which others read: the maps of the network are the file's outputs."""
+    model = three_heads()
+    made = import_graph(to_graph(to_qonnx(model)), name="again")
+    x = images(model, 4)
+    again = made.model.forward(made.host.to_input(np.moveaxis(x, 3, 1).astype(float), made.model.network.input.shape))
+    maps = dict(model.walk(x))
+    for name, got in zip(model.network.layers[-1].inputs, made.host.closed(again).values(), strict=True):
+        assert np.array_equal(got, maps[name].reshape(4, -1) if name == "dense_3" else np.moveaxis(maps[name], 3, 1))
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from tests import simulated
 from tests.errors import value_error
 
 from .test_tflite import imported
-from .tflite_files import Chain
+from .tflite_files import DATA, Chain
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra import is not installed")
@@ -207,6 +207,37 @@ def test_outputs_of_tflite():
         scores = (values["t3"][0].astype(float) - 3) * 0.06
         powers = np.exp(scores - scores.max())
         assert np.abs(got["t4"][number] - powers / powers.sum()).max() < 1e-6
+
+
+def test_a_detector_of_keras():
+    """Against TFLite's reference kernels (keras_heads.py): integers as the file has them, and what closes an output as
+    real numbers, which the file rounds to 256 levels."""
+    made = import_file(DATA / "heads.tflite")
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    with np.load(DATA / "heads.npz") as recorded:
+        wanted = {name: recorded[name] for name in recorded.files}
+    got = closed(made, wanted.pop("x"))
+    assert got.keys() == wanted.keys()
+    for name, shape in {"1": (90, 4), "3": (6, 6, 12)}.items():
+        values = wanted[f"StatefulPartitionedCall_1:{name}"]
+        assert values.shape == (3, *shape)
+        assert len(np.unique(values)) > 100
+        assert np.array_equal(got[f"StatefulPartitionedCall_1:{name}"], values)
+    for name, shape in {"0": (90, 3), "2": (5,)}.items():
+        values = (wanted[f"StatefulPartitionedCall_1:{name}"].astype(float) + 128) / 256
+        assert values.shape == (3, *shape)
+        assert np.abs(got[f"StatefulPartitionedCall_1:{name}"] - values).max() < 0.51 / 256
+
+
+def test_what_decodes_boxes_is_refused():
+    """An operator of the file's own, which TFLite's detectors have at their end."""
+    rng = np.random.default_rng(4)
+    chain = Chain((6, 5, 2), 0.02, 4).conv(rng, 8, (3, 3), (0.03, -9)).reshape(1, 60, 4)
+    chain.operator("TFLite_Detection_PostProcess", (1, 10, 4))
+    rule = "this operator of TFLite is not imported; convert the network without it: boxes and classes are its outputs"
+    op = "CUSTOM TFLite_Detection_PostProcess"
+    with pytest.raises(ImportRefused, match=f"^{op}_2 \\({op}\\): {rule} then, and your own code does the rest$"):
+        imported(chain)
 
 
 def test_an_output_that_is_a_constant(tmp_path):

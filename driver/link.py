@@ -29,6 +29,7 @@ from bitloom.hls_gen.design.training_manifest import VLNV as TRAINING_VLNV
 
 from .errors import DesignMismatch, TransferError
 from .pynq_api import pynq
+from .raw_stream import PacketizerCore as PacketizerCore  # pynq asks this module for drivers of our cores
 
 SEND, RECEIVE = dma.MM2S, dma.S2MM
 CONTROL, STATUS, ADDRESS, LENGTH = (r.offset for r in (dma.CONTROL, dma.STATUS, dma.ADDRESS, dma.LENGTH))

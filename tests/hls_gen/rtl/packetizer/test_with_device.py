@@ -1,9 +1,13 @@
 """A raw stream, the packetizer and a device behind it: results are golden's."""
 
+import re
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from veriloggen.core import vtypes as vt
 
+from bitloom.driver.errors import DeviceError
 from bitloom.driver.frames import loads
 from bitloom.golden.kernels import packed
 from bitloom.hls_gen.design.packetizer import NUMBER, SIGNATURE, STATUS, TRANSFER_FRAMES, Packetizer
@@ -12,6 +16,7 @@ from bitloom.hls_gen.rtl.packetizer.packetizer import packetizer
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.shell.top import top
+from tests.errors import value_error
 
 from ..bench import Bench, Sink
 from .test_packetizer import PIXELS, RESET, RUN, SHORT, VIDEO, Camera, Shape, by_tier, compiled, stream_words
@@ -139,3 +144,56 @@ def test_reset_in_a_frame(built):
     device.load()
     device.control(RUN)
     device.results([1, 2])
+
+
+def device_error(message: str):
+    return pytest.raises(DeviceError, match=rf"^{re.escape(message)}\Z")
+
+
+def core_of(device: Device):
+    """The driver, as pynq makes it, on the simulated registers."""
+    pytest.importorskip("pynq")
+    from bitloom.driver.raw_stream import PacketizerCore
+
+    core = object.__new__(PacketizerCore)
+    core.mmio = SimpleNamespace(read=device.read, write=device.write)
+    return core
+
+
+def test_the_driver(built):
+    device = Device(built, 0.2, seed=10)
+    core, signature = core_of(device), device.of_device("SIGNATURE")
+    for register in (SIGNATURE, NUMBER):
+        device.write(register.offset, 7)
+    source = device.give(*map(device.beats, range(3)))
+    core.run(signature, transfer_frames=3)
+    device.results([0, 1, 2])
+    assert [last for _, last in device.sink.words].count(1) == 1
+    core.check()
+    assert source.done
+    assert core.stop() == 3
+    device.give(device.beats(0))
+    device.settle()
+    assert device.of_device("FRAMES") == 3  # nothing comes any more
+
+
+def test_the_driver_tells_wrong_frames(built):
+    device = Device(built, 0, seed=11)
+    core, signature = core_of(device), device.of_device("SIGNATURE")
+    cut = device.beats(1)[:-1]
+    if "user" not in cut[-1]:
+        cut[-1]["last"] = 1
+    device.give(device.beats(0), cut, device.beats(2))
+    core.run(signature)
+    device.until(lambda: device.status == SHORT)
+    with device_error(f"packetizer: frame 1 must have {device.sizes.beats} beats, got fewer: call run again"):
+        core.check()
+    core.reset()
+    core.check()
+    device.give(device.beats(0)[:1])
+    core.run(signature)
+    device.settle()
+    with device_error("packetizer: the frame under way must end within 0 s, got none"):
+        core.stop(timeout=0)
+    with value_error("packetizer: transfer_frames must be 0..65535, got 65536"):
+        core.run(signature, 65_536)

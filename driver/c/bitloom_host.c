@@ -5,7 +5,7 @@
 
 #include "bitloom_parts.h"
 
-enum { MOST_AXES = 8, MOST_LINKS = 64, FORMAT_VERSION = 3 };
+enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256, FORMAT_VERSION = 3 };
 #define MOST 2147483648.0
 
 enum { SOFTMAX, LOG_SOFTMAX, SIGMOID, ARGMAX, TOPK, CLOSINGS };
@@ -138,9 +138,9 @@ static bitloom_status read_integers(const bitloom_json *json, const bitloom_node
     return BITLOOM_OK;
 }
 
-/* The image's shape, which has as many values as the input. */
-static bitloom_status read_shape(const bitloom_json *json, const bitloom_node *shape, size_t values) {
-    const char *rule = "input.shape must have as many values as the input, and at most 8 axes";
+/* The shape of an image, or of the scores, with so many values. */
+static bitloom_status read_shape(const bitloom_json *json, const bitloom_node *shape, size_t values,
+                                 const char *rule) {
     const bitloom_node *entry;
     uint64_t product = 1;
     uint32_t i;
@@ -158,7 +158,8 @@ static bitloom_status read_input(const bitloom_json *json, const bitloom_node *i
                                  bitloom_host *host) {
     const bitloom_node *first = bitloom_json_get(json, input, "first");
     const int64_t step = p->encoding == BITLOOM_BIPOLAR ? 2 : 1;
-    bitloom_status status = read_shape(json, bitloom_json_get(json, input, "shape"), host->values);
+    bitloom_status status = read_shape(json, bitloom_json_get(json, input, "shape"), host->values,
+                                       "input.shape must have as many values as the input, and at most 8 axes");
     if (!status) status = read_boundaries(json, input, host);
     if (status) return status;
     if (!integer_of(json, first, -MOST, MOST, &host->first))
@@ -176,12 +177,23 @@ static bitloom_status read_scores(const bitloom_json *json, const bitloom_node *
     const bitloom_node *scores, *parts, *closing, *entry;
     bitloom_status status;
     uint32_t i, word;
+    char name[4 * NAME_LENGTH + 1];
+    int64_t number;
     if (!is_list(outputs) || outputs->count != 1)
         return bitloom_json_wrong(json, "outputs must be one, as hosts without Python take no others", outputs);
     scores = outputs + 1;
     parts = bitloom_json_get(json, scores, "parts");
     if (!is_list(parts) || parts->count != 1)
         return bitloom_json_wrong(json, "outputs.parts must be one, as hosts without Python take no others", parts);
+    if (!integer_of(json, bitloom_json_get(json, parts + 1, "first"), 0, 0, &number) ||
+        !integer_of(json, bitloom_json_get(json, parts + 1, "size"), (double)host->scores, (double)host->scores, &number))
+        return bitloom_json_wrong(json, "outputs.parts must be the network's output from 0 on", parts);
+    if (!bitloom_json_text(json, bitloom_json_get(json, scores, "name"), NAME_LENGTH, name, sizeof name))
+        return bitloom_json_wrong(json, "outputs must have printable names of 1 to 256 characters",
+                                  bitloom_json_get(json, scores, "name"));
+    status = read_shape(json, bitloom_json_get(json, scores, "shape"), host->scores,
+                        "outputs.shape must have as many values as the output, and at most 8 axes");
+    if (status) return status;
     closing = bitloom_json_get(json, scores, "closing");
     status = read_links(json, bitloom_json_get(json, parts + 1, "chain"), host->output_channels, &host->back);
     if (!status) status = read_order(json, bitloom_json_get(json, scores, "order"), host->scores, &host->output_order);

@@ -137,7 +137,7 @@ def _checked(data: Any, digest: str, source: Map, output: Map) -> Host:
         raise ValueError(f"must belong to the model {digest[:12]}, got {shown(data.get('digest'))}")
     try:
         return _host(data, source, output)
-    except (KeyError, TypeError, AttributeError, OverflowError) as e:
+    except (LookupError, TypeError, AttributeError, OverflowError) as e:
         raise ValueError(f"a field is missing or wrong: {type(e).__name__} {foreign_reason(e)}") from None
     except ValueError as e:  # of numbers that are text, which may be of any length
         raise ValueError(foreign_reason(e)) from None
@@ -186,8 +186,8 @@ def _outputs(given: Any, output: Map) -> tuple[HostOutput, ...]:
 
 def _output(given: Mapping[str, Any], output: Map) -> HostOutput:
     """One of the file's outputs."""
-    name = str(given["name"])
-    if not name or len(name) > MOST_NAME or not name.isprintable():
+    name = given["name"]
+    if not isinstance(name, str) or not name or len(name) > MOST_NAME or not name.isprintable():
         raise ValueError(f"outputs must have printable names of 1 to {MOST_NAME} characters, got {shown(name)}")
     parts = tuple(_part(entry, output) for entry in given["parts"])
     constant = None

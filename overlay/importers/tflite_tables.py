@@ -16,7 +16,7 @@ from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import reason
 
-from .errors import Unsupported
+from .errors import Unsupported, printable
 from .source import MOST_AXES, MOST_NODES
 
 MARK = b"TFL3"
@@ -261,6 +261,9 @@ class _Reader:
         code = self._file.OperatorCodes(number)
         word = max(_builtin_code(code), code.DeprecatedBuiltinCode())  # files may have either field alone
         kind = self._kinds.get(word, f"operator {word}")
+        if kind == "CUSTOM":  # no operator of TFLite's own begins so
+            text = (code.CustomCode() or b"")[:NAME_BYTES].decode(errors="replace")
+            kind = f"CUSTOM {printable(text)}"
         name = f"{kind}_{place}"
         inputs = table.InputsAsNumpy()
         outputs = table.OutputsAsNumpy()

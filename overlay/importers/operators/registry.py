@@ -64,3 +64,7 @@ def _check_apart() -> None:
 
 
 refused("If", "Loop", "Scan", "IF", "WHILE", instead="export the network without control flow")
+refused(
+    "CUSTOM TFLite_Detection_PostProcess",
+    instead="convert the network without it: boxes and classes are its outputs then, and your own code does the rest",
+)

@@ -165,6 +165,22 @@ def test_valid_programs_are_read(tmp_path):
         assert result.text == facts(Program.load(path))
 
 
+def test_several_outputs_are_refused(tmp_path):
+    """As a program is read: in Python the driver gives each by its name."""
+    path = tmp_path / "two.npz"
+    path.write_bytes(valid_file("program"))
+    program = Program.load(path)
+    first = program.host.only
+    again = replace(first, name="again")
+    object.__setattr__(program, "host", replace(program.host, outputs=(first, again)))
+    program.save(path)
+    assert len(Program.load(path).host.outputs) == 2
+    (outcome,) = outcomes([path])
+    assert not outcome.read
+    rule = "outputs must be one, as hosts without Python take no others"
+    assert outcome.text.startswith(f"digits-cnn: host: {rule}, got [")
+
+
 def test_damaged_files(tmp_path):
     """Damage as the fuzzer of Python's reader has it."""
     assert judge(tmp_path, lambda seed: damaged_file("program", seed), FILES)["refused"] > FILES // 2

@@ -229,6 +229,17 @@ def test_a_detector_of_keras():
         assert np.abs(got[f"StatefulPartitionedCall_1:{name}"] - values).max() < 0.51 / 256
 
 
+def test_what_decodes_boxes_is_refused():
+    """An operator of the file's own, which TFLite's detectors have at their end."""
+    rng = np.random.default_rng(4)
+    chain = Chain((6, 5, 2), 0.02, 4).conv(rng, 8, (3, 3), (0.03, -9)).reshape(1, 60, 4)
+    chain.operator("TFLite_Detection_PostProcess", (1, 10, 4))
+    rule = "this operator of TFLite is not imported; convert the network without it: boxes and classes are its outputs"
+    op = "CUSTOM TFLite_Detection_PostProcess"
+    with pytest.raises(ImportRefused, match=f"^{op}_2 \\({op}\\): {rule} then, and your own code does the rest$"):
+        imported(chain)
+
+
 def test_an_output_that_is_a_constant(tmp_path):
     """Such as the anchors of a detector: the host has it."""
     detector = Detector(np.random.default_rng(1))

@@ -276,8 +276,9 @@ class _File:
         operators = [self.operator(kinds, *operator) for operator in chain.operators]
         codes = []
         for kind in kinds:
-            code = getattr(tflite.BuiltinOperator, kind)
-            codes.append(self.table("OperatorCode", Version=1, **dict.fromkeys(chain.codes, code)))
+            code = getattr(tflite.BuiltinOperator, kind, tflite.BuiltinOperator.CUSTOM)
+            custom = self.b.CreateString(kind) if code == tflite.BuiltinOperator.CUSTOM else None
+            codes.append(self.table("OperatorCode", Version=1, CustomCode=custom, **dict.fromkeys(chain.codes, code)))
         inputs, outputs = self.numbers([0], np.int32), self.numbers(chain.outputs or [chain.here], np.int32)
         tensors, operators = self.tables(tensors), self.tables(operators)
         name = self.b.CreateString("main")

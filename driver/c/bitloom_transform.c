@@ -113,7 +113,7 @@ bitloom_status bitloom_program_transform(bitloom_program *program, const char *t
     if (!right)
         return bitloom_fail(error, BITLOOM_INVALID, program->name,
                             "transform: must be none, up to 4 of minus:V, shift:1..31, threshold:T, fixed:2..16 with "
-                            "commas between them, or host, host:SCALE or host:SCALE:OFFSET, got %s",
+                            "commas between them, or host, host:SCALE or host:SCALE:OFFSET, got '%s'",
                             bitloom_show_bytes((const uint8_t *)text, strlen(text)).text);
     program->transform = transform;
     program->facts.takes_pixels = transform.of_host || transform.count;

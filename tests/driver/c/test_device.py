@@ -25,6 +25,8 @@ from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.evaluation.host_transform import check_transform, transform_of
 from bitloom.overlay.virtual.board import programmable_logic
 from tests.cases import cases, integer_cases, random_model
+from tests.host_outputs import scores as scores_of
+from tests.host_outputs import with_scores
 from tests.overlay.virtual.test_packet_faults import NETWORK
 from tests.simulated import loaded, overlay
 
@@ -199,9 +201,11 @@ def with_host(model: Model, program: Program, **changes: object) -> Program:
         reached=rng.integers(0, 2, source.encoding.high).astype(bool),
         first=0,
         stride=1,
-        back=(("line", rng.uniform(-1, 1, output.channels), rng.normal(size=output.channels)),),
-        output_order=rng.permutation(output.size),
-        closing=("Softmax",),
+        outputs=scores_of(
+            (("line", rng.uniform(-1, 1, output.channels), rng.normal(size=output.channels)),),
+            rng.permutation(output.size),
+            ("Softmax",),
+        ),
     )
     return replace(program, host=replace(host, **changes), model_digest=model_digest(model))
 
@@ -221,8 +225,9 @@ def digits():
 def test_imported_networks(digits, closing):
     """Images as the file takes them, of every type; classes and scores are golden's, bit for bit but for closings."""
     device, model, plain = digits
-    program = with_host(model, plain, closing=closing)
-    host = program.host
+    program = with_host(model, plain)
+    host = with_scores(program.host, closing=closing)
+    program = replace(program, host=host)
     device.load(program)
     for dtype in (np.float64, np.float32, np.int16, np.uint8):
         images = (np.random.default_rng(2).integers(-20, 160, (9, *host.shape)) / 10).astype(dtype)
@@ -448,15 +453,18 @@ def test_pixels(digits, integers):
     right(device, model, random_images(model.network, 2, 1))
 
 
-@pytest.mark.parametrize("text", ["", "minus", "minus:1,", "minus:1,minus:1,minus:1,minus:1,minus:1", "shift:0", "fixed:17",
-                                  "minus:2147483648", "hosts", "host:", "host:1/0", "host:1.", "host:1:2:3", "host:.5"])  # fmt: skip
+WRONG = ("", "minus", "minus:1,", "minus:1,minus:1,minus:1,minus:1,minus:1", "shift:0", "fixed:17", "minus:2147483648",
+         "hosts", "host:", "host:1/0", "host:1.", "host:1:2:3", "host:.5")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_transform(digits, text):
     """Python refuses it, too."""
     device, model, plain = digits
     device.load(with_host(model, plain))
-    with pytest.raises(CError, match="^digits-cnn: transform: must be none, or up to 4 of minus:V"):
+    with pytest.raises(CError, match=r"^digits-cnn: transform: must be none, up to 4 of minus:V"):
         device.transform(text)
-    with pytest.raises(ValueError, match="^transform: must be"):
+    with pytest.raises(ValueError, match=r"^transform: must be"):
         check_transform(text)
 
 
@@ -468,7 +476,7 @@ def test_pixels_that_do_not_suit(digits):
     refused(lambda: device.classify(pixels), "digits-cnn: image 0: what fixed takes must be 0..255, got 256")
     pixels[:] = 0
     pixels.flat[-1] = 1 << 31
-    device.transform("minus:1")
+    device.transform("minus:-1")
     refused(
         lambda: device.classify(pixels[1:]),
         "digits-cnn: image 0: pixels must be -2147483648..2147483647, got 2147483648",

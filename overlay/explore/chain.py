@@ -77,7 +77,7 @@ class Chain:
                 continue
             foldings = self.choices.foldings(indices, bare, interval)
             best: Head | None = None
-            for tail_cost, tail in after.values() if foldings else ():
+            for tail_cost, tail in after.values() if foldings.by_kgp else ():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
                 cheapest = self.choices.cheapest(indices, foldings, tail[0].npu if tail else None, price)

@@ -144,7 +144,7 @@ class Folding:
         The layers whose maps leave it for another NPU.
     """
 
-    __slots__ = ("_cheapest", "_leaving", "_price", "_tuples", "gears", "npu", "sized")
+    __slots__ = ("_leaving", "_tuples", "cheapest", "gears", "npu", "price", "sized")
 
     def __init__(self, npu: Npu, leaving: Sequence[LayerDemand]):
         self.npu = npu
@@ -154,8 +154,10 @@ class Folding:
         """Whether DSP blocks are dear -> what the NPU may be with sizes."""
         self._leaving = leaving
         self._tuples: list[OutletTuple] | None = None
-        self._price: Price | None = None
-        self._cheapest: tuple[float, SizedFolding] | None = None
+        self.price: Price | None = None
+        self.cheapest: tuple[float, SizedFolding] | None = None
+        """price, cheapest: the latest price that was asked for; what is cheapest then, and its price without gearboxes:
+        None where there is nothing."""
 
     def fits(self, lanes: int) -> bool:
         """Whether results come to a reader with so many lanes as they should."""
@@ -163,13 +165,11 @@ class Folding:
             self._tuples = [layer.outlet_tuple(self.npu) for layer in self._leaving]
         return all(each.fits(lanes) for each in self._tuples)
 
-    def cheapest(self, sized: Iterable[SizedFolding], price: Price) -> tuple[float, SizedFolding] | None:
-        """The cheapest of ``sized`` and its price, without gearboxes; None where there is none."""
-        if self._price is not price:
-            self._price = price
-            costs = ((price.of(each.area, each.lanes), each) for each in sized)
-            self._cheapest = min(costs, key=itemgetter(0), default=None)
-        return self._cheapest
+    def take_cheapest(self, sized: Iterable[SizedFolding], price: Price) -> None:
+        """Of what the NPU may be with sizes the cheapest is looked for."""
+        self.price = price
+        costs = ((price.of(each.area, each.lanes), each) for each in sized)
+        self.cheapest = min(costs, key=itemgetter(0), default=None)
 
 
 class Drawn(Generic[T]):
@@ -188,13 +188,40 @@ class Drawn(Generic[T]):
             yield item
 
 
+class Foldings:
+    """The foldings of an NPU for some layers that keep to an interval.
+
+    Parameters
+    ----------
+    by_kgp
+        Those with each KGP, the smallest first.
+    """
+
+    __slots__ = ("_before", "by_kgp")
+
+    def __init__(self, by_kgp: Sequence[Drawn[Folding]]):
+        self.by_kgp = by_kgp
+        self._before: dict[int | None, list[Folding]] = {}
+
+    def before(self, lanes: int | None) -> list[Folding]:
+        """Of those with each KGP the first one whose results come to a reader with so many lanes as they should; the
+        first of all where there is no reader."""
+        if lanes not in self._before:
+            fitting = (
+                next((folding for folding in of_kgp if lanes is None or folding.fits(lanes)), None)
+                for of_kgp in self.by_kgp
+            )
+            self._before[lanes] = [folding for folding in fitting if folding]
+        return self._before[lanes]
+
+
 @dataclass
 class _Known:
     """What `NpuChoices` has worked out."""
 
     interval: int = 0
     """The interval that ``foldings`` and ``fewest_lanes`` are of."""
-    foldings: dict[tuple, list[Drawn[Folding]]] = field(default_factory=dict)
+    foldings: dict[tuple, Foldings] = field(default_factory=dict)
     areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
     outlets: dict[tuple, float] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
@@ -243,35 +270,30 @@ class NpuChoices:
         """The numbers of each network's layers."""
         return self.networks or [range(len(self.layers))]
 
-    def foldings(self, indices: Indices, bare: Npu, interval: int) -> list[Drawn[Folding]]:
-        """For each KGP with which the NPU ``bare`` keeps to the interval its foldings, the smallest first; with its own
-        KGP and OL if it has more than one kernel at a time."""
+    def foldings(self, indices: Indices, bare: Npu, interval: int) -> Foldings:
+        """The foldings with which the NPU ``bare`` keeps to the interval; with its own KGP and OL if it has more than
+        one kernel at a time."""
         if interval != self._known.interval:  # those of another interval are not asked for again
             self._known.foldings.clear()
             self._known.fewest_lanes.clear()
             self._known.interval = interval
         key = indices, FOLDING(bare)
         if key not in self._known.foldings:
-            self._known.foldings[key] = self._possible(indices, bare, interval)
+            self._known.foldings[key] = Foldings(self._possible(indices, bare, interval))
         return self._known.foldings[key]
 
     def cheapest(
-        self, indices: Indices, foldings: Sequence[Drawn[Folding]], reader: Npu | None, price: Price
+        self, indices: Indices, foldings: Foldings, reader: Npu | None, price: Price
     ) -> tuple[float, SizedFolding] | None:
-        """The cheapest NPU in front of the NPU ``reader``, and its price; None where there is none.
-
-        Of the foldings with each KGP the first one is taken whose results come to the reader as they should; the first
-        of all where there is no reader.
-        """
+        """The cheapest NPU in front of the NPU ``reader``, and its price; None where there is none."""
         best: tuple[float, SizedFolding] | None = None
-        lanes = reader.array.map_lanes if reader else 0
-        for of_kgp in foldings:
-            folding = next((each for each in of_kgp if reader is None or each.fits(lanes)), None)
-            sized = folding and folding.cheapest(self._sized(indices, folding, price.dear), price)
-            if folding and sized:
-                cost = sized[0] + self._gears(folding, reader or folding.npu)
+        for folding in foldings.before(reader and reader.array.map_lanes):
+            if folding.price is not price:
+                folding.take_cheapest(self._sized(indices, folding, price.dear), price)
+            if folding.cheapest:
+                cost = folding.cheapest[0] + self._gears(folding, reader or folding.npu)
                 if best is None or cost < best[0]:
-                    best = cost, sized[1]
+                    best = cost, folding.cheapest[1]
         return best
 
     def bare(self, indices: Indices) -> list[Npu]:
@@ -408,7 +430,7 @@ class NpuChoices:
         return [known[i] for i in indices]
 
     def _possible(self, indices: Indices, bare: Npu, interval: int) -> list[Drawn[Folding]]:
-        """As of `foldings`."""
+        """For each KGP that keeps to the interval the foldings, the smallest first."""
         leaving = [layer for layer in self.layers_of(indices, bare) if layer.reader not in indices and not layer.raw]
         kgps = list(self._kgps(indices, bare, interval)) if bare.array.kgp == 1 else [bare]
         ol = bare.results.ol if bare.array.kgp > 1 else None

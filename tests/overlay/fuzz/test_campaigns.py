@@ -62,13 +62,14 @@ def test_many_of_golden():
 
 def test_device():
     ends = attack("device", device.DeviceCampaign(QUICK), 20)
-    assert min(ends["right"], ends["incomplete"]) > 0
+    assert ends["right"] > 0
     assert sum(count for word, count in ends.items() if word.startswith("error")) >= 4
 
 
 @pytest.mark.slow
 def test_device_at_length():
-    assert attack("device", device.campaign(), 10_000)["right"] >= 1000
+    ends = attack("device", device.campaign(), 10_000)
+    assert ends["right"] >= 1000 and ends["incomplete"] > 0
 
 
 @pytest.mark.slow  # compiles a model

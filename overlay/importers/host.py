@@ -1,6 +1,6 @@
 """Both ends of a network as the host computes them (`bitloom.golden.host.host`): images in, scores out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from bitloom.golden.host.links import Links
 from .boundaries import Chain
 from .choose import EngineChoice
 from .emit import Emitted
+from .errors import printable
 from .integer_types import integer_ends
 from .operations import OperationGraph
 from .rationals import floats
@@ -31,7 +32,7 @@ def _outputs(
 ) -> Iterator[HostOutput]:
     """The file's outputs, in its order."""
     outputs = {output.tensor: (output, maps) for output, maps in zip(graph.outputs, emitted.outputs)}
-    for name, tensor in zip(source.output_names, source.outputs):
+    for name, tensor in zip(_names(source.output_names), source.outputs):
         if tensor in operations.constants:
             values = np.asarray(operations.constants[tensor], np.float64)
             shape, places = values.shape[1:], np.arange(values.size)
@@ -44,6 +45,14 @@ def _outputs(
         )
         shape = operations.shapes[tensor][1:]
         yield HostOutput(name=name, shape=shape, parts=tuple(parts), order=output.order, closing=output.closing)
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    """Names of outputs as files and tables have them: printable, not too long, and each once."""
+    out = list[str]()
+    for number, name in enumerate(map(printable, names)):
+        out.append(name if name not in out else f"{name} ({number})")
+    return out
 
 
 def host_of(

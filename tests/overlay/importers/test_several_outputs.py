@@ -148,6 +148,19 @@ def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
     check_file(made)
 
 
+def test_names_that_are_no_text(tmp_path):
+    """A file's names may be anything; two long ones become the same, and are told apart."""
+    names = ["bo\nxes", "x" * 200 + "1", "x" * 200 + "2"]
+    detector = Detector(np.random.default_rng(1))
+    for name, tensor in zip(names, ("boxes", *detector.maps[1:])):
+        detector._node("Identity", tensor, name=name)
+    made = import_file(detector.file(tmp_path / "d.onnx", names))
+    first, second, third = (output.name for output in made.host.outputs)
+    assert first == "'bo\\nxes'"
+    assert third == f"{second} (2)"
+    check_file(made)
+
+
 @pytest.mark.slow
 def test_from_file_to_driver(tmp_path):
     """The virtual board computes all heads, and the driver gives each by its name."""

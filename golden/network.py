@@ -114,6 +114,12 @@ class Network:
         """The map that no layer reads."""
         return self.maps[self.layers[-1].name]
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the maps that leave: those that a last layer `Outputs` reads, else the map of the last layer."""
+        last = self.layers[-1]
+        return last.inputs if isinstance(last, Outputs) else (last.name,)
+
     def sources(self, layer: Layer) -> tuple[Map, ...]:
         """The maps that a layer of this network reads, in the order of the layer's inputs."""
         return tuple(self.maps[name] for name in self.reads[layer.name])

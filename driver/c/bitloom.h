@@ -64,6 +64,7 @@ typedef struct bitloom_program_facts {
     size_t outputs;    /* output_height * output_width * output_channels */
     size_t scores;     /* scores of an imported network; 0 for others */
     int takes_numbers; /* 1: images of bitloom_classify may be real numbers, as an imported network's file takes them */
+    int takes_pixels;  /* 1: they are pixels, after bitloom_program_transform */
     size_t classes;    /* names of classes; 0 or output_channels */
 } bitloom_program_facts;
 
@@ -73,6 +74,10 @@ typedef struct bitloom_program_facts {
 bitloom_status bitloom_program_read(const bitloom_heap *heap, const void *bytes, size_t size, const char *name,
                                     bitloom_program **program, bitloom_error *error);
 void bitloom_program_free(bitloom_program *program); /* NULL: nothing happens */
+/* Say what images of bitloom_classify and bitloom_scores are from now on: pixels (row, column, channel) that `text`
+   makes the network's input, as --transform of `bitloom evaluate` and `bitloom deploy` does: "minus:128", "host:1/255".
+   "none": as without it. No call may be under way. */
+bitloom_status bitloom_program_transform(bitloom_program *program, const char *text, bitloom_error *error);
 const bitloom_program_facts *bitloom_program_about(const bitloom_program *program);
 const char *bitloom_class_name(const bitloom_program *program, size_t number); /* UTF-8; NULL where there is none */
 

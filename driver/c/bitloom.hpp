@@ -100,6 +100,11 @@ public:
         const char *name = bitloom_class_name(program_.get(), number);
         return name ? name : std::to_string(number);
     }
+    /// What pixels stand for: bitloom_program_transform.
+    void transform(const std::string &text) {
+        bitloom_error error;
+        check(bitloom_program_transform(program_.get(), text.c_str(), &error), error);
+    }
     const bitloom_program *get() const { return program_.get(); }
 
 private:

@@ -124,8 +124,7 @@ static bitloom_status read_boundaries(const bitloom_json *json, const bitloom_no
 
 static bitloom_status read_integers(const bitloom_json *json, const bitloom_node *node, bitloom_host *host) {
     static const char *const KEYS[] = {"low", "zero", "high"};
-    int64_t ends[3];
-    double scale;
+    int64_t *ends = host->ends;
     unsigned i;
     if (node && node->kind == BITLOOM_JSON_NULL) return BITLOOM_OK;
     host->takes_integers = true;
@@ -134,7 +133,7 @@ static bitloom_status read_integers(const bitloom_json *json, const bitloom_node
             return bitloom_json_wrong(json, "input.integers must have integers low, zero, high of at most 2^31", node);
     if (ends[0] > ends[1] || ends[1] > ends[2] || ends[0] == ends[2])
         return bitloom_json_wrong(json, "input.integers must have low <= zero <= high and low < high", node);
-    if (!bitloom_json_number(json, bitloom_json_get(json, node, "scale"), &scale) || !(scale > 0))
+    if (!bitloom_json_number(json, bitloom_json_get(json, node, "scale"), &host->scale) || !(host->scale > 0))
         return bitloom_json_wrong(json, "input.integers must have a finite scale above 0", node);
     return BITLOOM_OK;
 }

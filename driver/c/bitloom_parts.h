@@ -135,6 +135,8 @@ typedef struct bitloom_host {
     size_t values, channels; /* numbers of an image, channels of the input */
     uint32_t *order;         /* (values,) the place of each number in the input map */
     bool takes_integers;
+    int64_t ends[3]; /* of such a file's integers: the smallest, that of the number 0, the largest */
+    double scale;    /* the real number of a step between two of them */
     bitloom_links front;
     size_t rows, levels; /* rows 0: images are integers already */
     double *boundaries;  /* (rows, levels) */
@@ -157,6 +159,23 @@ bool bitloom_host_input(const bitloom_program *program, double *numbers, const c
 /* Outputs -> scores; `closed`: behind what ends the file. False where one isn't finite. */
 bool bitloom_host_scores(const bitloom_host *host, const int64_t *outputs, bool closed, double *scores);
 
+/* What pixels stand for (bitloom_transform.c) */
+
+#define BITLOOM_MOST_STEPS 4
+
+typedef struct bitloom_transform {
+    unsigned count; /* steps of integers, which give values of the input */
+    uint8_t kinds[BITLOOM_MOST_STEPS];
+    int64_t arguments[BITLOOM_MOST_STEPS];
+    bool of_host; /* instead: numbers as the network was trained on, pixel * numerator / denominator + offset */
+    double numerator, denominator, offset;
+} bitloom_transform;
+
+/* A pixel through the steps. False where it is out of range, with the rule. */
+bool bitloom_transform_pixel(const bitloom_transform *transform, int64_t *value, const char **rule);
+/* What the file takes for a pixel. */
+double bitloom_transform_number(const bitloom_program *program, double pixel);
+
 /* Programs (bitloom_program.c) */
 
 typedef enum bitloom_encoding { BITLOOM_BIPOLAR, BITLOOM_TERNARY, BITLOOM_SIGNED, BITLOOM_UNSIGNED } bitloom_encoding;
@@ -175,6 +194,7 @@ struct bitloom_program {
     char *class_names; /* one behind the other, each with a 0 */
     bool has_host;
     bitloom_host host;
+    bitloom_transform transform;
 };
 
 /* Scratch memory of whoever packs and unpacks frames: of one device. */

@@ -330,24 +330,30 @@ static void gather(const bitloom_program *p, const uint8_t *pool, volatile uint3
 bitloom_status bitloom_pack(const bitloom_program *p, bitloom_scratch *scratch, const void *images, bitloom_type type,
                             size_t number, bool as_file, volatile uint32_t *payload, bitloom_error *error) {
     const size_t values = p->facts.image_values, first = number * values;
-    const bool real = type == BITLOOM_FLOAT || type == BITLOOM_DOUBLE, host = as_file && p->has_host;
+    const bool real = type == BITLOOM_FLOAT || type == BITLOOM_DOUBLE, steps = as_file && p->transform.count;
+    const bool host = as_file && p->has_host && !steps, of_host = host && p->transform.of_host;
     const char *rule;
     size_t i;
-    if (real && !(host && p->facts.takes_numbers))
+    if (real && !(of_host || (host && p->facts.takes_numbers)))
         return bitloom_fail(error, BITLOOM_INVALID, p->name, "images must be integers, got real numbers");
     if (host) {
         for (i = 0; i < values; i++) {
             const size_t at = first + i;
-            scratch->numbers[p->host.order[i]] = type == BITLOOM_FLOAT    ? ((const float *)images)[at]
-                                                 : type == BITLOOM_DOUBLE ? ((const double *)images)[at]
-                                                                          : (double)integer_at(images, type, at);
+            const double x = type == BITLOOM_FLOAT    ? ((const float *)images)[at]
+                             : type == BITLOOM_DOUBLE ? ((const double *)images)[at]
+                                                      : (double)integer_at(images, type, at);
+            if (of_host) scratch->numbers[i] = bitloom_transform_number(p, x);
+            else scratch->numbers[p->host.order[i]] = x;
         }
         if (!bitloom_host_input(p, scratch->numbers, &rule))
             return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: %s, got %.17g", (unsigned long)number,
                                 rule, scratch->numbers[0]);
     }
     for (i = 0; i < values; i++) {
-        const int64_t value = host ? (int64_t)scratch->numbers[i] : integer_at(images, type, first + i);
+        int64_t value = host ? (int64_t)scratch->numbers[i] : integer_at(images, type, first + i);
+        if (steps && !bitloom_transform_pixel(&p->transform, &value, &rule))
+            return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: %s, got %.0f", (unsigned long)number,
+                                rule, (double)value);
         if (!store(p, value, scratch->pool + i * p->bits))
             return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: values must be %.0f..%.0f%s, got %.0f",
                                 (unsigned long)number, (double)p->facts.low, (double)p->facts.high,

@@ -187,12 +187,6 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
     return cut
 
 
-def output_maps(network: Network) -> tuple[str, ...]:
-    """The maps that leave the device: several, one after another, where the last layer says so."""
-    last = network.layers[-1]
-    return last.inputs if isinstance(last, Outputs) else (last.name,)
-
-
 class _Cutter:
     """A network being cut: what is known of the segments after each of its layers."""
 
@@ -217,7 +211,7 @@ class _Cutter:
     @property
     def outputs(self) -> list[str]:
         """The segments that make the outputs."""
-        return [self._maker[name] for name in output_maps(self._network)]
+        return [self._maker[name] for name in self._network.outputs]
 
     def take(self, layer: Layer) -> None:
         """Let a layer begin a segment, or follow the layers of one."""

@@ -117,7 +117,7 @@ def _named(imported: Imported, classes: list[str] | None, path: Path | None) -> 
         with naming(str(path)):
             return imported.with_classes(classes), str(path)
     output = imported.model.network.output
-    if output.size != output.channels:
+    if output.size != output.channels or not imported.host.has_scores:
         return imported, ""
     labels, said = fitting(imported.source.labels, output.channels)
     return imported.with_classes(labels) if labels else imported, said

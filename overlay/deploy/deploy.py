@@ -210,7 +210,12 @@ def _readme(text: str, description: Mapping[str, Any], build: Build, with_c: boo
         if description["simulation"]
         else ""
     )
-    c = "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`.\n\n" if with_c else ""
+    c = (
+        "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`, whose last word is how "
+        "pixels become the input.\n\n"
+        if with_c
+        else ""
+    )
     words = {"NOTE": note, "C": c, "BIT": description["bit"], "WHEEL": description["wheel"], "NETWORKS": networks}
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)

@@ -10,7 +10,6 @@ from bitloom.golden import classes
 from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.host.host import Host, one_output_rule
 from bitloom.golden.kernels import packed
-from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.transform import Transform
@@ -122,19 +121,16 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
     Raises
     ------
     ValueError
-        If the network has several outputs a class, or ``scores`` is chosen where there is no host file.
+        If the network has several outputs, or one that is no vector of classes, or ``scores`` is chosen where there is
+        no host file.
     """
-    last = network.layers[-1]
-    if isinstance(last, Outputs):
-        names = [each.name for each in host.outputs] if host is not None else last.inputs
+    names = [each.name for each in host.outputs] if host is not None else network.outputs
+    if len(names) > 1:
         raise ValueError(f"{network.name}: {one_output_rule(names)}")
-    if host is not None:
-        _ = host.only  # else refused
     output = network.output
-    if (output.height, output.width) != (1, 1):
-        raise ValueError(
-            f"{network.name}: the output must be 1 x 1 x classes to tell a class, got shape {output.shape}"
-        )
+    shape = host.only.shape if host is not None and len(network.outputs) > 1 else output.shape
+    if not output.size == output.channels == max(shape):
+        raise ValueError(f"{network.name}: the output must be 1 x 1 x classes to tell a class, got shape {shape}")
     if rule == SCORES and host is None:
         raise ValueError(f"{network.name}: class rule {SCORES} needs the network's host file, got none")
     if rule is not None:

@@ -49,7 +49,7 @@ def to_qonnx(model: Model) -> bytes:
     Parameters
     ----------
     model : Model
-        Of any layers but additions.
+        With one output or several. Additions, products of maps, lookups, minimum pools and sum pools have no form.
 
     Raises
     ------
@@ -85,10 +85,12 @@ class _Writer:
     def message(self) -> Any:
         """The ModelProto."""
         network = self._model.network
-        last = network.layers[-1]
-        outputs = last.inputs if isinstance(last, Outputs) else (last.name,)
         infos = [self._info("input", network.input, False)]
-        infos += [self._info(self._made[name], network.maps[name], self._flat[name]) for name in outputs]
+        for place, name in enumerate(network.outputs):
+            tensor = self._made[name]
+            if name in network.outputs[:place]:  # the outputs of a file have different names
+                tensor = self._node("Identity", tensor, name=f"output_{place}")
+            infos.append(self._info(tensor, network.maps[name], self._flat[name]))
         graph = self._helper.make_graph(self._nodes, network.name, infos[:1], infos[1:], self._constants)
         versions = [self._helper.make_opsetid("", OPSET), self._helper.make_opsetid(DOMAIN, QONNX_OPSET)]
         message = self._helper.make_model(graph, opset_imports=versions, ir_version=IR_VERSION, producer_name="bitloom")

@@ -269,6 +269,10 @@ class CDevice:
         self.programs.append((program, data))
         return program
 
+    def transform(self, text: str) -> None:
+        """Say what pixels stand for, for the program that was read last."""
+        self._call("program_transform", self.programs[-1][0], text.encode())
+
     def load(self, program: Program | c_void_p) -> None:
         """Load a program, of Python or one that was read."""
         read = self.read_program(program.to_bytes()) if isinstance(program, Program) else program

@@ -31,9 +31,11 @@ class Process:
         The board, which other processes may have, too.
     command
         The program and its words, those three not among them.
+    more
+        Words behind those three.
     """
 
-    def __init__(self, board: VirtualBoard, command: Sequence[str | Path]) -> None:
+    def __init__(self, board: VirtualBoard, command: Sequence[str | Path], *more: str) -> None:
         self._board = board
         self._address = board.ddr.allocate(MEMORY_BYTES)
         with tempfile.NamedTemporaryFile(prefix="bitloom-tests-", delete=False) as file:
@@ -47,7 +49,7 @@ class Process:
         board.write(self._bases[INTERRUPTS] + IER, 7)
         board.write(self._bases[INTERRUPTS] + MER, 3)
         self._socket, other = socket.socketpair()
-        words = [*map(str, command), str(other.fileno()), str(self._address), str(self._path)]
+        words = [*map(str, command), str(other.fileno()), str(self._address), str(self._path), *more]
         self._process = subprocess.Popen(
             words,
             pass_fds=[other.fileno()],

@@ -22,8 +22,11 @@ from bitloom.hls_gen.design.registers import COMMON
 from bitloom.hls_gen.design.signature import START, loads_signature
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.evaluation.host_transform import check_transform, transform_of
 from bitloom.overlay.virtual.board import programmable_logic
 from tests.cases import cases, integer_cases, random_model
+from tests.host_outputs import scores as scores_of
+from tests.host_outputs import with_scores
 from tests.overlay.virtual.test_packet_faults import NETWORK
 from tests.simulated import loaded, overlay
 
@@ -198,9 +201,11 @@ def with_host(model: Model, program: Program, **changes: object) -> Program:
         reached=rng.integers(0, 2, source.encoding.high).astype(bool),
         first=0,
         stride=1,
-        back=(("line", rng.uniform(-1, 1, output.channels), rng.normal(size=output.channels)),),
-        output_order=rng.permutation(output.size),
-        closing=("Softmax",),
+        outputs=scores_of(
+            (("line", rng.uniform(-1, 1, output.channels), rng.normal(size=output.channels)),),
+            rng.permutation(output.size),
+            ("Softmax",),
+        ),
     )
     return replace(program, host=replace(host, **changes), model_digest=model_digest(model))
 
@@ -220,8 +225,9 @@ def digits():
 def test_imported_networks(digits, closing):
     """Images as the file takes them, of every type; classes and scores are golden's, bit for bit but for closings."""
     device, model, plain = digits
-    program = with_host(model, plain, closing=closing)
-    host = program.host
+    program = with_host(model, plain)
+    host = with_scores(program.host, closing=closing)
+    program = replace(program, host=host)
     device.load(program)
     for dtype in (np.float64, np.float32, np.int16, np.uint8):
         images = (np.random.default_rng(2).integers(-20, 160, (9, *host.shape)) / 10).astype(dtype)
@@ -415,3 +421,68 @@ def test_interrupts_are_waited_for(digits, monkeypatch):
         assert other.waits > 0
         assert other.register(REGISTERS["IRQ_ENABLE"]) == 0
     device.load(plain)
+
+
+PIXELS = ("none", "minus:-3", "shift:4,minus:-2", "threshold:100,minus:-1", "fixed:6,shift:2,minus:-8",
+          "host", "host:1/255", "host:2/255:-1", "host:0.1:-0.25", "host:6/4:1/3")  # fmt: skip
+
+
+@pytest.mark.parametrize("integers", [None, InputIntegers(low=-128, high=127, scale=0.1, zero=3)])
+def test_pixels(digits, integers):
+    """Every transform that `bitloom evaluate` takes, as that computes it."""
+    device, model, plain = digits
+    identity = np.ones(1), np.zeros(1)
+    whole = {"boundaries": None, "reached": None, "front": (("clip", 0 * identity[0], 16 * identity[0]),), "first": 0}
+    program = with_host(model, plain, **(whole if integers else {}), integers=integers)
+    device.load(program)
+    pixels = np.random.default_rng(3).integers(0, 256, (6, *model.network.input.shape), np.uint8)
+    tried = 0
+    for text in PIXELS:
+        given = pixels if text.startswith(("host", "shift", "thres", "fixed")) else pixels % 9
+        transform = transform_of(text, program.host)
+        values = transform(given.astype(np.int64))
+        if text == "none":
+            values = program.to_input(given.reshape(6, *program.host.shape))
+        if values.min() < 0 or values.max() > model.network.input.encoding.high:
+            continue
+        tried += 1
+        device.transform(text)
+        np.testing.assert_array_equal(device.classify(given), program.classify(model.forward(values)), err_msg=text)
+    assert tried > 5
+    device.transform("none")
+    right(device, model, random_images(model.network, 2, 1))
+
+
+WRONG = ("", "minus", "minus:1,", "minus:1,minus:1,minus:1,minus:1,minus:1", "shift:0", "fixed:17", "minus:2147483648",
+         "hosts", "host:", "host:1/0", "host:1.", "host:1:2:3", "host:.5")  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_no_transform(digits, text):
+    """Python refuses it, too."""
+    device, model, plain = digits
+    device.load(with_host(model, plain))
+    with pytest.raises(CError, match=r"^digits-cnn: transform: must be none, up to 4 of minus:V"):
+        device.transform(text)
+    with pytest.raises(ValueError, match=r"^transform: must be"):
+        check_transform(text)
+
+
+def test_pixels_that_do_not_suit(digits):
+    device, model, plain = digits
+    pixels = np.full((2, *model.network.input.shape), 256)
+    device.load(with_host(model, plain))
+    device.transform("fixed:6")
+    refused(lambda: device.classify(pixels), "digits-cnn: image 0: what fixed takes must be 0..255, got 256")
+    pixels[:] = 0
+    pixels.flat[-1] = 1 << 31
+    device.transform("minus:-1")
+    refused(
+        lambda: device.classify(pixels[1:]),
+        "digits-cnn: image 0: pixels must be -2147483648..2147483647, got 2147483648",
+    )
+    device.load(plain)
+    refused(
+        lambda: device.transform("host:1/255"),
+        "digits-cnn: transform host is for imported networks, got one without a host file",
+    )

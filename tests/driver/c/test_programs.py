@@ -68,6 +68,15 @@ def test_the_example(files):
     assert out.splitlines() == [f"{i}: {number} {number}" for i, number in enumerate(files.classes)]
 
 
+def test_the_example_takes_pixels(files):
+    """Each 3 more than the value that it stands for."""
+    images = files.words[-1]
+    images.write_bytes(bytes(value + 3 for value in images.read_bytes()))
+    code, out, err = Process(files.board, [example(), *files.words], "minus:3").finished()
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [f"{i}: {number} {number}" for i, number in enumerate(files.classes)]
+
+
 def test_the_example_tells_what_is_wrong(files, tmp_path):
     manifest, program, images = files.words
     assert Process(files.board, [example(), manifest, tmp_path / "none.npz", images]).finished() == (
@@ -81,11 +90,12 @@ def test_the_example_tells_what_is_wrong(files, tmp_path):
         1, "", f"{program}: must be a whole, unchanged zip archive, got none\n",
     )  # fmt: skip
     done = subprocess.run([example()], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, f"usage: {example()} MANIFEST PROGRAM IMAGES [CORE [DMA [MEMORY]]]\n")
+    words = "MANIFEST PROGRAM IMAGES [CORE [DMA [MEMORY [TRANSFORM]]]]"
+    assert (done.returncode, done.stderr) == (2, f"usage: {example()} {words}\n")
 
 
 def test_the_example_is_short():
-    assert len((FOLDER / "main.c").read_text().splitlines()) <= 66
+    assert len((FOLDER / "main.c").read_text().splitlines()) <= 67
 
 
 @pytest.mark.parametrize("standard", ["c++11", pytest.param("c++17", marks=pytest.mark.slow)])

@@ -1,5 +1,7 @@
 """Exported models: qonnx computes what golden does, and what is imported again does, too."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -56,9 +58,13 @@ def test_back(name):
         verify(made, 2)
 
 
-def test_several_outputs_back():
-    """Sums and features, one of which others read: the maps of the network are the file's outputs."""
+@pytest.mark.parametrize("more", [(), ("act_1",)])
+def test_several_outputs_back(more):
+    """Sums and features, one of which others read: the maps of the network are the file's outputs, also twice."""
     model = three_heads()
+    *layers, last = model.network.layers
+    last = replace(last, inputs=(*last.inputs, *more))
+    model = Model(replace(model.network, layers=(*layers, last)), model.arrays)
     made = import_graph(to_graph(to_qonnx(model)), name="again")
     x = images(model, 4)
     again = made.model.forward(made.host.to_input(np.moveaxis(x, 3, 1).astype(float), made.model.network.input.shape))

@@ -1,10 +1,12 @@
 """Files with several outputs: heads of several sizes, maps that other layers read, outputs that are no maps; against
 onnxruntime and TFLite's kernels, on the virtual board, and what is said where one output is needed."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from bitloom import BitloomOverlay
 from bitloom.golden.host import file as hosts
@@ -12,7 +14,8 @@ from bitloom.golden.host.host import HostOutput
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
-from bitloom.overlay.evaluation.score import class_rule
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.references import reference
@@ -192,6 +195,44 @@ def test_evaluation_needs_classes(tmp_path):
     rule = "maps that are sent as several outputs need the integer engine, got --engine binary"
     with pytest.raises(ImportRefused, match=rule):
         import_file(path, engine="binary")
+
+
+def test_scores_that_the_host_joins_tell_a_class(tmp_path):
+    """Two dense heads whose concatenation is the file's one output, as six classes."""
+    detector = Detector(np.random.default_rng(1))
+    heads = []
+    for count in (4, 2):
+        weights = np.random.default_rng(count).integers(-127, 128, (count, 28)).astype(np.int8)
+        numbers = detector._constant(np.float32(1 / 256)), detector._constant(np.int8(0))
+        weight = detector._node("DequantizeLinear", detector._constant(weights), *numbers)
+        heads.append(detector._node("Gemm", detector._node("Flatten", detector.maps[2]), weight, transB=1))
+    detector._node("Concat", *heads, name="scores", axis=1)
+    made = import_file(detector.file(tmp_path / "d.onnx", ["scores"]), name="d").with_classes("abcdef")
+    network = made.model.network
+    rule = class_rule(network, host=made.host)
+    assert rule == "scores"
+    images = images_of(64)
+    outputs = made.model.forward(made.host.to_input(images, network.input.shape))
+    wanted = by_onnxruntime(tmp_path / "d.onnx", images)["scores"].argmax(axis=1)
+    assert len(np.unique(wanted)) > 3
+    assert np.array_equal(classifier(rule, made.host)(outputs), wanted)
+    assert as_counted(network, rule, made.host).classes == tuple("abcdef")
+    boxes = import_file(detector.file(tmp_path / "boxes.onnx", ["boxes"]), name="boxes")
+    with value_error("boxes: the output must be 1 x 1 x classes to tell a class, got shape (128, 4)"):
+        class_rule(boxes.model.network, host=boxes.host)
+
+
+def test_labels_of_a_detector_are_no_names_of_its_values(tmp_path):
+    path = Detector(np.random.default_rng(1)).file(tmp_path / "d.onnx", ["classes", "boxes"])
+    model = onnx.load(path)
+    values = 896  # of both outputs
+    helper.set_model_props(model, {"labels": "\n".join(f"class {n}" for n in range(values))})
+    onnx.save(model, path)
+    answer = CliRunner().invoke(
+        bitloom, ["import", str(path), "--out", str(tmp_path / "d.npz"), "--check", "0", "--json"]
+    )
+    facts = json.loads(answer.stdout)
+    assert (facts["classes"], facts["named"]) == ([], "")
 
 
 def test_outputs_of_tflite():

@@ -275,6 +275,11 @@ class Program:
         outputs: Array = values.reshape(len(words), *self.output_shape)
         return self.tail.forward(outputs) if self.tail is not None else outputs
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether the network has one output, which tells a class."""
+        return self.output_maps == 1 if self.host is None else self.host.has_scores
+
     def classify(self, outputs: Array) -> Array:
         """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
 

@@ -38,6 +38,10 @@ def deploy_command(
     tell_kept_in(done.folder, done.kept)
     for path in done.left_out:
         click.echo(f"bitloom: {path}: left out, as it isn't of the build's design", err=True)
+    for name in done.not_in_c:
+        click.echo(
+            f"bitloom: {name}: left out by the example in C, which takes networks with one output, of one map", err=True
+        )
     if as_json:
         dump(
             {

@@ -31,6 +31,7 @@ from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.transform import NONE
 from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.folder import DEPLOYED, KeptFile, replace_build
 from bitloom.overlay.build.images import random_images
@@ -69,6 +70,8 @@ class Deployed:
     """The user's files that were in the way."""
     left_out: tuple[Path, ...] = ()
     """Bitstreams in ``vivado/output`` that are of other designs."""
+    not_in_c: tuple[str, ...] = ()
+    """Networks that the driver in C, which was asked for, doesn't take."""
 
 
 def deploy(
@@ -117,12 +120,13 @@ def deploy(
         files = _bitstream(build, bit)
     stem = next(name for name in files if name.endswith(".bit"))
     networks: dict[str, Any] = {}
-    for name in build.programs:
+    programs = {name: build.program(name) for name in build.programs}
+    for name, program in programs.items():
         with step(f"computing what {name} must give"):
             networks[name] = {
                 "program": build.programs[name].name,
                 "check": f"{name}.check.npz",
-                "transform": _transform(build, name, transform),
+                "transform": _transform(program, name, transform),
             }
             files[build.programs[name].name] = read_file(build.programs[name])
             files[f"{name}.check.npz"] = _check(build, name)
@@ -143,12 +147,13 @@ def deploy(
         "networks": networks,
     }
     files[NETWORKS] = (json.dumps(description, indent=1) + "\n").encode()
-    files["README.md"] = _readme(files["README.md"].decode(), description, build, with_c).encode()
+    files["README.md"] = _readme(files["README.md"].decode(), description, build, programs, with_c).encode()
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {path}\n" for path, data in sorted(files.items()))
     files[SUMS] = sums.encode()
     with step(f"writing {len(files)} files"):
         kept = replace_build(folder, {"format": FORMAT, "version": 1, "design": build.digest}, files, DEPLOYED)
-    return Deployed(folder, (*files, DEPLOYED), stem, simulation, kept, tuple(others))
+    not_in_c = _not_in_c(programs) if with_c else ()
+    return Deployed(folder, (*files, DEPLOYED), stem, simulation, kept, tuple(others), not_in_c)
 
 
 def _bitstreams(build: Build) -> tuple[list[Path], list[Path]]:
@@ -185,12 +190,12 @@ def _bitstream(build: Build, bit: Path | None) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (_beside(bit, end) for end in SUFFIXES)}
 
 
-def _transform(build: Build, network: str, text: str | None) -> str:
+def _transform(program: Program, network: str, text: str | None) -> str:
     """The transform of a network's pixels, checked; "none" where images are what the network takes."""
     if text is None:
         return str(zoo.TRANSFORMS.get(network, NONE))
     with naming(network):
-        return str(transform_of(text, build.program(network).host))
+        return str(transform_of(text, program.host))
 
 
 def _check(build: Build, network: str) -> bytes:
@@ -200,9 +205,27 @@ def _check(build: Build, network: str) -> bytes:
     return array_bytes({"images": images, "outputs": packed.forward(model, images)})
 
 
-def _readme(text: str, description: Mapping[str, Any], build: Build, with_c: bool) -> str:
+def _not_in_c(programs: Mapping[str, Program]) -> tuple[str, ...]:
+    """The networks that the driver in C doesn't take, or classifies no image with."""
+    return tuple(name for name, p in programs.items() if not p.has_classes or p.output_maps > 1)
+
+
+def _options(program: Program) -> str:
+    """The options of driver.py that write what a network gives."""
+    if program.has_classes:
+        return "--out classes.npy"
+    by_name = program.host is not None and len(program.host.outputs) > 1
+    return f"--outputs --out outputs.{'npz' if by_name else 'npy'}"
+
+
+def _readme(
+    text: str, description: Mapping[str, Any], build: Build, programs: Mapping[str, Program], with_c: bool
+) -> str:
     """The page of the folder, with what is in it."""
-    networks = "\n".join(f"| `{name}` | {said['transform']} |" for name, said in description["networks"].items())
+    networks = "\n".join(
+        f"| `{name}` | {said['transform']} | `{_options(programs[name])}` |"
+        for name, said in description["networks"].items()
+    )
     make = f"make -C {quote(str(build.sources or 'vivado'))}"
     note = (
         f"> **`{description['bit']}` is for the virtual board alone.** When `{make}` has made the bitstream, say "
@@ -210,13 +233,24 @@ def _readme(text: str, description: Mapping[str, Any], build: Build, with_c: boo
         if description["simulation"]
         else ""
     )
+    others = "".join(
+        f" It doesn't take `{name}`: its networks have one output, of one map." for name in _not_in_c(programs)
+    )
     c = (
         "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`, whose last word is how "
-        "pixels become the input.\n\n"
+        f"pixels become the input.{others}\n\n"
         if with_c
         else ""
     )
-    words = {"NOTE": note, "C": c, "BIT": description["bit"], "WHEEL": description["wheel"], "NETWORKS": networks}
+    run = f"python3 driver.py images.npy {_options(next(iter(programs.values())))}"
+    words = {
+        "NOTE": note,
+        "C": c,
+        "RUN": run,
+        "BIT": description["bit"],
+        "WHEEL": description["wheel"],
+        "NETWORKS": networks,
+    }
     for word, value in words.items():
         text = text.replace(f"@{word}@", value)
     return text

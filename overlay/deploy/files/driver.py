@@ -20,6 +20,7 @@ from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.reading.json_text import read_json
 from bitloom.golden.reading.npy import parse_npy
 from bitloom.hls_gen.design.array_file import array_bytes, npy_bytes, read_arrays
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.evaluation.host_transform import transform_of
 
 HERE = Path(__file__).resolve().parent
@@ -33,8 +34,8 @@ def arguments(content: dict[str, Any]) -> argparse.Namespace:
     parser.add_argument("images", nargs="?", type=Path, help=".npy file of images: (N, height, width, channels)")
     parser.add_argument("--network", choices=list(content["networks"]), help="which network runs, by default the first")
     parser.add_argument("--transform", help="how pixels become the input, as `bitloom evaluate` takes it")
-    parser.add_argument("--outputs", action="store_true", help="give the network's outputs instead of classes")
-    where = ".npy file for the results, .npz of a network with several outputs; without, they are printed"
+    parser.add_argument("--outputs", action="store_true", help="give what the network gives instead of classes")
+    where = ".npy file for the results, .npz where a file with several outputs was imported; without, they are printed"
     parser.add_argument("--out", type=Path, help=where)
     parser.add_argument("--check", action="store_true", help="compare all networks, or one, with golden, bit for bit")
     parser.add_argument("--virtual", action="store_true", help="run on the virtual board, not on a real one")
@@ -76,12 +77,26 @@ def check(overlay: BitloomOverlay, networks: dict[str, Any]) -> bool:
 def results(
     overlay: BitloomOverlay, images: np.ndarray, transform: str, outputs: bool
 ) -> np.ndarray | dict[str, np.ndarray]:
-    """Classes of images, or with ``outputs`` what the network gives, by name if its file has several outputs."""
+    """Classes of images, or with ``outputs`` what the network gives: of an imported one what its file gives, by name if
+    the file has several outputs."""
     program = overlay.accelerator.program
     if program.host is not None and transform == "none":  # numbers as the network's own file takes them
-        return overlay.scores(images) if outputs else overlay.classify(images)
-    values = overlay.predict(transform_of(transform, program.host)(images))
-    return values if outputs else program.classify(values)
+        values = overlay.predict(program.to_input(images))
+    else:
+        values = overlay.predict(transform_of(transform, program.host)(images))
+    if not outputs:
+        return program.classify(values)
+    return values if program.host is None else program.host.closed(values)
+
+
+def check_results(program: Program, outputs: bool, out: Path | None) -> None:
+    """Refuse classes of a network that has none, and a file whose name says another format than it gets."""
+    if not program.has_classes and not outputs:
+        raise ValueError(f"{program.name}: --outputs must be given, as the network has no classes")
+    by_name = outputs and program.host is not None and len(program.host.outputs) > 1
+    ending = ".npz" if by_name else ".npy"
+    if out is not None and out.suffix != ending:
+        raise ValueError(f"--out: the file for these results of {program.name} must end in {ending}, got {out.name}")
 
 
 def main() -> int:
@@ -103,6 +118,7 @@ def main() -> int:
             return 0 if check(overlay, chosen) else 1
         files = networks[given.network or next(iter(networks))]
         overlay.load(HERE / files["program"])
+        check_results(overlay.accelerator.program, given.outputs, given.out)
         with naming(given.images):
             outputs = results(overlay, images, given.transform or files["transform"], given.outputs)
     if given.out:

@@ -22,14 +22,20 @@ from bitloom.golden.zoo.digits import load_digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import DIGITS
+from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.deploy import wheel as wheels
 from bitloom.overlay.deploy.deploy import deploy
+from bitloom.overlay.exporters.qonnx import to_qonnx
+from bitloom.overlay.importers.imported import import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.virtual.simulation_overlay import SUFFIXES
 from tests.errors import value_error
+from tests.golden.layers.test_outputs import HEADS, three_heads
 
 pytest.importorskip("pynq")
 
@@ -212,6 +218,59 @@ def test_the_driver_in_c_comes_where_it_is_asked_for(build, tmp_path):
     assert "cmake -B build c" in (tmp_path / "board" / "README.md").read_text()
     deploy(build, tmp_path / "board")
     assert not (tmp_path / "board" / "c").exists()
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """A folder for a board, and what deploy said, of a network with several outputs as one of ours and as imported."""
+    place = tmp_path_factory.mktemp("several")
+    model = three_heads()
+    imported = import_graph(to_graph(to_qonnx(model)), name="imported")
+    models = [model, imported.model]
+    design = size_memories("heads", models, small_npu(model))
+    builds.build(place / "heads", design, models, origin=builds.Origin(hosts={"imported": imported.host}))
+    said = CliRunner().invoke(bitloom, ["deploy", str(place / "heads"), "--to", str(place / "board"), "--c"])
+    assert said.exit_code == 0
+    return place / "board", said.stderr
+
+
+def test_a_network_with_several_outputs_is_told_how_it_runs(several):
+    folder, said = several
+    rule = "left out by the example in C, which takes networks with one output, of one map"
+    assert [line for line in said.splitlines() if rule in line] == [
+        f"bitloom: {n}: {rule}" for n in ("heads", "imported")
+    ]
+    page = (folder / "README.md").read_text()
+    assert "\npython3 driver.py images.npy --outputs --out outputs.npy\n" in page
+    assert "\n| `imported` | none | `--outputs --out outputs.npz` |\n" in page
+    assert " It doesn't take `heads`: its networks have one output, of one map. It doesn't take `imported`:" in page
+
+
+@pytest.mark.slow
+def test_several_outputs_of_images(several, tmp_path):
+    folder, _ = several
+    model = three_heads()
+    images = random_images(model.network, 3, 1)
+    np.save(tmp_path / "images.npy", images)
+    np.save(tmp_path / "file.npy", np.moveaxis(images, 3, 1).astype(np.float32))
+    maps = dict(model.walk(images))
+    words = "--virtual", "--outputs", "--out"
+    driver(folder, tmp_path / "images.npy", *words, tmp_path / "outputs.npy")
+    assert np.array_equal(np.load(tmp_path / "outputs.npy"), maps["outputs"])
+    imported = "--network", "imported", *words
+    driver(folder, tmp_path / "file.npy", *imported, tmp_path / "outputs.npz")
+    driver(folder, tmp_path / "images.npy", *imported, tmp_path / "host.npz", "--transform", "host")
+    for name in ("outputs.npz", "host.npz"):
+        with np.load(tmp_path / name) as got:
+            for values, head in zip(got.values(), HEADS, strict=True):
+                wanted = maps[head].reshape(3, -1) if head == "dense_3" else np.moveaxis(maps[head], 3, 1)
+                assert np.array_equal(values, wanted)
+    rule = "driver.py: --out: the file for these results of imported must end in .npz, got outputs.npy\n"
+    assert driver(folder, tmp_path / "file.npy", *imported, tmp_path / "outputs.npy", status=1) == rule
+    rule = "driver.py: --out: the file for these results of heads must end in .npy, got outputs.npz\n"
+    assert driver(folder, tmp_path / "images.npy", *words, tmp_path / "outputs.npz", status=1) == rule
+    rule = "driver.py: heads: --outputs must be given, as the network has no classes\n"
+    assert driver(folder, tmp_path / "images.npy", "--virtual", status=1) == rule
 
 
 def test_a_changed_script_is_kept(build, tmp_path):

@@ -874,6 +874,9 @@ static bitloom_status run(bitloom_device *d, const request *r, bitloom_error *er
     if (r->scores && !d->program->has_host)
         return bitloom_fail(error, BITLOOM_INVALID, d->program->name,
                             "scores are of imported networks, got a program without the host's part");
+    if (r->classes && !d->program->has_host && d->program->facts.output_maps > 1)
+        return bitloom_fail(error, BITLOOM_INVALID, d->program->name, "classes are of networks with one output, got %lu",
+                            (unsigned long)d->program->facts.output_maps);
     TRY(check_owner(d, error));
     if (!d->clean) TRY(send_parameters(d, d->program, error));
     d->clean = false;

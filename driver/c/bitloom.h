@@ -62,6 +62,7 @@ typedef struct bitloom_program_facts {
     size_t image_values;              /* numbers of an image */
     uint32_t output_height, output_width, output_channels;
     size_t outputs;    /* output_height * output_width * output_channels */
+    uint32_t output_maps; /* maps that leave for a frame; the outputs are their values one behind the other */
     size_t scores;     /* scores of an imported network; 0 for others */
     int takes_numbers; /* 1: images of bitloom_classify may be real numbers, as an imported network's file takes them */
     int takes_pixels;  /* 1: they are pixels, after bitloom_program_transform */
@@ -149,8 +150,8 @@ bitloom_status bitloom_load(bitloom_device *device, const bitloom_program *progr
    program again. `images`: count images, each of image_values numbers (row, column, channel).
 
    predict   images are integers of the network's input; outputs: count * facts.outputs, golden's
-   classify  the largest output's number, of equal ones the first; of single bits the last one that is set. Images of an
-             imported network are as its file takes them, and the largest score counts
+   classify  of networks with one output: the number of the largest value, of equal ones the first; of single bits the
+             last one that is set. Images of an imported network are as its file takes them, and the largest score counts
    scores    of imported networks: count * facts.scores, as the network's file computes them, behind its softmax if it
              has one */
 bitloom_status bitloom_predict(bitloom_device *device, const void *images, bitloom_type type, size_t count,

@@ -107,6 +107,15 @@ static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) 
     return BITLOOM_OK;
 }
 
+/* How many maps leave, which files say where there are several. */
+static bitloom_status read_output_maps(bitloom_program *p, const bitloom_json *json) {
+    const bitloom_node *maps = bitloom_json_get(json, json->nodes, "output_maps");
+    p->facts.output_maps = 1;
+    if (maps && !size_of(json, maps, &p->facts.output_maps))
+        return bitloom_json_wrong(json, "output_maps must be an integer 1..2147483647", maps);
+    return BITLOOM_OK;
+}
+
 static bitloom_status read_classes(bitloom_program *p, const bitloom_json *json) {
     const bitloom_node *classes = bitloom_json_get(json, json->nodes, "classes"), *entry;
     const char *rule = "classes must be none or a name of 1..100 printable characters for each output channel";
@@ -142,6 +151,7 @@ static bitloom_status read_header(bitloom_program *p, const bitloom_json *json) 
     status = read_names(p, json);
     if (!status) status = read_input(p, json);
     if (!status) status = read_output(p, json);
+    if (!status) status = read_output_maps(p, json);
     return status ? status : read_classes(p, json);
 }
 

@@ -84,6 +84,7 @@ def compile_model(
         output_shape=device.network.output.shape,
         output_kind=_output_kind(network_plan.outputs[0].layer),
         classes=network.classes,
+        output_maps=len(network.outputs),
         ideal_cycles=max(_beats(network_plan, n) for n in range(len(manifest.npus))),
         layers=tuple(network_plan.ideal),
         mapping=tuple(network_plan.mapping),

@@ -79,6 +79,9 @@ class Program:
     """"raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first."""
     classes: tuple[str, ...] = ()
     """Names of the output's channels, or ()."""
+    output_maps: int = 1
+    """Maps that leave for a frame. Where they are several (golden/layers/outputs.py), the output has their values one
+    behind the other, which are no scores of classes."""
     ideal_cycles: int
     """Beats of the busiest NPU in a frame: no frame takes fewer cycles."""
     layers: tuple[tuple[str, int], ...] = ()
@@ -129,7 +132,7 @@ class Program:
             "output_shape must be 3 integers >= 1",
             self.output_shape,
         )
-        for key in SCALARS:
+        for key in ("output_maps", *SCALARS):
             self.require(getattr(self, key) >= 1, f"{key} must be >= 1", getattr(self, key))
         count = len(self.weights)
         self.require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
@@ -276,10 +279,11 @@ class Program:
         """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
 
         That is so if the output is 1 x 1 x classes. Of single bits it is the last one that is set, else 0. Of an
-        imported network it is the largest score of its file.
+        imported network it is the largest score of its file. ValueError if there are several outputs.
         """
         if self.host is not None:
             return self.host.classes(outputs)
+        self.require(self.output_maps == 1, "classes are of networks with one output", self.output_maps)
         values = outputs.reshape(len(outputs), prod(self.network_shape))
         single_bits = self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
         return classes.highest_set(values) if single_bits else classes.largest(values)
@@ -334,6 +338,7 @@ class Program:
             "output_shape": list(self.output_shape),
             "output_kind": self.output_kind,
             "classes": list(self.classes),
+            **({"output_maps": self.output_maps} if self.output_maps > 1 else {}),
             "ideal_cycles": self.ideal_cycles,
             "layers": [list(layer) for layer in self.layers],
             "mapping": list(self.mapping),
@@ -388,6 +393,7 @@ def _read_header(data: Array) -> dict[str, Any]:
         "output_shape": header.numbers("output_shape", 1, LARGEST),
         "output_kind": header.text("output_kind"),
         "classes": header.texts("classes"),
+        "output_maps": header.number("output_maps", 1, LARGEST) if "output_maps" in header.data else 1,
         "ideal_cycles": header.number("ideal_cycles", 0),
         "layers": tuple(_layer(header, entry) for entry in header.entries("layers")),
         "mapping": header.numbers("mapping"),

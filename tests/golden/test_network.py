@@ -90,7 +90,8 @@ def without(key: str) -> dict:
         (
             lambda: Network.from_dict(description(layers=[{"kind": "softmax", "name": "s"}])),
             "network description: layer kind must be one of conv, depthwise_conv, grouped_conv, dense, max_pool, "
-            "min_pool, avg_pool, sum_pool, threshold, requantise, lookup, add, multiply, concat, outputs, affine, got 'softmax'",
+            "min_pool, avg_pool, sum_pool, threshold, requantise, lookup, add, multiply, concat, outputs, affine, "
+            "got 'softmax'",
         ),
         (
             lambda: Network.from_dict(description(layers=[{"name": "s"}])),

@@ -1,6 +1,7 @@
 /* Reads programs whose paths come in lines, and says of each what bitloom_program_read did:
 
-       read <most heap bytes> <name> <height> <width> <channels> <low> <high> <outputs> <scores> <classes>
+       read <most heap bytes> <name> <height> <width> <channels> <low> <high> <outputs> <maps> <scores>
+            <classes>
        refused <most heap bytes> <message>
 
    Of a program that was read, a frame is packed and results are unpacked, each in memory that is exactly as large as
@@ -88,9 +89,10 @@ int main(void) {
             const bitloom_program_facts *f = bitloom_program_about(program);
             const size_t most = count.most;
             use(&heap, program);
-            printf("read %lu %s %lu %lu %lu %.0f %.0f %lu %lu %lu\n", (unsigned long)most, f->name,
+            printf("read %lu %s %lu %lu %lu %.0f %.0f %lu %lu %lu %lu\n", (unsigned long)most, f->name,
                    (unsigned long)f->height, (unsigned long)f->width, (unsigned long)f->channels, (double)f->low,
-                   (double)f->high, (unsigned long)f->outputs, (unsigned long)f->scores, (unsigned long)f->classes);
+                   (double)f->high, (unsigned long)f->outputs, (unsigned long)f->output_maps,
+                   (unsigned long)f->scores, (unsigned long)f->classes);
             bitloom_program_free(program);
         }
         if (count.now) abort(); /* a leak */

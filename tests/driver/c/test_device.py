@@ -280,6 +280,13 @@ def test_images_that_do_not_suit(digits):
     right(device, model, images)
     real = "digits-cnn: images must be integers, got real numbers"
     refused(lambda: device.predict(images.astype(np.float32), (1, 1, 10)), real)
+    device.load(replace(plain, output_maps=2))
+    right(device, model, images)
+    several = "digits-cnn: classes are of networks with one output, got 2"
+    refused(lambda: device.classify(images), several)
+    with pytest.raises(ValueError, match=f"^{several}$"):
+        replace(plain, output_maps=2).classify(model.forward(images))
+    device.load(plain)
     none = "digits-cnn: scores are of imported networks, got a program without the host's part"
     refused(lambda: device.scores(images, 10), none)
 

@@ -59,7 +59,8 @@ def facts(program: Program) -> str:
     source = program.input
     scores = int(np.prod(program.network_shape)) if program.host else 0
     parts = (program.name, *source.shape, source.encoding.low, source.encoding.high)
-    return " ".join(map(str, (*parts, len(program.result_index), scores, len(program.classes))))
+    ends = (len(program.result_index), program.output_maps, scores, len(program.classes))
+    return " ".join(map(str, (*parts, *ends)))
 
 
 def python_reads(path: Path) -> Program | None:
@@ -154,6 +155,7 @@ def test_valid_programs_are_read(tmp_path):
     """Of every kind of output, input and host that the tests have at hand."""
     manifest = design.manifest()
     programs = [design.program(design.model(thresholds=on), manifest) for on in (False, True)]
+    programs.append(replace(programs[0], output_maps=2**31 - 1))
     programs.append(replace(programs[0], classes=tuple("ä b" if i else "x" * 100 for i in range(7))))
     paths = []
     for i, program in enumerate(programs):
@@ -179,6 +181,20 @@ def test_several_outputs_are_refused(tmp_path):
     assert not outcome.read
     rule = "outputs must be one, as hosts without Python take no others"
     assert outcome.text.startswith(f"digits-cnn: host: {rule}, got [")
+
+
+def test_what_a_header_says_of_its_maps(tmp_path):
+    """None, as most programs; one, as nobody writes it; and what no program has."""
+    paths = [tmp_path / f"{number}.npz" for number in range(7)]
+    for path, value in zip(paths, [None, "1", "2", "0", "2147483648", "null", '"2"']):
+
+        def change(arrays: dict[str, np.ndarray], rng: np.random.Generator, value: str | None = value) -> None:
+            more = b"{" if value is None else f'{{"output_maps": {value}, '.encode()
+            arrays["header"] = np.frombuffer(more + arrays["header"].tobytes()[1:], np.uint8)
+
+        path.write_bytes(signed(change, 0))
+    read = [outcome.read for outcome in outcomes(paths)]
+    assert read == [python_reads(path) is not None for path in paths] == [True] * 3 + [False] * 4
 
 
 def test_damaged_files(tmp_path):

@@ -125,6 +125,15 @@ def test_classify():
     assert any_program().classify(outputs[:0]).tolist() == []
 
 
+def test_several_outputs_have_no_class(tmp_path):
+    any_program(output_maps=2).save(tmp_path / "a.npz")
+    several = Program.load(tmp_path / "a.npz")
+    with value_error("p: classes are of networks with one output, got 2"):
+        several.classify(np.zeros((1, 1, 2, 3), np.int64))
+    with value_error("p: output_maps must be >= 1, got 0"):
+        any_program(output_maps=0)
+
+
 def test_the_class_of_single_bits_is_the_last_that_is_set():
     """As BNN-PYNQ's boards tell LFC's classes, and as `bitloom evaluate` does."""
     outputs = np.full((3, 1, 2, 3), -1)

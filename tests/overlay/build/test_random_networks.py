@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.actions import Addition
+from bitloom.hls_gen.compiler.actions import Addition, Entries
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.copies import is_copy
@@ -90,7 +90,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         "products": any((addition := layer.action(Addition)) and addition.multiplies for layer in layers),
-        "lookups": any(layer.entries is not None for layer in layers),
+        "lookups": any(layer.action(Entries) is not None for layer in layers),
         "formed": network_plan.formed(0) is not None,
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),
         "onward": any(way.skip_npu is not None for way in network_plan.ways.values()),

@@ -32,7 +32,7 @@ from .kernel_factors import kernel_factors, undivided
 from .operations import Product
 from .pair_fit import fit_pairs, pairs_of
 from .requantise_fit import arrays, fit, mismatch
-from .sections import PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
+from .sections import OutputMap, PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
 
@@ -164,19 +164,19 @@ class _Emitter:
                 EmittedMap(
                     first=firsts[each.map],
                     source=self._maps[makers[each.map]],
-                    chain=tuple(merged([*self._worth(each.map), *each.links])),
+                    chain=tuple(merged([*self._worth(each), *each.links])),
                 )
                 for each in output.maps
             )
             for output in self._graph.outputs
         )
 
-    def _worth(self, number: int) -> list[Link]:
-        """From a map's integers to what its section makes."""
-        if number in self._chains:
-            return self._chains[number]
-        channels = self._maps[self._makers[number]].channels
-        return [worth(Line.identity(channels), self._graph.maps[number], self._choice.held[number])]
+    def _worth(self, each: OutputMap) -> list[Link]:
+        """From a map's integers to what the host's links begin with."""
+        if each.source is None:
+            return self._chains[each.map]
+        channels = self._maps[self._makers[each.map]].channels
+        return [worth(Line.identity(channels), each.source, self._choice.held[each.map])]
 
     @property
     def _map(self) -> Map:

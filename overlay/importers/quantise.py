@@ -160,6 +160,11 @@ class _WayEnd:
     closing: tuple[str, ...]
 
     @property
+    def output_map(self) -> OutputMap:
+        """The map as the host reads it."""
+        return OutputMap(map=self.map, source=self.source, links=self.links)
+
+    @property
     def levels(self) -> Quantised:
         """The map as the next way reads it: its levels, and what they are worth behind the links."""
         line, behind = first_line(self.links, self.size[2])
@@ -211,8 +216,7 @@ class _Sections:
         if tensor in self._outputs:
             return self._outputs[tensor]
         end = self._ends[tensor]
-        maps = (OutputMap(map=end.map, links=end.links),)
-        return SectionOutput(tensor=tensor, maps=maps, order=end.index.ravel(), closing=end.closing)
+        return SectionOutput(tensor=tensor, maps=(end.output_map,), order=end.index.ravel(), closing=end.closing)
 
     def _joins_at_end(self, way: Way) -> bool:
         """Whether a way is a concatenation at the network's end: then the maps leave as they are, and the host puts
@@ -232,8 +236,8 @@ class _Sections:
                 closing.append(operation.op)
             else:
                 return False
-        maps = [OutputMap(map=end.map, links=end.links) for end in ends]
-        output = SectionOutput(tensor=way.makes, maps=tuple(maps), order=index.ravel(), closing=tuple(closing))
+        maps = tuple(end.output_map for end in ends)
+        output = SectionOutput(tensor=way.makes, maps=maps, order=index.ravel(), closing=tuple(closing))
         self._outputs[way.makes] = output
         return True
 

@@ -276,6 +276,8 @@ class OutputMap:
 
     map: int
     """The map's number."""
+    source: Quantised | None
+    """The levels of the map, and what they are worth in front of ``links``; None of sums."""
     links: tuple[Link, ...]
     """What the host computes of what the map is worth, a channel."""
 

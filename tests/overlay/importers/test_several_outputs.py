@@ -148,6 +148,23 @@ def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
     check_file(made)
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [("Transpose", {"perm": [0, 2, 3, 1]}), ("Mul", {}), ("Sigmoid", {}), ("Softmax", {"axis": 1})],
+)
+def test_what_the_host_makes_of_a_map_that_others_read(tmp_path, op, attributes):
+    """The scale of the map counts, too, where the map goes on to a convolution, and where it leaves itself."""
+    detector = Detector(np.random.default_rng(1))
+    two = [detector._constant(np.float32(2))] if op == "Mul" else []
+    for number, tensor in enumerate(detector.maps[1:]):
+        detector._node(op, tensor, *two, name=f"y{number}", **attributes)
+    path = detector.file(tmp_path / "d.onnx", ["y0", "boxes", "y1", detector.maps[2]])
+    made = import_file(path)
+    verify(made, 2)
+    check_same(closed(made, images_of(3)), by_onnxruntime(path, images_of(3)))
+    check_file(made)
+
+
 def test_names_that_are_no_text(tmp_path):
     """A file's names may be anything; two long ones become the same, and are told apart."""
     names = ["bo\nxes", "x" * 200 + "1", "x" * 200 + "2"]

@@ -32,6 +32,7 @@ from bitloom.overlay.build.folder import PART, listed_files
 from bitloom.overlay.deploy.wheel import package_digest
 from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
 from bitloom.overlay.evaluation.host_transform import check_transform
+from bitloom.overlay.evaluation.score import class_rule
 from bitloom.overlay.explore.advice import Advice, advice_rows
 from bitloom.overlay.importers.imported import network_name
 from bitloom.overlay.platform.board_file import find_board, is_board_file
@@ -41,6 +42,7 @@ from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, LATENCY, PERCENT, POSITIVE, board_option
 from .progress import QUIET, VERBOSE, verbosity
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
+from .subject import hosts_of
 
 RECORD = "go.json"
 """File in the folder that says which steps were done, and of what."""
@@ -107,6 +109,8 @@ def go_command(net: str, out: Path | None, as_json: bool, **options: Any) -> Non
     answers: dict[str, dict[str, Any]] = {}
     before = {str(path): _digest(path) for path in _users_files(file, options)}
     for number, step in enumerate(steps, 1):
+        if step.name == "explore" and any(later.name == "evaluate" for later in steps):
+            _check_classes(step.words[1])
         answers[step.name] = _answer(step, f"{number}/{len(steps)}", folder, before)
     card = _card(answers, folder)
     if as_json:
@@ -145,6 +149,16 @@ def _check(net: str, file: Path | None, options: Mapping[str, Any]) -> None:
             raise ValueError(f"{net}: --{key} is for DATA, got {options[key]} and no DATA")
     if options["limit"] is not None and options["limit"] < options["frames"]:
         raise ValueError(f"{net}: --frames must be <= {options['limit']}, the images to take, got {options['frames']}")
+
+
+def _check_classes(given: str) -> None:
+    """Refuse, behind the import and before the search, a network without classes, which evaluate would refuse."""
+    model = zoo.find(given)
+    network = model.network
+    try:
+        class_rule(network, host=hosts_of([given], [model]).get(network.name))
+    except ValueError as e:
+        raise ValueError(f"{e}; without DATA its outputs are compared with golden's on random images") from None
 
 
 def _users_files(file: Path | None, options: Mapping[str, Any]) -> list[Path]:

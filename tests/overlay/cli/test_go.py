@@ -24,6 +24,7 @@ from bitloom.overlay.explore.advice import Advice
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.platform.boards import RESOURCES
 from tests.cases import case_map, random_model
+from tests.golden.layers.test_outputs import three_heads
 
 pytest.importorskip("pynq")
 pytest.importorskip("onnx")
@@ -115,6 +116,16 @@ def test_a_step_that_fails_ends_it(source, tmp_path):
     assert done.stderr.splitlines()[-1] == f"bitloom: go: {rule}"
     assert json.loads(answer.read_text())["nearest"]
     assert not (tmp_path / "out" / "build").exists()
+
+
+def test_a_network_without_classes_is_refused_before_the_search(source, tmp_path):
+    (tmp_path / "heads.onnx").write_bytes(to_qonnx(three_heads()))
+    words = (source.with_name("images.npz"), "--transform", "host", "--board", "pynq-z2", "--out", tmp_path / "out")
+    done = go(tmp_path / "heads.onnx", *words)
+    assert (done.exit_code, steps(done)) == (1, ["bitloom import"])
+    rule = "heads: classes are of networks with one output, got 3: dense_3_out, act_1_out, act_2_out"
+    rule += "; without DATA its outputs are compared with golden's on random images"
+    assert done.stdout == f"bitloom: {rule}\n"
 
 
 @pytest.mark.slow

@@ -48,9 +48,10 @@ class Predictor(ABC):
     def scores(
         self, images: Array, batch: int | None = None, progress: Progress | None = None
     ) -> Array | dict[str, Array]:
-        """Scores as an imported network's file computes them: (N, scores) float64, behind its softmax if it has one.
+        """Scores as an imported network's file computes them: (N, ...) float64 in the shape of its output, behind its
+        softmax if it has one.
 
-        Of a file with several outputs: each by the name that the file gives it, (N, ...) float64 in its shape.
+        Of a file with several outputs: each by the name that the file gives it.
 
         Parameters and errors are those of ``classify``; images are as the file takes them. ValueError also if the
         program isn't of an imported network.

@@ -9,10 +9,23 @@ from bitloom.golden.host.host import Host, HostOutput, OutputPart
 from bitloom.golden.host.links import Links
 
 
-def scores(chain: Links, order: np.ndarray, closing: tuple[str, ...] = ()) -> tuple[HostOutput, ...]:
-    """One output of one map: what makes the file's numbers, their places in the map, and what the file ends in."""
+def scores(
+    chain: Links, order: np.ndarray, closing: tuple[str, ...] = (), classes: int = 0, apart: int = 1
+) -> tuple[HostOutput, ...]:
+    """One output of one map: what makes the file's numbers, their places in the map, what the file ends in, and over
+    how many scores: by default all."""
     part = OutputPart(first=0, size=order.size, chain=chain)
-    return (HostOutput(name="scores", shape=(order.size,), parts=(part,), order=order, closing=closing),)
+    return (
+        HostOutput(
+            name="scores",
+            shape=(order.size,),
+            parts=(part,),
+            order=order,
+            closing=closing,
+            classes=classes or order.size,
+            apart=apart,
+        ),
+    )
 
 
 def with_scores(host: Host, **changes: Any) -> Host:

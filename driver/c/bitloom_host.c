@@ -5,7 +5,7 @@
 
 #include "bitloom_parts.h"
 
-enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256, FORMAT_VERSION = 3 };
+enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256, FORMAT_VERSION = 4 };
 #define MOST 2147483648.0
 
 enum { SOFTMAX, LOG_SOFTMAX, SIGMOID, ARGMAX, TOPK, CLOSINGS };
@@ -178,7 +178,7 @@ static bitloom_status read_scores(const bitloom_json *json, const bitloom_node *
     bitloom_status status;
     uint32_t i, word;
     char name[4 * NAME_LENGTH + 1];
-    int64_t number;
+    int64_t number, classes, apart;
     if (!is_list(outputs) || outputs->count != 1)
         return bitloom_json_wrong(json, "outputs must be one, as hosts without Python take no others", outputs);
     scores = outputs + 1;
@@ -209,6 +209,12 @@ static bitloom_status read_scores(const bitloom_json *json, const bitloom_node *
         host->closing[i] = (uint8_t)word;
     }
     host->closings = closing->count;
+    if (!integer_of(json, bitloom_json_get(json, scores, "classes"), 1, (double)host->scores, &classes) ||
+        !integer_of(json, bitloom_json_get(json, scores, "apart"), 1, (double)host->scores, &apart) ||
+        host->scores % (uint64_t)(classes * apart))
+        return bitloom_json_wrong(json, "outputs.classes and apart must divide the output's values", scores);
+    host->classes = (size_t)classes;
+    host->apart = (size_t)apart;
     return BITLOOM_OK;
 }
 
@@ -224,11 +230,10 @@ bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, c
     host->channels = facts->channels;
     host->scores = facts->outputs;
     host->output_channels = facts->output_channels;
-    host->one_position = facts->output_height == 1 && facts->output_width == 1;
     if (!bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "format"), "bitloom host") ||
         !bitloom_json_integer(&json, bitloom_json_get(&json, json.nodes, "version"), &version) ||
         version != FORMAT_VERSION)
-        status = bitloom_json_wrong(&json, "must be a bitloom host file of version 3", json.nodes);
+        status = bitloom_json_wrong(&json, "must be a bitloom host file of version 4", json.nodes);
     if (!status && !bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "digest"), program->model))
         status = bitloom_json_wrong(&json, "must belong to the program's model",
                                     bitloom_json_get(&json, json.nodes, "digest"));
@@ -304,12 +309,13 @@ bool bitloom_host_input(const bitloom_program *program, double *numbers, const c
     return true;
 }
 
-static void close_scores(unsigned word, double *x, size_t count) {
+/* Of scores that are `apart` from each other, with `end` behind the last one. */
+static void close_scores(unsigned word, double *x, size_t end, size_t apart) {
     double largest = x[0], total = 0;
     size_t i;
-    for (i = 1; i < count; i++)
+    for (i = apart; i < end; i += apart)
         if (x[i] > largest) largest = x[i];
-    for (i = 0; i < count; i++) {
+    for (i = 0; i < end; i += apart) {
         if (word == SIGMOID) {
             const double small = exp(-fabs(x[i]));
             x[i] = (x[i] >= 0 ? 1 : small) / (1 + small);
@@ -318,18 +324,21 @@ static void close_scores(unsigned word, double *x, size_t count) {
             total += exp(x[i]);
         }
     }
-    for (i = 0; i < count && (word == SOFTMAX || word == LOG_SOFTMAX); i++)
+    for (i = 0; i < end && (word == SOFTMAX || word == LOG_SOFTMAX); i += apart)
         x[i] = word == SOFTMAX ? exp(x[i]) / total : x[i] - log(total);
 }
 
 bool bitloom_host_scores(const bitloom_host *host, const int64_t *outputs, bool closed, double *scores) {
-    size_t i;
+    const size_t values = host->classes * host->apart;
+    size_t i, begin, first;
     for (i = 0; i < host->scores; i++) {
         const size_t place = host->output_order[i];
         scores[i] = through(&host->back, place % host->output_channels, (double)outputs[place]);
         if (!isfinite(scores[i])) return false;
     }
-    for (i = 0; closed && host->one_position && i < host->closings; i++)
-        close_scores(host->closing[i], scores, host->scores);
+    for (i = 0; closed && i < host->closings; i++)
+        for (begin = 0; begin < host->scores; begin += values)
+            for (first = begin; first < begin + host->apart; first++)
+                close_scores(host->closing[i], scores + first, values - (first - begin), host->apart);
     return true;
 }

@@ -147,7 +147,7 @@ typedef struct bitloom_host {
     uint32_t *output_order; /* (scores,) the place of each score in the output map */
     size_t closings;
     uint8_t closing[64]; /* which operators end the file, in order */
-    bool one_position;   /* of the output: only then closings are computed */
+    size_t classes, apart; /* over so many scores at a time, each so many places behind the one before */
 } bitloom_host;
 
 bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, const bitloom_program *program,

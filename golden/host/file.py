@@ -1,6 +1,6 @@
 """Host files: what the host computes, as JSON, beside a model as ``NAME.host.json`` and in a program's file.
 
-{"format": "bitloom host", "version": 3, "digest": "...", "input": {...}, "outputs": [{...}, ...]}
+{"format": "bitloom host", "version": 4, "digest": "...", "input": {...}, "outputs": [{...}, ...]}
 """
 
 import json
@@ -26,7 +26,7 @@ from .host import CLOSINGS, MOST, Host, HostOutput, InputIntegers, OutputPart
 from .links import KINDS, Links
 
 FORMAT = "bitloom host"
-VERSION = 3
+VERSION = 4
 MOST_AXES = 8
 """Axes of an image in the file at most."""
 MOST_OUTPUTS = 64
@@ -77,6 +77,8 @@ def to_bytes(host: Host) -> bytes:
                 ],
                 "order": output.order.tolist(),
                 "closing": list(output.closing),
+                "classes": output.classes,
+                "apart": output.apart,
                 **({} if output.constant is None else {"constant": output.constant.tolist()}),
             }
             for output in host.outputs
@@ -202,8 +204,21 @@ def _output(given: Mapping[str, Any], output: Map) -> HostOutput:
         rule = f"outputs.shape must have {values} values, and at most {MOST_AXES} axes"
         raise ValueError(f"{rule}, got {shown(shape)}")
     order = _order(given["order"], "outputs.order", values)
-    closing = _closing(given["closing"])
-    return HostOutput(name=name, shape=shape, parts=parts, order=order, closing=closing, constant=constant)
+    classes = int(given["classes"])
+    apart = int(given["apart"])
+    if classes < 1 or apart < 1 or values % (classes * apart):
+        rule = f"outputs.classes and apart must divide {values} values"
+        raise ValueError(f"{rule}, got {shown(classes)}, {shown(apart)}")
+    return HostOutput(
+        name=name,
+        shape=shape,
+        parts=parts,
+        order=order,
+        closing=_closing(given["closing"]),
+        classes=classes,
+        apart=apart,
+        constant=constant,
+    )
 
 
 def _part(given: Mapping[str, Any], output: Map) -> OutputPart:

@@ -115,8 +115,17 @@ class HostOutput:
     """(values,) int64: the place of each value among those of the parts."""
     closing: tuple[str, ...]
     """What the file computes of the values, words of CLOSINGS; it leaves the order of classes as it is."""
+    classes: int
+    apart: int
+    """classes, apart: ``closing`` is computed over so many values at a time, each so many places behind the one before:
+    of shape (3, 8, 6) over 3 values that are 48 apart, of (boxes, 3) over 3 that are 1 apart."""
     constant: Array | None = None
     """(values,) float64 of an output that doesn't depend on the image; else None."""
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether its values are one vector, as scores of classes are, not one at each of several positions."""
+        return self.order.size == max(self.shape, default=1)
 
     @property
     def keeps_order(self) -> bool:
@@ -142,11 +151,11 @@ class HostOutput:
 
     def closed(self, output: Array) -> Array:
         """The file's own output, (N, *shape) float64; errors are those of `scores`."""
-        values = self.scores(output).reshape(len(output), *self.shape)
-        for word in self.closing:  # over the classes: channels of maps, else the last axis
-            axis = 1 if values.ndim == 4 else -1
-            values = np.moveaxis(CLOSINGS[word](np.moveaxis(values, axis, 1)), 1, axis)
-        return values
+        groups = self.order.size // (self.classes * self.apart)
+        values = self.scores(output).reshape(len(output), groups, self.classes, self.apart)
+        for word in self.closing:
+            values = CLOSINGS[word](values)
+        return values.reshape(len(output), *self.shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -263,12 +272,12 @@ class Host:
     @property
     def has_scores(self) -> bool:
         """Whether the file has one output, which are the scores of classes."""
-        return len(self.outputs) == 1
+        return len(self.outputs) == 1 and self.outputs[0].is_vector
 
     @property
     def only(self) -> HostOutput:
         """The file's one output; ValueError if there are several."""
-        if not self.has_scores:
+        if len(self.outputs) != 1:
             raise ValueError(one_output_rule([output.name for output in self.outputs]))
         return self.outputs[0]
 
@@ -277,8 +286,14 @@ class Host:
         return self.only.scores(output)
 
     def classes(self, output: Array) -> Array:
-        """The class of each frame: the number, (N,), of its largest score, of equal ones the first. See `scores`."""
-        return np.asarray(self.scores(output).argmax(axis=1))
+        """The class of each frame: the number, (N,), of its largest score, of equal ones the first.
+
+        Errors are those of `scores`; ValueError, too, if the output is no vector of scores.
+        """
+        scores = self.scores(output)
+        if not self.has_scores:
+            raise ValueError(f"the output must be 1 x 1 x classes to tell a class, got shape {self.only.shape}")
+        return np.asarray(scores.argmax(axis=1))
 
     def closed(self, output: Array) -> Array | dict[str, Array]:
         """The file's own output for the network's output.
@@ -289,9 +304,9 @@ class Host:
 
         Returns
         -------
-        (N, scores) float64
-            The scores; behind softmax, its logarithm or a sigmoid if the file ends in these and the output has one
-            position. If the file ends in the class, or in the largest scores, all scores are given instead.
+        (N, *shape) float64
+            The output; behind softmax, its logarithm or a sigmoid if the file ends in these. If the file ends in the
+            class, or in the largest scores, all scores are given instead.
         dict of str to (N, *shape) float64
             Of a file with several outputs: each by its name.
 
@@ -300,12 +315,9 @@ class Host:
         ValueError
             As `scores`.
         """
-        if not self.has_scores:
-            return {each.name: each.closed(output) for each in self.outputs}
-        scores = self.scores(output)
-        for word in self.only.closing if output.shape[1:3] == (1, 1) else ():
-            scores = CLOSINGS[word](scores)
-        return scores
+        if len(self.outputs) == 1:
+            return self.outputs[0].closed(output)
+        return {each.name: each.closed(output) for each in self.outputs}
 
     @property
     def keeps_order(self) -> bool:
@@ -324,14 +336,14 @@ def _check_finite(numbers: Array) -> None:
 
 
 def _softmax(x: Array) -> Array:
-    powers = np.exp(x - x.max(axis=1, keepdims=True))
-    total: Array = powers / powers.sum(axis=1, keepdims=True)
-    return total
+    powers = np.exp(x - x.max(axis=2, keepdims=True))
+    shares: Array = powers / powers.sum(axis=2, keepdims=True)
+    return shares
 
 
 def _log_softmax(x: Array) -> Array:
-    below = x - x.max(axis=1, keepdims=True)
-    logarithms: Array = below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+    below = x - x.max(axis=2, keepdims=True)
+    logarithms: Array = below - np.log(np.exp(below).sum(axis=2, keepdims=True))
     return logarithms
 
 
@@ -352,7 +364,8 @@ CLOSINGS: dict[str, Callable[[Array], Array]] = {
     "ArgMax": _same,
     "TopK": _same,
 }
-"""Operators at a file's end, as functions of (N, scores) float64. They leave the order of the scores as it is."""
+"""Operators at a file's end, as functions of (N, groups, classes, apart) float64: see `HostOutput.classes`. They leave
+the order of the classes as it is."""
 
 
 def level_of(x: Array, boundaries: Array, reached: Array) -> Array:

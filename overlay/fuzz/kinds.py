@@ -109,7 +109,17 @@ def _program() -> Program:
         reached=np.ones(16, bool),
         first=0,
         stride=1,
-        outputs=(HostOutput(name="scores", shape=(10,), parts=(part,), order=np.arange(10), closing=("Softmax",)),),
+        outputs=(
+            HostOutput(
+                name="scores",
+                shape=(10,),
+                parts=(part,),
+                order=np.arange(10),
+                closing=("Softmax",),
+                classes=10,
+                apart=1,
+            ),
+        ),
     )
     return compile_model(_model(), _manifest(), host=host)
 

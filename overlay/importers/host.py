@@ -36,7 +36,16 @@ def _outputs(
         if tensor in operations.constants:
             values = np.asarray(operations.constants[tensor], np.float64)
             shape, places = values.shape[1:], np.arange(values.size)
-            yield HostOutput(name=name, shape=shape, parts=(), order=places, closing=(), constant=values.ravel())
+            yield HostOutput(
+                name=name,
+                shape=shape,
+                parts=(),
+                order=places,
+                closing=(),
+                classes=1,
+                apart=1,
+                constant=values.ravel(),
+            )
             continue
         output, maps = outputs[tensor]
         parts = (
@@ -44,7 +53,15 @@ def _outputs(
             for each in maps
         )
         shape = operations.shapes[tensor][1:]
-        yield HostOutput(name=name, shape=shape, parts=tuple(parts), order=output.order, closing=output.closing)
+        yield HostOutput(
+            name=name,
+            shape=shape,
+            parts=tuple(parts),
+            order=output.order,
+            closing=output.closing,
+            classes=output.classes,
+            apart=output.apart,
+        )
 
 
 def _names(names: Sequence[str]) -> list[str]:

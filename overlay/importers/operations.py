@@ -31,7 +31,7 @@ from typing import ClassVar
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import level_of
+from bitloom.golden.host.host import CLOSINGS, level_of
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
@@ -490,8 +490,21 @@ class Concatenation(Join):
 class Closing(Operation):
     """An operator at the end that the host computes, one of `bitloom.golden.host.host.CLOSINGS`.
 
-    It leaves the order of the classes as it is.
+    It leaves the order of the classes as it is. Of the class, and of the largest scores, all scores are given instead.
     """
+
+    classes: int
+    apart: int
+    """classes, apart: it is computed over so many values at a time, each so many places behind the one before; over one
+    value where each counts for itself."""
+
+    @property
+    def monotone(self) -> bool:
+        return self.classes == 1
+
+    def groups(self, values: Array) -> Array:
+        """The values of one image that it takes together: (groups, classes)."""
+        return values.reshape(-1, self.classes, self.apart).transpose(0, 2, 1).reshape(-1, self.classes)
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -499,7 +512,7 @@ class Closing(Operation):
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
-        return x
+        return CLOSINGS[self.op](x.reshape(len(x), -1, self.classes, self.apart)).reshape(x.shape)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,7 +157,7 @@ class _WayEnd:
     links: tuple[Link, ...]
     index: Array
     size: Size
-    closing: tuple[str, ...]
+    closing: tuple[tuple[Closing, Array], ...]
 
     @property
     def output_map(self) -> OutputMap:
@@ -216,7 +216,7 @@ class _Sections:
         if tensor in self._outputs:
             return self._outputs[tensor]
         end = self._ends[tensor]
-        return SectionOutput(tensor=tensor, maps=(end.output_map,), order=end.index.ravel(), closing=end.closing)
+        return _section_output(tensor, [end.output_map], end.index, end.closing)
 
     def _joins_at_end(self, way: Way) -> bool:
         """Whether a way is a concatenation at the network's end: then the maps leave as they are, and the host puts
@@ -228,17 +228,16 @@ class _Sections:
         ends = [self._ends[tensor] for tensor in way.reads]
         firsts = np.cumsum([0, *(end.index.size for end in ends)])
         index = join.run(*(first + end.index for first, end in zip(firsts, ends)))
-        closing = list[str]()
+        closing = list[tuple[Closing, Array]]()
         for operation in behind:
             if isinstance(operation, Layout) and operation.order.size == index.size:
                 index = index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
             elif isinstance(operation, Closing):
-                closing.append(operation.op)
+                closing.append((operation, index))
             else:
                 return False
-        maps = tuple(end.output_map for end in ends)
-        output = SectionOutput(tensor=way.makes, maps=maps, order=index.ravel(), closing=tuple(closing))
-        self._outputs[way.makes] = output
+        maps = [end.output_map for end in ends]
+        self._outputs[way.makes] = _section_output(way.makes, maps, index, closing)
         return True
 
     def _walk_input(self, way: Way) -> Walk:
@@ -323,6 +322,7 @@ class _Sections:
         limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
         levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
         walk = self._begun(way, levels, end.index, end.size, end.map)
+        walk.closing += end.closing
         for place in range(len(way.operations)):
             walk.take(place)
         head = next(iter(walk.done), None)
@@ -470,6 +470,33 @@ class _Sections:
             shifts=shifts,
         )
         return section, join.run(*places), taken
+
+
+def _section_output(
+    tensor: str, maps: Sequence[OutputMap], index: Array, closing: Sequence[tuple[Closing, Array]]
+) -> SectionOutput:
+    """An output with an index, and what ends it: operators, each with the index of what it reads."""
+    places = np.empty(index.size, np.int64)  # of each value of the maps, in the output
+    places[index.ravel()] = np.arange(index.size)
+    classes = apart = 1
+    for operation, before in closing:
+        if operation.classes == 1:
+            continue
+        groups = np.sort(places[operation.groups(before)], axis=1)
+        over = operation.classes, int(groups[0, 1] - groups[0, 0])
+        steps = groups // over[1] % over[0] - np.arange(over[0])
+        if (np.diff(groups, axis=1) != over[1]).any() or steps.any() or (classes > 1 and over != (classes, apart)):
+            why = "what the network ends in must be over one axis of its output, got values in another order"
+            raise ImportRefused([node_line(operation.name, operation.op, why)])
+        classes, apart = over
+    return SectionOutput(
+        tensor=tensor,
+        maps=tuple(maps),
+        order=index.ravel(),
+        closing=tuple(operation.op for operation, _ in closing),
+        classes=classes,
+        apart=apart,
+    )
 
 
 def _alike(maps: Sequence[Quantised]) -> bool:

@@ -294,6 +294,9 @@ class SectionOutput:
     """The place of each of its values among those of the maps, one map behind the other."""
     closing: tuple[str, ...]
     """Operators that the host computes at the end."""
+    classes: int
+    apart: int
+    """classes, apart: over which values: see `HostOutput`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

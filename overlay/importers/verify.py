@@ -21,13 +21,12 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
-from bitloom.golden.host.host import CLOSINGS
 from bitloom.golden.host.links import back_through
 
 from .constants import Constants
 from .errors import printable
 from .imported import Imported
-from .operations import Levels, Operation, Sum
+from .operations import Closing, Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
 from .sections import PassSection, Reading
@@ -37,6 +36,8 @@ NEAR = 1e-6
 """Largest distance from a boundary at which a value of float32 is a tie, relative to the largest value."""
 EXACT_NEAR = 1e-11
 """The same for float64."""
+LEFT = ("ArgMax", "TopK")
+"""Operators instead of whose results the host gives all scores."""
 MOST_AT_ONCE = 1 << 21
 """Values of the largest map, of all images that are computed at once, unless one image has more."""
 
@@ -80,7 +81,7 @@ def verify(
     """
     numbers = range(images + 4)
     few = [*numbers[:2], *numbers[-4:]] if images > 1 else numbers
-    nodes = {operation.name for operation in imported.operations.operations if operation.op not in CLOSINGS}
+    nodes = {operation.name for operation in imported.operations.operations if operation.op not in LEFT}
     checked_maps = {reading.map for section in imported.graph.sections for reading in section.reads} - {0}
     total = len(nodes) + len(checked_maps) + len(imported.graph.outputs)
     source = imported.source
@@ -167,7 +168,7 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
         if node.op == "Shape":
             constants.values[node.outputs[0]] = tensors[0][node.outputs[0]]
             continue
-        if node.op not in CLOSINGS:
+        if node.op not in LEFT:
             yield _node_checked(node, by_node[node.name], tensors)
 
 
@@ -232,6 +233,9 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     x = operation.run(*(span.x for span in spans))
     if all(span.known for span in spans):
         return _Span.of(x)
+    if isinstance(operation, Closing) and not operation.monotone:
+        (span,) = spans
+        return _Span(x, _moved(operation, span.high, span.low), _moved(operation, span.low, span.high))
     if not operation.monotone:
         rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
         raise ValueError(f"{printable(operation.name)}: {rule}")
@@ -247,6 +251,14 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     )
     results = [operation.run(*tensors) for tensors in ends]
     return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
+
+
+def _moved(operation: Closing, others: Array, own: Array) -> Array:
+    """What Softmax or LogSoftmax makes of each value ``own`` where all values beside it are ``others``."""
+    results = operation.run(others)
+    share = results if operation.op == "Softmax" else np.exp(results)
+    share = share / (share + (1 - share) * np.exp(others - own))
+    return share if operation.op == "Softmax" else np.log(share)
 
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
@@ -284,7 +296,7 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
         span = spans[output.tensor]
         got, low, high = (x.reshape(len(x), -1) for x in (span.x, span.low, span.high))
         against = "operations, from golden's last map"
-        yield _map_checked(output.tensor, _Span(got, low, high), by_host.scores(last), against)
+        yield _map_checked(output.tensor, _Span(got, low, high), by_host.closed(last).reshape(got.shape), against)
 
 
 def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:

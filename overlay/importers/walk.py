@@ -25,7 +25,7 @@ from bitloom.golden.window import Window
 from .bends import Bend
 from .boundaries import Line, Link, Steps, bend_name, first_line, staircases
 from .curves import Curve
-from .errors import ImportRefused, Unsupported, node_line
+from .errors import ImportRefused, Unsupported, node_line, printable
 from .operations import (
     Closing,
     Elementwise,
@@ -81,7 +81,7 @@ class Walk:
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it
     average_index: Array = field(default_factory=lambda: np.empty(0, np.int64))  # the index of what it reads
-    closing: list[str] = field(default_factory=list)
+    closing: list[tuple[Closing, Array]] = field(default_factory=list)  # each with the index of what it reads
     inner: list[Window] = field(default_factory=list)
     inner_at: int = 0
     padded_with: Fraction = Fraction(0)  # what stands at padded places, where the tensor has any
@@ -128,6 +128,10 @@ class Walk:
         """End the walk behind the last operation; ImportRefused if it can't end there."""
         if not self.has_each_once:
             last = self.operations[-1]
+            for closing, _ in self.closing:
+                if closing.classes > 1:
+                    why = f"what it makes must leave whole, got some values, by {printable(last.name)}"
+                    raise ImportRefused([node_line(closing.name, closing.op, why)])
             try:
                 self.copy_map(last, at_end=True)
             except ValueError as e:
@@ -258,7 +262,9 @@ class Walk:
 
     @_take.register
     def _closing(self, operation: Closing) -> None:
-        self.closing.append(operation.op)
+        if not self.has_each_once:
+            self.copy_map(operation)
+        self.closing.append((operation, self.index))
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:

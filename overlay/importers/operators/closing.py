@@ -24,8 +24,8 @@ FOLLOWED: dict[str, Callable[[NodeView], None]] = {
 @operator(*AT_THE_END, domains=TENSORFLOW)
 @operator(*CLOSINGS)
 def closing(node: NodeView) -> None:
-    """An operator at the end of a classifier, over its classes; TFLite's reader has given those there ONNX's names. An
-    activation of each value may be followed by others."""
+    """An operator at the network's end; TFLite's reader has given those there ONNX's names. An activation of each value
+    may be followed by others."""
     if node.following and node.node.op in FOLLOWED:
         FOLLOWED[node.node.op](node)
         return
@@ -34,12 +34,15 @@ def closing(node: NodeView) -> None:
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in OVER_CLASSES  # all axes from this one on are taken as one
-    axis = int(node.attribute("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1))
-    classes = 1 if len(shape) == 4 else len(shape) - 1
-    if node.node.op not in FOLLOWED and axis % len(shape) != classes and shape[axis % len(shape)] != prod(shape):
-        raise Unsupported(f"it must be over the classes, axis {classes} of {shape}, got axis {axis}")
+    axis = int(node.attribute("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1)) % len(shape)
+    classes = prod(shape[axis:]) if older else shape[axis]
+    apart = 1 if older else prod(shape[axis + 1 :])
+    if node.node.op not in FOLLOWED and classes == 1 < prod(shape):
+        raise Unsupported(f"it must be over the classes, got axis {axis} of {shape}")
+    if node.node.op not in OVER_CLASSES:
+        classes = apart = 1
     if node.node.op == "TopK" and not int(node.attribute("largest", 1)):
         raise Unsupported("largest must be 1, got 0")
     if int(node.attribute("select_last_index", 0)):
         raise Unsupported("select_last_index must be 0, got 1", "of equal scores the first one is the class")
-    node.append(Closing)
+    node.append(Closing, classes=classes, apart=apart)

@@ -211,6 +211,9 @@ def with_host(model: Model, program: Program, **changes: object) -> Program:
 
 
 CLOSINGS = [("Softmax",), ("LogSoftmax",), ("Sigmoid",), ("Softmax", "ArgMax"), ("TopK",), ()]
+"""What a file ends in, over all scores."""
+PARTED = [(("Softmax",), 5, 2), (("LogSoftmax",), 2, 1)]
+"""What it ends in over so many scores that are so far apart."""
 
 
 @pytest.fixture(scope="module")
@@ -221,12 +224,12 @@ def digits():
         yield device, model, compile_model(model, manifest)
 
 
-@pytest.mark.parametrize("closing", CLOSINGS)
-def test_imported_networks(digits, closing):
+@pytest.mark.parametrize(("closing", "classes", "apart"), [*((closing, 10, 1) for closing in CLOSINGS), *PARTED])
+def test_imported_networks(digits, closing, classes, apart):
     """Images as the file takes them, of every type; classes and scores are golden's, bit for bit but for closings."""
     device, model, plain = digits
     program = with_host(model, plain)
-    host = with_scores(program.host, closing=closing)
+    host = with_scores(program.host, closing=closing, classes=classes, apart=apart)
     program = replace(program, host=host)
     device.load(program)
     for dtype in (np.float64, np.float32, np.int16, np.uint8):

@@ -154,7 +154,7 @@ def test_simulate_reads_real_numbers(programs, made, tmp_path):
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Sigmoid"])
 def test_what_a_file_ends_in(op, programs):
-    """As ONNX's reference has it, large scores included; of an output with several positions the scores are left."""
+    """As ONNX's reference has it, large scores included; of an output with several positions at each one."""
     from onnx.reference import ReferenceEvaluator
 
     halves = (("line", np.full(10, 0.5), np.zeros(10)),)
@@ -164,6 +164,8 @@ def test_what_a_file_ends_in(op, programs):
     with np.errstate(over="ignore"):
         wanted = ReferenceEvaluator(chain.model()).run(None, {"x": output.reshape(6, 10) / 2})[0]
     assert np.allclose(host.closed(output), wanted, rtol=1e-9, atol=1e-12)
-    places = output.reshape(3, 2, 1, 10)
-    wide = with_scores(host, order=np.arange(20))
-    assert np.array_equal(wide.closed(places), places.reshape(3, 20) / 2)
+    wide = with_scores(host, order=np.arange(20), classes=10)
+    assert np.allclose(wide.closed(output.reshape(3, 2, 1, 10)), wanted.reshape(3, 20), rtol=1e-9, atol=1e-12)
+    turned = with_scores(host, order=np.arange(20).reshape(2, 10).T.ravel(), classes=10, apart=2)
+    channels_first = wanted.reshape(3, 2, 10).transpose(0, 2, 1).reshape(3, 20)
+    assert np.allclose(turned.closed(output.reshape(3, 2, 1, 10)), channels_first, rtol=1e-9, atol=1e-12)

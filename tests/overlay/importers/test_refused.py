@@ -208,9 +208,9 @@ ONE = {
         .node("MaxPool", kernel_shape=[2, 2]),
         "MaxPool_4 (MaxPool): only rows and columns can be padded, or grow",
     ),
-    "softmax over rows": (
-        lambda: begun().node("Softmax", axis=2),
-        "Softmax_2 (Softmax): it must be over the classes, axis 1 of (1, 4, 4, 4), got axis 2",
+    "softmax over images": (
+        lambda: begun().node("Softmax", axis=0),
+        "Softmax_2 (Softmax): it must be over the classes, got axis 0 of (1, 4, 4, 4)",
     ),
     "more behind softmax": (
         lambda: begun().node("Softmax", axis=1).node("Mul", np.float32(2)),

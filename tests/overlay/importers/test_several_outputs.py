@@ -128,8 +128,9 @@ def check_file(made):
         (1, ["boxes", "MAP", "classes"], 7),
         (1, ["MAP", "LAST"], 2),
         (1, ["boxes"], 3),
+        (1, ["classes"], 3),
     ],
-    ids=["heads", "heads of several scales", "a map between", "maps alone", "one output of three maps"],
+    ids=["heads", "heads of several scales", "a map between", "maps alone", "boxes of three maps", "softmax of three"],
 )
 def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
     detector = Detector(np.random.default_rng(1), scales)
@@ -140,11 +141,8 @@ def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
     last = made.model.network.layers[-1]
     assert isinstance(last, Outputs)
     assert len(last.inputs) == maps
-    wanted = by_onnxruntime(path, images_of(5))
     got = closed(made, images_of(5))
-    if len(outputs) == 1:
-        got = {"boxes": got.reshape(wanted["boxes"].shape)}
-    check_same(got, wanted)
+    check_same({outputs[0]: got} if len(outputs) == 1 else got, by_onnxruntime(path, images_of(5)))
     check_file(made)
 
 
@@ -163,6 +161,70 @@ def test_what_the_host_makes_of_a_map_that_others_read(tmp_path, op, attributes)
     verify(made, 2)
     check_same(closed(made, images_of(3)), by_onnxruntime(path, images_of(3)))
     check_file(made)
+
+
+@pytest.mark.parametrize("heads", [1, 2], ids=["one map", "two maps"])
+@pytest.mark.parametrize("others", [[], ["boxes"]], ids=["alone", "beside boxes"])
+def test_softmax_has_an_axis(tmp_path, heads, others):
+    """Of a map, and of two maps that the host puts side by side; layouts behind it move the axis, or hide it."""
+    for op, axis, behind in (
+        ("Softmax", 1, None),
+        ("Softmax", 3, None),
+        ("LogSoftmax", 1, ("Transpose", {"perm": [0, 2, 3, 1]})),
+        ("Softmax", 1, ("Transpose", {"perm": [0, 3, 1, 2]})),
+        ("Softmax", 2, ("Flatten", {})),
+    ):
+        detector = Detector(np.random.default_rng(1))
+        here = detector.maps[1]
+        if heads > 1:
+            here = detector._node("Concat", here, detector._conv(here, 6, 2, 1, 1), axis=1)
+        here = detector._node(op, here, axis=axis, name="" if behind else "y")
+        if behind:
+            detector._node(behind[0], here, name="y", **behind[1])
+        path = detector.file(tmp_path / "d.onnx", ["y", *others])
+        made = import_file(path)
+        verify(made, 2)
+        got = closed(made, images_of(2))
+        check_same(got if others else {"y": got}, by_onnxruntime(path, images_of(2)))
+        check_file(made)
+
+
+def test_softmax_whose_classes_have_no_axis(tmp_path):
+    def refusal(outputs: list[str]) -> str:
+        detector = Detector(np.random.default_rng(1))
+        softmax = detector._node("Softmax", detector.maps[1], name="s", axis=1)
+        rows = detector._node("Reshape", softmax, detector._constant(np.array([1, 2, 3, 4, 3])))
+        numbers = (detector._constant(np.array([number])) for number in (0, 2, 1))
+        detector._node("Transpose", rows, name="turned", perm=[0, 2, 3, 1, 4])
+        detector._node("Slice", softmax, *numbers, name="cut")
+        with pytest.raises(ImportRefused) as refused:
+            import_file(detector.file(tmp_path / "d.onnx", outputs))
+        return str(refused.value)
+
+    rule = "what the network ends in must be over one axis of its output, got values in another order"
+    assert refusal(["turned", "boxes"]) == f"s (Softmax): {rule}"
+    assert refusal(["cut", "boxes"]) == "s (Softmax): what it makes must leave whole, got some values, by cut"
+
+
+def test_softmax_that_leaves_twice(tmp_path):
+    """As it is, and in another order."""
+    detector = Detector(np.random.default_rng(1))
+    detector._node(
+        "Transpose", detector._node("Softmax", detector.maps[1], name="s", axis=1), name="t", perm=[0, 2, 3, 1]
+    )
+    path = detector.file(tmp_path / "d.onnx", ["t", "s", detector.maps[1]])
+    made = import_file(path)
+    verify(made, 2)
+    check_same(closed(made, images_of(2)), by_onnxruntime(path, images_of(2)))
+
+
+def test_the_check_of_an_import_looks_at_what_ends_it(tmp_path):
+    detector = Detector(np.random.default_rng(1))
+    made = import_file(detector.file(tmp_path / "d.onnx", ["classes", "boxes"]))
+    classes, boxes = made.host.outputs
+    wrong = replace(made, host=replace(made.host, outputs=(replace(classes, apart=128), boxes)))
+    with pytest.raises(ValueError, match=r"^classes: the rewriting must equal the operations"):
+        verify(wrong, 1)
 
 
 def test_names_that_are_no_text(tmp_path):
@@ -237,6 +299,9 @@ def test_scores_that_the_host_joins_tell_a_class(tmp_path):
     boxes = import_file(detector.file(tmp_path / "boxes.onnx", ["boxes"]), name="boxes")
     with value_error("boxes: the output must be 1 x 1 x classes to tell a class, got shape (128, 4)"):
         class_rule(boxes.model.network, host=boxes.host)
+    outputs = boxes.model.forward(boxes.host.to_input(images[:1], boxes.model.network.input.shape))
+    with value_error("the output must be 1 x 1 x classes to tell a class, got shape (128, 4)"):
+        boxes.host.classes(outputs)
 
 
 def test_labels_of_a_detector_are_no_names_of_its_values(tmp_path):

@@ -86,11 +86,7 @@ def figures(
         alike = replace(candidate, npus=tuple(npu.unchecked(**_of_area(npu, AREA_ALONE)) for npu in candidate.npus))
         if alike.key not in known:
             known[alike.key] = _with_design(models, alike)
-        flow = known[alike.key]
-        if flow is not None:
-            pairs = zip(flow.design.npus, candidate.npus)
-            npus = tuple(npu.changed(**_of_area(npu, given.values(*AREA_ALONE))) for npu, given in pairs)
-            flow = replace(flow, design=replace(flow.design, npus=npus))
+        flow = _with_areas(known[alike.key], candidate)
     if flow is None:
         return None
     results = flow.results
@@ -119,6 +115,18 @@ def _with_design(models: Sequence[Model], candidate: Candidate) -> FlowOnDesign 
     if flow is not None and has_stores(design):  # one run of the flow model is enough
         return replace(flow, design=with_stores(design, flow.results))
     return flow
+
+
+def _with_areas(flow: FlowOnDesign | None, candidate: Candidate) -> FlowOnDesign | None:
+    """The same on a design whose NPUs have the candidate's values of AREA_ALONE; None where an NPU can't have them."""
+    if flow is None:
+        return None
+    pairs = zip(flow.design.npus, candidate.npus)
+    try:
+        npus = tuple(npu.changed(**_of_area(npu, given.values(*AREA_ALONE))) for npu, given in pairs)
+    except ValueError:
+        return None
+    return replace(flow, design=replace(flow.design, npus=npus))
 
 
 def _of_area(npu: Npu, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,20 +21,19 @@ _WIDTHS = "cycles, rows and words are the same, however wide values and weights 
 _PORTS = "words are taken as coming and going in time; by which inlet a map comes, each layer says"
 _POOL = "the pool unit works behind the array (LayerDemand.with_others)"
 _AREA = "changes what the hardware takes, not when it works or what its memories hold"
+_ADDERS = "additions in LUTs have wider factors, by which no layer takes longer or needs more rows"
+AREA_ALONE = {"kernel_ram": "auto", "kernels_per_multiplier": 1, "pool_scale_ram": "auto"}
+"""Values of which nothing but the area of a design depends, and what they are where it is asked for the rest."""
 BESIDE = {
     "feature_bits": _WIDTHS,
     "weight_bits": _WIDTHS,
     "shift_bits": "how many bit planes come one after another, the layer says",
     "inlets": _PORTS,
     "outlets": _PORTS,
-    "kernel_ram": _AREA,
-    "kernels_per_multiplier": _AREA,
-    "lut_products": _AREA,
-    "pool_scale_ram": _AREA,
+    "lut_products": _ADDERS,
+    **dict.fromkeys(AREA_ALONE, _AREA),
 }
 """Values on which neither cycles nor needs of a layer depend, and why."""
-AREA_ALONE = {"kernel_ram": "auto", "kernels_per_multiplier": 1}
-"""Values of which nothing but the area depends, and what they are where it is asked for the rest."""
 BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]}}
 """Values on which the cycles of the array don't depend, and why."""
 BESIDE_NEEDS = {**BESIDE, "accumulators": "several of them wait for less; no memory is larger or smaller by them"}

@@ -173,7 +173,8 @@ class Folding:
 
 
 class Drawn(Generic[T]):
-    """What an iterator gives, kept; it is drawn only as far as somebody looks."""
+    """What an iterator gives, kept; it is drawn only as far as somebody looks. One may iterate after another, also
+    where the first one stopped early, but not both at the same time: each would miss what the other one draws."""
 
     __slots__ = ("_items", "_source")
 

@@ -31,11 +31,6 @@ class Schedule:
         """The pixel reorder (B2): row-major position of the i-th tuple to send."""
         return self.tables[0].input_order
 
-    @property
-    def output_order(self) -> Ints:
-        """Order in which the last map leaves, as all maps do that nobody reads: row-major, all positions."""
-        return self.tables[-1].output_order
-
 
 def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     """Find the order of every map, and make the tables for it.

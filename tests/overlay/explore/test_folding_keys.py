@@ -118,15 +118,22 @@ def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: s
 def test_candidates_that_differ_in_area_alone_have_one_run_of_the_flow_model() -> None:
     """Their figures are those of the designs that they make."""
     model = random_of("integer", 0)
-    npu = small_npu(model).changed(kgp=4, kernels_per_multiplier=1, kernel_ram="auto")
-    others = {"kernel_ram": "distributed", "kernels_per_multiplier": 2}
+    npu = small_npu(model).changed(
+        kgp=4, kernels_per_multiplier=1, kernel_ram="auto", depthwise=True, multiplier_bits=31
+    )
+    others = {"kernel_ram": "distributed", "kernels_per_multiplier": 2, "pool_scale_ram": "block"}
     assert others.keys() == folding_keys.AREA_ALONE.keys()
     known: Known = {}
     areas = set()
+
+    def candidate_with(**values: Any) -> Candidate:
+        npus = (npu.unchecked(**values),)
+        return Candidate(model.network.name, npus, (0,) * len(plan(model, (npu,)).layers))
+
     for value in ({}, *({name: value} for name, value in others.items())):
-        npus = (npu.changed(**value),)
-        candidate = Candidate(model.network.name, npus, (0,) * len(plan(model, npus).layers))
+        candidate = candidate_with(**value)
         estimated = figures(model, candidate, known=known)
         assert estimated == figures(model, candidate, candidate.design(model))
         areas.add(estimated.area)
-    assert (len(known), len(areas)) == (1, 3)
+    assert (len(known), len(areas)) == (1, 4)
+    assert figures(model, candidate_with(kernels_per_multiplier=5), known=known) is None  # kgp is 4

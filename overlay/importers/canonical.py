@@ -11,7 +11,7 @@ from .budget import OverBudget
 from .constants import FOLDED, Constants
 from .errors import ImportRefused, Unsupported, merged_lines, printable
 from .node_view import NodeView
-from .operations import Closing, Operation, OperationGraph
+from .operations import LEFT, Closing, Operation, OperationGraph
 from .operators import OPERATORS, closing, layout
 from .source import MOST_AXES, TFLITE, SourceGraph, SourceNode
 from .tflite_shapes import OF_SHAPES
@@ -61,7 +61,13 @@ def canonical(graph: SourceGraph) -> OperationGraph:
                 shapes[node.outputs[0]] = graph.shapes[node.outputs[0]]
             else:
                 lost.update(node.outputs)
+    if len(graph.outputs) > 1:
+        rule = f"it must be at the file's one output, got {len(graph.outputs)} outputs; leave it out"
+        refusals += [(operation.name, operation.op, rule) for operation in operations if operation.op in LEFT]
     lines = merged_lines(refusals)
+    for output in graph.outputs:
+        if not lines and output not in shapes and output not in constants.values:
+            lines.append(f"the output must be a node's first one, got {printable(output)}, which is not computed")
     outputs = tuple(output for output in graph.outputs if output in shapes)
     if not lines and not outputs:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")

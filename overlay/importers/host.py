@@ -11,7 +11,7 @@ from bitloom.golden.host.links import Links
 from .boundaries import Chain
 from .choose import EngineChoice
 from .emit import Emitted
-from .errors import printable
+from .errors import ImportRefused, printable
 from .integer_types import integer_ends
 from .operations import OperationGraph
 from .rationals import floats
@@ -35,12 +35,16 @@ def _outputs(
     for name, tensor in zip(_names(source.output_names), source.outputs):
         if tensor in operations.constants:
             values = np.asarray(operations.constants[tensor], np.float64)
-            shape, places = values.shape[1:], np.arange(values.size)
+            infinite = values[~np.isfinite(values)]
+            if infinite.size or not values.size:
+                got = infinite[0] if infinite.size else "none"
+                raise ImportRefused([f"output {name}: a constant must have finite numbers, got {got}"])
+            shape = values.shape[1:] if values.shape[:1] == (1,) else values.shape  # one image, or the same for all
             yield HostOutput(
                 name=name,
                 shape=shape,
                 parts=(),
-                order=places,
+                order=np.arange(values.size),
                 closing=(),
                 classes=1,
                 apart=1,

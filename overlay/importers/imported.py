@@ -11,6 +11,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.file import model_digest
+from bitloom.golden.host import file as hosts
 from bitloom.golden.host.host import Host
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
@@ -173,6 +174,11 @@ def import_graph(
         if real_weights:
             emitted = _with_real_weights(emitted)
         host = host_of(source, operations, graph, choice, emitted)
+        network = emitted.model.network
+        try:
+            hosts.from_bytes(hosts.to_bytes(host), host.digest, network.input, network.output)
+        except ValueError as e:  # such as axes or links that are too many
+            raise ImportRefused([f"what the host computes must be written to a file: {e}"]) from None
         return Imported(source=source, operations=operations, graph=graph, choice=choice, emitted=emitted, host=host)
 
 

@@ -486,11 +486,15 @@ class Concatenation(Join):
         return np.asarray(np.concatenate(tensors, axis=self.axis))
 
 
+LEFT = ("ArgMax", "TopK")
+"""Operators at the end instead of whose results the host gives all scores."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Closing(Operation):
     """An operator at the end that the host computes, one of `bitloom.golden.host.host.CLOSINGS`.
 
-    It leaves the order of the classes as it is. Of the class, and of the largest scores, all scores are given instead.
+    It leaves the order of the classes as it is; those that are LEFT leave all as it is.
     """
 
     classes: int

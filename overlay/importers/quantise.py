@@ -22,7 +22,7 @@ from bitloom.golden.host.host import level_of
 
 from .boundaries import Line, Link, first_line
 from .budget import OverBudget
-from .errors import ImportRefused, Unsupported, node_line
+from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
 from .operations import (
     Closing,
@@ -158,10 +158,12 @@ class _WayEnd:
     index: Array
     size: Size
     closing: tuple[tuple[Closing, Array], ...]
+    behind: tuple[Operation, ...]  # the map, on the way
 
     @property
     def output_map(self) -> OutputMap:
-        """The map as the host reads it."""
+        """The map as the host reads it; ImportRefused if the host can't compute what lies behind it."""
+        _check_host(self.behind)
         return OutputMap(map=self.map, source=self.source, links=self.links)
 
     @property
@@ -222,23 +224,30 @@ class _Sections:
         """Whether a way is a concatenation at the network's end: then the maps leave as they are, and the host puts
         their values side by side. What follows each value for itself was put in front (rules.py)."""
         join, *behind = way.operations
-        read = any(way.makes in operation.reads for operation in self._graph.operations)
-        if not isinstance(join, Concatenation) or way.makes not in self._graph.outputs or read:
+        if not isinstance(join, Concatenation) or self._hindrance(way):
             return False
         ends = [self._ends[tensor] for tensor in way.reads]
         firsts = np.cumsum([0, *(end.index.size for end in ends)])
         index = join.run(*(first + end.index for first, end in zip(firsts, ends)))
         closing = list[tuple[Closing, Array]]()
         for operation in behind:
-            if isinstance(operation, Layout) and operation.order.size == index.size:
+            if isinstance(operation, Layout):
                 index = index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
             elif isinstance(operation, Closing):
                 closing.append((operation, index))
-            else:
-                return False
         maps = [end.output_map for end in ends]
         self._outputs[way.makes] = _section_output(way.makes, maps, index, closing)
         return True
+
+    def _hindrance(self, way: Way) -> Operation | None:
+        """The first operation behind a concatenation that the host can't compute of what it joins; None if the
+        concatenation is at the network's end."""
+        values = prod(self._graph.shapes[way.operations[0].makes])
+        for operation in way.operations[1:]:
+            whole = isinstance(operation, Layout) and operation.order.size == values
+            if not whole and not isinstance(operation, Closing):
+                return operation
+        return next((operation for operation in self._graph.operations if way.makes in operation.reads), None)
 
     def _walk_input(self, way: Way) -> Walk:
         """The way that begins at the input."""
@@ -347,13 +356,12 @@ class _Sections:
     def _end(self, makes: str, walk: Walk, operations: Sequence[Operation]) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
         walk.finish()
-        if makes in self._graph.outputs:
-            last = max((place for place, operation in enumerate(operations) if operation.makes_map), default=-1)
-            _check_host(operations[last + 1 :])
+        last = max((place for place, operation in enumerate(operations) if operation.makes_map), default=-1)
         self._sections += walk.done
         source = walk.done[-1].quantised if walk.done else walk.source
         closing = tuple(walk.closing)
-        self._ends[makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size, closing)
+        behind = tuple(operations[last + 1 :])
+        self._ends[makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size, closing, behind)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
@@ -430,7 +438,11 @@ class _Sections:
         sizes = [self._ends[tensor].size for tensor in way.reads]
         if len({size[:2] for size in sizes}) > 1:
             got = " and ".join(f"{rows} x {columns}" for rows, columns, _ in sizes)
-            raise Unsupported(f"maps that are concatenated must have one height and width, got {got}")
+            hindrance = self._hindrance(way)
+            assert hindrance is not None  # else the host joins them
+            follows = f"{printable(hindrance.name)} ({printable(hindrance.op)}) follows"
+            rule = f"maps that are concatenated must have one height and width, got {got}"
+            raise Unsupported(rule, f"the host joins others at the network's end alone, and {follows}")
         channels = sum(size[2] for size in sizes)
         before = 0
         places = list[Array]()

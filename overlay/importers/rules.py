@@ -200,12 +200,15 @@ def functions_come_before_a_last_concatenation(graph: OperationGraph) -> Operati
             behind = next(iter(readers.get(before.makes, [])), None)
         if behind is None or not _function(behind):
             continue
+        function = behind
+        if isinstance(behind, Scaling):  # of one number, in any shape
+            function = replace(behind, multiply=behind.multiply.ravel()[:1], add=behind.add.ravel()[:1])
         shapes = dict(graph.shapes)
         names = list[str]()
         for number, name in enumerate(join.reads):
             names.append(f"{behind.makes}, part {number} of {join.makes}")
             shapes[names[-1]] = shapes[name]
-        parts = [replace(behind, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
+        parts = [replace(function, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
         kept = [replace(join, reads=tuple(names)), *graph.operations[place + 1 :]]
         turned = [
             replace(operation, makes=behind.makes) if operation.makes == before.makes else operation

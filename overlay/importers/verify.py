@@ -26,7 +26,7 @@ from bitloom.golden.host.links import back_through
 from .constants import Constants
 from .errors import printable
 from .imported import Imported
-from .operations import Closing, Levels, Operation, Sum
+from .operations import LEFT, Closing, Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
 from .sections import PassSection, Reading
@@ -36,8 +36,6 @@ NEAR = 1e-6
 """Largest distance from a boundary at which a value of float32 is a tie, relative to the largest value."""
 EXACT_NEAR = 1e-11
 """The same for float64."""
-LEFT = ("ArgMax", "TopK")
-"""Operators instead of whose results the host gives all scores."""
 MOST_AT_ONCE = 1 << 21
 """Values of the largest map, of all images that are computed at once, unless one image has more."""
 

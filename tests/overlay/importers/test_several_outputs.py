@@ -2,6 +2,7 @@
 onnxruntime and TFLite's kernels, on the virtual board, and what is said where one output is needed."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -49,33 +50,33 @@ class Detector:
             self.maps.append(here)
             for values, kernel, heads in ((4, 1, boxes), (3, 3, classes)):
                 head = self._conv(here, outputs, 2 * values, kernel, 1, scales**number)
-                moved = self._node("Transpose", head, perm=[0, 2, 3, 1])
-                heads.append(self._node("Reshape", moved, self._constant(np.array([1, -1, values]))))
-        self._node("Concat", *boxes, name="boxes", axis=1)
-        self._node("Softmax", self._node("Concat", *classes, axis=1), name="classes", axis=2)
+                moved = self.node("Transpose", head, perm=[0, 2, 3, 1])
+                heads.append(self.node("Reshape", moved, self.constant(np.array([1, -1, values]))))
+        self.node("Concat", *boxes, name="boxes", axis=1)
+        self.node("Softmax", self.node("Concat", *classes, axis=1), name="classes", axis=2)
 
-    def _constant(self, values) -> str:
+    def constant(self, values) -> str:
         name = f"c{len(self._constants)}"
         self._constants.append(numpy_helper.from_array(np.asarray(values), name))
         return name
 
-    def _node(self, op: str, *inputs: str, name: str = "", **attributes) -> str:
+    def node(self, op: str, *inputs: str, name: str = "", more: Sequence[str] = (), **attributes) -> str:
         name = name or f"n{len(self._nodes)}"
-        self._nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        self._nodes.append(helper.make_node(op, inputs, [name, *more], name=name, **attributes))
         return name
 
     def _quantised(self, tensor: str, scale: float) -> str:
-        numbers = self._constant(np.float32(scale)), self._constant(np.int8(-4))
-        return self._node("DequantizeLinear", self._node("QuantizeLinear", tensor, *numbers), *numbers)
+        numbers = self.constant(np.float32(scale)), self.constant(np.int8(-4))
+        return self.node("DequantizeLinear", self.node("QuantizeLinear", tensor, *numbers), *numbers)
 
     def _conv(self, here: str, inputs: int, outputs: int, kernel: int, stride: int, more: int = 1) -> str:
-        weights = self._constant(self._rng.integers(-127, 128, (outputs, inputs, kernel, kernel)).astype(np.int8))
-        scale = self._constant(np.float32(1 / 256)), self._constant(np.int8(0))
-        weight = self._node("DequantizeLinear", weights, *scale)
-        scale = self._constant(np.float32(1 / 4096)), self._constant(np.int32(0))
-        biases = self._constant(self._rng.integers(-2000, 2000, outputs).astype(np.int32))
-        bias = self._node("DequantizeLinear", biases, *scale)
-        sums = self._node("Conv", here, weight, bias, strides=[stride] * 2, pads=[kernel // 2] * 4)
+        weights = self.constant(self._rng.integers(-127, 128, (outputs, inputs, kernel, kernel)).astype(np.int8))
+        scale = self.constant(np.float32(1 / 256)), self.constant(np.int8(0))
+        weight = self.node("DequantizeLinear", weights, *scale)
+        scale = self.constant(np.float32(1 / 4096)), self.constant(np.int32(0))
+        biases = self.constant(self._rng.integers(-2000, 2000, outputs).astype(np.int32))
+        bias = self.node("DequantizeLinear", biases, *scale)
+        sums = self.node("Conv", here, weight, bias, strides=[stride] * 2, pads=[kernel // 2] * 4)
         return self._quantised(sums, more / 16)
 
     def file(self, path, outputs):
@@ -153,9 +154,9 @@ def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
 def test_what_the_host_makes_of_a_map_that_others_read(tmp_path, op, attributes):
     """The scale of the map counts, too, where the map goes on to a convolution, and where it leaves itself."""
     detector = Detector(np.random.default_rng(1))
-    two = [detector._constant(np.float32(2))] if op == "Mul" else []
+    two = [detector.constant(np.float32(2))] if op == "Mul" else []
     for number, tensor in enumerate(detector.maps[1:]):
-        detector._node(op, tensor, *two, name=f"y{number}", **attributes)
+        detector.node(op, tensor, *two, name=f"y{number}", **attributes)
     path = detector.file(tmp_path / "d.onnx", ["y0", "boxes", "y1", detector.maps[2]])
     made = import_file(path)
     verify(made, 2)
@@ -177,10 +178,10 @@ def test_softmax_has_an_axis(tmp_path, heads, others):
         detector = Detector(np.random.default_rng(1))
         here = detector.maps[1]
         if heads > 1:
-            here = detector._node("Concat", here, detector._conv(here, 6, 2, 1, 1), axis=1)
-        here = detector._node(op, here, axis=axis, name="" if behind else "y")
+            here = detector.node("Concat", here, detector._conv(here, 6, 2, 1, 1), axis=1)
+        here = detector.node(op, here, axis=axis, name="" if behind else "y")
         if behind:
-            detector._node(behind[0], here, name="y", **behind[1])
+            detector.node(behind[0], here, name="y", **behind[1])
         path = detector.file(tmp_path / "d.onnx", ["y", *others])
         made = import_file(path)
         verify(made, 2)
@@ -192,11 +193,11 @@ def test_softmax_has_an_axis(tmp_path, heads, others):
 def test_softmax_whose_classes_have_no_axis(tmp_path):
     def refusal(outputs: list[str]) -> str:
         detector = Detector(np.random.default_rng(1))
-        softmax = detector._node("Softmax", detector.maps[1], name="s", axis=1)
-        rows = detector._node("Reshape", softmax, detector._constant(np.array([1, 2, 3, 4, 3])))
-        numbers = (detector._constant(np.array([number])) for number in (0, 2, 1))
-        detector._node("Transpose", rows, name="turned", perm=[0, 2, 3, 1, 4])
-        detector._node("Slice", softmax, *numbers, name="cut")
+        softmax = detector.node("Softmax", detector.maps[1], name="s", axis=1)
+        rows = detector.node("Reshape", softmax, detector.constant(np.array([1, 2, 3, 4, 3])))
+        numbers = (detector.constant(np.array([number])) for number in (0, 2, 1))
+        detector.node("Transpose", rows, name="turned", perm=[0, 2, 3, 1, 4])
+        detector.node("Slice", softmax, *numbers, name="cut")
         with pytest.raises(ImportRefused) as refused:
             import_file(detector.file(tmp_path / "d.onnx", outputs))
         return str(refused.value)
@@ -209,8 +210,8 @@ def test_softmax_whose_classes_have_no_axis(tmp_path):
 def test_softmax_that_leaves_twice(tmp_path):
     """As it is, and in another order."""
     detector = Detector(np.random.default_rng(1))
-    detector._node(
-        "Transpose", detector._node("Softmax", detector.maps[1], name="s", axis=1), name="t", perm=[0, 2, 3, 1]
+    detector.node(
+        "Transpose", detector.node("Softmax", detector.maps[1], name="s", axis=1), name="t", perm=[0, 2, 3, 1]
     )
     path = detector.file(tmp_path / "d.onnx", ["t", "s", detector.maps[1]])
     made = import_file(path)
@@ -232,7 +233,7 @@ def test_names_that_are_no_text(tmp_path):
     names = ["bo\nxes", "x" * 200 + "1", "x" * 200 + "2"]
     detector = Detector(np.random.default_rng(1))
     for name, tensor in zip(names, ("boxes", *detector.maps[1:])):
-        detector._node("Identity", tensor, name=name)
+        detector.node("Identity", tensor, name=name)
     made = import_file(detector.file(tmp_path / "d.onnx", names))
     first, second, third = (output.name for output in made.host.outputs)
     assert first == "'bo\\nxes'"
@@ -282,10 +283,10 @@ def test_scores_that_the_host_joins_tell_a_class(tmp_path):
     heads = []
     for count in (4, 2):
         weights = np.random.default_rng(count).integers(-127, 128, (count, 28)).astype(np.int8)
-        numbers = detector._constant(np.float32(1 / 256)), detector._constant(np.int8(0))
-        weight = detector._node("DequantizeLinear", detector._constant(weights), *numbers)
-        heads.append(detector._node("Gemm", detector._node("Flatten", detector.maps[2]), weight, transB=1))
-    detector._node("Concat", *heads, name="scores", axis=1)
+        numbers = detector.constant(np.float32(1 / 256)), detector.constant(np.int8(0))
+        weight = detector.node("DequantizeLinear", detector.constant(weights), *numbers)
+        heads.append(detector.node("Gemm", detector.node("Flatten", detector.maps[2]), weight, transB=1))
+    detector.node("Concat", *heads, name="scores", axis=1)
     made = import_file(detector.file(tmp_path / "d.onnx", ["scores"]), name="d").with_classes("abcdef")
     network = made.model.network
     rule = class_rule(network, host=made.host)
@@ -376,18 +377,111 @@ def test_what_decodes_boxes_is_refused():
         imported(chain)
 
 
-def test_an_output_that_is_a_constant(tmp_path):
+@pytest.mark.parametrize("alike", [False, True], ids=["of one image", "of all images"])
+def test_an_output_that_is_aconstant(tmp_path, alike):
     """Such as the anchors of a detector: the host has it."""
     detector = Detector(np.random.default_rng(1))
-    anchors = np.random.default_rng(2).random((1, 4, 2)).astype(np.float32)
-    detector._node("Identity", detector._constant(anchors), name="anchors")
+    anchors = np.random.default_rng(2).random((4, 2) if alike else (1, 4, 2)).astype(np.float32)
+    detector.node("Identity", detector.constant(anchors), name="anchors")
     path = detector.file(tmp_path / "d.onnx", ["anchors", detector.maps[1], "boxes"])
     made = import_file(path)
     got, wanted = closed(made, images_of(2)), by_onnxruntime(path, images_of(2))
-    assert np.array_equal(got["anchors"], np.concatenate([anchors] * 2))
+    assert np.array_equal(got["anchors"], np.broadcast_to(anchors, (2, 4, 2)))
     assert list(got) == list(wanted)
     assert np.abs(got["boxes"] - wanted["boxes"]).max() < 1e-5
     check_file(made)
+
+
+REFUSED = {
+    "sigmoid in front of a last scale": (
+        lambda d: d.node("Mul", d.node("Sigmoid", "boxes"), d.constant(np.float32(2)), name="y"),
+        ["y", "classes"],
+        "n62 (Sigmoid): at a network's ends the host computes lines and clips alone; put a quantiser behind it",
+    ),
+    "the numbers of the largest scores": (
+        lambda d: d.node("TopK", "boxes", d.constant(np.array([3])), name="y", more=["i"]),
+        ["i", "y"],
+        "y (TopK): it must be at the file's one output, got 2 outputs; leave it out",
+    ),
+    "a second output": (
+        lambda d: d.node(
+            "BatchNormalization", d.maps[2], *(d.constant(np.ones(7, np.float32)),) * 4, name="y", more=["i"]
+        ),
+        ["y", "i"],
+        "the output must be a node's first one, got i, which is not computed",
+    ),
+    "the class beside boxes": (
+        lambda d: d.node("ArgMax", d.maps[2], name="y", axis=1),
+        ["y", "boxes"],
+        "y (ArgMax): it must be at the file's one output, got 2 outputs; leave it out",
+    ),
+    "a constant that is infinite": (
+        lambda d: d.node("Identity", d.constant(np.float32([[1, np.inf]])), name="y"),
+        ["y", "boxes"],
+        "output y: a constant must have finite numbers, got inf",
+    ),
+    "a constant of no values": (
+        lambda d: d.node("Identity", d.constant(np.zeros((1, 0, 4), np.float32)), name="y"),
+        ["y", "boxes"],
+        "output y: a constant must have finite numbers, got none",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "outputs", "line"), REFUSED.values(), ids=REFUSED)
+def test_refused(tmp_path, change, outputs, line):
+    detector = Detector(np.random.default_rng(1))
+    change(detector)
+    with pytest.raises(ImportRefused) as refused:
+        import_file(detector.file(tmp_path / "d.onnx", outputs))
+    assert str(refused.value) == line
+
+
+NUMBERS = np.float32([1, 2, 3, 4])
+BEHIND = {
+    "a scale of each coordinate": (lambda d: d.node("Mul", "boxes", d.constant(NUMBERS), name="y"), "y (Mul)"),
+    "some boxes": (
+        lambda d: d.node("Slice", "boxes", *(d.constant(np.array([k])) for k in (0, 100, 1)), name="y"),
+        "y (Slice)",
+    ),
+    "the same again": (lambda d: d.node("Identity", "boxes", name="y"), "y (Identity)"),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_hinders_a_last_concatenation_is_named(tmp_path, name):
+    change, hindrance = BEHIND[name]
+    detector = Detector(np.random.default_rng(1))
+    change(detector)
+    outputs = ["y", "boxes"] if name == "the same again" else ["y", "classes"]
+    with pytest.raises(ImportRefused) as refused:
+        import_file(detector.file(tmp_path / "d.onnx", outputs))
+    rule = "maps that are concatenated must have one height and width, got 8 x 6 and 4 x 3 and 2 x 2"
+    follows = f"the host joins others at the network's end alone, and {hindrance} follows"
+    assert str(refused.value) == f"boxes (Concat): {rule}; {follows}"
+
+
+@pytest.mark.parametrize("shape", [(), (1, 128, 1), (1, 1, 4)])
+def test_one_number_in_any_shape_behind_a_last_concatenation(tmp_path, shape):
+    detector = Detector(np.random.default_rng(1))
+    detector.node("Mul", "boxes", detector.constant(np.full(shape, 2, np.float32)), name="y")
+    path = detector.file(tmp_path / "d.onnx", ["y", "classes"])
+    check_same(closed(import_file(path), images_of(2)), by_onnxruntime(path, images_of(2)))
+
+
+def test_what_an_import_makes_can_be_read(tmp_path):
+    """64 clips and scales behind a map, to which the map's own scale is added."""
+    detector = Detector(np.random.default_rng(1))
+    here = detector.maps[1]
+    for number in range(32):
+        ends = (detector.constant(np.float32(end)) for end in (number - 100, 200 - number))
+        last = "y" if number == 31 else ""
+        here = detector.node("Clip", here, *ends)
+        here = detector.node("Mul", here, detector.constant(np.float32(1 + number / 64)), name=last)
+    with pytest.raises(ImportRefused) as refused:
+        import_file(detector.file(tmp_path / "d.onnx", ["y", "boxes"]))
+    line = "what the host computes must be written to a file: outputs.chain: must have at most 64 links, got 65"
+    assert str(refused.value) == line
 
 
 def test_a_damaged_host_file(tmp_path):

@@ -223,7 +223,9 @@ class _Cutter:
         if isinstance(layer, Concat):
             self._join(layer)
             return
-        if isinstance(layer, Outputs) and not network.readers[layer.name]:
+        if isinstance(layer, Outputs):
+            if readers := network.readers[layer.name]:
+                raise ValueError(f"{layer.name}: outputs must be the last layer, got {' and '.join(readers)} behind it")
             return
         if layer.input_count > 1 and not isinstance(layer, Pairwise):
             raise ValueError(

@@ -16,6 +16,7 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -215,6 +216,13 @@ def test_the_compiler_joins_maps_by_additions_and_concatenations_alone(call):
     model = Model(WIDE, ARRAYS)
     with value_error("subtract_3: a layer that reads several maps must be add, multiply or concat, got subtract"):
         call(model)
+
+
+def test_outputs_that_a_layer_reads():
+    outputs = Outputs(name="outputs", inputs=("threshold_1", "threshold_2"))
+    behind = Conv(name="last", out_channels=2, kernel=(1, 1))
+    with value_error("outputs: outputs must be the last layer, got last behind it"):
+        engines_of(replace(WIDE, layers=(*WIDE.layers[:-1], outputs, behind)))
 
 
 def test_a_map_that_several_read_is_not_flattened(model):

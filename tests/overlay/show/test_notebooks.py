@@ -175,7 +175,7 @@ def test_first_steps(board: str | None, notebook: Notebook):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", [None, pytest.param("digits-cnn-pipeline", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("board", [None, "digits-cnn-pipeline"])
 def test_inside_the_accelerator(board: str | None, notebook: Notebook):
     beats = [484, 648, 392, 90]
     shown = notebook(
@@ -299,7 +299,7 @@ def test_cnv_on_cifar(data: str, notebook: Notebook, tmp_path: Path, monkeypatch
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("board", [None, "training"])
 def test_training_machine(board: str | None, notebook: Notebook):
     shown = notebook(
         "6_training_machine",
@@ -327,7 +327,7 @@ def test_training_machine(board: str | None, notebook: Notebook):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("board", [None, pytest.param("training", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("board", [None, "training"])
 def test_learning_on_the_board(board: str | None, notebook: Notebook):
     """Curves rise, and go on after the reset; both cells that learn show one."""
     shown = notebook(

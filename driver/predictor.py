@@ -40,9 +40,11 @@ class Predictor(ABC):
         Raises
         ------
         ValueError
-            Also if an image or a score isn't finite. Else as ``predict``.
+            Before a frame runs, if the network has several outputs, or one that is no vector of classes. Also if an
+            image or a score isn't finite. Else as ``predict``.
         """
         program = self._need_program()
+        program.require_classes()
         return program.classify(self.predict(program.to_input(images), batch, progress))
 
     def scores(

@@ -290,10 +290,14 @@ class Host:
 
         Errors are those of `scores`; ValueError, too, if the output is no vector of scores.
         """
-        scores = self.scores(output)
+        self.require_classes()
+        return np.asarray(self.scores(output).argmax(axis=1))
+
+    def require_classes(self) -> None:
+        """ValueError unless the file has one output, which are the scores of classes."""
+        shape = self.only.shape
         if not self.has_scores:
-            raise ValueError(f"the output must be 1 x 1 x classes to tell a class, got shape {self.only.shape}")
-        return np.asarray(scores.argmax(axis=1))
+            raise ValueError(f"the output must be 1 x 1 x classes to tell a class, got shape {shape}")
 
     def closed(self, output: Array) -> Array | dict[str, Array]:
         """The file's own output for the network's output.

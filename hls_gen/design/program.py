@@ -280,15 +280,21 @@ class Program:
         """Whether the network has one output, which tells a class."""
         return self.output_maps == 1 if self.host is None else self.host.has_scores
 
+    def require_classes(self) -> None:
+        """ValueError unless the network has one output, which tells a class."""
+        if self.host is not None:
+            self.host.require_classes()
+        self.require(self.has_classes, "classes are of networks with one output", self.output_maps)
+
     def classify(self, outputs: Array) -> Array:
         """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
 
         That is so if the output is 1 x 1 x classes. Of single bits it is the last one that is set, else 0. Of an
         imported network it is the largest score of its file. ValueError if there are several outputs.
         """
+        self.require_classes()
         if self.host is not None:
             return self.host.classes(outputs)
-        self.require(self.output_maps == 1, "classes are of networks with one output", self.output_maps)
         values = outputs.reshape(len(outputs), prod(self.network_shape))
         single_bits = self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
         return classes.highest_set(values) if single_bits else classes.largest(values)

@@ -19,8 +19,6 @@ from bitloom.overlay.cli.group import bitloom
 
 from .blocks import ROOT
 
-pytestmark = pytest.mark.slow  # builds the site
-
 LOADS = {"img": "src", "script": "src", "iframe": "src", "source": "src", "video": "src", "link": "href"}
 """Attributes whose target a browser loads by itself."""
 

@@ -4,6 +4,7 @@ The average rounds half away from zero and divides by the number of values reall
 what follows it, a threshold or a requantisation, takes up the division, exactly.
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
@@ -51,28 +52,29 @@ class Pool(OneInput):
             )
         return Map(height=rows, width=columns, channels=source.channels, encoding=source.encoding)
 
-    def gather(self, x: Array, source: Map, filler: int) -> tuple[Array, Array]:
-        """The values that each window reads.
+    @staticmethod
+    @abstractmethod
+    def reduced(taps: Array, valid: Array) -> Array:
+        """What the taps of each window give.
 
         Parameters
         ----------
-        x : (N, H, W, C) int64
-            Values of ``source``.
-        source : Map
-        filler : int
-            Value at invalid taps.
+        taps : (N, outputs, taps, C) integers
+            Values that the windows read; 0 at invalid taps.
+        valid : (outputs, taps) bool
+            Which taps are valid.
 
         Returns
         -------
-        (N, outputs, taps, C) int64
-            Values, outputs and taps row-major.
-        (outputs, taps) bool
-            Which taps are valid.
+        (N, outputs, C) integers
         """
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         positions = self.window.positions(source.height, source.width)
         flat = x.reshape(len(x), source.positions, source.channels)
-        padded = np.concatenate([flat, np.full_like(flat[:, :1], filler)], axis=1)
-        return padded[:, positions], positions >= 0
+        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1
+        taps = padded[:, positions]  # (N, outputs, taps, C)
+        return self.reduced(taps, positions >= 0).reshape(len(x), *self.output(source).shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +83,10 @@ class MaxPool(Pool):
 
     kind: ClassVar[str] = "max_pool"
 
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        values, _ = self.gather(x, source, np.iinfo(x.dtype).min)
-        largest: Array = values.max(axis=2)
-        return largest.reshape(len(x), *self.output(source).shape)
+    @staticmethod
+    def reduced(taps: Array, valid: Array) -> Array:
+        largest: Array = np.where(valid[..., None], taps, np.iinfo(taps.dtype).min).max(axis=2)
+        return largest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,10 +95,10 @@ class MinPool(Pool):
 
     kind: ClassVar[str] = "min_pool"
 
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        values, _ = self.gather(x, source, np.iinfo(x.dtype).max)
-        smallest: Array = values.min(axis=2)
-        return smallest.reshape(len(x), *self.output(source).shape)
+    @staticmethod
+    def reduced(taps: Array, valid: Array) -> Array:
+        smallest: Array = np.where(valid[..., None], taps, np.iinfo(taps.dtype).max).min(axis=2)
+        return smallest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +114,9 @@ class AvgPool(Pool):
         _check_integers(self.name, "an average", source)
         return super().output(source)
 
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        values, valid = self.gather(x, source, 0)
-        mean = rounded_quotient(values.sum(axis=2), valid.sum(axis=1)[None, :, None])
-        return mean.reshape(len(x), *self.output(source).shape)
+    @staticmethod
+    def reduced(taps: Array, valid: Array) -> Array:
+        return rounded_quotient(taps.sum(axis=2), valid.sum(axis=1)[:, None])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,10 +138,10 @@ class SumPool(Pool):
             raise ValueError(f"{self.name}: sums must fit 62 bits, got {bits} for {self.window.taps} taps")
         return replace(super().output(source), encoding=signed(bits))
 
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        values, _ = self.gather(x, source, 0)
-        total: Array = values.sum(axis=2)
-        return total.reshape(len(x), *self.output(source).shape)
+    @staticmethod
+    def reduced(taps: Array, valid: Array) -> Array:
+        total: Array = taps.sum(axis=2)
+        return total
 
 
 def _check_integers(name: str, what: str, source: Map) -> None:

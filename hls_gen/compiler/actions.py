@@ -21,11 +21,12 @@ from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps, scaled_product
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, rounded_quotient
+from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise, rounded, rounded_shift, rounded_up
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
+from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
 
 from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
@@ -285,26 +286,12 @@ class Sign(Action):
         return bits
 
 
-LARGEST = frozenset({"lowest"})
-"""Flags of a line former in front of what takes the largest tap: one beside the map is the lowest value."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class WindowAction(Action):
     """An action that the pool unit computes: a value of each channel for each window."""
 
     window: Window
-
-    @property
-    def marks(self) -> frozenset[str]:
-        """What the pool unit is told: those of `MARKS` (hls_gen/design/memories/pool_unit.py) that are 1."""
-        return frozenset()
-
-    @property
-    def line_flags(self) -> frozenset[str]:
-        """What a line former in front of the pool unit is told: flags of `FormedLines`. Without any, taps beside the
-        map are 0, as sums need it."""
-        return frozenset()
+    reduction: Reduction
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         n, *size, channels = values.shape
@@ -323,27 +310,16 @@ class WindowAction(Action):
 class Pooling(WindowAction):
     """A pool over results."""
 
-    average: bool = False
-    """Whether it is an average of integers, not a maximum."""
+    reduction: PoolReduction
 
     @classmethod
     def of(cls, model: Model, part: Part, layer: Pool) -> "Pooling":
-        """The pool of the pool unit."""
-        return cls(window=layer.window, average=isinstance(layer, AvgPool))
-
-    @property
-    def marks(self) -> frozenset[str]:
-        return frozenset({"average"} if self.average else ())
-
-    @property
-    def line_flags(self) -> frozenset[str]:
-        return frozenset() if self.average else LARGEST
+        """The pool of the pool unit. The smallest of bits is the largest of their complements (lowering_binary.py)."""
+        kind = MaxPool if part.engine.name == "binary" else type(layer)
+        return cls(window=layer.window, reduction=next(pool for pool in POOLS if pool.layer is kind))
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
-        if self.average:
-            return rounded_quotient(taps.sum(axis=2), valid.sum(axis=1)[:, None])
-        largest: Array = np.where(valid[..., None], taps, np.iinfo(taps.dtype).min).max(axis=2)
-        return largest
+        return self.reduction.layer.reduced(taps, valid)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -354,6 +330,7 @@ class Depthwise(WindowAction):
     result = requantised sum (golden/layers/requantise.py)
     """
 
+    reduction: Reduction = PRODUCTS
     name: str
     """The convolution's."""
     weight: Array
@@ -361,10 +338,6 @@ class Depthwise(WindowAction):
     scale: Scale
     sum_range: Range
     """Smallest and largest sum, for any features and weights."""
-
-    @property
-    def marks(self) -> frozenset[str]:
-        return frozenset({"depthwise"})
 
     @property
     def needs(self) -> dict[str, int]:
@@ -414,8 +387,7 @@ FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Lookup: Entries.of,
     Add: Addition.of,
     MultiplyMaps: Addition.of,
-    MaxPool: Pooling.of,
     MinPool: Pooling.of,
-    AvgPool: Pooling.of,
+    **{pool.layer: Pooling.of for pool in POOLS},
 }
 """By kind of layer, the function that makes its action; engine_rules.py says what each engine takes."""

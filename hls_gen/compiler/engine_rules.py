@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add, Pairwise
-from bitloom.golden.layers.pool import AvgPool, MinPool, Pool
+from bitloom.golden.layers.pool import AvgPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
@@ -125,8 +125,8 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
     for t in segment.tail:
-        if isinstance(t, MinPool):
-            raise ValueError(f"{t.name}: a min pool needs the binary engine, got the integer one")
+        if type(t) in BINARY.layers and isinstance(t, Pool) and type(t) not in INTEGER.layers:
+            raise ValueError(f"{t.name}: a {t.kind.replace('_', ' ')} needs the binary engine, got the integer one")
     pair = segment.behind_sums(Pairwise)
     if pair is not None:
         if to_bits or kinds not in INTEGER_ADD.tails:

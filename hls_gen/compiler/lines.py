@@ -94,7 +94,7 @@ def _settled(
 
 def _may_form_pool(layer: LoweredLayer, npu: Npu) -> bool:
     """Whether a layer has a pool whose lines may be formed."""
-    if layer.pool is None or "average" in layer.pool.marks:
+    if layer.pool is None or layer.reduction.divides:
         return False
     return npu.pool_unit is not None and fits_line(layer.pool.window, npu.pool_unit.line_taps)
 
@@ -116,7 +116,7 @@ def _formed(layer: LoweredLayer, tables: StageTables) -> FormedLines | None:
         stride=window.stride[1],
         lead=window.padding[1],
         windows=windows,
-        flags=layer.pool_line_flags if of_pool else frozenset(),
+        flags=layer.reduction.line_flags if of_pool else frozenset(),
     )
     whole = len(tables.input_order) == formed.lines * positions and positions <= formed.steps
     beside = formed.lead > 0 or formed.steps > positions

@@ -42,8 +42,9 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.window import Window
+from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 
-from .actions import LARGEST, Action, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
+from .actions import Action, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
 from .margins import Range, with_biases
 from .parts import MapReader, Part
 
@@ -213,9 +214,9 @@ class LoweredLayer(MapReader):
         return self.action(Depthwise)
 
     @property
-    def pool_line_flags(self) -> frozenset[str]:
-        """What a line former in front of the pool unit is told. Without a pool each result is the largest of one."""
-        return self.pool.line_flags if self.pool else LARGEST
+    def reduction(self) -> Reduction:
+        """How the pool unit makes one value of several. Without a pool each result is the largest of one."""
+        return self.pool.reduction if self.pool else LARGEST
 
     @property
     def scale(self) -> Scale | None:

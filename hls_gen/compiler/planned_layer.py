@@ -284,7 +284,7 @@ def planned_layer(
             taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
         words = len(pooled)
         if npu.forms_lines and not pool_lines:
-            pool_lines = FormedLines.straight(on_array.counts.windows * words, flags=p.pool_line_flags)
+            pool_lines = FormedLines.straight(on_array.counts.windows * words, flags=p.reduction.line_flags)
         elif pool_lines:
             pool_lines = replace(pool_lines, words=words)
         on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words, lines=pool_lines)

@@ -17,10 +17,11 @@ from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
+from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
+from bitloom.hls_gen.design.pool_unit import POOLS
 
 Kinds = tuple[str, ...]
 
@@ -86,7 +87,7 @@ class Trip:
 
 FEATURES = (needed(Requantise), optional(Lookup))
 """How a trip of the integer engine begins that makes features of sums."""
-POOL_OF_FEATURES = (optional(MaxPool, AvgPool),)
+POOL_OF_FEATURES = (optional(*(pool.layer for pool in POOLS if "integer" in pool.engines)),)
 """How such a trip ends."""
 
 BINARY = Trip(

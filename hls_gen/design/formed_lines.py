@@ -65,8 +65,9 @@ class FormedLines:
     windows: int = 1
     """Windows of a line, >= 1."""
     flags: frozenset[str] = frozenset()
-    """Flags that are 1, of those that the line former's layer row may have: "lowest": taps beside the map are the
-    lowest value, not 0. "whole": words come as wide as they leave, and leave as they come."""
+    """Flags that are 1, of those that the line former's layer row may have: that of a `Beside`
+    (pool_unit.py): taps beside the map are its value, not 0. "whole": words come as wide as they leave, and leave as
+    they come."""
 
     @classmethod
     def straight(cls, words: int, flags: frozenset[str] = frozenset()) -> "FormedLines":

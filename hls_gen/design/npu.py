@@ -21,7 +21,7 @@ from .former import Former, FormerSizes
 from .gearbox import geared
 from .loader import Loader
 from .parts import present
-from .pool_unit import PoolUnit, PoolWeights
+from .pool_unit import PRODUCTS, Beside, PoolReduction, PoolUnit, PoolWeights, Reduction
 from .ports import SOURCES, Ports
 from .reader import Reader
 from .results import Results
@@ -244,6 +244,16 @@ class Npu:
         """The sequencers: the array's, and the pool unit's if there is one."""
         pool = self.pool_sequencer
         return (self.array_sequencer, pool) if pool else (self.array_sequencer,)
+
+    @property
+    def pools(self) -> tuple[PoolReduction, ...]:
+        """The pools that layers may have; none where there is no pool unit."""
+        return self.pool_unit.pools(self.engine) if self.pool_unit else ()
+
+    @property
+    def reductions(self) -> tuple[Reduction, ...]:
+        """All ways in which the pool unit may reduce the taps of a window."""
+        return (*self.pools, PRODUCTS) if self.depthwise else self.pools
 
     @property
     def pool_weights(self) -> PoolWeights | None:
@@ -611,8 +621,16 @@ class NpuSequencer:
     def line_flags(self) -> tuple[str, ...]:
         """What the line former must know of a layer besides counts: names of `FormedLines.flags`."""
         if self.pool_unit:
-            return ("lowest",) if self.npu.multiplies else ()
+            return tuple(beside.flag for beside in self.besides)
         return ("whole",) if "host" in self.npu.ports.inlets else ()
+
+    @property
+    def besides(self) -> tuple[Beside, ...]:
+        """The values that the line former may put in for taps beside the map; none in front of what takes 0 alone:
+        arrays, and pool units of bits, of which 0 is the lower one."""
+        if not (self.pool_unit and self.npu.multiplies):
+            return ()
+        return tuple(reduction.beside for reduction in self.npu.pools if reduction.beside)
 
     @property
     def position_bits(self) -> int:

@@ -1,11 +1,65 @@
 """Pool unit: maxima and averages of windows, and, with weights of its own, depthwise convolutions. An NPU may lack
 it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 
 from .parts import RAM_STYLES, Part, capacity, choice, number
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .widths import bits_for
+
+
+class Beside(NamedTuple):
+    """What a tap beside the map must be, so that it changes nothing."""
+
+    flag: str
+    """Field of a layer's row to the line former, which puts the value in where the flag is 1."""
+    value: Callable[[int], int]
+    """The value, by the width of a feature in two's complement."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """A way in which a pool unit makes one value of the taps of a window."""
+
+    mark: str = ""
+    """Field of a layer's row that chooses it; empty: it is chosen where no mark is 1."""
+    merge: str = ""
+    """What a pool unit of integers makes of two taps: a key of `MERGES` (hls_gen/rtl/pool_unit/arithmetic.py)."""
+    beside: Beside | None = None
+    """None: a tap beside the map is 0."""
+    divides: bool = False
+    """Whether the result is divided by the number of valid taps."""
+
+    @property
+    def line_flags(self) -> frozenset[str]:
+        """Flags of the line former that are 1."""
+        return frozenset({self.beside.flag} if self.beside else ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolReduction(Reduction):
+    """A reduction that is a layer of its own."""
+
+    layer: type[Pool]
+    """Golden's layer, whose ``reduced`` it is."""
+    engines: tuple[str, ...] = ("integer",)
+    """Engines whose pool units have it."""
+
+
+LARGEST = PoolReduction(
+    layer=MaxPool, engines=("binary", "integer"), beside=Beside("lowest", lambda bits: -1 << bits - 1)
+)
+"""Of bits it is their OR. A map without a pool is handed on as the largest of one tap each."""
+AVERAGE = PoolReduction(layer=AvgPool, mark="average", merge="adds", divides=True)
+POOLS = (LARGEST, AVERAGE)
+"""Reductions that are pools. Compiler, memories, line formers and random networks take them from here; only what a
+merge is in hardware, the meaning of a mark's port and the area are said elsewhere."""
+PRODUCTS = Reduction(mark="depthwise", merge="adds")
+"""The sum of products of a depthwise convolution, in pool units with weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +111,10 @@ class PoolUnit(Part):
     flags: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")
     """flags, olds: rows of its sequencer's tables, each >= 2."""
+
+    def pools(self, engine: str) -> tuple[PoolReduction, ...]:
+        """The pools that it has in an NPU of this engine."""
+        return tuple(pool for pool in POOLS if engine in pool.engines)
 
     @property
     def table_rows(self) -> dict[TapTable, int]:

@@ -26,6 +26,7 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.pool_unit import PoolUnit
 from bitloom.hls_gen.design.widths import PLANES
 
 from .pick import Pick
@@ -197,6 +198,8 @@ class IntegerChoices:
     """How requantisations round, of golden.layers.requantise.ROUNDINGS."""
     lookups: bool = False
     """Whether features may be looked up in tables."""
+    pools: Sequence[type[Pool]] = tuple(pool.layer for pool in PoolUnit().pools("integer"))
+    """Kinds of pools."""
 
     @classmethod
     def of(cls, npu: Npu) -> "IntegerChoices":
@@ -207,6 +210,7 @@ class IntegerChoices:
             fraction=npu.results.bias_fraction_bits,
             roundings=npu.results.roundings,
             lookups=npu.results.lookup_rows > 0,
+            pools=[pool.layer for pool in npu.pools] or cls.pools,
         )
 
 
@@ -280,7 +284,7 @@ def integer_network(pick: Pick, choices: IntegerChoices) -> Network:
         act = activation(pick, f"act_{i}", choices)
         layers += act
         at = map_behind(act, out)
-        kind: type[Pool] | None = pick.of([None, MaxPool, AvgPool])
+        kind: type[Pool] | None = pick.of([None, *choices.pools])
         if kind:
             layers.append(pools(pick, at, f"pool_{i}", (kind,)))
             at = layers[-1].output(at)
@@ -354,7 +358,7 @@ def depthwise_network(pick: Pick, choices: IntegerChoices, channels: int = DEPTH
         layers += [layer, *act]
         at = map_behind(act, layer.output(at))
         if pick.integer(0, 3) == 0:
-            layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool)))
+            layers.append(pools(pick, at, f"pool_{i}", choices.pools))
             at = layers[-1].output_of([at])
     if pick.flip():
         layers.append(
@@ -395,7 +399,7 @@ def grouped_network(pick: Pick, choices: IntegerChoices | None = None) -> Networ
         layers += act
         at = map_behind(act, out)
         if pick.integer(0, 3) == 0:
-            layers.append(pools(pick, at, f"pool_{i}", (MaxPool, AvgPool) if choices else (MaxPool,)))
+            layers.append(pools(pick, at, f"pool_{i}", choices.pools if choices else (MaxPool,)))
             at = layers[-1].output_of([at])
     return Network(name="grouped", input=source, layers=tuple(layers))
 

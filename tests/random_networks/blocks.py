@@ -10,7 +10,6 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
 from bitloom.overlay.fuzz.pick import Pick
@@ -82,7 +81,7 @@ class BlockMaker:
         self.layers.append(Add(name=f"add_{number}", encoding=encoding, inputs=inputs))
         made, here = replace(made, encoding=encoding), f"add_{number}"
         if self.pick.integer(0, 3) == 0:
-            self.layers.append(pools(self.pick, made, f"pool_{number}", (MaxPool, AvgPool)))
+            self.layers.append(pools(self.pick, made, f"pool_{number}", self.choices.pools))
             made, here = self.layers[-1].output_of([made]), f"pool_{number}"
         return made, here
 
@@ -132,7 +131,7 @@ class _JoinMaker(BlockMaker):
                 made, here = self.concat((made, here), self.beside(made, here))
         number = len(self.layers)
         if self.pick.integer(0, 2) == 0:
-            self.layers.append(pools(self.pick, made, f"pool_{number}", (MaxPool, AvgPool)))
+            self.layers.append(pools(self.pick, made, f"pool_{number}", self.choices.pools))
             made, here = self.layers[-1].output_of([made]), f"pool_{number}"
         return made, here
 

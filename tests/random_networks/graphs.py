@@ -6,7 +6,6 @@ from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
-from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.network import Network
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_networks import IntegerChoices, activation, map_behind, pools
@@ -48,7 +47,7 @@ class _GraphMaker(BlockMaker):
         elif kind == "conv":
             self.done(self.conv(at, reads, self.narrow(at) if self.pick.flip() else None), one)
         else:
-            pool = pools(self.pick, at, f"pool_{number}", (MaxPool, AvgPool))
+            pool = pools(self.pick, at, f"pool_{number}", self.choices.pools)
             act = activation(self.pick, f"act_{number}", self.choices, inputs=(reads,))
             layers = [replace(pool, inputs=(reads,))] if kind == "pool" else act
             self.layers += layers

@@ -24,9 +24,8 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
         return {}
     rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
-    marks = p.pool.marks if p.pool else frozenset()
     known = memory_of(npu, "pool_layers").widths
-    fields |= {mark: int(mark in marks) for mark in MARKS if mark in known}
+    fields |= {mark: int(mark == p.reduction.mark) for mark in MARKS if mark in known}
     if npu.depthwise:
         rows |= _depthwise_rows(planned, p.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}

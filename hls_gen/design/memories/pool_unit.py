@@ -1,7 +1,7 @@
 """Memories of the pool unit: its sequencer's, and with weights its kernels and scales."""
 
 from bitloom.hls_gen.design.npu import Npu, NpuSequencer
-from bitloom.hls_gen.design.pool_unit import PoolWeights
+from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolWeights
 from bitloom.hls_gen.design.sequencer_kind import SOMETIMES
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
@@ -10,7 +10,7 @@ from .ports import way
 from .results import rounding_fields, scale_fields
 from .sequencer import bases, counter_fields, kernel_moves, reading_fields, reading_memories
 
-MARKS = ("average", "depthwise")
+MARKS = tuple(reduction.mark for reduction in (*POOLS, PRODUCTS) if reduction.mark)
 """Marks of a layer by which the pool unit chooses what it computes, each in NPUs alone that have a choice."""
 
 
@@ -54,7 +54,7 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
     return [
         *reading_fields(sequencer),
         *way(npu),
-        *([("average", 1)] if npu.engine == "integer" else []),
+        *((pool.mark, 1) for pool in npu.pools if pool.mark),
         *counter_fields(sequencer),
         *([("depthwise", 1)] if npu.depthwise else []),
         *bases(sequencer, SOMETIMES),

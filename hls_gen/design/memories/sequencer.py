@@ -65,7 +65,7 @@ def _lines(sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the line former: words of a position, lines of the map that come, steps and positions of a line, each
     less 1; steps before the one with which a line's first window is complete; columns from one window to the next, less
     1; which of the positions before the one at hand are taps, the latest lowest; in front of a pool unit of integers
-    whether values beside the map are the lowest; in front of the array whether words come whole, from the host."""
+    what values beside the map are (`Beside`); in front of the array whether words come whole, from the host."""
     return [
         ("words_minus_1", sequencer.position_bits),
         ("lines_minus_1", bits_for(sequencer.npu.sequencer.input_words - 1)),

@@ -1,7 +1,7 @@
 """What the kinds of pool units share: their ports, and the form in which a kind says what it computes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,11 +12,12 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.widths import bits_for
+from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
+    any_of,
     bits,
     choose,
     side_by_side,
@@ -182,13 +183,45 @@ class Arithmetic(ABC):
         return b.wire("merged", width(so_far), side_by_side(merged)), side_by_side(leaving)
 
 
-class IntegerArithmetic(Arithmetic):
-    """Arithmetic of integers: the larger one, or the sum."""
+MERGES: Mapping[str, Callable[[Signal, Signal], Signal]] = {"adds": lambda left, right: right + left}
+"""What two taps of integers give, by the ``merge`` of a `Reduction`; the larger one where none is chosen."""
 
-    adds: Sequence[Signal]
-    """Values are added, each cycle later from the beat's word on; a kind sets it."""
+
+class IntegerArithmetic(Arithmetic):
+    """Arithmetic of integers: the larger one, or what a merge says.
+
+    Attributes
+    ----------
+    count : Signal
+        What a result is divided by, in time with ``at``.
+    """
+
+    def hold(self, count: Signal, *more: tuple[Signal, Signal]) -> None:
+        """Registers of what comes with a beat: which merge its marks choose, the ``count``, and ``more`` registers
+        with their values."""
+        b = self.b
+        marks = dict[str, list[str]]()
+        for reduction in self.npu.reductions:
+            if reduction.mark:
+                marks.setdefault(reduction.merge, []).append(reduction.mark)
+        chosen = [any_of(*(getattr(self.at.beat.marks, mark) for mark in each)) for each in marks.values()]
+        names = [each[0] if len(each) == 1 else merge for merge, each in marks.items()]
+        self._held = {merge: (name, b.reg(f"at_{name}", init=None)) for merge, name in zip(marks, names)}
+        self.count = b.reg("count", COUNT_BITS, init=None)
+        b.on(None, *more, *zip([register for _, register in self._held.values()], chosen), (self.count, count))
+
+    def follow(self) -> None:
+        """The same, in time with ``at``."""
+        self._merges = {merge: delayed(self.b, held, name, self.delay) for merge, (name, held) in self._held.items()}
+        self.count = delayed(self.b, self.count, "count", self.delay, COUNT_BITS)[-1]
+
+    def chosen(self, merge: str, *, early: bool = False) -> Signal:
+        """Whether a merge is chosen, in time with the beat's word or with ``at``."""
+        return self._merges[merge][self.value_cycles if early else self.delay]
 
     def merged(self, left: Signal, right: Signal, *, early: bool = False) -> Signal:
-        adds = self.adds[self.value_cycles if early else self.delay]
         w = width(left)
-        return choose(adds, right + left, choose(signed_at_least(left, right), left, right, w), w)
+        value = choose(signed_at_least(left, right), left, right, w)
+        for merge in self._merges:
+            value = choose(self.chosen(merge, early=early), MERGES[merge](left, right), value, w)
+        return value

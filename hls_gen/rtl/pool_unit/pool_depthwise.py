@@ -20,8 +20,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.array.convolver import delayed
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .arithmetic import IntegerArithmetic, PoolPorts
@@ -43,19 +42,16 @@ class DepthwisePool(IntegerArithmetic):
         super().__init__(b, library, npu, ports)
         b.comment("What comes with a beat, in time with its word.")
         self._depthwise = b.reg("at_depthwise", init=None)
-        adds = b.reg("at_adds", init=None)
-        count = b.reg("count", COUNT_BITS, init=None)
         beat = ports.beat
         average = beat.marks.average
         depthwise = beat.marks.depthwise
-        counted = choose(average & ~depthwise, beat.taps, 1, COUNT_BITS)
-        b.on(None, (self._depthwise, depthwise), (adds, any_of(average, depthwise)), (count, counted))
+        self.hold(choose(average & ~depthwise, beat.taps, 1, COUNT_BITS), (self._depthwise, depthwise))
         row = library.loadable(b, memory_of(npu, self.memory), ports.bus, beat.kernel_row, read=beat.beat)
         self._weights = row["weights"]
         b.comment("The same, in time with the products.")
         self.at = ports.late(b, self.delay)
-        self.adds = delayed(b, adds, "adds", self.delay)
-        self.above = [delayed(b, count, "count", self.delay, COUNT_BITS)[-1]]
+        self.follow()
+        self.above = [self.count]
         b.comment("The queue's row with this beat, lane by lane.")
 
     def value(self, k: int, tap: int) -> Signal:

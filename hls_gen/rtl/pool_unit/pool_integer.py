@@ -10,8 +10,6 @@ words of a tap's tuple in turn; the queue holds the maxima or sums of this windo
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import COUNT_BITS
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
@@ -33,15 +31,12 @@ class IntegerPool(IntegerArithmetic):
     def __init__(self, b: Block, library: Library, npu: Npu, ports: PoolPorts):
         super().__init__(b, library, npu, ports)
         b.comment("What comes with a beat, in time with its word.")
-        average = b.reg("at_average", init=None)
-        count = b.reg("count", COUNT_BITS, init=None)
-        b.on(None, (average, ports.beat.marks.average), (count, ports.beat.taps))
+        self.hold(ports.beat.taps)
         if self.delay:
             b.comment("The same, in time with the values of all taps of the beat together.")
             self.at = ports.late(b, self.delay, "beat_")
-        self.adds = delayed(b, average, "average", self.delay)
-        self._count = delayed(b, count, "count", self.delay, COUNT_BITS)[-1]
-        row = library.loadable(b, memory_of(npu, self.memory), ports.bus, self._count)
+        self.follow()
+        row = library.loadable(b, memory_of(npu, self.memory), ports.bus, self.count)
         self._reciprocal = row["reciprocal"]
         b.comment("The queue's row with this beat, lane by lane; what leaves is divided where it is an average.")
 
@@ -51,8 +46,8 @@ class IntegerPool(IntegerArithmetic):
             self.library.get(divide, self.library, self.npu),
             f"divide_{k}",
             sum=merged,
-            count=self._count,
-            average=self.adds[-1],
+            count=self.count,
+            average=self.chosen("adds"),
             reciprocal=self._reciprocal,
             quotient=quotient,
         )

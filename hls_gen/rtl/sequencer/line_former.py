@@ -12,6 +12,10 @@ the line then. Where neither is done, each word is a line of its own, with one w
 Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
 """
 
+from functools import reduce
+from itertools import groupby
+from operator import or_
+
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.widths import LAYER_BITS
@@ -128,9 +132,14 @@ def _place(b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], 
 
 
 def _beside(spec: SequencerSpec, now: dict[str, Signal]) -> Signal:
-    """The word of a position beside the map: 0 where values are added, and of bits, for which 0 is the lower one."""
+    """The word of a position beside the map: in each lane the value whose flag is 1, else 0."""
     word = spec.sequencer.map_bits
-    if "lowest" not in now:
-        return const(0, word)
     feature = spec.npu.array.feature_bits
-    return Repeat(Cat(now["lowest"], const(0, feature - 1)), word // feature)
+    values = [_where(now[beside.flag], beside.value(feature), feature) for beside in spec.sequencer.besides]
+    return Repeat(reduce(or_, values), word // feature) if values else const(0, word)
+
+
+def _where(flag: Signal, value: int, w: int) -> Signal:
+    """The value in w bits where the flag is 1, else 0."""
+    runs = [(bit, len(list(run))) for bit, run in groupby(value >> k & 1 for k in reversed(range(w)))]
+    return Cat(*(Repeat(flag, count) if bit and count > 1 else flag if bit else const(0, count) for bit, count in runs))

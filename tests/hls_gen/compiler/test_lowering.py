@@ -23,6 +23,7 @@ from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
 from bitloom.hls_gen.compiler.lowering_binary import plane_coefficients
+from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
 from tests.cases import case_map, cases, random_images, random_model
 from tests.errors import value_error
@@ -314,7 +315,7 @@ def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight)
     assert set(direction) == {-1, 1}
     down = np.repeat(direction < 0, levels)
     layers = check(model, n=6).layers
-    assert layers[0].pool == Pooling(window=POOL.window)
+    assert layers[0].pool == Pooling(window=POOL.window, reduction=LARGEST)
     weight = model.arrays["dense"]["weight"].reshape(5, -1, 4) * model.arrays["end"]["direction"][:, None, None]
     repeated = np.repeat(weight, levels, axis=2)
     got = layers[1].weight[..., 0].reshape(5, repeated.shape[1], -1, 4 * levels) * 2.0 - 1  # (O, taps, visits, lanes)

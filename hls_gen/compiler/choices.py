@@ -106,14 +106,22 @@ class Chunk:
         return min(buffer_words // line * line, whole)
 
 
-DATAFLOWS = ("output_stationary", "input_stationary", "auto")
+DATAFLOWS = ("output_stationary", "input_stationary", "input_stationary:N", "auto")
 Dataflow = str | Mapping[str, str]
 """Dataflow: one for all layers, or by layer name ("output_stationary" for those not named).
 
 "output_stationary" (spec B9): sums stay in the PEs, and a window is passed once for each group of kgp kernels.
 "input_stationary" (A10): a word stays until all groups have used it, so that nothing is read again; needs as many
-accumulators as groups. "auto": "input_stationary" where there are several groups and accumulators for two windows.
+accumulators as groups. "input_stationary:4": a window is passed once for as many groups as divide all of them, four at
+most; results of a pass leave during the next one. "auto": "input_stationary" where there are several groups and
+accumulators for two windows.
 """
+_DATAFLOW = re.compile(r"output_stationary|auto|input_stationary(?::([1-9][0-9]{0,6}))?", re.ASCII)
+
+
+def is_dataflow(value: object) -> bool:
+    """Whether that is a dataflow, of all layers or of one."""
+    return isinstance(value, str) and _DATAFLOW.fullmatch(value) is not None
 
 
 def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
@@ -122,16 +130,19 @@ def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
 
 
 def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
-    """Kernel groups that use a word in turn: all of them where the dataflow is input_stationary, else 1."""
-    if dataflow not in DATAFLOWS:
+    """Kernel groups that use a word in turn: 1 where the dataflow is output_stationary, else all of them, or the part
+    that it names."""
+    named = _DATAFLOW.fullmatch(dataflow) if isinstance(dataflow, str) else None
+    if not named:
         raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
     groups = -(-p.out_channels // folding.array.kgp)
     accumulators = folding.array.accumulators
-    if dataflow == "input_stationary" and groups > accumulators:
-        raise ValueError(
-            f"{p.name}: dataflow input_stationary needs accumulators >= {groups}, the NPU has {accumulators}"
-        )
-    return groups if dataflow == "input_stationary" or (dataflow == "auto" and 2 * groups <= accumulators) else 1
+    if dataflow == "output_stationary" or (dataflow == "auto" and 2 * groups > accumulators):
+        return 1
+    inner = max(n for n in range(1, min(groups, int(named[1] or groups)) + 1) if groups % n == 0)
+    if inner > accumulators:
+        raise ValueError(f"{p.name}: dataflow {dataflow} needs accumulators >= {inner}, the NPU has {accumulators}")
+    return inner
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +190,7 @@ class CompileChoices:
         if map_order not in (*ORDERS, "auto"):
             raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
         for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
-            if value not in DATAFLOWS:
+            if not is_dataflow(value):
                 raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
         if not isinstance(chunk, str):
             raise ValueError(f"chunk must be a text, got {chunk!r}")

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import click
 from click.core import ParameterSource
 
-from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices
+from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices, is_dataflow
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design import flat
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
@@ -194,7 +194,7 @@ def _dataflow(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]
     """One dataflow for all layers, or a mapping of those that are named; None where nothing was given."""
     named = dict(word.partition("=")[::2] for word in given)
     for value in (name if value == "" else value for name, value in named.items()):
-        if value not in DATAFLOWS:
+        if not is_dataflow(value):
             raise click.BadParameter(f"must be [LAYER=] one of {', '.join(DATAFLOWS)}, got {value!r}", ctx, param)
     if len(given) == 1 and "=" not in given[0]:
         return given[0]

@@ -42,9 +42,9 @@ Array and pool unit take a line of a 3 x 3 kernel in a cycle, the array of 8 cha
 less their zero point have 9 bits. With 8 accumulators a PE short windows follow each other without a wait. Of an
 xc7z020 counters save block RAM for tables of taps; additions, and half of the pool unit's requantisations, multiply
 in LUTs for want of DSP blocks, and scales of the pool unit are LUT RAM for want of block RAM."""
-STATIONARY_OF_AD = tuple(f"dense_{number}" for number in range(1, 10))
-"""Layers of ad with dataflow input_stationary: their words are used as they come. The last one has more kernel groups
-than a PE has accumulators."""
+OF_AD = {f"dense_{number}": "input_stationary:4" for number in range(1, 11)}
+"""Dataflow of the layers of ad: their words are used as they come, by four kernel groups, of which the results leave
+while the next four use the words."""
 STREAM_BITS = 64
 """Width of the streams."""
 RECORDED = {
@@ -107,7 +107,7 @@ def choices_for(names: Sequence[str], chunk: str | None = None) -> CompileChoice
     """How these networks are compiled."""
     if "ad" not in names:
         return CompileChoices(chunk=chunk)
-    return CompileChoices(chunk=chunk, dataflow=dict.fromkeys(STATIONARY_OF_AD, "input_stationary"))
+    return CompileChoices(chunk=chunk, dataflow=OF_AD)
 
 
 def measure(

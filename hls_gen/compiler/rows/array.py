@@ -63,8 +63,8 @@ def _order(planned: PlannedLayer) -> Ints:
     order = np.arange(planned.groups * places * planned.words)
     if planned.part.words < planned.words:
         order = order[planned.part.rows(planned.groups, places, planned.words)]
-    if planned.inner > 1:  # from (group, place, word) to (place, word, group)
-        order = order.reshape(planned.groups, -1).T.ravel()
+    if planned.inner > 1:  # of each pass from (group, place, word) to (place, word, group)
+        order = order.reshape(planned.passes, planned.inner, -1).transpose(0, 2, 1).ravel()
     return order
 
 

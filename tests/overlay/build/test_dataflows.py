@@ -33,11 +33,12 @@ def named(table: list[tuple[str, Model]], names: tuple[str, ...]) -> list[Model]
     return [Model(replace(found[n].network, name=n), found[n].arrays) for n in names]
 
 
+@pytest.mark.parametrize("dataflow", ["input_stationary", "input_stationary:3"])
 @pytest.mark.parametrize("kind", ["binary", "integer"])
-def test_input_stationary_is_exact(kind: str, tmp_path: Path) -> None:
+def test_input_stationary_is_exact(kind: str, dataflow: str, tmp_path: Path) -> None:
     models = named(cases(), CHOSEN) if kind == "binary" else named(integer_cases(), CHOSEN_INTEGER)
     folding = BINARY if kind == "binary" else INTEGER
-    choices = CompileChoices(dataflow="input_stationary")
+    choices = CompileChoices(dataflow=dataflow)
     design = size_memories(kind, models, folding, choices)
     finished = build(tmp_path / "build", design, models, choices=choices)
     for model in models:
@@ -57,11 +58,22 @@ def test_tuple_memories_become_smaller() -> None:
     ]
 
 
+def test_a_pass_takes_as_many_groups_as_divide_all_of_them() -> None:
+    model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
+    for count, passes in {1: (6, 1), 2: (3, 2), 3: (2, 3), 5: (2, 3)}.items():
+        layer = plan(model, [npu], CompileChoices(dataflow=f"input_stationary:{count}")).layers[0]
+        assert (layer.passes, layer.inner) == passes
+    with value_error("conv_1: dataflow input_stationary:12 needs accumulators >= 6, the NPU has 4"):
+        plan(model, [npu], CompileChoices(dataflow="input_stationary:12"))
+
+
 def test_without_accumulators_it_is_refused() -> None:
     model = networks.load("digits-cnn")
     with value_error("conv_2: dataflow input_stationary needs accumulators >= 2, the NPU has 1"):
         size_memories("digits", [model], DIGITS, CompileChoices(dataflow={"conv_2": "input_stationary"}))
-    with value_error("conv_1: dataflow must be one of output_stationary, input_stationary, auto, got 'both'"):
+    with value_error(
+        "conv_1: dataflow must be one of output_stationary, input_stationary, input_stationary:N, auto, got 'both'"
+    ):
         size_memories("digits", [model], DIGITS, CompileChoices(dataflow="both"))
 
 

@@ -72,7 +72,7 @@ def drawn_choices(
     chunks = [chunk for chunk in kind.chunks if chunk != "lines" or len(design.npus) > 1]
     dataflow, chunk = "output_stationary", data.draw(st.sampled_from(chunks))
     if any(npu.array.accumulators > 1 for npu in design.npus):
-        dataflow = data.draw(st.sampled_from(["output_stationary", "auto"]))
+        dataflow = data.draw(st.sampled_from(["output_stationary", "auto", "input_stationary:2"]))
     lines, tuples = (CHUNKED[order], None) if chunk == "lines" else ("", chunk)
     return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=lines), tuples
 
@@ -91,6 +91,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         "products": any((addition := layer.action(Addition)) and addition.multiplies for layer in layers),
         "lookups": any(layer.action(Entries) is not None for layer in layers),
+        "passes": any(1 < planned.inner < planned.groups for planned in network_plan.layers),
         "formed": network_plan.formed(0) is not None,
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),
         "onward": any(way.skip_npu is not None for way in network_plan.ways.values()),

@@ -9,10 +9,10 @@ so that no layer is left out. Where an engine computes an action otherwise, the 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
+from bitloom.hls_gen.design.results import LOOKUPS, FeatureUnit
 
 from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
@@ -185,10 +186,22 @@ def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     return multiplier >> twos, shift - twos
 
 
+class UnitAction(FeatureAction):
+    """An action that a feature unit computes."""
+
+    unit: ClassVar[FeatureUnit]
+
+    @property
+    @abstractmethod
+    def rows(self) -> Mapping[str, Mapping[str, Array]]:
+        """The layer's rows of each memory of the unit: by the memory's name, columns by field."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Entries(FeatureAction):
+class Entries(UnitAction):
     """A table with an entry for each integer."""
 
+    unit = LOOKUPS
     values: Array
     """(256,) int64: the entry of integer x is number x mod 256."""
     low: int
@@ -202,7 +215,11 @@ class Entries(FeatureAction):
 
     @property
     def needs(self) -> dict[str, int]:
-        return super().needs | {"lookup_rows": len(self.values)}
+        return super().needs | {self.unit.capacity: len(self.values)}
+
+    @property
+    def rows(self) -> Mapping[str, Mapping[str, Array]]:
+        return {"lookups": {"entry": self.values}}
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         result: Array = self.values[values % ENTRIES]

@@ -15,13 +15,13 @@ from itertools import pairwise
 
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.hls_gen.design.pool_unit import POOLS
+from bitloom.hls_gen.design.results import FEATURE_UNITS
 
 Kinds = tuple[str, ...]
 
@@ -85,8 +85,10 @@ class Trip:
         return tuple(layer.kind for layer in self.layers if issubclass(layer, FeatureLayer))
 
 
-FEATURES = (needed(Requantise), optional(Lookup))
+FEATURES = (needed(Requantise), *(optional(unit.layer) for unit in FEATURE_UNITS))
 """How a trip of the integer engine begins that makes features of sums."""
+PERHAPS = "".join(f"perhaps {unit.layer.kind}, " for unit in FEATURE_UNITS)
+"""The places behind the requantisation in words."""
 POOL_OF_FEATURES = (optional(*(pool.layer for pool in POOLS if "integer" in pool.engines)),)
 """How such a trip ends."""
 
@@ -108,13 +110,13 @@ SIGNS = Trip(
 """On the binary engine where it requantises."""
 INTEGER = Trip(
     orders=((*FEATURES, *POOL_OF_FEATURES),),
-    rule="nothing, or requantise, perhaps lookup, and perhaps a pool",
+    rule=f"nothing, or requantise, {PERHAPS}and perhaps a pool",
     raw=True,
 )
 """On the integer engine."""
 INTEGER_ADD = Trip(
     orders=((*FEATURES, needed(Add, MultiplyMaps), *POOL_OF_FEATURES),),
-    rule="requantise, perhaps lookup, add or multiply, and a pool at most",
+    rule=f"requantise, {PERHAPS}add or multiply, and a pool at most",
 )
 """On the integer engine where another map is added or multiplied with."""
 BITS = Trip(

@@ -1,11 +1,14 @@
 """Results unit: it makes features of sums, OL at a time, by thresholds or by requantisation, looks them up in tables,
 and adds maps."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from bitloom.golden.layers.lookup import ENTRIES
+from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.requantise import FIRST_SHIFT
+from bitloom.golden.layers.roles import FeatureLayer
 
+from .memories.memory import Rows
 from .parts import Part, capacity, choice, number
 from .rules import require
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
@@ -13,6 +16,49 @@ from .widths import FRACTION_BITS, MULTIPLIER_BITS
 LUT_PRODUCTS = ("addition", "pool")
 """Units that may multiply in LUTs within 8 levels: an addition of maps has two products a lane of ol; of pool results,
 whose product two DSP blocks make, LUTs multiply by the upper half of the multiplier."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureUnit:
+    """What may stand behind a requantisation and makes other features of its features, in register stages of its own
+    that move together with those of the requantisation.
+
+        sums[OL] --> requantisation --features[OL]--> feature unit --features[OL]--> ... --> features[OL]
+    """
+
+    layer: type[FeatureLayer]
+    """Golden's layer."""
+    capacity: str
+    """Field of `Results`; an NPU has the unit where it isn't 0."""
+    mark: str
+    """Field of a layer's row of memory ``results``: the layer is of this kind, else its features stay as they are."""
+    stages: tuple[str, ...]
+    """The register stages, in order."""
+    memories: Mapping[str, Callable[["Results", int], Rows]] = field(default_factory=dict)
+    """The rows of each of its memories, of the results unit and of ``Npu.value_bits``, by the memory's name. Where a
+    layer's rows begin, says a field of its row of memory ``results``."""
+
+
+LOOKUPS = FeatureUnit(
+    layer=Lookup,
+    capacity="lookup_rows",
+    mark="looks_up",
+    stages=("entry", "looked_up"),
+    memories={
+        "lookups": lambda results, value_bits: Rows(
+            results.lookup_rows,
+            [("entry", value_bits)],
+            counted_as="lookup_rows",
+            based_by=("results", "lookup_base"),
+            copies=results.ol,
+        )
+    },
+)
+"""Tables, in which each lane looks features up in a RAM of its own; the stages are the table's entry, and the choice
+between it and the feature of a layer without a table."""
+FEATURE_UNITS = (LOOKUPS,)
+"""All feature units, in the order in which they stand. Compiler, memories, timing and random networks take them from
+here; only their modules and their area are said elsewhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +93,11 @@ class Results(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(self.lookup_rows % ENTRIES == 0, f"lookup_rows must be a multiple of {ENTRIES}", str(self.lookup_rows))
+
+    @property
+    def feature_units(self) -> tuple[FeatureUnit, ...]:
+        """The feature units that it has."""
+        return tuple(unit for unit in FEATURE_UNITS if getattr(self, unit.capacity))
 
     @property
     def roundings(self) -> tuple[str, ...]:

@@ -82,17 +82,14 @@ CREDITS = 2
 in the PEs. (With several accumulators each is a credit.)"""
 REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
 """Register stages of a requantisation, in order: one step each, so that none is deeper than 8 LUT levels."""
-LOOKUP_STAGES = ("entry", "looked_up")
-"""Register stages of a lookup behind a requantisation, in order: the table's entry, and the choice between it and the
-feature of a layer without a table."""
 
 
 def activation_stages(npu: Npu) -> tuple[str, ...]:
-    """Register stages of the results unit's activation, in order: a requantisation, behind which there may be lookups,
-    or the values that are compared with thresholds."""
+    """Register stages of the results unit's activation, in order: a requantisation and feature units behind it, or
+    the values that are compared with thresholds."""
     if not npu.requantises:
         return ("value",)
-    return REQUANTISE_STAGES + LOOKUP_STAGES if npu.results.lookup_rows else REQUANTISE_STAGES
+    return (*REQUANTISE_STAGES, *(stage for unit in npu.results.feature_units for stage in unit.stages))
 
 
 # Addition
@@ -135,7 +132,7 @@ class Latencies:
     """From the last beat of a window to its results at the results unit."""
     activation: int
     """From a step of results to its features: a comparison with a threshold, or the requantisation's stages, and those
-    of lookups."""
+    of feature units."""
     addition: int = 0
     """From a step of results behind the activation to the same step behind the addition; 0: there is none."""
     pool: int

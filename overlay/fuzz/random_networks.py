@@ -15,11 +15,11 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
-from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
@@ -196,8 +196,8 @@ class IntegerChoices:
     """Bits of a bias behind the point, at most."""
     roundings: Sequence[str] = ("once",)
     """How requantisations round, of golden.layers.requantise.ROUNDINGS."""
-    lookups: bool = False
-    """Whether features may be looked up in tables."""
+    behind: Sequence[type[FeatureLayer]] = ()
+    """Kinds of layers that may stand behind a requantisation, in their order."""
     pools: Sequence[type[Pool]] = tuple(pool.layer for pool in PoolUnit().pools("integer"))
     """Kinds of pools."""
 
@@ -209,7 +209,7 @@ class IntegerChoices:
             weight_bits=npu.array.weight_bits,
             fraction=npu.results.bias_fraction_bits,
             roundings=npu.results.roundings,
-            lookups=npu.results.lookup_rows > 0,
+            behind=[unit.layer for unit in npu.results.feature_units],
             pools=[pool.layer for pool in npu.pools] or cls.pools,
         )
 
@@ -217,7 +217,7 @@ class IntegerChoices:
 def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str, ...] = ()) -> list[Layer]:
     """The layers that make features of sums, one behind the other, of which the last one has the name.
 
-    That is a requantisation, and where there may be lookups one half of the time a lookup. One requantisation of three
+    That is a requantisation, and one half of the time each layer that may stand behind it. One requantisation of three
     has limits of its own, half of them bits of the bias behind the point, but none of those that round twice. The first
     layer reads ``inputs``.
     """
@@ -230,9 +230,9 @@ def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str
     fraction = pick.integer(1, choices.fraction) if choices.fraction and pick.flip() else 0
     rounding = pick.of(choices.roundings) if len(choices.roundings) > 1 else choices.roundings[0]
     fraction = 0 if rounding == "twice" else fraction
-    looks_up = choices.lookups and pick.flip()
+    kinds = [kind for kind in choices.behind if pick.flip()]
     requantise = Requantise(
-        name=f"{name}_of" if looks_up else name,
+        name=name + "_of" * len(kinds),
         inputs=inputs,
         encoding=encoding,
         relu=relu,
@@ -240,9 +240,9 @@ def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str
         fraction=fraction,
         rounding=rounding,
     )
-    if not looks_up:
-        return [requantise]
-    return [requantise, Lookup(name=name, encoding=encodings(pick, choices.feature_bits, STORED))]
+    names = [name + "_of" * left for left in reversed(range(len(kinds)))]
+    named = zip(kinds, names)
+    return [requantise, *(kind(name=at, encoding=encodings(pick, choices.feature_bits, STORED)) for kind, at in named)]
 
 
 def map_behind(layers: Sequence[Layer], source: Map) -> Map:

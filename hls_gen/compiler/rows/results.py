@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.compiler.actions import Addition, Entries, Scale, Thresholds
+from bitloom.hls_gen.compiler.actions import Addition, Scale, Thresholds, UnitAction
 from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
@@ -47,12 +47,11 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         return {"results": row(fields), "thresholds": {"thresholds": _limits(planned)}}
     scaling = _requantisation(p, planned.steps, npu)
     fields |= {"low": scaling.low, "high": scaling.high, **rounding_fields(scaling.rounding, npu)}
-    entries = p.action(Entries)
-    if npu.results.lookup_rows:
-        fields["looks_up"] = int(entries is not None)
+    actions = {action.unit.mark: action for action in p.actions if isinstance(action, UnitAction)}
+    fields |= {unit.mark: int(unit.mark in actions) for unit in npu.results.feature_units}
     rows: dict[str, Columns] = {"results": row(fields), "scales": scaling.columns}
-    if npu.results.lookup_rows:
-        rows["lookups"] = {"entry": entries.values if entries else np.zeros(0, np.int64)}
+    for action in actions.values():
+        rows |= action.rows
     if npu.has_skip:
         rows["additions"] = row(_addition_fields(p.action(Addition), npu) | kept_fields(planned))
     return rows

@@ -8,6 +8,7 @@ Golden twin: golden/layers/add.py.
 """
 
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.results import FeatureUnit
 from bitloom.hls_gen.design.stores import SkipStore
 from bitloom.hls_gen.design.widths import bits_for
 
@@ -19,8 +20,8 @@ ROUNDING = ("half_even", "round_twice")
 
 
 def results_memories(npu: Npu) -> dict[str, Rows]:
-    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; ``lookups`` where layers
-    look features up, which each lane does in a RAM of its own; ``additions`` where there is a skip store."""
+    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; those of the
+    feature units; ``additions`` where there is a skip store."""
     name, fields = feature_memory(npu)
     memories = {
         "results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True),
@@ -31,14 +32,8 @@ def results_memories(npu: Npu) -> dict[str, Rows]:
             based_by=("results", "threshold_base"),
         ),
     }
-    if npu.results.lookup_rows:
-        memories["lookups"] = Rows(
-            npu.results.lookup_rows,
-            [("entry", npu.value_bits)],
-            counted_as="lookup_rows",
-            based_by=("results", "lookup_base"),
-            copies=npu.results.ol,
-        )
+    for unit in npu.results.feature_units:
+        memories |= {name: rows_of(npu.results, npu.value_bits) for name, rows_of in unit.memories.items()}
     if npu.stores.skip:
         memories["additions"] = Rows(npu.loader.layers, _addition_fields(npu, npu.stores.skip), read_at_once=True)
     return memories
@@ -77,8 +72,14 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *([("double", 1)] if npu.engine == "binary" else []),
         *([("low", npu.value_bits), ("high", npu.value_bits)] if npu.requantises else []),
         *(rounding_fields(npu) if npu.requantises else []),
-        *([("looks_up", 1), ("lookup_base", bits_for(rows - 1))] if (rows := npu.results.lookup_rows) else []),
+        *(field for unit in npu.results.feature_units for field in _unit_fields(npu, unit)),
     ]
+
+
+def _unit_fields(npu: Npu, unit: FeatureUnit) -> FieldWidths:
+    """A layer to a feature unit: whether the layer is of its kind, and where its rows begin."""
+    memories = [rows_of(npu.results, npu.value_bits) for rows_of in unit.memories.values()]
+    return [(unit.mark, 1), *((rows.based_by[1], bits_for(rows.depth - 1)) for rows in memories if rows.based_by)]
 
 
 def _addition_fields(npu: Npu, skip: SkipStore) -> FieldWidths:

@@ -15,13 +15,14 @@ from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.results import LOOKUPS
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, sign_extend, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .feature_unit import FeatureUnit, Field
+from .feature_unit import Field
 
 INDEX_BITS = bits_for(ENTRIES - 1)
 """Bits of an entry's number."""
@@ -32,7 +33,7 @@ def lookup(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one feature a cycle in which move is 1",
-        latency=f"{len(timing.LOOKUP_STAGES)} such cycles from feature to result, 1 from looks_up",
+        latency=f"{len(LOOKUPS.stages)} such cycles from feature to result, 1 from looks_up",
         parameters={"value_bits": npu.value_bits},
     )
     b = Block(library.name("lookup", npu), header, reset=False)
@@ -55,13 +56,13 @@ def lookup(library: Library, npu: Npu) -> Block:
     return b
 
 
-def _place(
+def place(
     b: Block, library: Library, npu: Npu, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], field: Field
 ) -> list[Signal]:
-    """As of `FeatureUnit`."""
+    """The lookups of all lanes: a `Place` (feature_unit.py)."""
     block = library.get(lookup, library, npu)
     looks_up, base = field("looks_up"), field("lookup_base")
-    first, _ = timing.LOOKUP_STAGES
+    first, _ = LOOKUPS.stages
     before = timing.REQUANTISE_STAGES[-1]
     b.comment("What a table has for the features, where the layer has one.")
     b.wire("lookup_base_low_unused", INDEX_BITS, bits(base, 0, INDEX_BITS))
@@ -75,7 +76,3 @@ def _place(
         b.instance(block, f"lookup_{k}", **bus.to(block), feature=feature, result=result, **ports)
         results.append(result)
     return results
-
-
-LOOKUPS = FeatureUnit(has=lambda npu: npu.results.lookup_rows > 0, memories=("lookups",), place=_place)
-"""The lookups of all lanes."""

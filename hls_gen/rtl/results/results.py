@@ -9,12 +9,14 @@ element two windows' results fit, one in the shift register and one in the array
 place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from veriloggen import Cat
 
+from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.results import feature_memory
@@ -38,15 +40,15 @@ from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .feature_unit import Behind
+from . import lookup
+from .feature_unit import Behind, Place
 from .layer_at_work import LayerAtWork
-from .lookup import LOOKUPS
 from .requantise import requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
-FEATURE_UNITS = (LOOKUPS,)
-"""What may stand behind a requantisation, in this order."""
+PLACES: Mapping[type[FeatureLayer], Place] = {Lookup: lookup.place}
+"""What places each feature unit, by its layer."""
 MOST_ONES = 4
 """Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 
@@ -73,7 +75,7 @@ def results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
     factors = memory_of(npu, feature_memory(npu)[0])
-    units = [unit for unit in FEATURE_UNITS if unit.has(npu)]
+    units = npu.results.feature_units
     tables = [memory_of(npu, name) for unit in units for name in unit.memories]
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
@@ -117,7 +119,7 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    behind = [partial(unit.place, b, library, npu, bus) for unit in units]
+    behind = [partial(PLACES[unit.layer], b, library, npu, bus) for unit in units]
     _activation(b, npu, step, load, sums_offset, behind)
     return b
 

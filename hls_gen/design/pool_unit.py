@@ -27,6 +27,8 @@ class Reduction:
 
     mark: str = ""
     """Field of a layer's row that chooses it; empty: it is chosen where no mark is 1."""
+    means: str = ""
+    """What the mark says, for the ports through which it passes."""
     merge: str = ""
     """What a pool unit of integers makes of two taps: a key of `MERGES` (hls_gen/rtl/pool_unit/arithmetic.py)."""
     beside: Beside | None = None
@@ -54,11 +56,21 @@ LARGEST = PoolReduction(
     layer=MaxPool, engines=("binary", "integer"), beside=Beside("lowest", lambda bits: -1 << bits - 1)
 )
 """Of bits it is their OR. A map without a pool is handed on as the largest of one tap each."""
-AVERAGE = PoolReduction(layer=AvgPool, mark="average", merge="adds", divides=True)
+AVERAGE = PoolReduction(
+    layer=AvgPool,
+    mark="average",
+    means="the pool unit takes averages, else maxima",
+    merge="adds",
+    divides=True,
+)
 POOLS = (LARGEST, AVERAGE)
 """Reductions that are pools. Compiler, memories, line formers and random networks take them from here; only what a
-merge is in hardware, the meaning of a mark's port and the area are said elsewhere."""
-PRODUCTS = Reduction(mark="depthwise", merge="adds")
+merge is in hardware, and the area, are said elsewhere."""
+PRODUCTS = Reduction(
+    mark="depthwise",
+    means="the pool unit adds products with its weights, whatever average says",
+    merge="adds",
+)
 """The sum of products of a depthwise convolution, in pool units with weights."""
 
 

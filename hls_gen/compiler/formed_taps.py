@@ -117,15 +117,37 @@ def windows_of(
     )
     if not _comes_in_order(formed, lowered, layer, tables, npus):
         return None
-    formed = formed.upright
-    if not npu.former_sizes:
+    if formed.pads and layer.binary and not (layer.reads == INPUT and lowered.input_bits):
+        return None
+    groups = -(-layer.out_channels // npu.array.kgp)
+    ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=layer.binary))
+    return min(
+        (windows for windows in ways if windows is not None),
+        key=lambda windows: max(windows.cycles, windows.rows * windows.columns * windows.words * groups),
+        default=None,
+    )
+
+
+def _together(formed: FormedWindows, *, binary: bool) -> list[FormedWindows]:
+    """The windows, with all numbers of rows of the map that a position may have side by side, the fewest first. The
+    host packs words so; of bits a lane without a tap is none that adds nothing."""
+    (kh, _), (sy, _) = formed.window.kernel, formed.window.stride
+    most = sy if formed.packed and not binary else 1
+    return [replace(formed, together=rows) for rows in range(1, min(most, kh) + 1) if sy % rows == 0]
+
+
+def _fitted(formed: FormedWindows, npu: Npu) -> FormedWindows | None:
+    """The windows as the NPU's former makes them, or, where it has no sizes yet, as one of their own would; None where
+    it can't."""
+    sizes = npu.former_sizes
+    if sizes is None:
         formed = replace(formed, column_lanes=formed.tap_lanes)
+    ahead = bool(sizes.ahead) if sizes else formed.words > 1 and formed.stride[1] > 1
+    formed = replace(formed, ahead=ahead)
+    channels = formed.position_channels
     if not formed.countable or channels > npu.array.plane_lanes or formed.tap_lanes > formed.column_lanes:
         return None
-    sizes = npu.former_sizes
     if sizes and (channels % sizes.granule or any(need > npu.value(key) for key, need in formed.needs().items())):
-        return None
-    if formed.pads and layer.binary and not (layer.reads == INPUT and lowered.input_bits):
         return None
     return formed
 

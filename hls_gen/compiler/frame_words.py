@@ -7,6 +7,7 @@ import numpy as np
 from bitloom.golden.encoding import Ints
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import ONE, ZERO
 
@@ -60,14 +61,16 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
 
 def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
     """(frame words, word bits): positions of the map, row after row, side by side in words for the window former."""
-    rows, columns = formed.sent
-    order = (np.arange(rows)[:, None] * formed.width + np.arange(columns)).ravel()
+    rows = formed.map_rows()[:, None]  # (rows of positions, 1, rows of the map in each)
+    columns = np.arange(formed.sent[1])[:, None]
+    order = np.where((rows >= 0) & (rows < formed.height), rows * formed.width + columns, UNUSED).ravel()
     channels = np.arange(formed.channels)[None]
     together = formed.word_positions
     if lowered.source.encoding.kind == "bipolar":
         values = _input_words(lowered, channels, order)
     else:
         values = integer_words(lowered.source, channels, order, npu.former_lane_bits)
+    values = np.where(order[:, None] == UNUSED, ZERO, values).reshape(-1, formed.together * values.shape[1])
     count, bits = values.shape
     whole = np.full((formed.frame_words * together, bits), ZERO, np.int64)
     whole[:count] = values

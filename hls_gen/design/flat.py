@@ -112,6 +112,7 @@ ORDER = (
     "former_columns",
     "former_line",
     "former_granule",
+    "former_ahead",
 )
 """Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
 SWITCHES = {

@@ -22,6 +22,9 @@ class FormerSizes(Part):
     granule: int = capacity(1, name="former_granule", where="former")
     """Lanes that stay together: channels of every map are a multiple of it. It divides ``channels`` and ``column``."""
 
+    ahead: int = capacity(0, least=0, most=1, name="former_ahead", rare=True, where="former")
+    """1: positions come while words of the window before leave, all but the first one, of which there is a copy."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         most = self.column

@@ -283,7 +283,9 @@ class LayerDemand:
         key = "formed", npu.array.plane_lanes, column
         if key not in self.cache:
             column = max(column, self.formed.column_lanes)
-            self.cache[key] = replace(self.formed, word_lanes=npu.array.plane_lanes, column_lanes=column)
+            lanes = npu.array.plane_lanes
+            together = self.formed.together if self.formed.position_channels <= lanes else 1
+            self.cache[key] = replace(self.formed, word_lanes=lanes, column_lanes=column, together=together)
         windows: FormedWindows = self.cache[key]
         return windows
 

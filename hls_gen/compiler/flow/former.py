@@ -4,7 +4,8 @@ and the line former in front of a tuple memory (hls_gen/rtl/sequencer/line_forme
     words --> word register --a position a cycle--> window --a word a cycle--> writer
 
 A position beside the map needs no word, but for the first one of a frame, which waits for the frame's. No position goes
-into the window while it has words to give, but in the cycle in which the last of these is taken.
+into the window while it has words to give, but in the cycle in which the last of these is taken, or the first one where
+the former has a copy of the others.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,10 @@ class Former:
         """Cycle of the latest position; the former begins a cycle after the start."""
         self._words = 0
         """Words that the window at hand has yet to give."""
-        self._taken = -1
+        self._copied = 0
+        """Words that the one before has yet to give, of which there is a copy."""
+        self._taken = self._left = -1
+        """Cycles in which the latest word was taken, and the one with which a window left its place."""
 
     @property
     def word(self) -> Wait:
@@ -58,18 +62,27 @@ class Former:
     def next(self) -> int | None:
         """See Source."""
         self._advance()
+        if self._copied:
+            return self._taken + 1
         return max(self._step, self._taken) + 1 if self._words else None
 
     def taken(self, cycle: int) -> None:
         """See Source."""
         self._taken = cycle
-        self._words -= 1
+        if self._copied:
+            self._copied -= 1
+        else:
+            self._words -= 1
+            if self._formed.ahead:
+                self._copied, self._words = self._words, 0
+            if not self._words:
+                self._left = cycle
         self._advance()  # words of the frame may have to come in before another one is wanted
 
     def _advance(self) -> None:
         """Take positions until a window is complete, or as far as is known."""
         while not self._words and self._frames and self._load():
-            cycle = max(self._step + 1, self._taken)
+            cycle = max(self._step + 1, self._left)
             if self._waits():
                 cycle = max(cycle, self._loaded + 1)
             if self._inside[self._number]:

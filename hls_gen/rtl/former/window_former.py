@@ -7,9 +7,9 @@
 A position goes into the window in a cycle: its column, the one that was there a row ago moved on by a position, takes
 the place of the newest column, and of its own in the line memory. So all taps of a window are of this frame: rows and
 columns beside the map come as 0, which adds nothing to a sum. A window that is complete leaves word by word; the next
-position comes with its last word. While ``former_on`` is 0, words pass as they are. Lanes are counted in granules: as
-many as stay together in every map. Golden twin: Window.positions (golden/window.py); lanes:
-hls_gen/design/formed_windows.py.
+position comes with its last word, or where the former goes ahead with the first one, as a copy has the others. While
+``former_on`` is 0, words pass as they are. Lanes are counted in granules: as many as stay together in every map. Golden
+twin: Window.positions (golden/window.py); lanes: hls_gen/design/formed_windows.py.
 """
 
 from collections.abc import Callable
@@ -87,6 +87,22 @@ class _Position:
     """It goes into the window in this cycle."""
 
 
+@dataclass(frozen=True)
+class _Offer:
+    """The words of windows at the outlet."""
+
+    window: Signal
+    """The columns have a window whose words are to leave, or the first of them where a copy has the others."""
+    valid: Signal
+    """A word is offered."""
+    free: Signal
+    """A position may come."""
+    number: Signal | None
+    """Number of the word that is offered, where a window may have several."""
+    first: Signal | None
+    """That word is a window's first one, where the former goes ahead."""
+
+
 def window_former(library: Library, npu: Npu) -> Block:
     """The window former of an NPU.
 
@@ -111,37 +127,44 @@ def window_former(library: Library, npu: Npu) -> Block:
     inside = b.wire("on_map", 1, x.inside & y.inside)
     begins = b.reg("begins", init=1)  # at the first position of a frame; it waits for the frame, wherever it lies
     b.on(step, (begins, x.last & y.last))
-    offering, free, number = _offer(b, f, out, fresh)
-    b.on(step, (offering, x.hit & y.hit))
+    ahead = present(npu.former_sizes).ahead > 0
+    offer = _offer(b, f, out, fresh, ahead=ahead)
+    b.on(step, (offer.window, x.hit & y.hit))
     come = b.wire("come", 1, step & inside)
     there, position = _word_register(b, npu, f, (source, out), come, (x, y))
-    step.assign(all_of(begun, free, any_of(there, ~any_of(inside, begins))))
+    step.assign(all_of(begun, offer.free, any_of(there, ~any_of(inside, begins))))
     words = _words(b, npu, f, _columns(b, library, npu, f, x, _Position(position, inside, step)))
-    formed = words[0] if number is None else _picked(words, number)
-    out.valid.assign(choose(f["on"], offering, source.valid, 1))
+    if ahead and offer.first is not None:
+        copies = [b.reg(f"copy_{m}", width(word), init=None) for m, word in enumerate(words[1:], 1)]
+        b.on(offer.first, *zip(copies, words[1:]))
+        words[1:] = copies
+    formed = words[0] if offer.number is None else _picked(words, offer.number)
+    out.valid.assign(choose(f["on"], offer.valid, source.valid, 1))
     out.data.assign(choose(f["on"], formed, source.data, npu.array.word_bits))
     return b
 
 
-def _offer(b: Block, f: Fields, out: Stream, fresh: Signal) -> tuple[Signal, Signal, Signal | None]:
-    """(a window's words are offered, a position may come, number of the word that is offered, where there are several).
-
-    The next position comes with a window's last word. ``fresh``: there was none yet.
-    """
+def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _Offer:
+    """What is offered. The next position comes with a window's last word, or with the first one where the former goes
+    ``ahead``. ``fresh``: there was none yet."""
     b.comment("A window gives its words.")
-    offering = b.reg("offering")
-    last_word = const(1, 1)
-    number = None
-    if "words_minus_1" in f:
-        last = f["words_minus_1"]
-        w = width(f["words_minus_1"])
-        number = b.reg("number", w)
-        last_word = b.reg("last_word", init=None)
-        onward = b.wire("number_next", w, choose(any_of(fresh, last_word), 0, add(number, 1, w), w))
-        b.on(any_of(fresh, offering & out.ready), (number, onward), (last_word, eq(onward, last)))
-    free = b.wire("free", 1, any_of(~offering, out.ready & last_word))
-    b.on(free, (offering, 0))
-    return offering, free, number
+    window = b.reg("offering")
+    if "words_minus_1" not in f:
+        return _Offer(window, window, b.wire("free", 1, any_of(~window, out.ready)), None, None)
+    last = f["words_minus_1"]
+    w = width(last)
+    number = b.reg("number", w)
+    last_word = b.reg("last_word", init=None)
+    first = b.reg("first_word", init=1) if ahead else None
+    valid = window if first is None else b.wire("has_word", 1, any_of(window, ~first))
+    onward = b.wire("number_next", w, choose(any_of(fresh, last_word), 0, add(number, 1, w), w))
+    given = any_of(fresh, valid & out.ready)
+    b.on(given, (number, onward), (last_word, eq(onward, last)))
+    if first is not None:
+        b.on(given, (first, eq(onward, 0)))
+    free = b.wire("free", 1, any_of(~window, out.ready & (last_word if first is None else first)))
+    b.on(free, (window, 0))
+    return _Offer(window, valid, free, number, first)
 
 
 def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Position) -> list[Signal]:

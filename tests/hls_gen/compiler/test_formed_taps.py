@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
 from bitloom.hls_gen.compiler.parts import Part
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -79,3 +80,24 @@ def test_bits_on_an_npu_with_bit_planes() -> None:
     model = random_model(Network(name="bits", input=source, layers=layers), 1)
     design = size_memories("bits", [model], Npu.of(kfp=64, planes=8, window_former=True))
     compile_model(model, Manifest.of(design, "0" * 64))
+
+
+@pytest.mark.parametrize(("stride", "sizes", "together", "ahead"), [
+    ((2, 2), {}, 2, True),
+    ((4, 1), {}, 2, False),  # four rows are more than the kernel has
+    ((1, 2), {}, 1, True),
+    ((2, 2), {"former_channels": 3, "former_column": 12, "former_columns": 3, "former_line": 40}, 1, False),
+    ((2, 2), {"former_channels": 6, "former_column": 12, "former_columns": 3, "former_line": 40}, 2, False),
+])  # fmt: skip
+def test_rows_that_come_side_by_side(
+    stride: tuple[int, int], sizes: dict[str, int], together: int, ahead: bool
+) -> None:
+    """As many as make a frame faster, of those that divide the stride and that a former with sizes has room for."""
+    layers = (
+        Conv(name="conv_1", out_channels=8, kernel=(3, 3), stride=stride, padding=(0, 0, 1, 1), weight=signed(8)),
+    )
+    network = Network(name="rows", input=Map(height=32, width=32, channels=3, encoding=signed(8)), layers=layers)
+    plans = plan(random_model(network, 1), [INTEGER.changed(kgp=8, **sizes)])
+    formed = plans.formed(0)
+    assert formed is not None
+    assert (formed.together, formed.ahead) == (together, ahead)

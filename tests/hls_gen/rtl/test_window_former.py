@@ -32,15 +32,17 @@ NPUS = {
     "granules_of_bits": Npu.of(
         kfp=9, kgp=2, **{**FORMER, "former_channels": 8, "former_column": 24, "former_granule": 4}
     ),
+    "ahead": INTEGER.changed(former_ahead=1),
+    "ahead_of_bits": Npu.of(kfp=9, kgp=2, **FORMER, former_ahead=1),
     "least": Npu.of(kfp=1, kgp=1, **{**FORMER, "former_channels": 1, "former_column": 1, "former_columns": 1}),
 }
-QUICK = ("integer", "planes", "granules")
+QUICK = ("ahead", "planes", "granules")
 
 
 def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     """Windows that the former can make, of any kernel, stride, padding and size, some at the far ends not wanted."""
     sizes = present(npu.former_sizes)
-    channels = sizes.granule * rng.randint(1, sizes.channels // sizes.granule)
+    channels = sizes.granule * min(rng.randint(1, sizes.channels // sizes.granule) for _ in range(2))
     kernel = (
         rng.randint(1, min(10, present(npu.former_sizes).column // channels)),
         rng.randint(1, present(npu.former_sizes).columns),
@@ -49,10 +51,14 @@ def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     stride = rng.randint(1, 4), rng.randint(1, 4)
     height, width = (rng.randint(max(1, kernel[k] - padding[k] - padding[k + 2]), 14) for k in (0, 1))
     window = Window(kernel=kernel, stride=stride, padding=padding)
+    packed = rng.random() < 0.7
+    most = sizes.channels // channels if packed and npu.engine == "integer" else 1
+    together = max(n for n in range(1, min(stride[0], kernel[0], most) + 1) if stride[0] % n == 0)
     rows, columns = (rng.randint(max(1, most - 1), most) for most in window.output_size(height, width))
     return FormedWindows(
         height=height, width=width, channels=channels, window=window, rows=rows, columns=columns,
-        column_lanes=present(npu.former_sizes).column, word_lanes=npu.array.plane_lanes, packed=rng.random() < 0.7,
+        column_lanes=present(npu.former_sizes).column, word_lanes=npu.array.plane_lanes, packed=packed,
+        together=together, ahead=bool(sizes.ahead),
     )  # fmt: skip
 
 
@@ -60,9 +66,9 @@ def shapes(npu: Npu, count: int) -> list[FormedWindows]:
     rng, found = random.Random(npu.array.kfp), list[FormedWindows]()
     while len(found) < count:
         one = shape(npu, rng)
-        one = one.upright if present(npu.former_sizes).column >= one.width * one.channels else one
+        one = one.upright if one.together == 1 and present(npu.former_sizes).column >= one.width * one.channels else one
         fits = all(need <= npu.value(name) for name, need in one.needs().items())
-        fits &= one.window.kernel[0] * one.channels <= present(npu.former_sizes).column
+        fits &= one.tap_lanes <= present(npu.former_sizes).column and one.position_channels <= one.word_lanes
         if one.countable and fits:
             found.append(one)
     return found
@@ -73,9 +79,11 @@ def packed(lanes: np.ndarray, bits: int) -> int:
 
 
 def frame_words(npu: Npu, formed: FormedWindows, image: np.ndarray) -> list[int]:
-    """Positions side by side, row after row."""
-    rows, columns = formed.sent
-    positions = image[:rows, :columns].reshape(rows * columns, -1)
+    """Positions side by side, row after row; a position has some rows of the map, of which those beside it are 0."""
+    (rows, columns), above = formed.sent, formed.window.padding[0] - formed.lead[0] * formed.together
+    below = max(0, rows * formed.together - above - formed.height)
+    padded = np.pad(image, ((above, below), (0, 0), (0, 0)))[: rows * formed.together, :columns]
+    positions = padded.reshape(rows, formed.together, columns, -1).swapaxes(1, 2).reshape(rows * columns, -1)
     together = formed.word_positions
     return [
         packed(positions[first : first + together].ravel(), npu.former_lane_bits)

@@ -304,14 +304,14 @@ UNEVEN_DESIGNS = {
     "planes_former": Design(name="planes_former", stream_bits=64, npus=(
         SMALL_BINARY.changed(kfp=37, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024, raster=True, **FORMER),)),
     "ring_former": Design(name="ring_former", spill_words=4, npus=ring_to_host(
-        SMALL_BINARY.changed(kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER),
+        SMALL_BINARY.changed(kfp=18, kgp=5, pfp=4, ol=2, accumulators=16, **FORMER, former_ahead=1),
         SMALL_BINARY.changed(kfp=6, kgp=3, pfp=3, **FORMER))),
     "formers": Design(name="formers", spill_words=4, npus=ring_to_host(
         SMALL_INTEGER.changed(kfp=9, kgp=5, pfp=4, ol=2, **FORMER),
         SMALL_INTEGER.changed(kfp=6, kgp=4, pfp=3, ol=2, accumulators=8, buffer_words=32, **FORMER),
         SMALL_INTEGER.changed(kfp=4, kgp=3, pool=False, **FORMER))),
     "wide": Design(name="wide", stream_bits=64, npus=(
-        SMALL_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, **FORMER | {"former_channels": 4}),)),
+        SMALL_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, **FORMER | {"former_channels": 6, "former_ahead": 1}),)),
 }  # fmt: skip
 """Results that leave slowly, narrow pools, words cut and put together, small tuple memories, buffers and spill
 stores."""
@@ -687,7 +687,7 @@ CASES: dict[str, BoardCase] = {
     }),
     **cases("formed", FORMED, these(UNEVEN_DESIGNS, "integer", "planes_former", "ring_former", "wide", "formers"), 50,
             {"formed": 17}, {"integer": (6, {"formed": 2})},
-            formers=(120, {"formed": 40, "formed behind": 10})),
+            formers=(120, {"formed": 40, "formed behind": 10}), wide=(80, {"formed": 25, "rows together": 5})),
     **cases("chained", CHAINED, CHAINS, 40, exact(15), {
         "ring_of_2": (8, {"exact or stuck": 2}),
     }, **{name: (160, {"exact or stuck": 15, "exact": 3, "stuck": 3}) for name in ("ring_of_2", "integer_ring")},

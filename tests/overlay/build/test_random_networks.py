@@ -93,6 +93,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "lookups": any(layer.action(Entries) is not None for layer in layers),
         "passes": any(1 < planned.inner < planned.groups for planned in network_plan.layers),
         "formed": network_plan.formed(0) is not None,
+        "rows together": (windows := network_plan.formed(0)) is not None and windows.together > 1,
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),
         "onward": any(way.skip_npu is not None for way in network_plan.ways.values()),
         "outputs": len(network_plan.outputs) > 1,

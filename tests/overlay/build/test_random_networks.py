@@ -71,8 +71,10 @@ def drawn_choices(
     order = "raster" if raster else data.draw(st.sampled_from(kind.orders))
     chunks = [chunk for chunk in kind.chunks if chunk != "lines" or len(design.npus) > 1]
     dataflow, chunk = "output_stationary", data.draw(st.sampled_from(chunks))
-    if any(npu.array.accumulators > 1 for npu in design.npus):
-        dataflow = data.draw(st.sampled_from(["output_stationary", "auto", "input_stationary:2"]))
+    accumulators = [npu.array.accumulators for npu in design.npus]
+    if max(accumulators) > 1:
+        dataflows = ["output_stationary", "auto", *(["input_stationary:2"] if min(accumulators) > 1 else [])]
+        dataflow = data.draw(st.sampled_from(dataflows))
     lines, tuples = (CHUNKED[order], None) if chunk == "lines" else ("", chunk)
     return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=lines), tuples
 

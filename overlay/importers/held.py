@@ -19,7 +19,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS
 from .boundaries import Line
 from .errors import ImportRefused, printable
 from .rationals import same
-from .sections import MADE_BITS, PairSection, Quantised, Section, SectionGraph, WeightSection
+from .sections import MADE_BITS, Quantised, Section, SectionGraph, WeightSection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,9 +169,7 @@ def held_alike(graph: SectionGraph, group: Mapping[int, int]) -> dict[int, Held]
         for number, quantised in maps.items()
         if quantised.averaged or (ruled and quantised.rule is not None)
     ]
-    wanted += [
-        (number, held_from(zero, maps[number].levels)) for number, zero in _zeros_of_products(graph) if number in maps
-    ]
+    wanted += [(number, held_from(zero, maps[number].levels)) for number, zero in _zeros(graph) if number in maps]
     if not wanted:
         read = next((number for number in group if readers[number]), next(iter(group)))
         reader = next(iter(readers[read]), None)
@@ -185,11 +183,10 @@ def held_alike(graph: SectionGraph, group: Mapping[int, int]) -> dict[int, Held]
     return {number: held_from(low + shift, maps[number].levels) for number, shift in group.items()}
 
 
-def _zeros_of_products(graph: SectionGraph) -> Iterator[tuple[int, int]]:
-    """The integer of level 0 of each map that is multiplied, and of each product, with the map's number."""
+def _zeros(graph: SectionGraph) -> Iterator[tuple[int, int]]:
+    """The integer that level 0 of a map must be for a section that reads or makes it, with the map's number."""
     for number, section in enumerate(graph.sections, 1):
-        if isinstance(section, PairSection):
-            yield from zip((*(reading.map for reading in section.reads), number), section.zeros)
+        yield from zip((*(reading.map for reading in section.reads), number), section.zeros)
 
 
 def zero_groups(graph: SectionGraph) -> None:

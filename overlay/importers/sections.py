@@ -123,6 +123,12 @@ class Section(ABC):
         """Whether it needs the integer engine, for all sections of the network, as everything that joins maps does."""
         return len(self.reads) > 1
 
+    @property
+    def zeros(self) -> tuple[int, ...]:
+        """Of each map that it reads, and of the map that it makes: the integer that level 0 must be; empty where any
+        integers will do."""
+        return ()
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WeightSection(Section):

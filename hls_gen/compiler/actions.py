@@ -12,22 +12,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layer import Layer
+from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add, Pairwise
-from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps, scaled_product
 from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise, rounded, rounded_shift, rounded_up
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
-from bitloom.hls_gen.design.results import LOOKUPS, FeatureUnit
+from bitloom.hls_gen.design.results import FEATURE_UNITS, FeatureUnit
 
 from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
@@ -186,44 +186,45 @@ def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
     return multiplier >> twos, shift - twos
 
 
-class UnitAction(FeatureAction):
-    """An action that a feature unit computes."""
-
-    unit: ClassVar[FeatureUnit]
-
-    @property
-    @abstractmethod
-    def rows(self) -> Mapping[str, Mapping[str, Array]]:
-        """The layer's rows of each memory of the unit: by the memory's name, columns by field."""
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Entries(UnitAction):
-    """A table with an entry for each integer."""
+class UnitAction(FeatureAction):
+    """An action that a feature unit computes: what golden's layer makes of each integer."""
 
-    unit = LOOKUPS
-    values: Array
-    """(256,) int64: the entry of integer x is number x mod 256."""
+    unit: FeatureUnit
+    layer: FeatureLayer
+    source: Map
+    """layer, source: golden's, and the map that the layer reads."""
+    arrays: Mapping[str, Array]
+    """The layer's arrays by name, int64."""
     low: int
     high: int
-    """low, high: smallest and largest entry that the layer's encoding has."""
+    """low, high: smallest and largest result."""
 
     @classmethod
-    def of(cls, model: Model, part: Part, layer: Lookup) -> "Entries":
-        """The table of a lookup."""
-        return cls(values=model.arrays[layer.name]["entries"].astype(np.int64), low=layer.low, high=layer.high)
+    def of(cls, model: Model, part: Part, layer: FeatureLayer) -> "UnitAction":
+        """The action of a layer that stands behind a requantisation."""
+        return cls(
+            unit=next(unit for unit in FEATURE_UNITS if unit.layer is type(layer)),
+            layer=layer,
+            source=model.network.sources(layer)[0],
+            arrays={name: array.astype(np.int64) for name, array in model.arrays.get(layer.name, {}).items()},
+            low=layer.low,
+            high=layer.high,
+        )
+
+    @property
+    def rows(self) -> Mapping[str, Mapping[str, Array]]:
+        """The layer's rows of the unit's memory: by the memory's name, columns by field."""
+        table = self.unit.table
+        return {table.memory: {name: self.arrays[of] for name, of in table.columns.items()}} if table else {}
 
     @property
     def needs(self) -> dict[str, int]:
-        return super().needs | {self.unit.capacity: len(self.values)}
-
-    @property
-    def rows(self) -> Mapping[str, Mapping[str, Array]]:
-        return {"lookups": {"entry": self.values}}
+        counts = [len(column) for columns in self.rows.values() for column in columns.values()]
+        return super().needs | {self.unit.capacity: max(counts, default=1)}
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
-        result: Array = self.values[values % ENTRIES]
-        return result
+        return self.layer.forward_of([values], self.arrays, [self.source])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -401,10 +402,10 @@ def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
 FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Threshold: bits_of,
     Requantise: Scale.of,
-    Lookup: Entries.of,
     Add: Addition.of,
     MultiplyMaps: Addition.of,
     MinPool: Pooling.of,
     **{pool.layer: Pooling.of for pool in POOLS},
+    **{unit.layer: UnitAction.of for unit in FEATURE_UNITS},
 }
 """By kind of layer, the function that makes its action; engine_rules.py says what each engine takes."""

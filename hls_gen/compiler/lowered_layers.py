@@ -19,14 +19,14 @@ The actions behind the sums stand in a list, in the order in which they are comp
 
     thresholds, pool                               bits of sums
     scale, addition, sign, pool                    signs of integers, which the binary engine hands on
-    scale, entries, addition, pool                 integers
+    scale, units, addition, pool                   integers
     scale, pool, sign                              bits of the integer engine, where a binary engine reads them
 
 Each but the first may be missing, and without any action the sums are the map. Thresholds make bits of sums: bit t of
-channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does. Each of these
-may become an entry of a table (golden/layers/lookup.py), and to these another map may be added (golden/layers/add.py).
-The binary engine hands on which integers are at least 0, as bits (docs/decisions/0022); the integer engine hands on
-bits that are 1 where an integer is below 0, and reads a bit as +1 or -1.
+channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does. Feature units may
+make other integers of these, such as the entries of a table (golden/layers/lookup.py), and another map may be added to
+them (golden/layers/add.py). The binary engine hands on which integers are at least 0, as bits (docs/decisions/0022);
+the integer engine hands on bits that are 1 where an integer is below 0, and reads a bit as +1 or -1.
 
 A pool takes the largest of each window's valid taps, which is the OR of bits, or their average; or a pool unit with
 weights computes a depthwise convolution in its place.

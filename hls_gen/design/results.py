@@ -1,14 +1,13 @@
 """Results unit: it makes features of sums, OL at a time, by thresholds or by requantisation, looks them up in tables,
 and adds maps."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.layers.roles import FeatureLayer
 
-from .memories.memory import Rows
 from .parts import Part, capacity, choice, number
 from .rules import require
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
@@ -16,6 +15,19 @@ from .widths import FRACTION_BITS, MULTIPLIER_BITS
 LUT_PRODUCTS = ("addition", "pool")
 """Units that may multiply in LUTs within 8 levels: an addition of maps has two products a lane of ol; of pool results,
 whose product two DSP blocks make, LUTs multiply by the upper half of the multiplier."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitTable:
+    """A memory of a feature unit, in which each lane reads a RAM of its own. The rows of layers lie one behind the
+    other; the unit's capacity is their number."""
+
+    memory: str
+    """Its name."""
+    base: str
+    """Field of a layer's row of memory ``results``: where its rows begin."""
+    columns: Mapping[str, str]
+    """By field, which is as wide as a feature: name of the array of golden's layer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +39,15 @@ class FeatureUnit:
     """
 
     layer: type[FeatureLayer]
-    """Golden's layer."""
+    """Golden's layer, whose ``forward`` it is."""
     capacity: str
     """Field of `Results`; an NPU has the unit where it isn't 0."""
     mark: str
     """Field of a layer's row of memory ``results``: the layer is of this kind, else its features stay as they are."""
     stages: tuple[str, ...]
     """The register stages, in order."""
-    memories: Mapping[str, Callable[["Results", int], Rows]] = field(default_factory=dict)
-    """The rows of each of its memories, of the results unit and of ``Npu.value_bits``, by the memory's name. Where a
-    layer's rows begin, says a field of its row of memory ``results``."""
+    table: UnitTable | None = None
+    """None: it has no memory."""
 
 
 LOOKUPS = FeatureUnit(
@@ -44,18 +55,10 @@ LOOKUPS = FeatureUnit(
     capacity="lookup_rows",
     mark="looks_up",
     stages=("entry", "looked_up"),
-    memories={
-        "lookups": lambda results, value_bits: Rows(
-            results.lookup_rows,
-            [("entry", value_bits)],
-            counted_as="lookup_rows",
-            based_by=("results", "lookup_base"),
-            copies=results.ol,
-        )
-    },
+    table=UnitTable(memory="lookups", base="lookup_base", columns={"entry": "entries"}),
 )
-"""Tables, in which each lane looks features up in a RAM of its own; the stages are the table's entry, and the choice
-between it and the feature of a layer without a table."""
+"""Tables in which features are looked up. The stages are the table's entry, and the choice between it and the feature
+of a layer without a table."""
 FEATURE_UNITS = (LOOKUPS,)
 """All feature units, in the order in which they stand. Compiler, memories, timing and random networks take them from
 here; only their modules and their area are said elsewhere."""

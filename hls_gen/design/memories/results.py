@@ -33,7 +33,14 @@ def results_memories(npu: Npu) -> dict[str, Rows]:
         ),
     }
     for unit in npu.results.feature_units:
-        memories |= {name: rows_of(npu.results, npu.value_bits) for name, rows_of in unit.memories.items()}
+        if unit.table:
+            memories[unit.table.memory] = Rows(
+                npu.value(unit.capacity),
+                [(column, npu.value_bits) for column in unit.table.columns],
+                counted_as=unit.capacity,
+                based_by=("results", unit.table.base),
+                copies=npu.results.ol,
+            )
     if npu.stores.skip:
         memories["additions"] = Rows(npu.loader.layers, _addition_fields(npu, npu.stores.skip), read_at_once=True)
     return memories
@@ -78,8 +85,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
 
 def _unit_fields(npu: Npu, unit: FeatureUnit) -> FieldWidths:
     """A layer to a feature unit: whether the layer is of its kind, and where its rows begin."""
-    memories = [rows_of(npu.results, npu.value_bits) for rows_of in unit.memories.values()]
-    return [(unit.mark, 1), *((rows.based_by[1], bits_for(rows.depth - 1)) for rows in memories if rows.based_by)]
+    return [(unit.mark, 1), *([(unit.table.base, bits_for(npu.value(unit.capacity) - 1))] if unit.table else [])]
 
 
 def _addition_fields(npu: Npu, skip: SkipStore) -> FieldWidths:

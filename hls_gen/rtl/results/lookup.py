@@ -62,8 +62,9 @@ def place(
     """The lookups of all lanes: a `Place` (feature_unit.py)."""
     block = library.get(lookup, library, npu)
     looks_up, base = field("looks_up"), field("lookup_base")
+    stages = timing.activation_stages(npu)
     first, _ = LOOKUPS.stages
-    before = timing.REQUANTISE_STAGES[-1]
+    before = stages[stages.index(first) - 1]
     b.comment("What a table has for the features, where the layer has one.")
     b.wire("lookup_base_low_unused", INDEX_BITS, bits(base, 0, INDEX_BITS))
     ports = {"move": pipe.move, "looks_up": pipe.late("looks_up", looks_up, first)[first]}

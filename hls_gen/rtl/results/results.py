@@ -76,7 +76,7 @@ def results(library: Library, npu: Npu) -> Block:
     rows = memory_of(npu, "results")
     factors = memory_of(npu, feature_memory(npu)[0])
     units = npu.results.feature_units
-    tables = [memory_of(npu, name) for unit in units for name in unit.memories]
+    tables = [memory_of(npu, unit.table.memory) for unit in units if unit.table]
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
     taken = b.input("taken", means="the last beat of a window was issued: its results will come")

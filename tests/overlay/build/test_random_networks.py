@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.actions import Addition, Entries
+from bitloom.hls_gen.compiler.actions import Addition, UnitAction
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.copies import is_copy
@@ -92,7 +92,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         "products": any((addition := layer.action(Addition)) and addition.multiplies for layer in layers),
-        "lookups": any(layer.action(Entries) is not None for layer in layers),
+        "lookups": any(layer.action(UnitAction) is not None for layer in layers),
         "passes": any(1 < planned.inner < planned.groups for planned in network_plan.layers),
         "formed": network_plan.formed(0) is not None,
         "rows together": (windows := network_plan.formed(0)) is not None and windows.together > 1,

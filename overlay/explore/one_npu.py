@@ -120,6 +120,44 @@ class Segment:
     """Those of them that are copies of maps."""
 
 
+class Sized:
+    """An NPU for some layers with sizes of its memories, and the area of what else it may have beside its folding.
+
+    Parameters
+    ----------
+    npu
+        Its folding.
+    memories
+        The sizes, by the NPU's parameter.
+    styles
+        Kinds of RAM that are tried for its kernels.
+    """
+
+    __slots__ = ("_each", "_npu", "_styles", "memories")
+
+    def __init__(self, npu: Npu, memories: dict[str, Any], styles: Sequence[str]):
+        self.memories = memories
+        self._npu = npu
+        self._styles = styles
+        self._each: list[tuple[dict[str, Any], list[Resources]]] = []
+        """Of what `saving` gives, as far as somebody looked: the values of SAVED, and the area in each kind of RAM."""
+
+    def areas(self, stream_bits: int, dear: bool) -> list[tuple[Sizes, Resources]]:
+        """Sizes and what else the NPU may have, and the area of each; where DSP blocks are ``dear``, also with fewer of
+        them."""
+        if dear or not self._each:
+            with_sizes = saving(self._npu.unchecked(**self.memories), dear)
+            for npu in islice(with_sizes, len(self._each), None):
+                saved = {key: npu.value(key) for key in SAVED}
+                self._each.append((saved, estimate_cores(npu, stream_bits, self._styles)))
+        each = self._each if dear else self._each[:1]
+        return [
+            ((self.memories, {**saved, "kernel_ram": style}), areas[k])
+            for k, style in enumerate(self._styles)
+            for saved, areas in each
+        ]
+
+
 class SizedFolding(NamedTuple):
     """What an NPU may be: its folding with the sizes of its memories, and what it takes."""
 
@@ -223,7 +261,7 @@ class _Known:
     interval: int = 0
     """The interval that ``foldings`` and ``fewest_lanes`` are of."""
     foldings: dict[tuple, Foldings] = field(default_factory=dict)
-    areas: dict[tuple, list[tuple[Sizes, Resources]]] = field(default_factory=dict)
+    sized: dict[tuple, Sized | None] = field(default_factory=dict)
     outlets: dict[tuple, float] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
     array_cycles: dict[tuple, dict[int, int]] = field(default_factory=dict)
@@ -260,6 +298,11 @@ class NpuChoices:
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs: it works out the rest itself."""
         return {**vars(self), "_known": _Known()}
+
+    @property
+    def kept(self) -> int:
+        """NPUs of which sizes are kept."""
+        return len(self._known.sized)
 
     def forget(self) -> None:
         """Let go of all that was worked out: of a large network that is gigabytes in all settings together."""
@@ -552,26 +595,22 @@ class NpuChoices:
 
     def _areas(self, indices: Indices, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
         """Sizes of the NPU's memories and what else it may have beside its folding, and the area of each."""
-        key = indices, FOLDING(npu), dear
-        if key not in self._known.areas:
-            try:
-                memories = self.depths(indices, npu)
-            except ValueError:  # words don't lie as its layers take them
-                self._known.areas[key] = []
-                return []
-            rows = memories["kernel_rows"]
-            large = ("auto", "distributed")
-            styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-            each = [
-                ({key: folding.value(key) for key in SAVED}, estimate_cores(folding, self.stream_bits, styles))
-                for folding in saving(npu.unchecked(**memories), dear)
-            ]
-            self._known.areas[key] = [
-                ((memories, {**saved, "kernel_ram": style}), areas[k])
-                for k, style in enumerate(styles)
-                for saved, areas in each
-            ]
-        return self._known.areas[key]
+        key = indices, FOLDING(npu)
+        if key not in self._known.sized:
+            self._known.sized[key] = self._with_sizes(indices, npu)
+        sized = self._known.sized[key]
+        return sized.areas(self.stream_bits, dear) if sized else []
+
+    def _with_sizes(self, indices: Indices, npu: Npu) -> Sized | None:
+        """The NPU with sizes; None where words don't lie as its layers take them."""
+        try:
+            memories = self.depths(indices, npu)
+        except ValueError:
+            return None
+        rows = memories["kernel_rows"]
+        large = ("auto", "distributed")
+        styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
+        return Sized(npu, memories, styles)
 
     def depths(self, indices: Indices, npu: Npu) -> dict[str, int]:
         """As of `NpuMemories.sizes`."""

@@ -23,7 +23,7 @@ from .chain import Chain
 from .engines import Engines
 from .figures import Figures, Known, figures, lanes
 from .joinings import Joinings
-from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, Segment
+from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Segment
 from .ring import cheapest_ring
 from .task import FEW_NPUS, STEPS, Joining, Task, between, candidate_of, raised
 from .variations import MapSetting, dataflows, in_settings, streamed
@@ -32,6 +32,8 @@ SHARES = (1.0, 0.985, 0.95, 0.9)
 """Intervals that are tried for a rate, as shares of the rate's own: NPUs may wait for each other."""
 SPAN = 64
 """Ratio of a sweep's longest interval to its shortest."""
+KEPT = 20_000
+"""NPUs of which sizes are kept, about: 100 MB."""
 ROUNDS = 5
 """Attempts to bring a chain within its budget."""
 WAITING, LAST_WAITING = 700.0, 2_000.0
@@ -126,7 +128,8 @@ class Tries:
         self._seen: dict[Any, Figures | None] = {}
         self._flows: Known = {}
         self._fitting: tuple[Figures, ...] = ()
-        self._asked = self.choices[self.engines[0], self.first]
+        self._asked = list[NpuChoices]()
+        """What was asked for NPUs and keeps what it worked out, that which was asked last behind."""
 
     def know(self, rows: Iterable[Row]) -> None:
         """Take these rows as known: what they beat is not run any more. Rows of tasks that are under way are not among
@@ -181,9 +184,7 @@ class Tries:
         """The NPUs of a task at its price; None where there are none that are fast enough, or where such NPUs are more
         parallel than a design may be."""
         choices = self.joinings.of(task.way, task.setting)
-        if self.heavy and choices is not self._asked:  # tasks of a setting follow each other
-            self._asked.forget()
-            self._asked = choices
+        self._make_room(choices)
         mapping = task.way.mapping
         if mapping is not None:
             segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
@@ -194,6 +195,14 @@ class Tries:
         if segments is None or not may_be_built([segment.npu for segment in segments]):
             return None
         return segments
+
+    def _make_room(self, choices: NpuChoices) -> None:
+        """Before ``choices`` are asked: others forget, those first that were asked longest ago, where all together keep
+        more than KEPT."""
+        others = [other for other in self._asked if other is not choices]
+        while others and sum(other.kept for other in (*others, choices)) > KEPT:
+            others.pop(0).forget()
+        self._asked = [*others, choices]
 
     def rows(self, task: Task) -> list[Row]:
         """Everything that is tried for a task.

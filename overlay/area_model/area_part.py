@@ -1,7 +1,7 @@
 """A block of a design with the sizes by which its area goes, and the blocks that stand everywhere: gearboxes, FIFOs."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.widths import bits_for
@@ -11,8 +11,7 @@ Features = dict[str, float]
 """Sizes of a block by name."""
 
 
-@dataclass(frozen=True)
-class AreaPart:
+class AreaPart(NamedTuple):
     """Equal instances of a block."""
 
     kind: str

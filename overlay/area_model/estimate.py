@@ -9,7 +9,6 @@ renews them.
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -97,7 +96,7 @@ def estimate_cores(
     kernels = [store for store in memory if store.name == KERNELS]
     rest = of_stores(store for store in memory if store.name != KERNELS)
     without_kernels = _sum(of_parts([*core_parts(npu, stream_bits), *shell], fitted), rest)
-    rams = (of_stores(replace(store, style=style) for store in kernels) for style in styles)
+    rams = (of_stores(store._replace(style=style) for store in kernels) for style in styles)
     return [_whole(_sum(without_kernels, ram), fitted) for ram in rams]
 
 

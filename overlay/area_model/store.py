@@ -2,7 +2,7 @@
 takes of a device says memory.py."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_map, operand_bits
@@ -17,8 +17,7 @@ SUMS = "sums"
 """Name of the accumulators in the PEs."""
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(NamedTuple):
     """Equal memories side by side."""
 
     name: str

@@ -1,6 +1,5 @@
 """A memory that LOAD packets fill: its rows, and the fields of a row."""
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -33,8 +32,7 @@ class Rows(NamedTuple):
     """Equal RAMs that hold the rows, each with a read port."""
 
 
-@dataclass(frozen=True)
-class Memory:
+class Memory(NamedTuple):
     """A memory that LOAD packets fill."""
 
     name: str
@@ -55,7 +53,8 @@ class Memory:
     @classmethod
     def of(cls, name: str, id: int, rows: Rows) -> "Memory":
         """The memory that has these rows."""
-        return cls(name=name, id=id, **rows._asdict() | {"fields": _side_by_side(tuple(rows.fields))})
+        depth, fields, *others = rows
+        return cls(name, id, depth, _side_by_side(tuple(fields)), *others)
 
     @property
     def width(self) -> int:

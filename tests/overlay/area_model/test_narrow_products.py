@@ -1,6 +1,5 @@
 """Integer PEs whose products LUTs make: the area model against Yosys' figures of PEs that it was not fitted to."""
 
-from dataclasses import replace
 
 import pytest
 
@@ -33,7 +32,7 @@ def test_a_pe_of_narrow_integers(
     design = Design(name="held_out", npus=(USUAL.changed(**fields, accumulators=accumulators),))
     assert design.npus not in [other.npus for _, other in directed()]
     (pe,) = [part for part in parts(design) if part.kind == "pe_integer_lut"]
-    made = of_parts([replace(pe, times=1)], coefficients())
+    made = of_parts([pe._replace(times=1)], coefficients())
     assert made["lut"] == pytest.approx(lut, rel=0.05)
     assert made["ff"] == pytest.approx(ff, rel=0.05)
 

@@ -53,8 +53,7 @@ class Memory(NamedTuple):
     @classmethod
     def of(cls, name: str, id: int, rows: Rows) -> "Memory":
         """The memory that has these rows."""
-        depth, fields, *others = rows
-        return cls(name, id, depth, _side_by_side(tuple(fields)), *others)
+        return cls._make((name, id, rows.depth, _side_by_side(tuple(rows.fields)), *rows[2:]))
 
     @property
     def width(self) -> int:

@@ -1,6 +1,5 @@
 """Integer PEs whose products LUTs make: the area model against Yosys' figures of PEs that it was not fitted to."""
 
-
 import pytest
 
 from bitloom.hls_gen.design.design import Design

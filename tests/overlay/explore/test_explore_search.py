@@ -148,6 +148,36 @@ def test_additions_are_varied_where_there_are_some() -> None:
     assert "additions in LUTs" not in words
 
 
+def test_memories_are_sized_once_for_all_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where DSP blocks are dear: then NPUs with fewer of them are looked at, too."""
+    choices = NpuChoices(layers(networks.load("cifar-quick-int8")), 64)
+    sized = Mock(side_effect=choices.depths)
+    monkeypatch.setattr(choices, "depths", sized)
+    assert Chain(choices).cheapest(200_000, Price())
+    count = sized.call_count
+    assert choices.kept == count > 0
+    plain = Chain(choices).cheapest(200_000, Price(npu=1))
+    assert sized.call_count == count
+    dear = Chain(choices).cheapest(200_000, Price(dsp=1_000))
+    assert sized.call_count < 2 * count, "only what a cheaper chain needs comes to it"
+    kernels = [[segment.npu.array.kernels_per_multiplier for segment in each or ()] for each in (plain, dear)]
+    assert max(kernels[0]) == 1 < max(kernels[1])
+
+
+def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
+    tasks = [Task(tries.ways()[0], setting, 2_000, Price()) for setting in SETTINGS]
+    choices = [tries.choices[tries.engines[0], setting] for setting in SETTINGS]
+    found = [tries.segments(task) for task in tasks]
+    kept = [each.kept for each in choices]
+    assert all(kept), "there is room for all"
+    monkeypatch.setattr("bitloom.overlay.explore.tries.KEPT", kept[0] + kept[2])
+    assert tries.segments(tasks[0]) == found[0]
+    assert [each.kept for each in choices] == [kept[0], 0, kept[2]]
+    assert tries.segments(tasks[1]) == found[1]
+    assert [each.kept for each in choices][:2] == [kept[0], kept[1]]
+
+
 def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     """Also where tuples that no tap reads cost cycles, as in raster order without counters."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])

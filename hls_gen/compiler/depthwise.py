@@ -4,22 +4,25 @@ the layer before (hls_gen/rtl/pool_unit/pool_depthwise.py).
     conv_1  requantise_1 | conv_2 (depthwise)  requantise_2 | conv_3   -->   conv_1 ... requantise_2 | conv_3
 
 A plain convolution whose weights are 0 for other channels than a kernel's own is a depthwise one, too. The array
-computes a depthwise convolution where the pool unit can't, as a plain convolution (`plain_of`). No layer changes: only
-the unit that computes it is chosen here, so that no rule of rewriting (golden/rewrite.py) is needed.
+computes a depthwise convolution where the pool unit can't, as a plain convolution (`plain_of`). Where there is no layer
+before that it could follow, as at a network's begin or behind a pool, it may follow a copy of the map that it reads.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import DepthwiseConv, is_depthwise, ungrouped_weights
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model
+from bitloom.golden.rewrite import rewrite
 from bitloom.golden.window import Window
 
+from .layer_graph import LayerGraph, check_same, copy_of_values, free_name
 from .pools import canonical
-from .segments import Segment
+from .segments import Segment, segments
 from .trips import BEFORE_DEPTHWISE, DEPTHWISE
 
 
@@ -71,11 +74,59 @@ def fused(cut: Sequence[Segment], model: Model) -> list[Segment]:
     return segments
 
 
+def behind_copies(model: Model, binariser: OneInput | None = None) -> Model:
+    """A model with a copy in front of each depthwise convolution that a pool unit could compute, but has no part to
+    follow: a pool unit then computes it behind the copy. The array, which would take each of its taps as a plain
+    convolution, copies each position once. ``binariser``: what is computed in front of the first part, if anything is.
+    """
+
+    def a_depthwise_convolution_follows_a_copy(graph: LayerGraph) -> LayerGraph | None:
+        there = _model_of(graph, model)
+        cut = segments(there.network, binariser)
+        left = {segment.name for segment in fused(cut, there)}
+        alone = (segment for segment in map(canonical, cut) if segment.name in left)
+        segment = next((one for one in alone if _computable(one, there) and _fewer_by_copy(one)), None)
+        return None if segment is None else _with_copy(graph, segment)
+
+    given = LayerGraph.of(model.network, model.arrays)
+    graph = rewrite(given, (a_depthwise_convolution_follows_a_copy,), check_same)
+    return model if graph is given else _model_of(graph, model)
+
+
+def _model_of(graph: LayerGraph, model: Model) -> Model:
+    """The model of a graph that ``model`` became."""
+    return Model(replace(model.network, layers=tuple(graph.layers.values())), graph.arrays)
+
+
+def _with_copy(graph: LayerGraph, segment: Segment) -> LayerGraph:
+    """The graph in which the layer of a segment reads a copy of its map."""
+    layer = graph.layers[segment.name]
+    (read,) = layer.inputs
+    followed = free_name(graph.layers, layer.name, "of")
+    copy = copy_of_values(segment.source, read, free_name(graph.layers, layer.name, "copy"), followed)
+    layers = {**graph.layers, **copy.layers, layer.name: replace(layer, inputs=(followed,))}
+    return graph.with_layers(layers, copy.arrays)
+
+
+def _fewer_by_copy(segment: Segment) -> bool:
+    """Whether a map has fewer positions than the windows of the layer that reads it have taps, and a copy of it the
+    same values: of ternary ones it would have more."""
+    window = segment.layer.window(segment.source)
+    rows, columns = window.output_size(segment.source.height, segment.source.width)
+    fewer = segment.source.height * segment.source.width < rows * columns * window.taps
+    return fewer and segment.source.encoding.kind in ("signed", "unsigned")
+
+
 def _follows(before: Segment, segment: Segment, model: Model) -> bool:
     """Whether a pool unit can compute ``segment`` as it takes the results of ``before``."""
-    plain = before.tail_kinds in BEFORE_DEPTHWISE and segment.tail_kinds in DEPTHWISE and segment.adds is None
-    alone = segment.joins is None and before.readers == (segment.name,)
-    if not plain or segment.sums or not alone or not isinstance(segment.layer, Conv):
+    alone = before.tail_kinds in BEFORE_DEPTHWISE and before.readers == (segment.name,)
+    return alone and _computable(segment, model)
+
+
+def _computable(segment: Segment, model: Model) -> bool:
+    """Whether a pool unit can compute ``segment``, wherever it stands."""
+    plain = segment.tail_kinds in DEPTHWISE and segment.adds is None and segment.joins is None
+    if not plain or segment.sums or not isinstance(segment.layer, Conv):
         return False
     return isinstance(segment.layer, DepthwiseConv) or is_depthwise(plain_of(model, segment))
 

@@ -22,7 +22,7 @@ from bitloom.golden.window import Pair, Window
 from bitloom.hls_gen.design.formed_lines import column_of, line_of
 from bitloom.hls_gen.design.npu import Npu
 
-from .depthwise import fused, plain_of, window_of
+from .depthwise import behind_copies, fused, plain_of, window_of
 from .engine_form import engine_form
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
@@ -214,6 +214,8 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     model = flat(engine_form(given), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
+    if target.depthwise:
+        model = behind_copies(model, entry)
     cut = segments(model.network, entry)
     engines = {segment.name: default_engine(segment) for segment in cut}
     if target.depthwise:

@@ -73,15 +73,17 @@ AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
     [
         ([*conv(1), *depthwise(2), *conv(3)], {"conv_1": "conv_2", "conv_3": None}),
         ([*conv(1), *depthwise(2)], {"conv_1": "conv_2"}),
-        ([*depthwise(1), *conv(2)], {"conv_1": None, "conv_2": None}),  # nothing is before it
-        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
-        ([*depthwise(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
+        ([*depthwise(1), *conv(2)], {"conv_1_copy": "conv_1", "conv_2": None}),  # nothing is before it
+        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3_copy": "conv_3"}),
+        ([*depthwise(1), *depthwise(2)], {"conv_1_copy": "conv_1", "conv_2_copy": "conv_2"}),
+        ([*conv(1, 5, DepthwiseConv), *conv(2)], {"conv_1": None, "conv_2": None}),  # a copy has as many taps
+        ([*conv(1, 5, DepthwiseConv, 3, stride=(4, 4)), *conv(2)], {"conv_1": None, "conv_2": None}),  # or more
         ([*conv(1), *depthwise(2), POOL], {"conv_1": None, "conv_2": None}),  # the unit has one window a layer
-        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2": None}),
-        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2": None, "conv_3": None}),
+        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2_copy": "conv_2"}),
+        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),
         ([*conv(1), depthwise(2)[0]], {"conv_1": None, "conv_2": None}),  # raw sums leave the array alone
         ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
-         {"conv_1": None, "conv_2": None, "conv_3": None}),  # its map has a second reader
+         {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),  # its map has a second reader
         ([*conv(1), *conv(2), Add(name="add", inputs=("act_1", "act_2"), encoding=INT8), *depthwise(3)],
          {"conv_1": None, "conv_2": "conv_3"}),
         ([*conv(1), *conv(2), *depthwise(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],

@@ -60,7 +60,14 @@ class FlowProcess:
     writes: Sequence[Stamps]
     """The stamps that it writes."""
     waits: tuple[Wait, ...] = field(default=(), init=False)
-    """What it waits for; nothing when it is done."""
+    """What it waits for; nothing when it is done, and before it has begun."""
+    begun: bool = field(default=False, init=False)
+    """Whether it has run."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can go on."""
+        return not self.begun or any(len(stamps) > wanted for stamps, wanted in self.waits)
 
     def __post_init__(self) -> None:
         for stamps in self.writes:
@@ -107,10 +114,21 @@ def run(processes: Iterable[FlowProcess]) -> None:
         They can't get there: some wait for each other.
     """
     everything = list(processes)
+    go_on(everything)
+    stuck = [p for p in everything if p.waits]
+    if stuck:
+        raise Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck[0])])
+
+
+def go_on(everything: Sequence[FlowProcess]) -> None:
+    """Run processes until none can go on, from where they are."""
     numbers = {process: number for number, process in enumerate(everything)}
-    ready = list(range(len(everything)))
+    ready = [number for number, process in enumerate(everything) if process.ready]
+    for number in ready:
+        _forget(everything[number])
     while ready:
         process = everything[heappop(ready)]
+        process.begun = True
         for waits in process.generator:
             process.waits = waits
             for stamps, wanted in waits:
@@ -129,12 +147,14 @@ def run(processes: Iterable[FlowProcess]) -> None:
                 if count > wanted:
                     woken.append(reader)
             for reader in woken:
-                for other, _ in reader.waits:
-                    other.readers.pop(reader, None)
+                _forget(reader)
                 heappush(ready, numbers[reader])
-    stuck = [p for p in everything if p.waits]
-    if stuck:
-        raise Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck[0])])
+
+
+def _forget(reader: FlowProcess) -> None:
+    """The reader waits no more."""
+    for stamps, _ in reader.waits:
+        stamps.readers.pop(reader, None)
 
 
 def _cycle(process: FlowProcess) -> list[FlowProcess]:

@@ -31,14 +31,20 @@ class ProcessNetwork:
         NPUs and layers.
     frames
         How many frames are run.
+    at_once
+        How many of them come without being admitted; None: all.
     """
 
-    def __init__(self, system: System, frames: int):
+    def __init__(self, system: System, frames: int, at_once: int | None = None):
         self.system = system
         self.frames = frames
         self.processes: list[FlowProcess] = []
         self.done = Stamps("a frame to leave")
         """Cycles in which frames have left."""
+        self.admitted = Stamps("a frame to be admitted")
+        """A stamp for each frame that the host may send."""
+        for _ in range(frames if at_once is None else at_once):
+            self.admit()
         self.issuers: dict[int, Issuer] = {}
         self._fifos: dict[str, Fifo] = {}
         self._skips: dict[int, SkipFifo] = {}
@@ -63,6 +69,10 @@ class ProcessNetwork:
         for n in range(len(system.units)):
             if system.of(n):
                 self._npu(n)
+
+    def admit(self) -> None:
+        """Let the host send the next frame as soon as it can."""
+        self.admitted.append(0)
 
     def _loader(self) -> WeightLoader | None:
         """Make the process that brings weights, if any are streamed."""
@@ -95,6 +105,7 @@ class ProcessNetwork:
         binariser = first.ports.binariser is not None
         frames = FrameSource(words, first.host_word_bits, system.stream_bits, binariser, self.done)
         frames.weights = self.loader
+        frames.admitted = self.admitted
         self._sources[0] = self._formed(0, frames)
         return frames
 

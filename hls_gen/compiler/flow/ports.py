@@ -33,6 +33,9 @@ class FrameSource:
     weights: WeightLoader | None = None
     """What brings weights between frames; None where all stay on the device."""
 
+    admitted: Stamps | None = None
+    """A stamp for each frame that may come; None where any number may."""
+
     def __init__(self, words: int, word_bits: int, stream_bits: int, binariser: bool, done: Stamps):
         self._words = words
         self._done = done
@@ -78,6 +81,9 @@ class FrameSource:
     def _accept(self) -> bool:
         """Accept the next frame's header, unless as many frames as there may be are still in flight."""
         frame = len(self.accepted)
+        if self.admitted is not None and len(self.admitted) <= frame:
+            self.word = (self.admitted, frame)
+            return False
         if self.weights:
             if len(self.weights.released) <= frame:
                 self.word = (self.weights.released, frame)

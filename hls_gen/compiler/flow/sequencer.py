@@ -9,6 +9,7 @@ needs room can be late, so a pass costs as many steps here as it claims tuples, 
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from bitloom.hls_gen.design import timing
 
@@ -21,8 +22,7 @@ Passing = Generator[tuple[Wait, ...], None, int]
 """Part of a process: waits as a ``Process`` does, then returns a cycle."""
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(NamedTuple):
     """What an issuer had counted when it issued the last beat of a frame."""
 
     at: int

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .kahn import run
-from .network import ProcessNetwork
 from .sequencer import Count
+from .steady import SteadyStream
 from .system import System
 
 FRAMES = 8
@@ -72,17 +71,16 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
     """
     if frames < 2 or frames % 2:
         raise ValueError(f"flow: frames must be an even number >= 2, got {frames}")
-    network = ProcessNetwork(system, frames)
-    run(network.processes)
-    done = network.done
+    stream = SteadyStream(system, frames)
+    done = stream.done
     half = frames // 2
     return Result(
         cycles_per_frame=(done[-1] - done[half - 1]) / half,
-        latency=done[0] - network.frame_source.accepted[0],
+        latency=done[0] - stream.accepted[0],
         left=tuple(done),
-        accepted=tuple(network.frame_source.accepted),
-        npus={n: _waits(i.counts, done, half) for n, i in network.issuers.items()},
-        stores=network.stores(),
+        accepted=tuple(stream.accepted),
+        npus={n: _waits(counts, done, half) for n, counts in stream.counts.items()},
+        stores=stream.network.stores(),
     )
 
 

@@ -1,0 +1,139 @@
+"""The steady stream: frames come one after the other until what they do repeats, and those that follow needn't be run.
+
+Of a frame all stamps are noted that came with it. Every stamp is the largest of a few others, of the same frame or of
+frames before, each with cycles on top: when a word came, when a place became free. So a frame repeats the one before,
+each stamp a period later, if all the stamps on which it depends do so. These are the stamps of the frames that are
+still under way when it begins: what ended before makes nothing of it wait.
+
+    frame 0 | frame 1 | frame 2 = frame 1 + period, and frame 1 has ended when frame 3 begins: so is frame 3, ...
+
+Where more than one frame is under way, as many must repeat, one after the other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import Ints
+
+from .kahn import go_on, run
+from .network import ProcessNetwork
+from .sequencer import Count
+from .system import System
+
+APART = 64
+"""Cycles, beside latencies and stream words, that may lie between a stamp and one that comes of it: an entry into a
+store, a header, a word that is cut into pieces."""
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The stamps that came with a frame."""
+
+    stamps: Sequence[Ints]
+    """By what is stamped."""
+    first: int
+    last: int
+    """first, last: the earliest and the latest of them."""
+
+    @classmethod
+    def of(cls, stamps: Sequence[Ints]) -> "_Frame":
+        """The frame with these stamps."""
+        some = [each for each in stamps if len(each)]
+        return cls(stamps, min(int(each.min()) for each in some), max(int(each.max()) for each in some))
+
+    def repeats(self, before: "_Frame", period: int) -> bool:
+        """Whether each stamp is that of the frame before, a period later."""
+        return all(np.array_equal(here, there + period) for here, there in zip(self.stamps, before.stamps))
+
+
+class SteadyStream:
+    """Frames that are run back to back, until they repeat.
+
+    Parameters
+    ----------
+    system
+        What runs them.
+    frames
+        How many.
+
+    Attributes
+    ----------
+    network
+        The processes, with the stamps of the frames that were run.
+    done, accepted
+        Cycles in which each frame has left, and in which its header was accepted.
+    counts
+        By NPU: what its issuer had counted at the end of each frame.
+
+    Raises
+    ------
+    Deadlock
+        The system can't finish.
+    """
+
+    def __init__(self, system: System, frames: int):
+        self.network = ProcessNetwork(system, frames, at_once=0)
+        processes = self.network.processes
+        stamps = {id(stamps): stamps for process in processes for stamps in process.writes}
+        self._kept: list[Sequence[int]] = [*stamps.values(), self.network.frame_source.accepted]
+        """All that is stamped."""
+        self._noted = [0] * len(self._kept)
+        """How many stamps of each are noted."""
+        self._frames: list[_Frame] = []
+        self._apart = _apart(system)
+        while len(self.network.admitted) < frames and not self._repeats():
+            self.network.admit()
+            go_on(processes)
+            self._note()
+        self._more = frames - len(self.network.admitted)
+        if not self._more:
+            run(processes)
+        self.done = self._extended(self.network.done)
+        self.accepted = self._extended(self.network.frame_source.accepted)
+        self.counts = {n: self._counts(issuer.counts) for n, issuer in self.network.issuers.items()}
+
+    def _note(self) -> None:
+        """Note the stamps that came with the latest frame, if it has left."""
+        if len(self.network.done) == len(self._frames) + 1:
+            new = [np.array(stamps[noted:], np.int64) for stamps, noted in zip(self._kept, self._noted)]
+            self._frames.append(_Frame.of(new))
+            self._noted = [len(stamps) for stamps in self._kept]
+
+    def _repeats(self) -> bool:
+        """Whether the frames that follow repeat the latest one."""
+        frames = self._frames
+        if len(frames) < len(self.network.admitted) or len(frames) < 2:
+            return False
+        period = self.network.done[-1] - self.network.done[-2]
+        latest = len(frames) - 1
+        for under_way in range(1, latest + 1):
+            if not frames[latest - under_way + 1].repeats(frames[latest - under_way], period):
+                return False
+            ended = frames[latest - under_way].last + self._apart <= frames[latest].first + period
+            before = frames[: latest - under_way]
+            if ended and (not before or before[-1].last + self._apart <= frames[latest].first):
+                return True
+        return False
+
+    def _extended(self, stamps: Sequence[int]) -> list[int]:
+        """Stamps of a frame each, with those of the frames that were not run."""
+        cycles = list(stamps)
+        for _ in range(self._more):
+            cycles.append(2 * cycles[-1] - cycles[-2])
+        return cycles
+
+    def _counts(self, counts: Sequence[Count]) -> list[Count]:
+        """Counts of each frame, with those of the frames that were not run."""
+        out = list(counts)
+        for _ in range(self._more):
+            out.append(Count(*(2 * late - early for early, late in zip(out[-2], out[-1]))))
+        return out
+
+
+def _apart(system: System) -> int:
+    """Cycles, at most, between a stamp and one that comes of it, where it is that of a frame long before."""
+    each = (unit.latencies for unit in system.units)
+    latency = max(its.array + its.activation + its.addition + its.pool + its.pool_activation for its in each)
+    return APART + latency + max((packet.words for packet in system.weights), default=0)

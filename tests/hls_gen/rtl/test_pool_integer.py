@@ -8,7 +8,9 @@ from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS
 from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
+from bitloom.hls_gen.rtl.pool_unit.arithmetic import MERGES
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
@@ -21,6 +23,10 @@ NPU = Npu.of(
 LATENCY = 1 + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
+
+
+def test_each_merge_of_the_table_is_one_of_hardware():
+    assert MERGES.keys() == {reduction.merge for reduction in (*POOLS, PRODUCTS) if reduction.merge}
 
 
 @pytest.fixture(scope="module")

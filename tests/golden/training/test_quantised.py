@@ -138,12 +138,12 @@ def test_average_equals_golden_and_its_derivative_is_that_without_rounding(layer
     np.testing.assert_array_equal(out, flat(layer.forward(x, {}, MAP)))
     error = to_grid(integers(out.shape, -9, 9) / 4)
     back, slopes = b.backward({}, tape, error)
-    _, valid = layer.gather(x, MAP, 0)
-    counts = valid.sum(axis=1)
+    positions = layer.window.positions(MAP.height, MAP.width)  # (outputs, taps), -1 beside the map
+    valid = positions >= 0
 
     def mean(v: np.ndarray) -> float:
-        taken, _ = layer.gather(v.reshape(x.shape), MAP, 0)
-        return (error * (taken.sum(axis=2) / counts[:, None])).sum()
+        total = np.where(valid[..., None], v[:, positions], 0).sum(axis=2)
+        return (error * (total / valid.sum(axis=1)[:, None])).sum()
 
     np.testing.assert_allclose(back, derivative(mean, flat(x), 0.25), atol=1e-5)
     assert slopes == {}

@@ -221,10 +221,9 @@ class Tests:
     def executing(self, broken: Break) -> set[str] | None:
         """Tests that execute a break's statement; None where that isn't known, as it runs at import."""
         lines = _statement(broken)
-        if not lines:
-            return None
         contexts = self.data.contexts_by_lineno(self.files[broken.file]) if broken.file in self.files else {}
-        return {context.partition("|")[0] for line in lines for context in contexts.get(line, [])} - {""}
+        during = {context.partition("|")[0] for line in lines for context in contexts.get(line, [])}
+        return None if not lines or during == {""} else during - {""}
 
     def chosen(self, broken: Break) -> dict[str, list[str]]:
         """Ring -> its tests for a break, in the order in which they run.

@@ -197,6 +197,8 @@ DEFAULTS = {name: _default(name) for name in PLACES}
 """The value of each flat name where nothing is said; 0 of a number that is a switch."""
 ABSENT = {"pfp": 1}
 """Values of names whose part is not there, where they aren't the defaults."""
+WITHIN = {name: (*part.partition(".")[::2], what) for name, (part, what) in OWNERS.items()}
+"""Part of each name, the part inside that one, if any, and the field."""
 OFF = {name: 0 if OWNERS[name][1] else False for name in SWITCHES.values()}
 """Values of the switches that say that there is no such part."""
 

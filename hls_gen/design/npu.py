@@ -105,15 +105,15 @@ class Npu:
         Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
         """
         assert "engine" not in values, "the engine stays"
-        if any(bool(value) != bool(self.value(name)) for name, value in values.items() if name in flat.OFF):
+        switched = not flat.OFF.keys().isdisjoint(values)
+        if switched and any(bool(values[name]) != bool(self.value(name)) for name in flat.OFF if name in values):
             has = {name: values.get(name, self.value(name)) for name in flat.OFF}
             lacks = {part for part, name in flat.SWITCHES.items() if not has[name]}
             values = {name: value for name, value in values.items() if flat.OWNERS[name][0] not in lacks}
             return self.changed(**values | {name: flat.OFF[name] for name in flat.OFF if not has[name]})
         parts: dict[str, Any] = {}
         for name, value in values.items():
-            part, what = flat.OWNERS[name]
-            outer, _, inner = part.partition(".")
+            outer, inner, what = flat.WITHIN[name]
             if outer not in parts:
                 parts[outer] = _copied(getattr(self, outer))
             owner = parts[outer]

@@ -5,6 +5,7 @@ the least OL and PFP with which results come in time, and with which they fill t
 gap. The layers say which inlets and outlets it has: chains (chain.py) and rings (ring.py) are made of such NPUs.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -550,7 +551,7 @@ class NpuChoices:
         looped = [layer for layer in layers if layer.reader in indices]
         lanes = npu.array.map_lanes
         ols = [ol for ol in splits(npu.array.kgp) if not npu.forks_maps or not (lanes % ol and ol % lanes)]
-        ols = ols if given is None else [given]
+        ols = ols[self._too_narrow(indices, npu, ols, interval) :] if given is None else [given]
         for ol in ols:
             bare = npu.unchecked(ol=ol)
             fast = list(self._fast(indices, bare, interval))
@@ -562,6 +563,15 @@ class NpuChoices:
             tried += bool(fast)
             if tried == CHOICES:
                 return
+
+    def _too_narrow(self, indices: Indices, npu: Npu, ols: Sequence[int], interval: int) -> int:
+        """How many of these OLs, the first ones, are too few for the interval: the array takes no longer with more."""
+
+        def keeps(ol: int) -> bool:
+            return sum(self._array_cycles(indices, npu.unchecked(ol=ol, **fastest))) <= interval
+
+        fastest = {name: number for name, number in FASTEST.items() if name in TRIED[npu.engine]}
+        return bisect_left(ols, True, key=keeps)
 
     def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each PFP that keeps to the interval, and with the numbers of TRIED that it needs."""

@@ -25,7 +25,7 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import Figures, figures
-from bitloom.overlay.explore.one_npu import NpuChoices, splits, whole_words
+from bitloom.overlay.explore.one_npu import FASTEST, TRIED, NpuChoices, splits, whole_words
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ranking import between_fitting, pareto
 from bitloom.overlay.explore.search import Effort, explore, varied
@@ -176,6 +176,26 @@ def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch
     assert [each.kept for each in choices] == [kept[0], 0, kept[2]]
     assert tries.segments(tasks[1]) == found[1]
     assert [each.kept for each in choices][:2] == [kept[0], kept[1]]
+
+
+@pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8", "digits-residual"])
+def test_the_array_takes_no_longer_with_more_results_a_cycle(name: str) -> None:
+    """Nor with the fastest numbers of what is tried beside: so the search leaves out OLs that are too few with them."""
+    choices = NpuChoices(layers(networks.load(name)), 64)
+    slower = 0
+    for i, bare in ((i, bare) for i in range(len(choices.layers)) for bare in choices.bare((i,))):
+        kernels = choices.layers[i].kernels
+        for kgp in {1, 7, kernels // 3 + 1, kernels}:
+            npus = [bare.unchecked(kgp=kgp, ol=ol) for ol in splits(kgp)]
+            fastest = {key: value for key, value in FASTEST.items() if key in TRIED[bare.engine]}
+            for tried in (npus, [npu.unchecked(**fastest) for npu in npus]):
+                cycles = [sum(choices._array_cycles((i,), npu)) for npu in tried]
+                assert cycles == sorted(cycles, reverse=True)
+                slower += len({*cycles}) > 1
+            assert all(
+                choices._array_cycles((i,), fast) <= choices._array_cycles((i,), npu) for npu, fast in zip(npus, tried)
+            )
+    assert slower
 
 
 def test_a_chain_takes_what_its_slowest_layer_takes() -> None:

@@ -129,24 +129,16 @@ def go_on(everything: Sequence[FlowProcess]) -> None:
     while ready:
         process = everything[heappop(ready)]
         process.begun = True
-        for waits in process.generator:
-            process.waits = waits
-            for stamps, wanted in waits:
-                before = stamps.readers.get(process)
-                if before is None or wanted < before:
-                    stamps.readers[process] = wanted
-            break
-        else:
-            process.waits = ()
+        process.waits = next(process.generator, ())
+        for stamps, wanted in process.waits:
+            readers = stamps.readers
+            if readers.get(process, wanted) >= wanted:
+                readers[process] = wanted
         for stamps in process.writes:
             if not stamps.readers:
                 continue
             count = len(stamps)
-            woken = []
-            for reader, wanted in stamps.readers.items():
-                if count > wanted:
-                    woken.append(reader)
-            for reader in woken:
+            for reader in [reader for reader, wanted in stamps.readers.items() if count > wanted]:
                 _forget(reader)
                 heappush(ready, numbers[reader])
 

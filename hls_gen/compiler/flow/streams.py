@@ -101,7 +101,8 @@ class Ring:
 
     def sure(self, cycle: int) -> int:
         """See Sink."""
-        return self._capacity - len(self._written) + bisect_right(self._given, cycle - timing.GIVE_BACK)
+        over = max(0, len(self._written) - self._capacity)  # so many were given back before the words that are in
+        return self._capacity - len(self._written) + bisect_right(self._given, cycle - timing.GIVE_BACK, over)
 
     def put_row(self, cycles: range) -> None:
         """See Sink."""

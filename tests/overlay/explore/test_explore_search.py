@@ -183,7 +183,8 @@ def test_the_array_takes_no_longer_with_more_results_a_cycle(name: str) -> None:
     """Nor with the fastest numbers of what is tried beside: so the search leaves out OLs that are too few with them."""
     choices = NpuChoices(layers(networks.load(name)), 64)
     slower = 0
-    for i, bare in ((i, bare) for i in range(len(choices.layers)) for bare in choices.bare((i,))):
+    pairs = [(i, bare) for i in range(len(choices.layers)) for bare in choices.bare((i,))]
+    for i, bare in pairs:
         kernels = choices.layers[i].kernels
         for kgp in {1, 7, kernels // 3 + 1, kernels}:
             npus = [bare.unchecked(kgp=kgp, ol=ol) for ol in splits(kgp)]

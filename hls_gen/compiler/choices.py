@@ -26,6 +26,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .lowered_layers import LoweredLayer
 from .schedule import ORDERS, StageTables
+from .segments import SHORTCUTS
 
 KINDS = ("tuples", "rows", "columns")
 
@@ -161,6 +162,9 @@ class CompileChoices:
     chunk: str = ""
     """What one of the two buffers between neighbours takes before they change over (spec D4): "tuples:4", "rows",
     "rows:2", "columns:2" (hls_gen/compiler/choices.py); "": a tuple. Rows and columns imply their map order."""
+    shortcuts: str = "first"
+    """When the shorter of two ways from a map to an addition is computed: "first", or "last", before the layer that
+    adds. Last is faster where the way reads few of the tuples that come, and takes more words of the map store."""
 
     def __post_init__(self) -> None:
         if isinstance(self.mapping, np.ndarray):
@@ -173,6 +177,7 @@ class CompileChoices:
             "map_order": self.map_order,
             "dataflow": self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow),
             **({"chunk": self.chunk} if self.chunk else {}),
+            **({"shortcuts": self.shortcuts} if self.shortcuts != "first" else {}),
         }
 
     @classmethod
@@ -182,11 +187,12 @@ class CompileChoices:
         Raises
         ------
         ValueError
-            A value is missing or unknown; a chunk may be missing.
+            A value is missing or unknown; chunk and shortcuts may be missing.
         """
         map_order = data.get("map_order")
         dataflow: Any = data.get("dataflow")
         chunk = data.get("chunk", "")
+        shortcuts = data.get("shortcuts", "first")
         if map_order not in (*ORDERS, "auto"):
             raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
         for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
@@ -195,4 +201,6 @@ class CompileChoices:
         if not isinstance(chunk, str):
             raise ValueError(f"chunk must be a text, got {chunk!r}")
         Chunk.of(chunk)
-        return cls(map_order=map_order, dataflow=dataflow, chunk=chunk)
+        if shortcuts not in SHORTCUTS:
+            raise ValueError(f"shortcuts must be one of {', '.join(SHORTCUTS)}, got {shortcuts!r}")
+        return cls(map_order=map_order, dataflow=dataflow, chunk=chunk, shortcuts=shortcuts)

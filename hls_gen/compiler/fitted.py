@@ -70,8 +70,11 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     depth["tuple_words"] = max(depth["tuple_words"], *(need.steady_words for need in needs))
     if "ring" in (*folding.ports.inlets, *folding.ports.outlets):  # words of the next map come while these are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
-    if folding.forms_lines and depth["pool_words"] > LUT_RAM_WORDS:  # the rest of its blocks: the array may run ahead
+    # the rest of their blocks: the array may run ahead, and words of a map come while another one is read
+    if folding.forms_lines and depth["pool_words"] > LUT_RAM_WORDS:
         depth["pool_words"] = max(depth["pool_words"], BLOCK_WORDS)
+    if folding.takes_lines and depth.get("skip_words") and depth["tuple_words"] > LUT_RAM_WORDS:
+        depth["tuple_words"] = max(depth["tuple_words"], BLOCK_WORDS)
     for key in (key for key in depth if flat.NUMBERS[key].power):
         depth[key] = 1 << (depth[key] - 1).bit_length()
     if folding.array.one_memory:  # features lie in front of the kernels

@@ -205,9 +205,11 @@ def lower(routed: Placed) -> Lowered:
     )
 
 
-def lowered_for(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Lowered:
+def lowered_for(
+    model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None, shortcuts: str = "first"
+) -> Lowered:
     """Lower a network for NPUs; parameters and errors are those of `placed`, errors also those of `lower`."""
-    return lower(placed(model, npus, mapping))
+    return lower(placed(model, npus, mapping, shortcuts))
 
 
 def _refuse_complements(last: str, part: Part) -> NoReturn:

@@ -4,7 +4,7 @@ layers 0 1 2 3 4 --chain of 3, by work--> NPU 0 | 1 1 | 2 2        --ring of 2--
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
@@ -65,7 +65,7 @@ class Placed:
     """How each map gets to who needs it, by the name of the part that makes it."""
 
 
-def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None) -> Placed:
+def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None, shortcuts: str = "first") -> Placed:
     """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
 
     Parameters
@@ -79,6 +79,8 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
         depthwise convolutions that are fused with the layer before (hls_gen/compiler/depthwise.py); by default that of
         ``assign``, each layer on the engine that it is for (``engine_rules.default_engine``) where the NPUs' engines
         differ.
+    shortcuts
+        When shorter ways to additions are computed, one of `bitloom.hls_gen.compiler.segments.SHORTCUTS`.
 
     Raises
     ------
@@ -87,7 +89,7 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    target = target_of(npus)
+    target = replace(target_of(npus), shortcuts=shortcuts)
     segmented_model = segmented(model, target)
     if mapping is None:
         return _assigned(segmented_model, npus)

@@ -127,6 +127,8 @@ class Target:
     """Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py)."""
     depthwise: bool = False
     """Whether depthwise convolutions are fused with the part before, for pool units with weights."""
+    shortcuts: str = "first"
+    """When shorter ways to additions are computed (hls_gen/compiler/segments.py)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -216,7 +218,7 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     entry = entry if isinstance(entry, Threshold) else None
     if target.depthwise:
         model = behind_copies(model, entry)
-    cut = segments(model.network, entry)
+    cut = segments(model.network, entry, target.shortcuts)
     engines = {segment.name: default_engine(segment) for segment in cut}
     if target.depthwise:
         cut = fused(cut, model)

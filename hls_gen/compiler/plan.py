@@ -128,7 +128,8 @@ def plan(
     ValueError, too, where lanes that share a weight need different ones.
     """
     choices = choices or CompileChoices()
-    network_plan = plan_lowered(lowered_for(model, npus, choices.mapping), npus, choices, chunk=chunk)
+    lowered = lowered_for(model, npus, choices.mapping, choices.shortcuts)
+    network_plan = plan_lowered(lowered, npus, choices, chunk=chunk)
     for planned in network_plan.layers:
         check_shared_weights(planned)
     return network_plan

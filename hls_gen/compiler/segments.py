@@ -35,6 +35,10 @@ from .trips import BEFORE_ADD
 
 Role = TypeVar("Role", bound=Layer)
 
+SHORTCUTS = ("first", "last")
+"""When the shorter way from a fork to an addition is computed: before the longer one, or as the last but the addition.
+"""
+
 
 @dataclass(frozen=True)
 class Kept:
@@ -137,7 +141,7 @@ class Segment:
         return next((layer for layer in self.tail if isinstance(layer, role)), None)
 
 
-def segments(network: Network, binariser: OneInput | None = None) -> list[Segment]:
+def segments(network: Network, binariser: OneInput | None = None, shortcuts: str = "first") -> list[Segment]:
     """Cut a network before each weighted layer.
 
     Parameters
@@ -145,12 +149,14 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
     network : Network
     binariser : OneInput or None
         The layer that is computed in front of the first segment, if there is one: what it makes counts as the input.
+    shortcuts : str
+        One of SHORTCUTS. A shorter way comes first in any case where a map waits for another reader on one of the ways.
 
     Returns
     -------
     list of Segment
         In the order in which they are computed: each behind those whose results it needs, and of two ways from a map
-        to an addition the shorter one first. Where layers are a chain, this is the network's order.
+        to an addition the shorter one where ``shortcuts`` says. Where layers are a chain, this is the network's order.
 
     Raises
     ------
@@ -163,7 +169,9 @@ def segments(network: Network, binariser: OneInput | None = None) -> list[Segmen
         cutter.take(layer)
     if not cutter.sources:
         raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")
-    order = cutter.order()
+    if shortcuts not in SHORTCUTS:
+        raise ValueError(f"{network.name}: shortcuts must be one of {', '.join(SHORTCUTS)}, got {shortcuts!r}")
+    order = cutter.order(shortcuts)
     needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
     readers = {name: tuple(other for other in order if name in needs[other]) for name in order}
     layers = {layer.name: layer for layer in network.layers}
@@ -282,18 +290,43 @@ class _Cutter:
         added = all(other in self._kept and self._kept[other].added == name for other in others)
         return isinstance(layer, Threshold) and added
 
-    def order(self) -> list[str]:
+    def order(self, shortcuts: str) -> list[str]:
         """The segments as they are computed: each behind the segments that make the map that it adds, and these before
-        the segments that make the maps that it reads; of two maps that it reads, or of several outputs, the one on the
-        shorter way first."""
+        the segments that make the maps that it reads, or behind them where ``shortcuts`` are last; of two maps that it
+        reads, or of several outputs, the one on the shorter way first."""
+        late = {name for name in self.adds if shortcuts == "last" and self._ways_are_plain(name)}
         order = dict[str, None]()
         ahead = sorted(self.outputs, key=self._depth.__getitem__, reverse=True)
         while ahead:
             read = [self.reads[ahead[-1]], *([self.joins[ahead[-1]]] if ahead[-1] in self.joins else [])]
-            needs = (self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__))
+            needs = [self.adds.get(ahead[-1]), *sorted(read, key=self._depth.__getitem__)]
+            needs = needs[::-1] if ahead[-1] in late else needs
             missing = next((name for name in needs if name not in (None, INPUT) and name not in order), None)
             if missing is None:
                 order[ahead.pop()] = None
             else:
                 ahead.append(missing)
         return list(order)
+
+    def _ways_are_plain(self, name: str) -> bool:
+        """Whether both ways to the addition of a segment come from one map that nothing else reads, and no map on them
+        is added, joined or read twice: then no other map waits in a store while they are computed."""
+        longer, shorter = self._way(self.reads[name]), self._way(self.adds[name])
+        fork = next((maker for maker in longer if maker in shorter), None)
+        if fork is None:
+            return False
+        between = [*longer[: longer.index(fork)], *shorter[: shorter.index(fork)]]
+        plain = all(maker not in self.adds and maker not in self.joins for maker in between)
+        return plain and self._readers(fork) == 2 and all(self._readers(maker) == 1 for maker in between)
+
+    def _way(self, name: str) -> list[str]:
+        """The segments from that one back to the input."""
+        way = []
+        while name != INPUT:
+            way.append(name)
+            name = self.reads[name]
+        return way
+
+    def _readers(self, name: str) -> int:
+        """How often the map of a segment is read, joined or added."""
+        return sum([*needs.values()].count(name) for needs in (self.reads, self.joins, self.adds))

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices, is_dataflow
 from bitloom.hls_gen.compiler.schedule import ORDERS
+from bitloom.hls_gen.compiler.segments import SHORTCUTS
 from bitloom.hls_gen.design import flat
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
 from bitloom.overlay.platform.board_file import is_board_file
@@ -231,8 +232,8 @@ def chunk_option(default: str = "tuples:1") -> Decorator:
 
 
 def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorator:
-    """``--mapping``, ``--chunk``, ``--dataflow``: how layers run on NPUs; ``mapping`` and ``chunk`` are what help says
-    of their defaults."""
+    """``--mapping``, ``--chunk``, ``--dataflow``, ``--shortcuts``: how layers run on NPUs; ``mapping`` and ``chunk``
+    are what help says of their defaults."""
     return together(
         click.option(
             "--mapping",
@@ -247,6 +248,11 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorat
             callback=_dataflow,
             metavar="[LAYER=]DATAFLOW",
             help=f"{', '.join(DATAFLOWS)}: of all layers, or once for each of some.",
+        ),
+        click.option(
+            "--shortcuts",
+            type=click.Choice(list(SHORTCUTS)),
+            help="When the shorter of two ways from a map to an addition is computed.  [default: first]",
         ),
     )
 

@@ -103,11 +103,12 @@ def design_name(npus: Sequence[Npu]) -> str:
     return NAME if len(npus) == 1 else f"{NAME}-{shape}{len(npus)}"
 
 
-def choices_for(names: Sequence[str], chunk: str | None = None) -> CompileChoices:
-    """How these networks are compiled."""
-    if "ad" not in names:
-        return CompileChoices(chunk=chunk)
-    return CompileChoices(chunk=chunk, dataflow=OF_AD)
+def choices_for(names: Sequence[str], chunk: str | None = None, npus: Sequence[Npu] = (NPU,)) -> CompileChoices:
+    """How these networks are compiled for these NPUs. On a ring a shortcut of ResNet-8 can't come last: its map would
+    have to stay on an NPU."""
+    dataflow = OF_AD if "ad" in names else "output_stationary"
+    shortcuts = "first" if "ring" in npus[0].ports.inlets else "last"
+    return CompileChoices(chunk=chunk or "", dataflow=dataflow, shortcuts=shortcuts)
 
 
 def measure(
@@ -144,7 +145,7 @@ def measure(
     entries = [entry(name) for name in names]
     models = [item.model for item in entries]
     name = design_name(npus)
-    choices = choices_for(names, chunk)
+    choices = choices_for(names, chunk, npus)
     design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
     build = builds.build(folder / name, design, models, choices=choices)
     done: list[Figures] = []

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.window import Window
+from bitloom.golden.zoo import mlperf_tiny
 from bitloom.hls_gen.compiler import lines
 from bitloom.hls_gen.compiler.lines import array_lines, pool_lines
 from bitloom.hls_gen.compiler.lowering import lowered_for
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.fuzz.random_networks import IntegerChoices
@@ -63,3 +65,14 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
     assert words["array"] >= 3
     assert words["pool behind padding"] >= 3
     assert npu.engine == "binary" or words["array behind padding"] >= 3
+
+
+def test_a_tuple_memory_in_front_of_a_skip_store_fills_its_blocks() -> None:
+    """So that words of a map come while another one is read: 512 words take as many blocks of RAM as 128."""
+    model = mlperf_tiny.seeded(mlperf_tiny.ic())
+    npu = INTEGER.changed(kfp=24, kgp=16, pfp=16, ol=8)
+    sizes = {
+        lines: size_memories("residual", [model], npu.changed(line_taps=lines)).npus[0].sequencer.tuple_words
+        for lines in (1, 3)
+    }
+    assert sizes[1] < 512 == sizes[3]

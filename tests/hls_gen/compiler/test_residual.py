@@ -20,6 +20,7 @@ from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate, smoo
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower_integer
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -233,3 +234,54 @@ def test_many_lowered_layers(network, seed):
 @given(residual_networks(WIDE, most=4), SEEDS, st.sampled_from(["pull", "raster"]))
 def test_many_flows(network, seed, order):
     flows(network, seed, order)
+
+
+def layer(number: int, reads: str, adds: str = "") -> list:
+    """A convolution with its requantisation, and an addition behind it."""
+    layers = [
+        Conv(name=f"conv_{number}", inputs=(reads,), out_channels=4, kernel=(1, 1), weight=signed(8)),
+        Requantise(name=f"act_{number}", encoding=signed(8)),
+    ]
+    return [*layers, Add(name=f"add_{number}", inputs=(f"act_{number}", adds), encoding=signed(8))] if adds else layers
+
+
+@pytest.mark.parametrize(("layers", "first", "last"), [
+    (  # a block with a shortcut of one layer
+        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3"), *layer(5, "act_4", "act_2")],
+        "12345", "13425",
+    ),
+    (  # two blocks
+        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3", "act_2"),
+         *layer(5, "add_4"), *layer(6, "add_4"), *layer(7, "act_6", "act_5")],
+        "1234567", "1324657",
+    ),
+    (  # nothing is computed on the shorter way
+        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_2", "act_1")], "123", "123",
+    ),
+    (  # a map waits for its addition on the longer way
+        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3", "act_3"),
+         *layer(5, "add_4", "act_2")], "12345", "12345",
+    ),
+    (  # a map from before the fork is added on the longer way
+        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_2"), *layer(4, "act_2"), *layer(5, "act_4", "act_1"),
+         *layer(6, "add_5", "act_3")], "123456", "123456",
+    ),
+    (  # a third reader of the map
+        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3", "act_2"),
+         *layer(5, "add_4", "act_1")], "12345", "12345",
+    ),
+])  # fmt: skip
+def test_shortcuts_come_first_or_last(layers: list, first: str, last: str) -> None:
+    """Last only where no other map waits on the two ways."""
+    network = Network(name="net", input=Map(height=4, width=4, channels=4, encoding=signed(8)), layers=tuple(layers))
+    for shortcuts, order in (("first", first), ("last", last)):
+        names = [segment.name.removeprefix("conv_") for segment in segments(network, None, shortcuts)]
+        assert "".join(names) == order
+
+
+def test_a_time_for_shortcuts_that_there_is_not() -> None:
+    network = Network(
+        name="net", input=Map(height=4, width=4, channels=4, encoding=signed(8)), layers=tuple(layer(1, INPUT))
+    )
+    with value_error("net: shortcuts must be one of first, last, got 'late'"):
+        segments(network, None, "late")

@@ -696,7 +696,8 @@ CASES: dict[str, BoardCase] = {
     **cases("grouped", GROUPS, GROUPED_DESIGNS, 60, {"plain": 1, "parts": 1, "several parts": 1}, {
         "int_parts": (8, {"parts": 1}), "parts": (6, {"parts": 1}),
     }, k8=(120, {"plain": 1, "parts": 1, "several parts": 1})),
-    **cases("residual", RESIDUAL, GRAPH_DESIGNS, 50, exact(15), {"k4": (6, exact(6))}),
+    **cases("residual", RESIDUAL, GRAPH_DESIGNS, 50, {**exact(15), "shortcut last": 3},
+            {"k4": (6, exact(6))}),
     **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": (6, exact(5))}),
     **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": (6, exact(6))}, without_pool=(50, exact(10))),
     **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1},

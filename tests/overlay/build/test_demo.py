@@ -138,6 +138,10 @@ CHOICES = {
     "neither": ({}, "map_order must be one of pull, raster, columns, auto, got None"),
     "dataflow_list": ({"map_order": "raster", "dataflow": ["auto"]}, f"{FLOWS} ['auto']"),
     "no_dataflow": ({"map_order": "raster"}, f"{FLOWS} None"),
+    "shortcuts": (
+        {"map_order": "raster", "dataflow": "auto", "shortcuts": "never"},
+        "shortcuts must be one of first, last, got 'never'",
+    ),
 }
 """Choices in a build.json, and what is wrong with them."""
 

@@ -8,6 +8,7 @@ count is the flow model's. What the compiler refuses as a deadlock stops in hard
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -16,7 +17,9 @@ from hypothesis import strategies as st
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.actions import Addition, UnitAction
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.segments import SHORTCUTS, segments
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.generate import generate
@@ -48,6 +51,8 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
     choices, chunk = drawn_choices(kind, design, mapping, data)
     stalls = {stream: data.draw(st.sampled_from([0.0, 0.4])) for stream in ("source", "sink")}
     seed, frames = data.draw(SEEDS), max(kind.batches)
+    if len(design.npus) == 1 and design.npus[0].has_skip:
+        choices = replace(choices, shortcuts=SHORTCUTS[seed % 2])
     batch = data.draw(st.integers(1, frames)) if design.npus[0].loader.stream_weights else frames
     with kind.surroundings(data):
         try:
@@ -99,12 +104,19 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "formed behind": any(network_plan.formed(n) for n in range(1, len(design.npus))),
         "onward": any(way.skip_npu is not None for way in network_plan.ways.values()),
         "outputs": len(network_plan.outputs) > 1,
+        "shortcut last": choices.shortcuts == "last" and any(layer.adds for layer in layers) and _orders_differ(model),
         "both engines": len({design.npus[n].engine for n in network_plan.mapping}) == 2,
         "streamed": len(comparison.program.weights) > 0,
         "parts": parts > 0,
         "several parts": parts > 1,
     }
     return [word for word, there in used.items() if there]
+
+
+def _orders_differ(model: Model) -> bool:
+    """Whether a network has a shortcut that may come last."""
+    orders = [[segment.name for segment in segments(engine_form_of(model.network), None, how)] for how in SHORTCUTS]
+    return orders[0] != orders[1]
 
 
 def layers_with_fewer_beats(design: Design, model: Model, choices: CompileChoices, comparison: Comparison) -> int:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
@@ -17,7 +16,7 @@ from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import mlperf_tiny
 from bitloom.overlay.study.design_figures import AREA, model_figures
-from bitloom.overlay.study.mlperf_tiny import NPU, entry, measure
+from bitloom.overlay.study.mlperf_tiny import NPU, choices_for, entry, measure
 from tests.errors import value_error
 from tests.paths import ROOT
 from tests.printed import row
@@ -109,7 +108,7 @@ def test_resnet_8_on_several_npus(shape, join, count, chunk, tmp_path):
     """Every frame is golden's, and cycles are the flow model's and those that the page states."""
     (found,), build = measure(["ic"], 8, tmp_path, npus=join([NPU] * count), chunk=chunk)
     assert found["mismatches"] == 0
-    network_plan = plan(entry("ic").model, build.design.npus, CompileChoices(chunk=chunk))
+    network_plan = plan(entry("ic").model, build.design.npus, choices_for(["ic"], chunk, join([NPU] * count)))
     flow = simulate(system(network_plan, build.design.npus, stream_bits=64, spill_words=build.design.spill_words))
     cycles = found["latency_cycles"], found["cycles_per_frame"]
     assert cycles == (flow.latency, flow.cycles_per_frame)

@@ -165,6 +165,14 @@ class CompileChoices:
     shortcuts: str = "first"
     """When the shorter of two ways from a map to an addition is computed: "first", or "last", before the layer that
     adds. Last is faster where the way reads few of the tuples that come, and takes more words of the map store."""
+    copy_depthwise: bool = False
+    """Whether a depthwise convolution that has no layer to follow, as a network's first one, follows a copy of its
+    input, so that a pool unit can compute it. Faster where that takes its taps in fewer cycles than the array."""
+
+    @property
+    def cut(self) -> dict[str, Any]:
+        """Parameters of `bitloom.hls_gen.compiler.lowering.lowered_for`: how the network is cut into parts."""
+        return {"shortcuts": self.shortcuts, "copy_depthwise": self.copy_depthwise}
 
     def __post_init__(self) -> None:
         if isinstance(self.mapping, np.ndarray):
@@ -178,6 +186,7 @@ class CompileChoices:
             "dataflow": self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow),
             **({"chunk": self.chunk} if self.chunk else {}),
             **({"shortcuts": self.shortcuts} if self.shortcuts != "first" else {}),
+            **({"copy_depthwise": True} if self.copy_depthwise else {}),
         }
 
     @classmethod
@@ -187,12 +196,13 @@ class CompileChoices:
         Raises
         ------
         ValueError
-            A value is missing or unknown; chunk and shortcuts may be missing.
+            A value is missing or unknown; chunk, shortcuts and copy_depthwise may be missing.
         """
         map_order = data.get("map_order")
         dataflow: Any = data.get("dataflow")
         chunk = data.get("chunk", "")
         shortcuts = data.get("shortcuts", "first")
+        copy_depthwise = data.get("copy_depthwise", False)
         if map_order not in (*ORDERS, "auto"):
             raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
         for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
@@ -203,4 +213,8 @@ class CompileChoices:
         Chunk.of(chunk)
         if shortcuts not in SHORTCUTS:
             raise ValueError(f"shortcuts must be one of {', '.join(SHORTCUTS)}, got {shortcuts!r}")
-        return cls(map_order=map_order, dataflow=dataflow, chunk=chunk, shortcuts=shortcuts)
+        if not isinstance(copy_depthwise, bool):
+            raise ValueError(f"copy_depthwise must be true or false, got {copy_depthwise!r}")
+        return cls(
+            map_order=map_order, dataflow=dataflow, chunk=chunk, shortcuts=shortcuts, copy_depthwise=copy_depthwise
+        )

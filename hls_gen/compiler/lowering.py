@@ -206,10 +206,15 @@ def lower(routed: Placed) -> Lowered:
 
 
 def lowered_for(
-    model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None, shortcuts: str = "first"
+    model: Model,
+    npus: Sequence[Npu],
+    mapping: Sequence[int] | None = None,
+    *,
+    shortcuts: str = "first",
+    copy_depthwise: bool = False,
 ) -> Lowered:
     """Lower a network for NPUs; parameters and errors are those of `placed`, errors also those of `lower`."""
-    return lower(placed(model, npus, mapping, shortcuts))
+    return lower(placed(model, npus, mapping, shortcuts=shortcuts, copy_depthwise=copy_depthwise))
 
 
 def _refuse_complements(last: str, part: Part) -> NoReturn:

@@ -65,7 +65,14 @@ class Placed:
     """How each map gets to who needs it, by the name of the part that makes it."""
 
 
-def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = None, shortcuts: str = "first") -> Placed:
+def placed(
+    model: Model,
+    npus: Sequence[Npu],
+    mapping: Sequence[int] | None = None,
+    *,
+    shortcuts: str = "first",
+    copy_depthwise: bool = False,
+) -> Placed:
     """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
 
     Parameters
@@ -81,6 +88,8 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
         differ.
     shortcuts
         When shorter ways to additions are computed, one of `bitloom.hls_gen.compiler.segments.SHORTCUTS`.
+    copy_depthwise
+        Whether depthwise convolutions that have no part to follow follow copies (hls_gen/compiler/depthwise.py).
 
     Raises
     ------
@@ -89,7 +98,7 @@ def placed(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = No
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    target = replace(target_of(npus), shortcuts=shortcuts)
+    target = replace(target_of(npus), shortcuts=shortcuts, copy_depthwise=copy_depthwise)
     segmented_model = segmented(model, target)
     if mapping is None:
         return _assigned(segmented_model, npus)

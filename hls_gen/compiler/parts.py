@@ -127,6 +127,8 @@ class Target:
     """Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py)."""
     depthwise: bool = False
     """Whether depthwise convolutions are fused with the part before, for pool units with weights."""
+    copy_depthwise: bool = False
+    """Whether depthwise convolutions without a part to follow follow a copy then."""
     shortcuts: str = "first"
     """When shorter ways to additions are computed (hls_gen/compiler/segments.py)."""
 
@@ -216,7 +218,7 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     model = flat(engine_form(given), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
-    if target.depthwise:
+    if target.depthwise and target.copy_depthwise:
         model = behind_copies(model, entry)
     cut = segments(model.network, entry, target.shortcuts)
     engines = {segment.name: default_engine(segment) for segment in cut}

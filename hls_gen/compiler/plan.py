@@ -128,7 +128,7 @@ def plan(
     ValueError, too, where lanes that share a weight need different ones.
     """
     choices = choices or CompileChoices()
-    lowered = lowered_for(model, npus, choices.mapping, choices.shortcuts)
+    lowered = lowered_for(model, npus, choices.mapping, **choices.cut)
     network_plan = plan_lowered(lowered, npus, choices, chunk=chunk)
     for planned in network_plan.layers:
         check_shared_weights(planned)

@@ -110,7 +110,7 @@ def _planned(
     """(NPUs, plans of all networks). Plans say what NPUs need besides: sizes of a window former, stores of steps, parts
     of tuples, tuples claimed ahead. Where an NPU gets one of these, all networks are planned anew. Last, lanes share
     weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
-    networks = [lowered_for(model, npus, choices.mapping, choices.shortcuts) for model in models]
+    networks = [lowered_for(model, npus, choices.mapping, **choices.cut) for model in models]
     plans = [plan_lowered(m, npus, choices) for m in networks]
     with_formers = tuple(_with_former(npu, [plan.formed(n) for plan in plans]) for n, npu in enumerate(npus))
     if with_formers != npus:
@@ -136,7 +136,7 @@ def _planned(
     if shared == npus:
         return npus, plans
     # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
-    networks = [lowered_for(model, shared, choices.mapping, choices.shortcuts) for model in models]
+    networks = [lowered_for(model, shared, choices.mapping, **choices.cut) for model in models]
     again = [plan_lowered(lowered, shared, choices) for lowered in networks]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans

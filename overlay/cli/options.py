@@ -232,8 +232,8 @@ def chunk_option(default: str = "tuples:1") -> Decorator:
 
 
 def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorator:
-    """``--mapping``, ``--chunk``, ``--dataflow``, ``--shortcuts``: how layers run on NPUs; ``mapping`` and ``chunk``
-    are what help says of their defaults."""
+    """``--mapping``, ``--chunk``, ``--dataflow``, ``--shortcuts``, ``--copy-depthwise``: how layers run on NPUs;
+    ``mapping`` and ``chunk`` are what help says of their defaults."""
     return together(
         click.option(
             "--mapping",
@@ -253,6 +253,12 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorat
             "--shortcuts",
             type=click.Choice(list(SHORTCUTS)),
             help="When the shorter of two ways from a map to an addition is computed.  [default: first]",
+        ),
+        click.option(
+            "--copy-depthwise",
+            is_flag=True,
+            default=None,
+            help="Depthwise convolutions without a layer to follow follow a copy, for a pool unit with weights.",
         ),
     )
 

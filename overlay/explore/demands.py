@@ -62,8 +62,8 @@ def _fused(model: Model, chosen: Sequence[str]) -> list[Engines]:
         for depthwise in (False, True)
     )
     engines = dict(zip(every, chosen))
-    names = dict.fromkeys([("integer",) * len(left), tuple(engines.get(name, "integer") for name in left)])
-    return [Engines(engines_left, depthwise=True) for engines_left in names] if left != every else []
+    names = dict.fromkeys([("integer",) * len(left), tuple(engines[name] for name in left)])
+    return [Engines(engines_left, depthwise=True) for engines_left in names] if len(left) < len(every) else []
 
 
 def layers(

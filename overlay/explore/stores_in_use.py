@@ -31,7 +31,7 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
     Deadlock
         If the design can't finish a frame.
     """
-    planned = plan_lowered(lowered_for(model, design.npus, choices.mapping, choices.shortcuts), design.npus, choices)
+    planned = plan_lowered(lowered_for(model, design.npus, choices.mapping, **choices.cut), design.npus, choices)
     return simulate(whole_system(planned, design), frames)
 
 

@@ -108,7 +108,7 @@ def choices_for(names: Sequence[str], chunk: str | None = None, npus: Sequence[N
     have to stay on an NPU."""
     dataflow = OF_AD if "ad" in names else "output_stationary"
     shortcuts = "first" if "ring" in npus[0].ports.inlets else "last"
-    return CompileChoices(chunk=chunk or "", dataflow=dataflow, shortcuts=shortcuts)
+    return CompileChoices(chunk=chunk or "", dataflow=dataflow, shortcuts=shortcuts, copy_depthwise=True)
 
 
 def measure(

@@ -56,9 +56,9 @@ def model_of(*layers: Layer, channels: int = 5) -> Model:
     return random_integer_model(Network(name="net", input=case_map(6, 7, channels, INT8), layers=layers), 1, 32, 31)
 
 
-def fused_of(model: Model, npu: Npu = NPU) -> dict[str, str | None]:
+def fused_of(model: Model, npu: Npu = NPU, *, copies: bool = False) -> dict[str, str | None]:
     """The lowered layers, each with the depthwise convolution that is fused with it; they compute what golden does."""
-    made = lowered_for(model, [npu])
+    made = lowered_for(model, [npu], copy_depthwise=copies)
     images = random_images(model.network, 3, 2)
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
     return {p.name: p.depthwise and p.depthwise.name for p in made.layers}
@@ -73,17 +73,15 @@ AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
     [
         ([*conv(1), *depthwise(2), *conv(3)], {"conv_1": "conv_2", "conv_3": None}),
         ([*conv(1), *depthwise(2)], {"conv_1": "conv_2"}),
-        ([*depthwise(1), *conv(2)], {"conv_1_copy": "conv_1", "conv_2": None}),  # nothing is before it
-        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3_copy": "conv_3"}),
-        ([*depthwise(1), *depthwise(2)], {"conv_1_copy": "conv_1", "conv_2_copy": "conv_2"}),
-        ([*conv(1, 5, DepthwiseConv), *conv(2)], {"conv_1": None, "conv_2": None}),  # a copy has as many taps
-        ([*conv(1, 5, DepthwiseConv, 3, stride=(4, 4)), *conv(2)], {"conv_1": None, "conv_2": None}),  # or more
+        ([*depthwise(1), *conv(2)], {"conv_1": None, "conv_2": None}),  # nothing is before it
+        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
+        ([*depthwise(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
         ([*conv(1), *depthwise(2), POOL], {"conv_1": None, "conv_2": None}),  # the unit has one window a layer
-        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2_copy": "conv_2"}),
-        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),
+        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2": None}),
+        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2": None, "conv_3": None}),
         ([*conv(1), depthwise(2)[0]], {"conv_1": None, "conv_2": None}),  # raw sums leave the array alone
         ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
-         {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),  # its map has a second reader
+         {"conv_1": None, "conv_2": None, "conv_3": None}),  # its map has a second reader
         ([*conv(1), *conv(2), Add(name="add", inputs=("act_1", "act_2"), encoding=INT8), *depthwise(3)],
          {"conv_1": None, "conv_2": "conv_3"}),
         ([*conv(1), *conv(2), *depthwise(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
@@ -98,6 +96,28 @@ def test_which_ones_are_fused(layers, fused):
     assert fused_of(model, NPU.changed(depthwise=False)) == {
         layer.name: None for layer in layers if isinstance(layer, Conv)
     }
+
+
+@pytest.mark.parametrize(
+    ("layers", "fused"),
+    [
+        ([*depthwise(1), *conv(2)], {"conv_1_copy": "conv_1", "conv_2": None}),
+        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3_copy": "conv_3"}),
+        ([*depthwise(1), *depthwise(2)], {"conv_1_copy": "conv_1", "conv_2_copy": "conv_2"}),
+        ([*conv(1, 5, DepthwiseConv), *conv(2)], {"conv_1": None, "conv_2": None}),  # a copy has as many taps
+        ([*conv(1, 5, DepthwiseConv, 3, stride=(4, 4)), *conv(2)], {"conv_1": None, "conv_2": None}),  # or more
+        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2_copy": "conv_2"}),
+        ([*conv(1), *depthwise(2), POOL], {"conv_1": None, "conv_2": None}),  # the unit has one window a layer
+        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),
+        ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
+         {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),  # its map has a second reader
+    ],
+)  # fmt: skip
+def test_which_ones_follow_copies(layers, fused):
+    model = model_of(*layers)
+    assert fused_of(model, copies=True) == fused
+    without = NPU.changed(depthwise=False)
+    assert fused_of(model, without, copies=True) == fused_of(model, without)
 
 
 def test_a_plain_one_with_zeros_joins_too():

@@ -700,7 +700,7 @@ CASES: dict[str, BoardCase] = {
             {"k4": (6, exact(6))}),
     **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": (6, exact(5))}),
     **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": (6, exact(6))}, without_pool=(50, exact(10))),
-    **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1},
+    **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1, "behind copies": 3},
             {"k4": (6, {"depthwise": 1})}),
     **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "k4", "raster", "wide"), 60, {"lines": 1, "depthwise": 1},
             {"k4": (6, {"lines": 1, "depthwise": 1})}),

@@ -142,6 +142,10 @@ CHOICES = {
         {"map_order": "raster", "dataflow": "auto", "shortcuts": "never"},
         "shortcuts must be one of first, last, got 'never'",
     ),
+    "copy_depthwise": (
+        {"map_order": "raster", "dataflow": "auto", "copy_depthwise": 1},
+        "copy_depthwise must be true or false, got 1",
+    ),
 }
 """Choices in a build.json, and what is wrong with them."""
 

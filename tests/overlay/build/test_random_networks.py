@@ -53,6 +53,8 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
     seed, frames = data.draw(SEEDS), max(kind.batches)
     if len(design.npus) == 1 and design.npus[0].has_skip:
         choices = replace(choices, shortcuts=SHORTCUTS[seed % 2])
+    if len(design.npus) == 1 and design.npus[0].depthwise:
+        choices = replace(choices, copy_depthwise=seed % 4 < 2)
     batch = data.draw(st.integers(1, frames)) if design.npus[0].loader.stream_weights else frames
     with kind.surroundings(data):
         try:
@@ -93,6 +95,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
     used = {
         "copies": any(is_copy(layer.name) for layer in layers),
         "depthwise": any(layer.depthwise is not None for layer in layers),
+        "behind copies": any(layer.depthwise is not None and layer.name.endswith("_copy") for layer in layers),
         "lines": any(layer.pool_lines for layer in layers),
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),

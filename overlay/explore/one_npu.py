@@ -506,15 +506,12 @@ class NpuChoices:
         room = interval - (len(indices) - 1) * BETWEEN
         if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in layers):
             return None
-        low = 1
-        high = max(kernels for _, kernels in beats)
-        while low < high:
-            middle = (low + high) // 2
-            if sum(layer.beats(npu.unchecked(kgp=middle)) for layer in layers) <= room:
-                high = middle
-            else:
-                low = middle + 1
-        return high
+
+        def keeps(kgp: int) -> bool:
+            wide = npu.unchecked(kgp=kgp)
+            return sum(layer.beats(wide) for layer in layers) <= room
+
+        return 1 + bisect_left(range(1, max(kernels for _, kernels in beats)), True, key=keeps)
 
     def _fewest_lanes(self, indices: Indices, npu: Npu, interval: int) -> float:
         """The fewest lanes of an NPU like ``npu`` that takes a tap a beat and keeps to the interval."""

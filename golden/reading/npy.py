@@ -18,6 +18,8 @@ LENGTH_BYTES = {1: 2, 2: 4, 3: 4}
 """Bytes of the header's length, by version of the format."""
 LONGEST_HEADER = 1024
 MOST_AXES = 32
+LAST_CHARACTER = 0x10FFFF
+"""Unicode's; numpy makes texts of larger numbers, but no Python string of them."""
 KINDS = {"b": "truth values", "i": "integers", "u": "integers", "f": "floats", "U": "text"}
 """Name of each kind of dtype, for messages."""
 
@@ -46,7 +48,8 @@ def parse_npy(data: bytes, kinds: str = "biu") -> Array:
     Raises
     ------
     ValueError
-        If the data are not npy, of another kind, or more or less than the shape needs; also if floats are not finite.
+        If the data are not npy, of another kind, or more or less than the shape needs; also if floats are not finite,
+        or texts have numbers that are no characters.
     """
     header, begin = _header(data)
     match = _HEADER.fullmatch(header)
@@ -66,6 +69,8 @@ def parse_npy(data: bytes, kinds: str = "biu") -> Array:
     flat = np.frombuffer(data, dtype, offset=begin).astype(dtype.newbyteorder("="))
     if dtype.kind == "f" and not np.isfinite(flat).all():
         raise ValueError(f"values must be finite, got {flat[~np.isfinite(flat)][0]}")
+    if dtype.kind == "U" and (largest := int(flat.view(np.uint32).max(initial=0))) > LAST_CHARACTER:
+        raise ValueError(f"text must be of Unicode characters, <= {LAST_CHARACTER:#x}, got {largest:#x}")
     if match[2] == "False":
         return flat.reshape(shape)
     return np.ascontiguousarray(flat.reshape(shape[::-1]).T).reshape(shape)  # ascontiguousarray makes 0 axes 1

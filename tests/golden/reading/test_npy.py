@@ -45,6 +45,14 @@ def test_kinds():
         parse_npy(npy(np.array([1.0, np.nan, np.inf])), "f")
 
 
+def test_text_of_numbers_that_are_no_characters():
+    last = npy(np.array(["a", "\U0010ffff"]))
+    assert parse_npy(last, "U").tolist() == ["a", "\U0010ffff"]
+    with value_error("text must be of Unicode characters, <= 0x10ffff, got 0x110000"):
+        parse_npy(last[:-4] + (0x110000).to_bytes(4, "little"), "U")
+    assert parse_npy(npy(np.array([], "U1")), "U").tolist() == []
+
+
 HUGE = "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000, 1000000, 1000000), }"
 
 

@@ -131,7 +131,8 @@ def test_of_silent_connections_the_newest_is_ended_last(server, monkeypatch):
     wires = [socket.create_connection((server.host, server.port), 60) for _ in range(3)]
     until(lambda: len(list(standing())) == 3)
     assert server.connections.look() == 0
-    lower = {connection.port for connection in sorted(standing())[:2]}  # a listing itself takes one descriptor at a time
+    # The two lowest are closed: a listing itself takes one descriptor at a time.
+    lower = {connection.port for connection in sorted(standing())[:2]}
     for wire in wires:
         if wire.getsockname()[1] in lower:
             wire.close()

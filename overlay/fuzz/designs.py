@@ -91,6 +91,7 @@ BLOCKS = {
                 former_column=12,
                 former_columns=4,
                 former_line=32,
+                former_ahead=1,
                 layers=8,
                 lookup_rows=8 * ENTRIES,
                 **WIDE,

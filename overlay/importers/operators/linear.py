@@ -42,11 +42,17 @@ def with_rows(grid: Grid) -> Grid:
     return Grid(integers=grid.integers[:, :, None], scale=scale, real=real)
 
 
+def _check_rows(node: NodeView, weight: Array) -> None:
+    """Raise Unsupported unless the map and the kernels have rows and columns."""
+    node.check_rows()
+    if weight.ndim != 4:
+        raise Unsupported(f"weights must have rows and columns, got shape {weight.shape}")
+
+
 def convolve(node: NodeView, grid: Grid, bias: Array | None, groups: int = 1) -> None:
     """Append a convolution and its bias."""
     weight = grid.integers
-    if weight.ndim != 4 or len(node.shape) != 4:
-        raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
+    _check_rows(node, weight)
     given = tuple(node.attribute("kernel_shape", ()))
     if "kernel_shape" in node.node.attributes and weight.shape[2:] not in (given, (1, *given)):
         raise Unsupported(f"kernel_shape must be that of the weights, {weight.shape[2:]}")
@@ -80,8 +86,7 @@ def conv_transpose(node: NodeView) -> None:
         grid = with_rows(grid) if grid.integers.ndim == 3 else grid
         groups = groups_of(node)
         weight = grid.integers
-        if weight.ndim != 4 or len(node.shape) != 4:
-            raise Unsupported(f"maps must have rows and columns, got weights of shape {weight.shape}")
+        _check_rows(node, weight)
         if groups < 1 or len(weight) % groups or len(weight) != node.shape[1]:
             rule = f"weights must have the {node.shape[1]} channels of the map, in as many groups as divide them"
             raise Unsupported(f"{rule}, got {len(weight)} in {groups} groups")

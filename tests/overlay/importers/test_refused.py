@@ -108,6 +108,22 @@ ONE = {
         "ConvTranspose_3 (ConvTranspose): weights must have the 4 channels of the map, in as many groups as divide "
         "them, got 3 in 1 groups",
     ),
+    "ConvTranspose of a vector": (
+        lambda: begun().quant(1, 3).node("Flatten").node("ConvTranspose", np.ones((64, 2, 3, 3), np.float32)),
+        "ConvTranspose_4 (ConvTranspose): maps must have rows and columns, got shape (1, 64)",
+    ),
+    "ConvTranspose with a matrix": (
+        lambda: begun().quant(1, 3).node("ConvTranspose", np.ones((4, 2), np.float32)),
+        "ConvTranspose_3 (ConvTranspose): weights must have rows and columns, got shape (4, 2)",
+    ),
+    "Conv of a vector": (
+        lambda: begun().quant(1, 3).node("Flatten").node("Conv", np.ones((4, 64, 1, 1), np.float32)),
+        "Conv_4 (Conv): maps must have rows and columns, got shape (1, 64)",
+    ),
+    "Conv with a matrix": (
+        lambda: begun().quant(1, 3).node("Conv", np.ones((4, 4), np.float32)),
+        "Conv_3 (Conv): weights must have rows and columns, got shape (4, 4)",
+    ),
     "ConvTranspose of sums": (
         lambda: begun().node("ConvTranspose", np.ones((4, 2, 3, 3), np.float32)),
         "ConvTranspose_2 (ConvTranspose): its input must be quantised, got sums of other weights; quantise before it",

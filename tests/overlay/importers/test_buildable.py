@@ -19,14 +19,18 @@ RULE = (
 )
 
 
-def qdq(weights, zero):
-    """A convolution between quantisers, whose weights of 8 bits have a zero point."""
+def qdq(weights, zero, *, in_floats=False):
+    """A convolution between quantisers, whose weights of 8 bits have a zero point; the file may have them in floats,
+    in front of a quantiser."""
     chain = Chain((2, 5, 5))
     scale, offset = chain.constant(np.float32(0.5)), chain.constant(np.uint8(4), np.uint8)
     chain.node("QuantizeLinear", scale, offset).node("DequantizeLinear", scale, offset)
-    integers = chain.constant(np.asarray(weights, np.uint8), np.uint8)
-    real = chain.weight("DequantizeLinear", integers, np.float32(0.125), chain.constant(np.uint8(zero), np.uint8))
-    chain.node("Conv", real)
+    lattice = chain.constant(np.float32(0.125)), chain.constant(np.uint8(zero), np.uint8)
+    if in_floats:
+        integers = chain.weight("QuantizeLinear", np.float32(0.125) * (np.float32(weights) - zero), *lattice)
+    else:
+        integers = chain.constant(np.asarray(weights, np.uint8), np.uint8)
+    chain.node("Conv", chain.weight("DequantizeLinear", integers, *lattice))
     return chain.node("QuantizeLinear", np.float32(2), offset).node("DequantizeLinear", np.float32(2), offset)
 
 
@@ -66,11 +70,12 @@ def test_weights_of_nine_bits(kind, zero, got):
     assert refused.value.lines == (f"{node}: {RULE.format(got)}",)
 
 
-def test_weights_that_fit_in_lowest_terms():
+@pytest.mark.parametrize("in_floats", [False, True])
+def test_weights_that_fit_in_lowest_terms(in_floats):
     """Even weights of 9 bits are twice weights of 8."""
     halves = np.random.default_rng(1).integers(-59, 68, (3, 2, 3, 3))
     halves[:, 0, 0, 0] = 68
-    made = check(qdq(119 + 2 * halves, 119), by_onnxruntime, near=0)
+    made = check(qdq(119 + 2 * halves, 119, in_floats=in_floats), by_onnxruntime, near=0)
     assert [built.wrong for built in made.emitted.built] == [(0, 0)]
     assert np.array_equal(made.model.arrays["conv_1"]["weight"], halves.transpose(0, 2, 3, 1))
 

@@ -9,7 +9,7 @@ from bitloom.golden.names import cut
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
-from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
@@ -42,6 +42,8 @@ KEYS = (
     "mapping",
     "npus",
     "chunk",
+    "shortcuts",
+    "copy_depthwise",
 )
 """What a file may say."""
 
@@ -61,10 +63,13 @@ class Candidate:
     """Width of both streams, 32 or 64."""
     map_order: str = "pull"
     """"pull" or "raster"."""
-    dataflow: Mapping[str, str] = field(default_factory=dict)
-    """Dataflow by layer name; output_stationary for those not named."""
+    dataflow: Dataflow = field(default_factory=dict)
+    """Dataflow by layer name; output_stationary for those not named. A file may also have one for all layers."""
     chunk: str = ""
     """What a buffer between neighbours takes; see `CompileChoices`."""
+    shortcuts: str = "first"
+    copy_depthwise: bool = False
+    """shortcuts, copy_depthwise: as in `CompileChoices`; a search leaves both as they are."""
     also: tuple[str, ...] = ()
     """Names of further networks that its NPUs have room for."""
 
@@ -72,15 +77,20 @@ class Candidate:
     def choices(self) -> CompileChoices:
         """How networks are compiled for the candidate's design; the compiler chooses the mapping where there is one
         NPU, or each of several networks has its own."""
-        order = self.map_order
-        dataflow = dict(self.dataflow)
-        mapping = self.mapping if len(self.npus) > 1 and not self.also else None
-        return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=self.chunk)
+        return CompileChoices(
+            map_order=self.map_order,
+            dataflow=self.dataflow,
+            mapping=self.mapping if len(self.npus) > 1 and not self.also else None,
+            chunk=self.chunk,
+            shortcuts=self.shortcuts,
+            copy_depthwise=self.copy_depthwise,
+        )
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells candidates for a network apart, for sets and dictionaries."""
-        return self.npus, self.mapping, self.map_order, tuple(sorted(self.dataflow.items())), self.chunk
+        dataflow = self.dataflow if isinstance(self.dataflow, str) else tuple(sorted(self.dataflow.items()))
+        return self.npus, self.mapping, self.map_order, dataflow, self.chunk, self.shortcuts, self.copy_depthwise
 
     @property
     def engines(self) -> Engines:
@@ -156,10 +166,12 @@ class Candidate:
             **also,
             "stream_bits": self.stream_bits,
             "map_order": self.map_order,
-            "dataflow": dict(self.dataflow),
+            "dataflow": self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow),
             "mapping": list(self.mapping),
             "npus": npus,
             **({"chunk": self.chunk} if self.chunk else {}),
+            **({"shortcuts": self.shortcuts} if self.shortcuts != "first" else {}),
+            **({"copy_depthwise": True} if self.copy_depthwise else {}),
         }
 
     @classmethod
@@ -219,6 +231,8 @@ class Candidate:
             map_order=choices.map_order,
             dataflow=choices.dataflow,
             chunk=choices.chunk,
+            shortcuts=choices.shortcuts,
+            copy_depthwise=choices.copy_depthwise,
             also=file.texts("also") if "also" in file.data else (),
         )
 

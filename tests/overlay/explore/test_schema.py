@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
@@ -72,6 +73,8 @@ def test_what_a_key_of_an_npu_may_have(key: str) -> None:
 @pytest.mark.parametrize("key", WHOLE["properties"])
 def test_what_a_key_of_the_file_may_have(key: str) -> None:
     values = [*PROBES, 32, 64, 33, "pull", "raster", "input_stationary", {"conv_1": "auto"}, {"conv_1": "x"}, {"a": 1},
+              "input_stationary:2", "input_stationary:16", "input_stationary:0", {"conv_1": "input_stationary:9"},
+              "last",
               "bitloom-foldings", [0], [0, 0]]  # fmt: skip
     for value in values:
         if key in ("network", "mapping") and (value in ("", []) or key == "network"):
@@ -82,6 +85,15 @@ def test_what_a_key_of_the_file_may_have(key: str) -> None:
     assert fits(without) == reads(without) == (key not in WHOLE["required"])
     assert not fits(FILE | {"npu": 1})
     assert not fits(FILE | {"npus": [{"kernel_rows": 8}]})
+
+
+@pytest.mark.parametrize("dataflow", ["input_stationary:4", {"conv_1": "input_stationary:4", "conv_2": "auto"}])
+def test_how_networks_are_compiled_is_as_the_file_says(dataflow: Any) -> None:
+    said = {"dataflow": dataflow, "shortcuts": "last", "copy_depthwise": True, "chunk": "rows:2"}
+    candidate = Candidate.from_dict(FILE | said)
+    assert candidate.choices == CompileChoices(map_order="pull", **said)
+    assert candidate.to_dict() == FILE | said
+    assert candidate.key != Candidate.from_dict(FILE | said | {"shortcuts": "first"}).key
 
 
 @pytest.mark.parametrize("name", REFERENCE_DESIGNS)

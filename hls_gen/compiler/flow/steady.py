@@ -8,6 +8,9 @@ still under way when it begins: what ended before makes nothing of it wait.
     frame 0 | frame 1 | frame 2 = frame 1 + period, and frame 1 has ended when frame 3 begins: so is frame 3, ...
 
 Where more than one frame is under way, as many must repeat, one after the other.
+
+A process keeps more than stamps: when it was free last. That, too, depends on frames under way alone, since each frame
+uses every unit that it goes through, and so sets it anew. A process that a frame may pass by must not keep such a time.
 """
 
 from collections.abc import Sequence
@@ -112,8 +115,8 @@ class SteadyStream:
             if not frames[latest - under_way + 1].repeats(frames[latest - under_way], period):
                 return False
             ended = frames[latest - under_way].last + self._apart <= frames[latest].first + period
-            before = frames[: latest - under_way]
-            if ended and (not before or before[-1].last + self._apart <= frames[latest].first):
+            before = max((frame.last for frame in frames[: latest - under_way]), default=-self._apart)
+            if ended and before + self._apart <= frames[latest].first:
                 return True
         return False
 
@@ -133,7 +136,7 @@ class SteadyStream:
 
 
 def _apart(system: System) -> int:
-    """Cycles, at most, between a stamp and one that comes of it, where it is that of a frame long before."""
+    """Cycles, at most, between a stamp and another one that depends on it alone."""
     each = (unit.latencies for unit in system.units)
     latency = max(its.array + its.activation + its.addition + its.pool + its.pool_activation for its in each)
     return APART + latency + max((packet.words for packet in system.weights), default=0)

@@ -146,6 +146,13 @@ def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
     return inner
 
 
+def named_dataflow(inner: int, passes: int) -> str:
+    """The dataflow in which so many kernel groups use a word in turn, and a window is passed so often."""
+    if inner == 1:
+        return "output_stationary"
+    return "input_stationary" if passes == 1 else f"input_stationary:{inner}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompileChoices:
     """What a person chooses when networks are compiled for a design."""

@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
 
-from .choices import Chunk, CompileChoices, dataflow_of, inner_groups
+from .choices import Chunk, CompileChoices, dataflow_of, inner_groups, named_dataflow
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import Formed, formed_taps, pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
@@ -81,8 +81,9 @@ class Plan:
 
     @property
     def dataflow(self) -> list[str]:
-        """Dataflow of each layer."""
-        return ["input_stationary" if planned.inner > 1 else "output_stationary" for planned in self.layers]
+        """Dataflow of each layer, as a person writes it: "input_stationary:4" where four of more groups use a word in
+        turn."""
+        return [named_dataflow(planned.inner, planned.passes) for planned in self.layers]
 
     def on(self, n: int) -> list[PlannedLayer]:
         """The layers on NPU ``n``."""

@@ -61,8 +61,9 @@ def test_tuple_memories_become_smaller() -> None:
 def test_a_pass_takes_as_many_groups_as_divide_all_of_them() -> None:
     model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
     for count, passes in {1: (6, 1), 2: (3, 2), 3: (2, 3), 5: (2, 3)}.items():
-        layer = plan(model, [npu], CompileChoices(dataflow=f"input_stationary:{count}")).layers[0]
-        assert (layer.passes, layer.inner) == passes
+        made = plan(model, [npu], CompileChoices(dataflow=f"input_stationary:{count}"))
+        assert (made.layers[0].passes, made.layers[0].inner) == passes
+        assert made.dataflow[0] == ("output_stationary" if count == 1 else f"input_stationary:{passes[1]}")
     with value_error("conv_1: dataflow input_stationary:12 needs accumulators >= 6, the NPU has 4"):
         plan(model, [npu], CompileChoices(dataflow="input_stationary:12"))
 

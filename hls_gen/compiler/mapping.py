@@ -25,6 +25,7 @@ from .copies import with_copies
 from .engine_rules import Engine
 from .layout import chunks, result_steps
 from .parts import Cut, Part, Parts, SegmentedModel, Target, segmented
+from .segments import SHORTCUTS
 from .sequencer_work import SequencerWork
 from .store_copies import with_store_copies
 from .tuple_parts import tuple_part
@@ -94,18 +95,34 @@ def placed(
     Raises
     ------
     ValueError
-        A layer finds no way to its NPU, or the NPU can't compute it; or bitloom.golden.limits don't allow it.
+        A layer finds no way to its NPU, or the NPU can't compute it; or bitloom.golden.limits don't allow it; or
+        shortcuts can't be last on these NPUs.
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
     target = replace(target_of(npus), shortcuts=shortcuts, copy_depthwise=copy_depthwise)
-    segmented_model = segmented(model, target)
+    try:
+        return _placed(segmented(model, target), npus, mapping)
+    except ValueError as why:
+        if shortcuts == "first" or shortcuts not in SHORTCUTS:
+            raise
+        try:
+            _placed(segmented(model, replace(target, shortcuts="first")), npus, mapping)
+        except ValueError:
+            raise why from None
+        name = model.network.name
+        raise ValueError(f"{name}: shortcuts must be first on these NPUs, got {shortcuts}: {why}") from None
+
+
+def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Sequence[int] | None) -> Placed:
+    """The parts of a network on the NPUs of ``mapping``, or on those that ``assign`` chooses."""
+    target = segmented_model.target
     if mapping is None:
         return _assigned(segmented_model, npus)
     check(npus, segmented_model.names, mapping, _is_chain(segmented_model))
     cut = segmented_model.cut([_engine([npus[n]], target) for n in mapping])
     _check_shifts(cut, npus[0])
-    return _routed(model.network.name, cut, cut.parts, mapping, npus)
+    return _routed(segmented_model.given.network.name, cut, cut.parts, mapping, npus)
 
 
 def target_of(npus: Sequence[Npu]) -> Target:

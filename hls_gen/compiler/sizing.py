@@ -1,10 +1,9 @@
 """Folding to design: memories as large as the given networks need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.design import Design
@@ -12,6 +11,7 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
+from .effects import check_effects
 from .fitted import fitted, margins, streamed, unsized
 from .flow import smooth, smooth_skips
 from .lowering import lowered_for
@@ -76,9 +76,8 @@ def size_memories(
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     choices = choices or CompileChoices()
     sizing = sizing or Sizing()
-    _check_dataflow(name, models, choices)
     npus = tuple(unsized(folding) for folding in ((foldings,) if isinstance(foldings, Npu) else foldings))
-    npus, plans = _planned(models, npus, choices, equal=sizing.equal)
+    npus, plans = _planned(name, models, npus, choices, equal=sizing.equal)
     needs_by_npu = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
         needs_by_npu = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
@@ -95,22 +94,14 @@ def size_memories(
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
 
 
-def _check_dataflow(name: str, models: Sequence[Model], choices: CompileChoices) -> None:
-    """Raise ValueError if a dataflow is chosen for a name that is no conv or dense layer of any model: the choice would
-    have no effect."""
-    known = {layer.name for m in models for layer in m.network.layers if isinstance(layer, Weighted)}
-    for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
-        if layer not in known:
-            raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
-
-
 def _planned(
-    models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices, *, equal: bool
+    name: str, models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices, *, equal: bool
 ) -> tuple[tuple[Npu, ...], list[Plan]]:
     """(NPUs, plans of all networks). Plans say what NPUs need besides: sizes of a window former, stores of steps, parts
     of tuples, tuples claimed ahead. Where an NPU gets one of these, all networks are planned anew. Last, lanes share
     weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping, **choices.cut) for model in models]
+    check_effects(name, networks, npus, choices)
     plans = [plan_lowered(m, npus, choices) for m in networks]
     with_formers = tuple(_with_former(npu, [plan.formed(n) for plan in plans]) for n, npu in enumerate(npus))
     if with_formers != npus:

@@ -104,11 +104,15 @@ def design_name(npus: Sequence[Npu]) -> str:
 
 
 def choices_for(names: Sequence[str], chunk: str | None = None, npus: Sequence[Npu] = (NPU,)) -> CompileChoices:
-    """How these networks are compiled for these NPUs. On a ring a shortcut of ResNet-8 can't come last: its map would
-    have to stay on an NPU."""
-    dataflow = OF_AD if "ad" in names else "output_stationary"
-    shortcuts = "first" if "ring" in npus[0].ports.inlets else "last"
-    return CompileChoices(chunk=chunk or "", dataflow=dataflow, shortcuts=shortcuts, copy_depthwise=True)
+    """How these networks are compiled for these NPUs. ResNet-8 (ic) alone has shortcuts with convolutions; on a ring
+    they can't come last: a map would have to stay on an NPU. The wakeword network (sww) alone begins with a depthwise
+    convolution."""
+    return CompileChoices(
+        chunk=chunk or "",
+        dataflow=OF_AD if "ad" in names else "output_stationary",
+        shortcuts="last" if "ic" in names and "ring" not in npus[0].ports.inlets else "first",
+        copy_depthwise="sww" in names,
+    )
 
 
 def measure(

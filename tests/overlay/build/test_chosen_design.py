@@ -275,13 +275,6 @@ def test_options_that_are_none(words: str, message: str) -> None:
     assert result.stderr.splitlines()[-1] == f"Error: Invalid value for {message}"
 
 
-def test_a_dataflow_of_no_layer_is_refused() -> None:
-    model = networks.load("digits-cnn")
-    design = chosen_design(model, Wanted(choices={"dataflow": {"conv_9": "auto"}}))
-    with value_error("digits: a dataflow must be of one of conv_1, conv_2, conv_3, dense_4, got one of conv_9"):
-        size_memories("digits", [model], design.npus, design.choices)
-
-
 def test_several_networks_on_one_design(tmp_path: Path) -> None:
     """And the build's listing says how it was asked for."""
     words = ["build", "digits-cnn", "digits-or", "--accumulate", "both", "--map-order", "raster", "--raster",

@@ -1,0 +1,60 @@
+"""Whether what a person chooses of compiling changes any of the networks: a choice without effect is refused."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bitloom.hls_gen.design.npu import Npu
+
+from .choices import CompileChoices
+from .lowering import Lowered
+from .mapping import target_of
+from .parts import segmented
+
+RULES = {
+    "shortcuts": "an addition of two ways from one map, with convolutions on both and no other map that waits",
+    "copy_depthwise": "a depthwise convolution that has no convolution right before it, and NPUs with depthwise",
+}
+"""Choices of how networks are cut, each with what must be there so that it changes anything."""
+
+
+def check_effects(name: str, networks: Sequence[Lowered], npus: Sequence[Npu], choices: CompileChoices) -> None:
+    """Check that each choice that is not the default has an effect on one of the networks at least.
+
+    Parameters
+    ----------
+    name
+        Of the design.
+    networks
+        As they were lowered for the NPUs, with these choices.
+    npus
+        Foldings of the NPUs.
+    choices
+        What was chosen.
+
+    Raises
+    ------
+    ValueError
+        A choice has no effect. One line: the choice, what it needs, and the value.
+    """
+    known = {part.name for network in networks for part in network.parts}
+    for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
+        if layer not in known:
+            raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
+    plain = CompileChoices().cut
+    for choice, value in choices.cut.items():
+        others = {**choices.cut, choice: plain[choice]}
+        if value != plain[choice] and all(
+            _order(network, npus, choices.cut) == _order(network, npus, others) for network in networks
+        ):
+            raise ValueError(f"{name}: {choice} {_shown(value)} needs {RULES[choice]}, got none")
+
+
+def _order(network: Lowered, npus: Sequence[Npu], cut: Mapping[str, Any]) -> list[str]:
+    """Names of a network's parts in their order, if it is cut like that."""
+    return segmented(network.model, replace(target_of(npus), **cut)).names
+
+
+def _shown(value: str | bool) -> str:
+    """A value as a person writes it."""
+    return str(value).lower()

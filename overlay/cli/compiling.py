@@ -1,6 +1,6 @@
 """The command compile: programs of networks for a build that is there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,11 @@ import click
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import inside, write_bytes
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.effects import check_effects
+from bitloom.hls_gen.compiler.host_tail import split
+from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
@@ -27,7 +32,7 @@ ENDING = ".program.npz"
 @click.argument("given", metavar="NETWORK...", nargs=-1, required=True)
 @click.option("--for", "folder", type=FOLDER, required=True, metavar="BUILD", help="Folder of the build.")
 @click.option("--out", type=FOLDER, help="Folder of the programs.  [default: that of the model's file]")
-@compile_options(mapping="the build's, or chosen", chunk="the build's")
+@compile_options(mapping="the build's, or chosen", chunk="the build's", shortcuts="the build's")
 @map_order_option("auto", *ORDERS)
 @json_option
 @one_line_errors
@@ -42,8 +47,10 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
     models = [networks.find(text) for text in given]
     files = _files(build, given, out)
     asked = {key: value for key, value in changes.items() if value is not None}
-    choices = {model.network.name: replace(build.choices_for(model), **asked) for model in models}
+    choices = {model.network.name: _choices(build, model, asked) for model in models}
     with working("compiling"):
+        if asked:
+            _check(build, models, choices, asked)
         manifest = Manifest.of(build.design, build.digest)
         programs = list(compiled(models, manifest, choices, hosts_of(given, models)).values())
     for path, program in zip(files, programs):
@@ -70,6 +77,24 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
         for fact in facts
     ]
     grid(f"for {build.design.name}", ["network", "program", "ideal cycles a frame", "parameter words"], rows)
+
+
+def _choices(build: Build, model: Model, asked: Mapping[str, Any]) -> CompileChoices:
+    """How a network is compiled: as for the build, but for what was asked. Where it is cut otherwise than the build's
+    network, that one's mapping is of other layers, and a mapping is chosen."""
+    given = build.choices_for(model)
+    changed = replace(given, **asked)
+    return changed if changed.cut == given.cut or "mapping" in asked else replace(changed, mapping=None)
+
+
+def _check(
+    build: Build, models: Sequence[Model], choices: Mapping[str, CompileChoices], asked: Mapping[str, Any]
+) -> None:
+    """ValueError if a choice that was asked for has no effect on any of the networks; the build's own may have none."""
+    npus = build.design.npus
+    every = [(split(model)[0], choices[model.network.name]) for model in models]
+    lowered = [lowered_for(model, npus, how.mapping, **how.cut) for model, how in every]
+    check_effects(build.design.name, lowered, npus, CompileChoices(**asked))
 
 
 def _files(build: Build, given: Sequence[str], out: Path | None) -> list[Path]:

@@ -231,9 +231,9 @@ def chunk_option(default: str = "tuples:1") -> Decorator:
     )
 
 
-def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorator:
+def compile_options(mapping: str = "chosen", chunk: str = "tuples:1", shortcuts: str = "first") -> Decorator:
     """``--mapping``, ``--chunk``, ``--dataflow``, ``--shortcuts``, ``--copy-depthwise``: how layers run on NPUs;
-    ``mapping`` and ``chunk`` are what help says of their defaults."""
+    ``mapping``, ``chunk`` and ``shortcuts`` are what help says of their defaults."""
     return together(
         click.option(
             "--mapping",
@@ -252,13 +252,14 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1") -> Decorat
         click.option(
             "--shortcuts",
             type=click.Choice(list(SHORTCUTS)),
-            help="When the shorter of two ways from a map to an addition is computed.  [default: first]",
+            help="Compute a residual block's shortcut convolution first, or last, right before the addition.  "
+            f"[default: {shortcuts}]",
         ),
         click.option(
-            "--copy-depthwise",
-            is_flag=True,
+            "--copy-depthwise/--no-copy-depthwise",
             default=None,
-            help="Depthwise convolutions without a layer to follow follow a copy, for a pool unit with weights.",
+            help="With --depthwise: let the pool unit also compute depthwise convolutions that have no convolution "
+            "before them; the array copies their input.",
         ),
     )
 

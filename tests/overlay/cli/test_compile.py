@@ -14,10 +14,13 @@ from bitloom.golden import file, zoo
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.golden.training.architecture import network_of
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.board import activate
+from tests.hls_gen.compiler.test_depthwise import NPU, conv, depthwise, model_of
 from tests.hls_gen.compiler.test_margins import other_weights
 from tests.networks import random_images
 
@@ -141,3 +144,34 @@ def test_refused(build: Path, tmp_path: Path) -> None:
     assert call("compile", "digits-cnn", "--for", tmp_path).output == (
         f"bitloom: {tmp_path}: must be a folder that `bitloom build` wrote, got one without build.json\n"
     )
+
+
+def test_choices_without_effect_are_refused_as_build_refuses_them(build: Path, tmp_path: Path) -> None:
+    known = "conv_1, conv_2, conv_3, dense_4"
+    behind = "a depthwise convolution that has no convolution right before it, and NPUs with depthwise"
+    for words, rule in (
+        (("--dataflow", "conv_9=auto"), f"a dataflow must be of one of {known}, got one of conv_9"),
+        (("--copy-depthwise",), f"copy_depthwise true needs {behind}, got none"),
+    ):
+        done = call("compile", "digits-cnn", "--for", build, *words, "--out", tmp_path)
+        assert str(done.exception) == f"bitloom: digits-cnn: {rule}"
+
+
+def test_a_network_is_compiled_without_the_copies_of_its_build(tmp_path: Path) -> None:
+    """And with them where nothing is said; a network that has no use for the build's choice is compiled, too."""
+    first = named(model_of(*depthwise(1), *conv(2)), "first")
+    other = named(model_of(*conv(1, 40, size=3), *conv(2)), "other")
+    choices = CompileChoices(copy_depthwise=True)
+    models = [first, other]
+    builds.build(tmp_path / "build", size_memories("d", models, NPU, choices), models, choices=choices)
+    for model in models:
+        file.save(model, tmp_path / f"{model.network.name}.npz")
+    for name, words, layers in (
+        ("first", (), ["conv_1_copy", "conv_2"]),
+        ("first", ("--no-copy-depthwise",), ["conv_1", "conv_2"]),
+        ("other", (), ["conv_1", "conv_2"]),
+    ):
+        done = call("compile", tmp_path / f"{name}.npz", "--for", tmp_path / "build", *words)
+        assert done.exit_code == 0, done.output
+        program = Program.load(tmp_path / f"{name}.program.npz")
+        assert [layer for layer, _ in program.layers] == layers

@@ -133,9 +133,8 @@ def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
 def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
     """Kernel groups that use a word in turn: 1 where the dataflow is output_stationary, else all of them, or the part
     that it names."""
-    named = _DATAFLOW.fullmatch(dataflow) if isinstance(dataflow, str) else None
-    if not named:
-        raise ValueError(f"{p.name}: dataflow must be one of {', '.join(DATAFLOWS)}, got {dataflow!r}")
+    named = _DATAFLOW.fullmatch(dataflow)
+    assert named  # as CompileChoices takes no other
     groups = -(-p.out_channels // folding.array.kgp)
     accumulators = folding.array.accumulators
     if dataflow == "output_stationary" or (dataflow == "auto" and 2 * groups > accumulators):
@@ -155,7 +154,13 @@ def named_dataflow(inner: int, passes: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CompileChoices:
-    """What a person chooses when networks are compiled for a design."""
+    """What a person chooses when networks are compiled for a design.
+
+    Raises
+    ------
+    ValueError
+        A value is none of those that the field takes.
+    """
 
     map_order: str = "auto"
     """Order in which the tuples of each map are computed (spec B7, hls_gen/compiler/schedule): "pull", "raster",
@@ -185,6 +190,18 @@ class CompileChoices:
         if isinstance(self.mapping, np.ndarray):
             object.__setattr__(self, "mapping", self.mapping.tolist())
         make_fields_plain(self)
+        if self.map_order not in (*ORDERS, "auto"):
+            raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {self.map_order!r}")
+        for value in self.dataflow.values() if isinstance(self.dataflow, Mapping) else [self.dataflow]:
+            if not is_dataflow(value):
+                raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
+        if not isinstance(self.chunk, str):
+            raise ValueError(f"chunk must be a text, got {self.chunk!r}")
+        Chunk.of(self.chunk)
+        if self.shortcuts not in SHORTCUTS:
+            raise ValueError(f"shortcuts must be one of {', '.join(SHORTCUTS)}, got {self.shortcuts!r}")
+        if not isinstance(self.copy_depthwise, bool):
+            raise ValueError(f"copy_depthwise must be true or false, got {self.copy_depthwise!r}")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the choices again, without the mapping: files hold that elsewhere."""
@@ -205,23 +222,6 @@ class CompileChoices:
         ValueError
             A value is missing or unknown; chunk, shortcuts and copy_depthwise may be missing.
         """
-        map_order = data.get("map_order")
-        dataflow: Any = data.get("dataflow")
-        chunk = data.get("chunk", "")
-        shortcuts = data.get("shortcuts", "first")
-        copy_depthwise = data.get("copy_depthwise", False)
-        if map_order not in (*ORDERS, "auto"):
-            raise ValueError(f"map_order must be one of {', '.join(ORDERS)}, auto, got {map_order!r}")
-        for value in dataflow.values() if isinstance(dataflow, Mapping) else [dataflow]:
-            if not is_dataflow(value):
-                raise ValueError(f"dataflow must be one of {', '.join(DATAFLOWS)}, got {value!r}")
-        if not isinstance(chunk, str):
-            raise ValueError(f"chunk must be a text, got {chunk!r}")
-        Chunk.of(chunk)
-        if shortcuts not in SHORTCUTS:
-            raise ValueError(f"shortcuts must be one of {', '.join(SHORTCUTS)}, got {shortcuts!r}")
-        if not isinstance(copy_depthwise, bool):
-            raise ValueError(f"copy_depthwise must be true or false, got {copy_depthwise!r}")
-        return cls(
-            map_order=map_order, dataflow=dataflow, chunk=chunk, shortcuts=shortcuts, copy_depthwise=copy_depthwise
-        )
+        given: dict[str, Any] = {name: data.get(name) for name in ("map_order", "dataflow")}
+        given |= {name: data[name] for name in ("chunk", "shortcuts", "copy_depthwise") if name in data}
+        return cls(**given)

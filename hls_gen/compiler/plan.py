@@ -30,7 +30,7 @@ from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
-from .schedule import AUTOMATIC, ORDERS, Schedule
+from .schedule import AUTOMATIC, Schedule
 from .ways import MapWay, onward
 
 
@@ -169,8 +169,6 @@ def plan_lowered(
     if choices.chunk and not any("ring" in npu.ports.inlets for npu in npus):
         raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
     choices = _with_order(network, choices, chunks)
-    if choices.map_order not in (*ORDERS, "auto"):
-        raise ValueError(f"plan: map_order must be one of {', '.join(ORDERS)}, auto, got {choices.map_order!r}")
     chain = list(npus)
     if choices.map_order != "auto":
         return _plan_in_order(lowered, chain, choices, chunks)

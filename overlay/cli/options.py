@@ -239,7 +239,7 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1", shortcuts:
             "--mapping",
             callback=_mapping,
             metavar="N,N,...",
-            help=f"NPU of each conv and dense layer.  [default: {mapping}]",
+            help=f"NPU of each conv and dense layer, in the order of computing, which --shortcuts changes.  [default: {mapping}]",
         ),
         chunk_option(chunk),
         click.option(

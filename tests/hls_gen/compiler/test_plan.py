@@ -9,7 +9,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.choices import DATAFLOWS, CompileChoices
 from bitloom.hls_gen.compiler.layout import chunks, plane_layout, regroup, result_layout
 from bitloom.hls_gen.compiler.needs import OF_ALL_LAYERS
 from bitloom.hls_gen.compiler.plan import Plan, plan
@@ -233,6 +233,18 @@ def test_shifts_must_reach_the_highest_plane():
     assert four_bits.layers[0].read.codes.max() == 2
 
 
-def test_unknown_orders_are_refused():
-    with value_error("plan: map_order must be one of pull, raster, columns, auto, got 'random'"):
-        plan(model_of(conv((2, 2))), [npu_of("k3_g5")], CompileChoices(map_order="random"))
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"map_order": "random"}, "map_order must be one of pull, raster, columns, auto, got 'random'"),
+        ({"dataflow": 3}, f"dataflow must be one of {', '.join(DATAFLOWS)}, got 3"),
+        ({"dataflow": ["auto"]}, f"dataflow must be one of {', '.join(DATAFLOWS)}, got ['auto']"),
+        ({"dataflow": {"conv_1": None}}, f"dataflow must be one of {', '.join(DATAFLOWS)}, got None"),
+        ({"chunk": 2}, "chunk must be a text, got 2"),
+        ({"shortcuts": True}, "shortcuts must be one of first, last, got True"),
+        ({"copy_depthwise": "no"}, "copy_depthwise must be true or false, got 'no'"),
+    ],
+)
+def test_choices_that_mean_nothing_are_refused_as_they_are_made(choice, message):
+    with value_error(message):
+        CompileChoices(**choice)

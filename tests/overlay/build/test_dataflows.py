@@ -73,7 +73,7 @@ def test_without_accumulators_it_is_refused() -> None:
     with value_error("conv_2: dataflow input_stationary needs accumulators >= 2, the NPU has 1"):
         size_memories("digits", [model], DIGITS, CompileChoices(dataflow={"conv_2": "input_stationary"}))
     with value_error(
-        "conv_1: dataflow must be one of output_stationary, input_stationary, input_stationary:N, auto, got 'both'"
+        "dataflow must be one of output_stationary, input_stationary, input_stationary:N, auto, got 'both'"
     ):
         size_memories("digits", [model], DIGITS, CompileChoices(dataflow="both"))
 

@@ -239,7 +239,8 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1", shortcuts:
             "--mapping",
             callback=_mapping,
             metavar="N,N,...",
-            help=f"NPU of each conv and dense layer, in the order of computing, which --shortcuts changes.  [default: {mapping}]",
+            help="NPU of each conv and dense layer, in the order of computing, which --shortcuts changes. "
+            f" [default: {mapping}]",
         ),
         chunk_option(chunk),
         click.option(

@@ -107,17 +107,17 @@ class Chunk:
         return min(buffer_words // line * line, whole)
 
 
-DATAFLOWS = ("output_stationary", "input_stationary", "input_stationary:N", "auto")
+DATAFLOWS = ("output_stationary", "input_stationary", "input_stationary:N (N >= 2)", "auto")
 Dataflow = str | Mapping[str, str]
 """Dataflow: one for all layers, or by layer name ("output_stationary" for those not named).
 
 "output_stationary" (spec B9): sums stay in the PEs, and a window is passed once for each group of kgp kernels.
 "input_stationary" (A10): a word stays until all groups have used it, so that nothing is read again; needs as many
-accumulators as groups. "input_stationary:4": a window is passed once for as many groups as divide all of them, four at
-most; results of a pass leave during the next one. "auto": "input_stationary" where there are several groups and
+accumulators as groups. "input_stationary:4": a window is passed once for as many groups as divide all of them, two to
+four; results of a pass leave during the next one. "auto": "input_stationary" where there are several groups and
 accumulators for two windows.
 """
-_DATAFLOW = re.compile(r"output_stationary|auto|input_stationary(?::([1-9][0-9]{0,6}))?", re.ASCII)
+_DATAFLOW = re.compile(r"output_stationary|auto|input_stationary(?::([2-9]|[1-9][0-9]{1,6}))?", re.ASCII)
 
 
 def is_dataflow(value: object) -> bool:
@@ -140,6 +140,9 @@ def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
     if dataflow == "output_stationary" or (dataflow == "auto" and 2 * groups > accumulators):
         return 1
     inner = max(n for n in range(1, min(groups, int(named[1] or groups)) + 1) if groups % n == 0)
+    if inner == 1 < groups:
+        rule = f"dataflow {dataflow} needs a divisor of its {groups} kernel groups from 2 to {named[1]}"
+        raise ValueError(f"{p.name}: {rule}, got none")
     if inner > accumulators:
         raise ValueError(f"{p.name}: dataflow {dataflow} needs accumulators >= {inner}, the NPU has {accumulators}")
     return inner

@@ -256,8 +256,8 @@ def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
     ("words", "message"),
     [
         ("--dataflow bad",
-         "'--dataflow': must be [LAYER=] one of output_stationary, input_stationary, input_stationary:N, auto, "
-         "got 'bad'"),
+         "'--dataflow': must be [LAYER=] one of output_stationary, input_stationary, input_stationary:N (N >= 2), "
+         "auto, got 'bad'"),
         ("--dataflow auto --dataflow auto", "'--dataflow': must be given once, or once for each LAYER=, got auto auto"),
         ("--dataflow a=auto --dataflow a=auto",
          "'--dataflow': must be given once, or once for each LAYER=, got a=auto a=auto"),

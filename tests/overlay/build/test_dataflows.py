@@ -37,7 +37,7 @@ def named(table: list[tuple[str, Model]], names: tuple[str, ...]) -> list[Model]
 @pytest.mark.parametrize("kind", ["binary", "integer"])
 def test_input_stationary_is_exact(kind: str, dataflow: str, tmp_path: Path) -> None:
     models = named(cases(), CHOSEN) if kind == "binary" else named(integer_cases(), CHOSEN_INTEGER)
-    folding = BINARY if kind == "binary" else INTEGER
+    folding = BINARY.changed(kgp=4) if kind == "binary" else INTEGER  # 2 or 3 divides the groups of each layer
     choices = CompileChoices(dataflow=dataflow)
     design = size_memories(kind, models, folding, choices)
     finished = build(tmp_path / "build", design, models, choices=choices)
@@ -60,12 +60,26 @@ def test_tuple_memories_become_smaller() -> None:
 
 def test_a_pass_takes_as_many_groups_as_divide_all_of_them() -> None:
     model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
-    for count, passes in {1: (6, 1), 2: (3, 2), 3: (2, 3), 5: (2, 3)}.items():
-        made = plan(model, [npu], CompileChoices(dataflow=f"input_stationary:{count}"))
+    for count, passes in {2: (3, 2), 3: (2, 3), 5: (2, 3)}.items():
+        made = plan(model, [npu], CompileChoices(dataflow={"conv_1": f"input_stationary:{count}"}))
         assert (made.layers[0].passes, made.layers[0].inner) == passes
-        assert made.dataflow[0] == ("output_stationary" if count == 1 else f"input_stationary:{passes[1]}")
+        assert made.dataflow[0] == f"input_stationary:{passes[1]}"
     with value_error("conv_1: dataflow input_stationary:12 needs accumulators >= 6, the NPU has 4"):
         plan(model, [npu], CompileChoices(dataflow="input_stationary:12"))
+
+
+def test_a_pass_that_would_take_one_group_is_refused() -> None:
+    """A layer of one group has nothing to divide."""
+    model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
+    rule = "dataflow must be one of output_stationary, input_stationary, input_stationary:N (N >= 2), auto"
+    with value_error(f"{rule}, got 'input_stationary:1'"):
+        plan(model, [npu], CompileChoices(dataflow="input_stationary:1"))
+    choices = CompileChoices(dataflow={"dense_4": "input_stationary:4"})
+    with value_error(
+        "dense_4: dataflow input_stationary:4 needs a divisor of its 5 kernel groups from 2 to 4, got none"
+    ):
+        plan(model, [npu.changed(kgp=2)], choices)
+    assert plan(model, [npu.changed(kgp=10)], choices).dataflow[3] == "output_stationary"
 
 
 def test_without_accumulators_it_is_refused() -> None:
@@ -73,7 +87,7 @@ def test_without_accumulators_it_is_refused() -> None:
     with value_error("conv_2: dataflow input_stationary needs accumulators >= 2, the NPU has 1"):
         size_memories("digits", [model], DIGITS, CompileChoices(dataflow={"conv_2": "input_stationary"}))
     with value_error(
-        "dataflow must be one of output_stationary, input_stationary, input_stationary:N, auto, got 'both'"
+        "dataflow must be one of output_stationary, input_stationary, input_stationary:N (N >= 2), auto, got 'both'"
     ):
         size_memories("digits", [model], DIGITS, CompileChoices(dataflow="both"))
 

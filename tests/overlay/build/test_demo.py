@@ -124,7 +124,7 @@ def test_a_broken_build_is_told(tmp_path: Path) -> None:
         builds.load(tmp_path)
 
 
-FLOWS = "dataflow must be one of output_stationary, input_stationary, input_stationary:N, auto, got"
+FLOWS = "dataflow must be one of output_stationary, input_stationary, input_stationary:N (N >= 2), auto, got"
 CHOICES = {
     "dataflow": ({"map_order": "pull", "dataflow": "bogus"}, f"{FLOWS} 'bogus'"),
     "dataflow_of_a_layer": (

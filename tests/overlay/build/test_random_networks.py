@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.actions import Addition, UnitAction
-from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
+from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.segments import SHORTCUTS, segments
 from bitloom.hls_gen.design.copies import is_copy
@@ -58,6 +59,7 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
     batch = data.draw(st.integers(1, frames)) if design.npus[0].loader.stream_weights else frames
     with kind.surroundings(data):
         try:
+            choices = replace(choices, dataflow=suited(choices, design, model))
             comparison = compare(design, model, choices, chunk=chunk, batches=kind.batches, stalls=stalls,
                                  stalled_batch=batch, seed=seed)  # fmt: skip
         except ValueError as e:
@@ -84,6 +86,15 @@ def drawn_choices(
         dataflow = data.draw(st.sampled_from(dataflows))
     lines, tuples = (CHUNKED[order], None) if chunk == "lines" else ("", chunk)
     return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=lines), tuples
+
+
+def suited(choices: CompileChoices, design: Design, model: Model) -> Dataflow:
+    """The dataflow, but input_stationary:2 only of layers whose kernel groups it divides."""
+    if choices.dataflow != "input_stationary:2":
+        return choices.dataflow
+    lowered = lowered_for(model, design.npus, choices.mapping, **choices.cut)
+    groups = {p.name: -(-p.out_channels // design.npus[n].array.kgp) for p, n in zip(lowered.layers, lowered.mapping)}
+    return {name: "input_stationary:2" for name, count in groups.items() if count % 2 == 0}
 
 
 def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comparison) -> list[str]:

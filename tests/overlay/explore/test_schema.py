@@ -73,7 +73,8 @@ def test_what_a_key_of_an_npu_may_have(key: str) -> None:
 @pytest.mark.parametrize("key", WHOLE["properties"])
 def test_what_a_key_of_the_file_may_have(key: str) -> None:
     values = [*PROBES, 32, 64, 33, "pull", "raster", "input_stationary", {"conv_1": "auto"}, {"conv_1": "x"}, {"a": 1},
-              "input_stationary:2", "input_stationary:16", "input_stationary:0", {"conv_1": "input_stationary:9"},
+              "input_stationary:2", "input_stationary:16", "input_stationary:1", "input_stationary:0",
+              {"conv_1": "input_stationary:9"},
               "last",
               "bitloom-foldings", [0], [0, 0]]  # fmt: skip
     for value in values:

@@ -158,18 +158,19 @@ def test_choices_without_effect_are_refused_as_build_refuses_them(build: Path, t
 
 
 def test_a_network_is_compiled_without_the_copies_of_its_build(tmp_path: Path) -> None:
-    """And with them where nothing is said; a network that has no use for the build's choice is compiled, too."""
-    first = named(model_of(*depthwise(1), *conv(2)), "first")
-    other = named(model_of(*conv(1, 40, size=3), *conv(2)), "other")
+    """It has fewer layers then, which the build's mapping doesn't fit. Where nothing is said it has the copies, and a
+    network that has no use for the build's choice is compiled, too."""
+    first = named(model_of(*depthwise(1), *depthwise(2), *conv(3)), "first")
+    other = named(model_of(*conv(1, 40, size=3), *conv(2, 5, size=3), *depthwise(3), *conv(4)), "other")
     choices = CompileChoices(copy_depthwise=True)
     models = [first, other]
     builds.build(tmp_path / "build", size_memories("d", models, NPU, choices), models, choices=choices)
     for model in models:
         file.save(model, tmp_path / f"{model.network.name}.npz")
     for name, words, layers in (
-        ("first", (), ["conv_1_copy", "conv_2"]),
-        ("first", ("--no-copy-depthwise",), ["conv_1", "conv_2"]),
-        ("other", (), ["conv_1", "conv_2"]),
+        ("first", (), ["conv_1_copy", "conv_2_copy", "conv_3"]),
+        ("first", ("--no-copy-depthwise",), ["conv_1", "conv_3"]),
+        ("other", (), ["conv_1", "conv_2", "conv_4"]),
     ):
         done = call("compile", tmp_path / f"{name}.npz", "--for", tmp_path / "build", *words)
         assert done.exit_code == 0, done.output

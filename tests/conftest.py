@@ -5,8 +5,11 @@ that they stay as they are given. This file comes before any import of numpy, ri
 when they are imported.
 """
 
+import gc
 import os
+import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from hashlib import sha256
 
 import pytest
@@ -33,6 +36,25 @@ if "BITLOOM_TEST_SURROUNDINGS" not in os.environ:
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thread
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+gc.disable()  # while tests are collected
+
+
+def pytest_collection_finish() -> None:
+    """Garbage collections leave out what is there to the end anyway: a third of the time went into looking at it."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Temporary files of tests and of what they call lie in a folder of pytest's: it removes those of former runs, also
+    of a run that was killed."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
+        monkeypatch.setenv("TMPDIR", tempfile.gettempdir())
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)

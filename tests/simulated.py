@@ -37,8 +37,6 @@ FRAMES = 4
 """Frames of a batch."""
 STALLS = {"source": 0.4, "sink": 0.4}
 """Share of cycles in which each stream pauses."""
-FOLDER = tempfile.TemporaryDirectory(prefix="bitloom-tests-")
-"""Where the overlays of this process lie."""
 ROOMY_SPILL = 1 << 12
 """Words of a spill store that is never full."""
 BLOCKED = re.compile(r"\S+: spill_words must be >= (\d+), design \w+ has (\d+): flow: deadlock: .*")
@@ -46,10 +44,16 @@ BLOCKED = re.compile(r"\S+: spill_words must be >= (\d+), design \w+ has (\d+): 
 
 
 @cache
+def folder() -> Path:
+    """Where the overlays of this process lie."""
+    return Path(tempfile.mkdtemp(prefix="bitloom-tests-"))
+
+
+@cache
 def overlay(design: Design) -> tuple[Path, Manifest]:
     """The .bit of a design's simulation overlay, made once, and its manifest."""
     generated = generate(design)
-    bit = write_simulation_overlay(FOLDER.name, generated.manifest, generated.text)
+    bit = write_simulation_overlay(folder(), generated.manifest, generated.text)
     return bit, Manifest.from_dict(generated.manifest, design.name)
 
 

@@ -1,24 +1,33 @@
 """The marker ``sample``: both tiers together run all cases of a test, the default one as many as the marker says."""
 
-import subprocess
-import sys
+from types import SimpleNamespace
 
-from tests.paths import ROOT
+import pytest
 
-TEST = "tests/hls_gen/rtl/test_text.py::test_headers"
-
-
-def collected(tier: str) -> set[str]:
-    """The names of the cases that a tier runs."""
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    done = subprocess.run([*command, "-m", tier, TEST], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {line for line in done.stdout.splitlines() if line.startswith(TEST)}
+from tests.conftest import pytest_collection_modifyitems
 
 
-def test_both_tiers_together_have_every_case():
-    default, slow, every = (collected(tier) for tier in ("not slow", "slow", "slow or not slow"))
-    assert len(default) == 3
-    assert default | slow == every
-    assert default.isdisjoint(slow)
-    assert len(every) > 3
+class Item(SimpleNamespace):
+    """A case as pytest hands it over: its name and its markers."""
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return next((mark for mark in self.marks if mark.name == name), None)
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        self.marks.append(mark.mark)
+
+
+def slow(names: list[str]) -> set[str]:
+    """Which cases of ``test`` become slow; another test with the marker and one without it lie between them."""
+    items = [Item(nodeid=f"a.py::test[{name}]", marks=[pytest.mark.sample(3).mark]) for name in names]
+    others = [Item(nodeid=f"a.py::other[{k}]", marks=[pytest.mark.sample(9).mark] if k else []) for k in range(9)]
+    pytest_collection_modifyitems([*items[::2], *others, *items[1::2]])
+    assert not any(item.get_closest_marker("slow") for item in others)
+    return {item.nodeid for item in items if item.get_closest_marker("slow")}
+
+
+def test_all_cases_but_the_sample_are_slow():
+    names = [f"{k}" for k in range(20)]
+    assert len(slow(names)) == 17
+    assert slow(names) == slow(names[::-1])
+    assert slow(names[:3]) == set()

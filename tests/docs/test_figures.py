@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -10,7 +9,6 @@ import pytest
 
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.cli.group import bitloom
-from tests.overlay.build.board_cases import CASES, BoardCase
 from tests.overlay.build.test_real_networks import FIGURES
 
 from .blocks import ROOT
@@ -41,27 +39,6 @@ def test_designs_are_as_measured():
     assert found == FIGURES
     assert [command for *_, command in DESIGN_ROWS] == [f"`bitloom bench {name}`" for name in found]
     assert set(found) == set(REFERENCE_DESIGNS)
-
-
-def test_the_readme_repeats_what_the_page_says():
-    cycles = {row[0]: row[3] for row in DESIGN_ROWS}
-    assert "README.md" in {name for name, *_ in FIGURE_ROWS}
-    for name, _, figure, unit, command in FIGURE_ROWS:
-        if name == "README.md" and unit == "cycles a frame":
-            assert figure == cycles["digits-cnn" if command == "`make demo`" else command.strip("`").split()[-1]]
-
-
-def test_random_networks_are_as_many_as_the_table_has():
-    quick = [case for case in CASES.values() if case.quick]
-    count, on, on_slow = sum(case.quick for case in quick), designs(quick), designs(CASES.values())
-    (row,) = (row for row in FIGURE_ROWS if "test_random_networks.py" in row[-1])
-    assert f" on {on} designs, " in row[1]
-    assert f"(more, on {on_slow}, " in row[1]
-    assert row[2:4] == (str(count), f"networks of {count}")
-
-
-def designs(cases: Iterable[BoardCase]) -> int:
-    return len({repr(case.design) for case in cases})
 
 
 def commands() -> list[str]:

@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from bitloom.driver import errors
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.platform.boards import BOARDS
@@ -27,20 +25,6 @@ def test_install_tells_every_extra():
 def test_bring_up_tells_every_board():
     line = next(line for line in page("how-to/board.md").splitlines() if line.startswith("Boards: "))
     assert line.removeprefix("Boards: ").partition(". ")[0].split(", ") == list(BOARDS)
-
-
-@pytest.mark.parametrize(
-    ("words", "where"),
-    [
-        ("bare metal", "how-to/without-pynq.md"),
-        ("C header", "how-to/without-pynq.md"),
-        ("throughput", "reference/glossary.md"),
-        ("throughput", "how-to/folding.md"),
-    ],
-)
-def test_words_of_the_field_find_the_page(words, where):
-    """The site's search looks for words: those that users come with stand on the page that answers them."""
-    assert words.lower() in page(where).lower()
 
 
 def test_errors_tells_every_exception():

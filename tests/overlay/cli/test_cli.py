@@ -1,11 +1,9 @@
 """The command line: what people and scripts see."""
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -15,7 +13,6 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
 from bitloom.overlay.area.netlist import Resources
-from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
@@ -42,47 +39,6 @@ def test_help(command: str) -> None:
     assert result.exit_code == 0
     assert "--json" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 60
-
-
-GROUPS = {
-    "build": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams", "Board"],
-    "area": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams"],
-    "timing": ["Options", "Folding of the NPUs, by default the design's", "Several NPUs", "Streams"],
-    "explore": ["Options", "Budget", "Search"],
-    "evaluate": ["Options", "Images", "Hardware"],
-    "train": ["Options", "Network", "Training", "Results"],
-    "learn": ["Options", "Training", "Results", "Without the training machine", "Training machine"],
-}
-
-
-@pytest.mark.parametrize("command", sorted(bitloom.commands))
-def test_help_tells_each_default_once(command: str) -> None:
-    """Words for a default take the place of the value; an empty text is none."""
-    text = " ".join(call(command, "--help").stdout.split())
-    assert '[default: ""' not in text
-    assert not re.search(r"\[default: [^\]]*\] \[default: ", text)
-
-
-@pytest.mark.parametrize("command", GROUPS)
-def test_help_has_options_in_groups(command: str) -> None:
-    """Every option stands in one of them, once."""
-    text = call(command, "--help").stdout
-    assert re.findall(r"(?m)^(\S.*):$", text) == GROUPS[command]
-    options = [one for one in bitloom.commands[command].params if isinstance(one, click.Option)]
-    told = [words.split()[0].rstrip(",") for words in re.findall(r"(?m)^  (-.*)$", text)]
-    assert sorted(told) == sorted([*(min(one.opts, key=len) for one in options), "-h"])
-
-
-@pytest.mark.parametrize("group", [[], ["bench"]], ids=["bitloom", "bench"])
-def test_lists_of_commands_are_whole(group: list[str]) -> None:
-    """In a narrow terminal too a command's line has its first sentence to the end."""
-    listed = CliRunner(env={"COLUMNS": "60"}).invoke(bitloom, [*group, "--help"]).stdout.partition("\nCommands:\n")[2]
-    words = " ".join(listed.split())
-    commands = bitloom.commands["bench"].commands if group else bitloom.commands
-    assert len(commands) == len([line for line in listed.splitlines() if line[2:3].strip()])
-    for name, command in commands.items():
-        sentence = " ".join((command.help or "").partition("\n\n")[0].split()).partition(". ")[0].removesuffix(".")
-        assert f"{name} {sentence}" in words
 
 
 def test_demo(tmp_path: Path) -> None:
@@ -125,37 +81,6 @@ def test_build_and_simulate(tmp_path: Path) -> None:
     expected = networks.load("digits-cnn").forward(images[:4])
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
     assert (tmp_path / "new" / "wave.vcd").stat().st_size > 10_000
-
-
-def test_what_a_build_ends_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a user wants to know: the board it fits, what it takes of that, how fast it is, and what comes next."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")  # what is narrower wraps cells, and `row` reads none of these
-    result = call("build", "digits-cnn", "--out", "a folder", "--clock-mhz", "50")
-    assert max(map(len, result.stdout.splitlines()[1:-1])) <= 80
-    area = estimate(builds.load(tmp_path / "a folder").design)
-    wanted = {
-        "board": "Cora-Z7-07S, the smallest that holds it",
-        "LUT, by formula": f"{area.lut + area.lutram:,}, {(area.lut + area.lutram) / 14_400:.0%}",
-        "FF, by formula": f"{area.ff:,}, {area.ff / 28_800:.0%}",
-        "BRAM36, by formula": f"{area.bram36:g}, {area.bram36 / 50:.0%}", "DSP, by formula": "0, 0%",
-        "clock": "50 MHz", "cycles a frame, at least": "1,346", "frames a second, at most": "37,147",
-    }  # fmt: skip
-    assert {key: " ".join(row(result.stdout, key)) for key in wanted} == wanted
-    assert result.stdout.splitlines()[-1] == "next, every bit against golden: bitloom simulate 'a folder'"
-    with monkeypatch.context() as later:  # as on Python 3.13
-        later.setattr("bitloom.overlay.cli.build.find_spec", lambda name: None)
-        said = call("build", "digits-cnn", "--out", "b").stdout.splitlines()[-1]
-    assert said == "next, every bit against golden, where pynq is installed: bitloom simulate b"
-    model = networks.load("digits-cnn")
-    file.save(Model(replace(model.network, name="mine"), model.arrays), "mine.npz")
-    options = ["mine.npz", "--board", "kv260", "--out", "two"]
-    result = call("build", "digits-cnn", *options)
-    assert row(result.stdout, "board") == ["KV260"]
-    assert row(result.stdout, "digits-cnn: cycles a frame, at least") == ["1,346"]
-    facts = json.loads(call("build", "digits-cnn", *options, "--json").stdout)
-    assert set(facts["networks"]) == {"digits-cnn", "mine"}
-    assert facts["share_of"]["lut"] == facts["area"]["lut"] / 117_120
 
 
 def test_a_raw_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,14 +156,6 @@ def test_streamed_weights_are_never_dropped(tmp_path: Path) -> None:
         assert told == (not len(loaded.program("digits-cnn").weights))
 
 
-def test_train(tmp_path: Path) -> None:
-    result = call("train", "--epochs", "1", "--out", str(tmp_path / "mine.npz"), "--json")
-    assert result.exit_code == 0, result.output
-    facts = json.loads(result.stdout)
-    assert facts["test_images"] == 360
-    assert file.model_digest(file.load(tmp_path / "mine.npz")) == facts["digest"]
-
-
 def error(*arguments: str) -> str:
     result = call(*arguments)
     assert result.exit_code == 1
@@ -261,13 +178,6 @@ def test_a_misspelt_name_and_a_file_of_another_tool(command: str) -> None:
     if command in ("build", "area", "timing"):  # which take designs, too
         said = error(command, "DIGITS.CNN_Pipeline")
         assert said.endswith("got 'DIGITS.CNN_Pipeline'; was digits-cnn-pipeline meant?")
-
-
-def test_a_misspelt_design(tmp_path: Path) -> None:
-    known = ", ".join(REFERENCE_DESIGNS)
-    said = f"bitloom: design: name must be one of {known}, got 'digits-cnn-pipelines'; was digits-cnn-pipeline meant?"
-    assert error("bench", "digits-cnn-pipelines") == said
-    assert error("build", "digits-cnn", "--design", "digits-cnn-pipelines") == said
 
 
 def test_errors_are_one_line(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 from click.testing import CliRunner
 
 from bitloom.overlay.cli.group import COMMANDS, bitloom
@@ -45,14 +44,6 @@ def test_completion_imports_no_command():
 def test_a_command_imports_its_own():
     _, imported = fresh("build", "--help")
     assert imported == {"veriloggen", "pyverilog", "bitloom.hls_gen.rtl", "bitloom.overlay.cli.build"}
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_its_name(name):
-    command = COMMANDS[name]
-    assert command.name == name
-    assert COMMANDS[name] is command
-    assert [parameter.name for parameter in command.params].count("verbose") <= 1
 
 
 def test_a_command_that_is_none_is_told_what_is_alike():

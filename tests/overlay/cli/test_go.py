@@ -76,13 +76,20 @@ def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, monkeypatch):
     card = json.loads(go(*words, "--json").stdout)
     assert card["right"] == 19
     assert card["advice"] == json.loads((tmp_path / "out" / "steps" / "report.json").read_text())["advice"] == []
-    # A file of the board that is gone is made again. Another number of frames: evaluate, and what comes after it.
-    (tmp_path / "out" / "board" / "driver.py").unlink()
+    (tmp_path / "out" / "board" / "driver.py").unlink()  # a file of the board that is gone is made again
     assert steps(go(*words)) == [*(f"{name}: as before" for name in ALL[:5]), "bitloom deploy"]
+    assert go(*words, "-q").stderr == ""
+
+
+@pytest.mark.slow
+def test_what_comes_after_a_changed_option_runs_again(source, tmp_path):
+    """Another number of frames: evaluate, and what comes after it."""
+    words = (source, source.with_name("images.npz"), "--transform", "host", "--board", "pynq-z2", "--points", 1)
+    words = (*words, "--out", tmp_path / "out")
+    assert go(*words).exit_code == 0
     changed = go(*words, "--frames", 4)
     assert steps(changed)[:4] == [*(f"{name}: as before" for name in ALL[:3]), "bitloom evaluate"]
     assert steps(changed)[4] == "bitloom report"
-    assert go(*words, "-q").stderr == ""
 
 
 def test_the_card_says_what_makes_frames_faster():

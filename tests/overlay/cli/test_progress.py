@@ -71,15 +71,6 @@ def test_of_what_only_time_ends_the_lines_tell_what_is_done(
         assert come.wait(MOST_SECONDS)
 
 
-def test_a_line_now_and_then(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "EVERY_SECONDS", 0.01)
-    result = CliRunner().invoke(work(listener.come), [])
-    assert (result.exit_code, result.stdout) == (0, "done\n"), result.output
-    lines = result.stderr.splitlines()
-    assert all(re.fullmatch(r"bitloom: (counting: 3 of 1,000 sheep, \d+ s|(counting|waking): \d+ s)", x) for x in lines)
-    assert any("waking" in line for line in lines)
-
-
 @pytest.mark.parametrize("option", ["-v", "--verbose"])
 def test_steps_with_their_times(option: str, listener: Listener) -> None:
     result = CliRunner().invoke(work(None), [option])
@@ -102,13 +93,6 @@ def test_both_exclude_each_other() -> None:
     assert (result.exit_code, result.output.splitlines()[-1]) == (
         2, "Error: --verbose and --quiet exclude each other"
     )  # fmt: skip
-
-
-def test_a_step_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "bitloom"), pytest.raises(ValueError, match="no"), step("trying"):
-        raise ValueError("no")
-    (line,) = caplog.messages
-    assert re.fullmatch(r"trying: ended after \d+\.\d s by ValueError", line)
 
 
 def test_a_build_keeps_its_log(tmp_path: Path) -> None:

@@ -25,15 +25,6 @@ WRITTEN = [
 ]
 
 
-def test_the_distribution_is_the_projects():
-    assert re.findall(r'^name = "(.+?)"', PROJECT, re.M) == [DISTRIBUTION]
-
-
-def test_the_command_names_the_distribution_and_the_extras():
-    assert pip_install("import") == "pip install 'bitloom-fpga[import]'"
-    assert pip_install("hls", "sim") == "pip install 'bitloom-fpga[hls,sim]'"
-
-
 def test_commands_in_messages_name_extras_that_there_are():
     named = [
         argument.value
@@ -72,9 +63,3 @@ def test_what_ends_with_pynqs_pythons_is_left_out_of_later_ones(package):
     assert [marker.evaluate({"python_version": version}) for version in ("3.10", "3.12", "3.13", "3.14")] == [
         True, True, False, False,
     ]  # fmt: skip
-
-
-def test_pynq_is_for_the_pythons_that_the_driver_names() -> None:
-    """bitloom.driver says "Python must be 3.10 to 3.12" where pynq is missing."""
-    markers = re.findall(r"\"pynq>=[^\"]*python_version < '(.+?)'\"", PROJECT)
-    assert markers == ["3.13"]

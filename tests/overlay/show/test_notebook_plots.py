@@ -18,9 +18,7 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.figures import Figures
 from bitloom.overlay.explore.front import Front
 from bitloom.overlay.explore.plot import draw
-from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.show import notebook_plots as plots
-from bitloom.overlay.show.report.colours import LIGHT
 from bitloom.overlay.virtual.sim.vcd import SignalTrace
 
 
@@ -38,24 +36,6 @@ def texts(axes: Axes) -> list[tuple[str, float, float]]:
 def bars(axes: Axes) -> list[tuple[float, float]]:
     """(left edge, width) of each bar."""
     return [(bar.get_x(), bar.get_width()) for bar in axes.patches]
-
-
-def test_images():
-    figure = Figure()
-    axes = figure.subplots(1, 3)
-    pictures = np.arange(3 * 4).reshape(3, 2, 2, 1)
-    plots.images(axes, pictures, ["a", "b", "c"], [False, True, False])
-    assert [one.get_title() for one in axes] == ["a", "b", "c"]
-    assert [one.title.get_color() for one in axes] == ["black", plots.BAD, "black"]
-    for one, picture in zip(axes, pictures):
-        np.testing.assert_array_equal(one.images[0].get_array(), picture[:, :, 0])
-        assert one.images[0].get_clim() == (0, 11)  # the same greys in all of them
-
-
-def test_colour_images(axes):
-    pictures = np.random.default_rng(0).integers(0, 256, (1, 2, 3, 3), dtype=np.uint8)
-    plots.images([axes], pictures, ["a"])
-    np.testing.assert_array_equal(axes.images[0].get_array(), pictures[0])
 
 
 @pytest.fixture
@@ -141,12 +121,6 @@ def test_waveform(axes):
     ]  # fmt: skip
 
 
-def test_values_without_room_are_left_out(axes):
-    values = signal("many", *((2 * t, 100 + t) for t in range(200)))
-    plots.waveform(axes, {"many": values}, 0, 200)
-    assert texts(axes) == []
-
-
 def test_visits(axes):
     table = next(t for t in schedule(networks.load("digits-cnn").network, "pull").tables if t.stage.name == "conv_2")
     plots.visits(axes, table, windows=2)
@@ -158,16 +132,6 @@ def test_visits(axes):
     assert [list(line.get_xdata()) for line in axes.lines[2:]] == [[8.5, 8.5]]
     assert axes.get_title() == "conv_2, pull order"
     assert axes.get_legend().get_texts()[0].get_text() == f"in the memory: {table.capacity(False)} tuples"
-
-
-@pytest.mark.parametrize(("label", "colour"), [(None, plots.GOOD), (1, plots.GOOD), (2, plots.BAD)])
-def test_scores(axes, label, colour):
-    plots.scores(axes, np.array([-3, 8, 2]), ["x", "y", "z"], label)
-    assert bars(axes) == [(0, -3), (0, 8), (0, 2)]
-    assert [bar.get_facecolor() for bar in axes.patches] == [to_rgba(c) for c in (LIGHT["line"], colour, LIGHT["line"])]
-    bold = [text.get_text() for text in axes.get_yticklabels() if text.get_fontweight() == "bold"]
-    assert bold == ([] if label is None else ["xyz"[label]])
-    assert axes.get_xlabel() == "score"
 
 
 def point(lut: int, bram36: float, cycles: float) -> Figures:
@@ -192,14 +156,3 @@ def test_pareto_front(axes):
     assert (beyond, left, right) == ("beyond the budget", 8000, axes.get_xlim()[1])
     assert (slower, bottom, top) == ("slower than the goal, 200,000", axes.get_ylim()[0], 200e3)
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
-
-
-def test_pareto_front_on_a_board(axes):
-    """xc7z020: 53,200 LUTs and 140 block RAMs; the larger share counts."""
-    board, both = BOARDS["Pynq-Z2"], (point(5320, 7, 100.0), point(2660, 35, 800.0))
-    draw(axes, Front(network="some", points=both, board=board, budget=Budget.of_board(board, share=0.5)))
-    (points,) = axes.lines
-    assert (list(points.get_xdata()), list(points.get_ydata())) == ([10, 25], [1e6, 125e3])
-    ((_, (left, *_)),) = shaded(axes)
-    assert left == 50
-    assert axes.get_xlabel() == "% of Pynq-Z2: of the resource that it takes most of"

@@ -21,11 +21,6 @@ def model():
     return networks.load("digits-cnn")
 
 
-def test_table():
-    rows = [("a", 1_000, ""), ("bcd", 2.5, "new")]
-    assert tables.table(("name", "n", "x"), rows) == "name      n  x\na     1,000\nbcd     2.5  new"
-
-
 def test_cores():
     overlay = SimpleNamespace(ip_dict={"npu_0": {"type": "npu", "phys_addr": 0xA000_0000}, "ps": {"type": "arm"}})
     assert tables.cores(overlay).splitlines()[1:] == ["npu_0  npu   0xA0000000", "ps     arm   0x00000000"]

@@ -148,6 +148,7 @@ def test_images_are_those_of_the_demo():
             np.testing.assert_array_equal(kept[key], array)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", [None, pytest.param("digits-cnn", marks=pytest.mark.slow)])
 def test_first_steps(board: str | None, notebook: Notebook):
     shown = notebook(

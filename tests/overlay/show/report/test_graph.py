@@ -1,7 +1,6 @@
 """The picture of a network's graph: boxes, arrows and texts, none of which covers another."""
 
 import re
-from itertools import combinations
 
 from bitloom.golden import zoo
 from bitloom.golden.encoding import signed
@@ -52,22 +51,3 @@ def test_maps_that_pass_layers_have_arrows_on_the_right() -> None:
     down = re.findall(r'd="M\d+ \d+v\d+"', text)
     assert len(down) + len(around) == 9  # one for each map that a layer reads
     assert ">a_very_long_name_\N{HORIZONTAL ELLIPSIS}</text>" in text
-
-
-def test_nothing_covers_anything() -> None:
-    for network in (residual(), zoo.load("digits-cnn").network):
-        text = graph.picture(network)
-        width, height = map(int, re.search(r'viewBox="0 0 (\d+) (\d+)"', text).groups())
-        boxes = []
-        for x, y, css, word in re.findall(r'<text x="(\d+)" y="(\d+)" class="([^"]*)">([^<]*)<', text):
-            letters = 8.5 * len(word)  # wider than the page's fonts of 13 px
-            left = int(x) - letters if "end" in css else int(x)
-            boxes.append((left, int(y) - 12, left + letters, int(y) + 3))
-        for a, b, c, d in boxes:
-            assert 0 <= a < c <= width
-            assert 0 <= b < d <= height
-        for (a, b, c, d), (e, f, g, h) in combinations(boxes, 2):
-            assert c <= e or g <= a or d <= f or h <= b
-        for x, y, v in re.findall(r'd="M(\d+) (\d+)v(\d+)"', text):
-            for a, b, c, d in boxes:
-                assert not (a < int(x) < c and b < int(y) + int(v) and int(y) < d)

@@ -14,7 +14,6 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.grouped import GroupedConv
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -24,14 +23,13 @@ from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
-from bitloom.overlay.build import measured as measuring
 from bitloom.overlay.build.build import build, load
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import Measured, check_even, measure
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report.compiled import Compiled, compiled
-from bitloom.overlay.show.report.gather import commands, gather
+from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.layer_work import layers
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import TIMES
@@ -67,13 +65,6 @@ def test_figures_follow_from_the_counters(report: Report) -> None:
     assert f["utilisation"] == pytest.approx(fed / cycles / f["lanes"])
     assert 0 < f["utilisation"] <= 1
     assert f["operations_per_cycle"] == pytest.approx(279_744 / cycles)
-
-
-def test_the_clock_changes_rates_alone(made: Made, run: Callable[[str], Measured], one: Report) -> None:
-    fast = gather(made("digits-cnn"), run("digits-cnn"), clock_mhz=250).figures
-    assert fast["frames_per_second"] == pytest.approx(2.5 * one.figures["frames_per_second"])
-    assert fast["latency_us"] == pytest.approx(one.figures["latency_us"] / 2.5)
-    assert fast["cycles_per_frame"] == one.figures["cycles_per_frame"]
 
 
 def test_layers_counted_by_hand(one: Report) -> None:
@@ -126,36 +117,6 @@ def test_a_feature_of_two_thermometer_bits_is_one_operand() -> None:
     assert work["conv_2"].lanes_in == 1  # 8 bits in a word of 8
 
 
-def test_products_of_a_grouped_convolution_are_those_of_a_kernels_own_channels() -> None:
-    """Each kernel of conv_1 reads 2 of 8 channels: half of the lanes of the one word that a kernel group reads."""
-    conv = GroupedConv(name="conv_1", out_channels=8, groups=4, kernel=(1, 2), weight=signed(4))
-    source = Map(height=3, width=5, channels=8, encoding=signed(4))
-    network = Network(name="grouped", input=source, layers=(conv,))
-    model = Model(network, {"conv_1": {"weight": np.ones((8, 1, 2, 2), np.int64)}})
-    folding = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
-    design = size_memories("grouped", [model], folding)
-    made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
-    (work,) = layers(cast(Compiled, made))
-    assert (work.beats, work.operations, work.busy) == (3 * 4 * 2 * 1 * 2, 3 * 4 * 2 * 2 * 8, 0.5)
-    assert work.beats * work.busy * 4 * 4 == work.operations
-
-
-def test_lanes_at_work_times_beats_are_the_products(report: Report) -> None:
-    for w in report.work:
-        npu = report.design.npus[w.npu]
-        planes = 7 if w.name == "conv_1" else 1
-        assert w.busy * w.beats * npu.array.kfp * npu.array.kgp == pytest.approx(w.operations * planes)
-
-
-def test_each_layer_has_its_npu(made: Made, run: Callable[[str], Measured]) -> None:
-    report = gather(made("digits-cnn-pipeline"), run("digits-cnn-pipeline"))
-    assert [w.npu for w in report.work] == [0, 1, 2, 3]
-    assert {layer.name: layer.npu for layer in report.layers} == {
-        "conv_1": 0, "threshold_1": 0, "conv_2": 1, "threshold_2": 1, "pool_2": 1, "conv_3": 2, "threshold_3": 2,
-        "dense_4": 3,
-    }  # fmt: skip
-
-
 def test_roofline(report: Report) -> None:
     device, *points = report.points
     words = (report.run.counters[4]["words_in"] - report.run.counters[2]["words_in"]) / 2
@@ -169,12 +130,6 @@ def test_roofline(report: Report) -> None:
     for p in (p for p in points if p.kind == "layer"):
         work = next(w for w in report.work if w.name == p.name)
         assert (p.cycles, p.bytes) == (work.beats, work.words * report.design.npus[work.npu].array.kfp / 8)
-
-
-def test_the_busier_stream_bounds_the_device(made: Made, run: Callable[[str], Measured]) -> None:
-    done = run("digits-cnn")
-    talkative = {n: {**own, "words_out": 1000 * n} for n, own in done.counters.items()}
-    assert gather(made("digits-cnn"), replace(done, counters=talkative)).points[0].bytes == 4000
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "digits-cnn-pipeline"])
@@ -199,14 +154,6 @@ def test_the_timeline_of_streamed_weights_is_that_of_hardware(made: Made) -> Non
     times, figures = report.timeline, report.figures
     assert report.npus[0].spent["wait_weights"] > 0
     assert (times.cycles_per_frame, times.latency) == (figures["cycles_per_frame"], figures["latency_cycles"])
-
-
-def test_a_busy_npu_works_without_a_gap(made: Made, run: Callable[[str], Measured]) -> None:
-    """NPU 1 of the pipeline is the busiest: its 648 beats a frame follow each other, and so do its spans."""
-    times = gather(made("digits-cnn-pipeline"), run("digits-cnn-pipeline")).timeline
-    late = [s for s in times.spans if s.npu == 1][1:]
-    assert [s.end + 1 - s.begin for s in late] == [648, 648, 648]
-    assert [b.begin - a.end for a, b in pairwise(late)] == [1, 1]
 
 
 def test_layers_wait_for_streamed_weights(made: Made, run: Callable[[str], Measured]) -> None:
@@ -265,22 +212,6 @@ def test_area_by_the_model_or_by_yosys(
 # the commands
 
 
-def test_commands(made: Made) -> None:
-    """As given, where a command made the build."""
-    build = replace(made("digits-cnn").build, folder=Path("a b"))
-    by_hand = [
-        "bitloom simulate 'a b' 'my net.npz' --frames 6",
-        "bitloom report 'a b' 'my net.npz' --frames 6",
-        "bitloom area 'a b'",
-    ]
-    assert commands(build, 6, "my net.npz") == by_hand
-    words = ("bitloom", "build", "my net.npz", "--out", "a b")
-    assert commands(replace(build, command=words), 6, "my net.npz") == [
-        "bitloom build 'my net.npz' --out 'a b'",
-        *by_hand,
-    ]
-
-
 def test_map_order_and_dataflow_are_those_of_the_build(tmp_path: Path) -> None:
     model = networks.load("digits-cnn")
     choices = CompileChoices(map_order="raster", dataflow={"conv_3": "input_stationary"})
@@ -315,23 +246,6 @@ def test_a_run_of_something_else_is_refused(what: str, made: Made, run: Callable
     expected = getattr(done, field)[:16]
     with value_error(f"{found.build.folder}: the run must be of {what} {expected}, got {got}"):
         gather(found, replace(done, **{field: got}))
-
-
-def test_a_frame_is_bit_exact_if_it_is_so_in_every_batch(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frame 0 is wrong alone, frame 1 in the longest batch."""
-    found, seen = made("digits-cnn"), []
-
-    class Ran:
-        def __init__(self, build, model, images, batch):
-            assert len(images) == batch
-            self.exact, self.counters = np.ones(batch, bool), {"cycles": 100 * batch}
-            if batch != 3:
-                self.exact[int(batch > 1)] = False
-
-    monkeypatch.setattr(measuring, "run", Ran)
-    done = measure(found.build, found.model, random_images(found.model.network, 6, 0), lambda *at: seen.append(at))
-    assert (done.frames, done.bit_exact_frames) == (6, 4)
-    assert seen == [(1, 10), (4, 10), (10, 10)]
 
 
 @pytest.mark.parametrize("frames", [0, 1, 3, -2])

@@ -108,15 +108,6 @@ def test_the_list_of_layers_may_have_any_order():
         assert replace(net, layers=tuple(explicit)) == net
 
 
-def test_a_chain_names_no_inputs():
-    """However it is listed: the same network, description and digest."""
-    plain = chain((), (), (), ())
-    assert [layer.inputs for layer in plain.layers] == [()] * 4
-    assert chain((INPUT,), ("a",), (), ("c",)) == plain
-    assert chain(("c",), (INPUT,), ("b",), ("a",)).reads == {"b": (INPUT,), "c": ("b",), "a": ("c",), "d": ("a",)}
-    assert all("inputs" not in layer for layer in plain.to_dict()["layers"])
-
-
 def test_only_inputs_that_are_not_the_layer_before_are_written(model):
     data = json.loads(json.dumps(model.network.to_dict()))
     assert [layer.get("inputs") for layer in data["layers"]] == [
@@ -131,12 +122,6 @@ def test_a_graph_in_a_file(model, tmp_path):
     assert read.network == model.network
     assert np.array_equal(read.forward(images()), model.forward(images()))
     assert file.model_digest(read) == file.model_digest(model)
-
-
-def test_a_layer_may_read_a_map_twice():
-    net = Network(name="n", input=SOURCE, layers=(Subtract(name="zero", inputs=(INPUT, INPUT)),))
-    assert net.readers == {INPUT: ("zero", "zero"), "zero": ()}
-    assert not Model(net, {"zero": {"sign": np.ones(2, int)}}).forward(images()).any()
 
 
 class Value:
@@ -169,13 +154,6 @@ def test_order_of_a_graph():
     reads = {"d": ("b", "c"), "c": ("a",), "b": ("a",), "a": (INPUT,)}
     assert ordered("n", reads) == ["a", "c", "b", "d"]
     assert readers("n", reads) == {INPUT: ("a",), "d": (), "c": ("d",), "b": ("d",), "a": ("c", "b")}
-
-
-def test_the_order_of_a_sorted_list_stays():
-    for seed in range(20):
-        draw = random.Random(seed)
-        reads = {f"l{i}": [draw.choice([INPUT, *(f"l{k}" for k in range(i))])] for i in range(12)}
-        assert ordered("n", reads) == list(reads)
 
 
 WIDE = Network(
@@ -223,10 +201,6 @@ def test_outputs_that_a_layer_reads():
     behind = Conv(name="last", out_channels=2, kernel=(1, 1))
     with value_error("outputs: outputs must be the last layer, got last behind it"):
         engines_of(replace(WIDE, layers=(*WIDE.layers[:-1], outputs, behind)))
-
-
-def test_a_map_that_several_read_is_not_flattened(model):
-    assert flat(model, 64) is model
 
 
 @pytest.mark.parametrize(("word", "flattened"), [(2, True), (4, False)])

@@ -87,38 +87,6 @@ def test_any_table_and_word_is_converted_exactly(data, size, pair, state):
         )
 
 
-@pytest.mark.parametrize("pair", ["bracket", "nearest"])
-@pytest.mark.parametrize("table", EVERY, ids=lambda table: str(len(table.values)))
-@pytest.mark.parametrize("y", [-0.9, -0.3, -0.01, 0.3, 0.8125])
-def test_frequencies_are_the_chances(table, pair, y):
-    """2^16 conversions of one number; chi-square below its bound at 1 in 10,000, fixed seed."""
-    count = 1 << 16
-    codes = Converter(table=table, zone=2, rounding="stochastic", pair=pair).codes(np.full(count, y), Lfsr.seeded(11))
-    seen = dict(zip(*(part.tolist() for part in np.unique(table.real[codes], return_counts=True))))
-    expected = {value: float(chance) * count for value, chance in chances(table, y, pair).items() if chance}
-    assert seen.keys() == expected.keys()
-    assert sum((seen[value] - want) ** 2 / want for value, want in expected.items()) < 15.1  # 1 degree of freedom
-
-
-@pytest.mark.parametrize("table", EVERY, ids=lambda table: str(len(table.values)))
-def test_the_bracketing_pair_keeps_the_mean(table):
-    """Between the ends of the table, within 4 standard deviations."""
-    y = np.linspace(max(-1, table.real.min()), min(1, table.real.max()), 41)
-    converter = Converter(table=table, zone=2, rounding="stochastic")
-    values = table.real[converter.codes(np.broadcast_to(y, (20_000, 41)), Lfsr.seeded(7))]
-    deviation = np.maximum(values.std(axis=0), 1e-9) / np.sqrt(len(values))
-    assert (np.abs(values.mean(axis=0) - y) < 4 * deviation + 1e-9).all()
-
-
-def test_the_nearest_pair_is_biased_as_the_source_has_it():
-    """The worked example of C6: 0.3 with {+-1, +-1/8} has the expectation 0.052."""
-    expectation = sum(value * chance for value, chance in chances(TWO_BITS, 0.3, "nearest").items())
-    assert round(float(expectation), 3) == 0.052
-    converter = Converter(table=TWO_BITS, rounding="stochastic", pair="nearest")
-    values = TWO_BITS.real[converter.codes(np.full(100_000, 0.3), Lfsr.seeded(0))]
-    assert abs(values.mean() - 0.052) < 0.002
-
-
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 def test_types_of_numbers(rounding):
     """Single precision stays single; integers are numbers like others, with the values and chances of theirs."""

@@ -19,6 +19,7 @@ def small() -> LearnData:
     return data._replace(train=data.train[:320], train_labels=data.train_labels[:320])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_each_setting_learns(name, small):
     """Far better than by chance, 10 %, with few neurons and images."""
@@ -79,23 +80,6 @@ def test_with_held_out_images_no_test_image_is_looked_at(small):
     assert curve == learn(SETTINGS["float"], PLAN, small.held_out(PLAN.seed)).curve
 
 
-@pytest.mark.parametrize("centred", [False, True])
-def test_how_bright_images_are_does_not_matter_where_they_are_centred(small, centred):
-    """With 256 images the mean is exact."""
-    setting = replace(SETTINGS["discrete-1"], centred=centred)
-    images = small._replace(train=small.train[:256], train_labels=small.train_labels[:256])
-    brighter = images._replace(train=images.train + 3, test=images.test + 3)
-    assert (learn(setting, PLAN, images).curve == learn(setting, PLAN, brighter).curve) == centred
-
-
-def test_rates_can_be_multiplied(small):
-    setting = SETTINGS["codes-2"]
-    rule = replace(setting.rule, rate=setting.rule.rate / 2, neuron_rate=setting.rule.neuron_rate / 2)
-    halved = learn(setting, replace(PLAN, rate_times=0.5), small).curve
-    assert halved == learn(replace(setting, rule=rule), PLAN, small).curve
-    assert halved != learn(setting, PLAN, small).curve
-
-
 @pytest.mark.parametrize(
     ("setting", "name", "value", "rule"),
     [
@@ -133,13 +117,6 @@ def test_checkpoints_of_a_stranger(small, tmp_path, setting, name, value, rule):
     np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
     with value_error(f"{path}: must be a checkpoint of training, got: state: {rule}; delete it to start anew"):
         learn(SETTINGS[setting], PLAN, small, checkpoint=path)
-
-
-def test_digits_are_rows_of_grey_values():
-    data = DATA["digits"]()
-    assert data.train.shape == (1437, 64)
-    assert data.test.shape == (360, 64)
-    assert data.real(np.array([0, 8, 16])).tolist() == [-1, 0, 1]
 
 
 def test_mnist_is_split_at_random():

@@ -82,17 +82,6 @@ def test_what_is_remembered_may_be_discrete():
     assert changes == {"velocity": [(0.5, 0.5), (0.5, 0.5)], "source": [(0.625, 0.5), (0.375, 0.5)]}
 
 
-def test_memory_of_codes_begins_and_stays_with_codes():
-    converter = Converter(table=TWO_BITS.scaled(3), rounding="stochastic")
-    spec = DenseSpec(outputs=6, norm=False, tensors=Tensors(memory=converter))
-    layer = DenseTrainer(spec, 8, Lfsr.seeded(0), 0)
-    rule = UpdateRule("velocity", rate=1.0, mu=0.5)
-    for _ in range(3):
-        assert set(layer.memory["weight"].flat) <= set(converter.table.values)
-        layer.update({"weight": np.full((6, 8), 0.01), "bias": np.full(6, 0.01)}, rule)
-    np.testing.assert_allclose(layer.memory["bias"], 0.0175)
-
-
 @pytest.mark.parametrize("places", [0, 3])
 def test_weights_are_multiplied_with_as_parts_of_their_size(places):
     """Forwards and backwards; the derivative by a weight is that by what is multiplied with."""
@@ -123,56 +112,6 @@ def test_gamma_and_beta_may_have_a_rate_of_their_own():
     layer.update({name: np.ones_like(value) for name, value in before.items()}, UpdateRule(rate=0.5, neuron_rate=0.125))
     moved = {name: (before[name] - layer.params[name]).round(12).tolist() for name in before}
     assert moved == {"weight": [[0.5] * 2] * 3, "gamma": [0.125] * 3, "beta": [0.125] * 3}
-
-
-def test_masters_of_several_magnitudes_start_small_where_the_nearest_is_taken():
-    """As continuous weights do, if sums are normalised; others are spread over the zone."""
-
-    def largest(table: CodeTable, rounding: str, *, norm: bool = True) -> float:
-        tensors = Tensors(weights=Converter(table=table, rounding=rounding))
-        spec = DenseSpec(outputs=9, norm=norm, tensors=tensors)
-        return float(np.abs(DenseTrainer(spec, 96, Lfsr(1), 0).params["weight"]).max())
-
-    assert 0.24 < largest(TWO_BITS, "nearest") < 0.25  # the root of 6 / 96
-    assert 0.99 < largest(TWO_BITS, "stochastic") < 1
-    assert 0.99 < largest(ONE_BIT, "nearest") < 1
-    assert 0.99 < largest(TWO_BITS, "nearest", norm=False) < 1
-
-
-def test_codes_without_a_master_copy_are_all_that_is_kept():
-    converter = Converter(table=TWO_BITS, rounding="stochastic")
-    spec = DenseSpec(outputs=6, tensors=Tensors(weights=converter, master=False))
-    layer = DenseTrainer(spec, 8, Lfsr.seeded(0), 0)
-    for step in range(5):
-        before = layer.params["weight"]
-        assert set(before.flat) <= set(TWO_BITS.values)
-        np.testing.assert_array_equal(layer.weights(), before)
-        layer.update({"weight": np.full((6, 8), 0.1 * (-1) ** step)}, UpdateRule(rate=1.0))
-        assert (layer.params["weight"] != before).any()
-
-
-def test_nearest_codes_alone_do_not_move_by_small_steps():
-    """Why stochastic conversion is there (C18)."""
-    spec = DenseSpec(outputs=6, tensors=Tensors(weights=Converter(table=TWO_BITS), master=False))
-    layer = DenseTrainer(spec, 8, Lfsr(1), 0)
-    before = layer.params["weight"].copy()
-    for _ in range(100):
-        layer.update({"weight": np.full((6, 8), 0.1)}, UpdateRule(rate=1.0))
-    np.testing.assert_array_equal(layer.params["weight"], before)
-
-
-@pytest.mark.parametrize("bits", [1, 2, 3])
-def test_a_master_copy_starts_spread_over_the_zone_and_stays_in_it(bits):
-    spec = DenseSpec(outputs=40, tensors=Tensors(weights=Converter(table=TABLES[bits], rounding="stochastic")))
-    layer = DenseTrainer(spec, 50, Lfsr.seeded(2), 0)
-    histogram, _ = np.histogram(layer.params["weight"], bins=10, range=(-1, 1))
-    assert histogram.sum() == 2000
-    assert histogram.min() > 140  # of 200, five standard deviations
-    assert set(layer.weights().flat) == set(TABLES[bits].values)
-    assert layer.weights(nearest=True).tolist() == layer.weights(nearest=True).tolist()
-    assert (layer.weights() != layer.weights()).any()
-    layer.update({"weight": np.full((40, 50), 0.7)}, UpdateRule(rate=1.0))
-    assert layer.params["weight"].min() == -1
 
 
 @pytest.mark.parametrize("tensor", ["inputs", "weights", "derivatives", "errors", "weight_gradients"])

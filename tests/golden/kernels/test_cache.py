@@ -272,20 +272,6 @@ def test_a_disk_that_takes_no_more_is_said_with_the_cache_and_its_variable(error
     assert [path.name for path in (tmp_path / "c" / cache.LAYOUT).glob("*/*")] == ["k.lock", "k.lock"]
 
 
-def test_a_home_that_cannot_be_written(monkeypatch, tmp_path):
-    monkeypatch.delenv("BITLOOM_CACHE", raising=False)
-    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-
-    def refused(self, *args, **options):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
-
-    monkeypatch.setattr(cache.Path, "mkdir", refused)
-    said = f"{tmp_path}/home/.cache/bitloom: the cache must be writable (set BITLOOM_CACHE), got: read-only file system"
-    with pytest.raises(OSError, match=rf"^{re.escape(said)}\Z"):
-        cache.cached_folder("model", "k", build(b""))
-
-
 def test_errors_of_other_files_stay_as_they_are(monkeypatch, tmp_path):
     monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "c"))
     with pytest.raises(FileNotFoundError, match=r"No such file or directory: '/nowhere/source\.cpp'\Z"):

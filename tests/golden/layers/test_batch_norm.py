@@ -8,7 +8,6 @@ from bitloom.golden.encoding import BIPOLAR, signed, signed_bits
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.batch_norm import BatchNorm, UniformQuantiser, fold, sign
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values
@@ -84,6 +83,7 @@ def test_the_threshold_is_where_float64_says_and_not_where_algebra_says():
     assert arrays["threshold"].tolist() == [[-2]]
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("lowest", [0, -1, -3])
 @pytest.mark.parametrize("levels", [1, 2, 3, 15])
 @pytest.mark.parametrize("size", [1.0, 0.3, 1e-300, 1e300])
@@ -106,13 +106,6 @@ def test_levels_of_a_falling_channel_share_its_direction():
     arrays = agree_everywhere(norm_of([(-1, 0, 0, 1)]), -9, 9, 1, UniformQuantiser(levels=3, step=4.0, lowest=-1), 3)
     assert arrays["direction"].tolist() == [-1]
     assert arrays["threshold"].tolist() == [[2, -3, -6]]  # a <= 2: -a / 4 >= -0.5, which rounds to 0
-
-
-def test_scale_and_bias_are_part_of_the_rule():
-    norm = norm_of([(1, 0, 0, 1), (-1, 0, 0, 1), (1, 0, 0, 1)], scale=np.array([0.5, 0.5, -0.5]), bias=-1.0)
-    arrays = agree_everywhere(norm, -9, 9, 1)
-    assert arrays["threshold"].tolist() == [[2], [2], [-2]]
-    assert arrays["direction"].tolist() == [1, -1, -1]
 
 
 def test_the_rule_equals_pytorch(torch):
@@ -220,10 +213,3 @@ def test_an_infinite_scaled_accumulator_is_refused():
 def test_the_quantiser_is_checked(more, message):
     with value_error(message):
         UniformQuantiser(**more)
-
-
-def test_fold_agrees_with_a_bipolar_layer():
-    """Through a real layer: the fold reads the layer's own range."""
-    source = Map(height=1, width=1, channels=9, encoding=BIPOLAR)
-    low, high = Dense(name="dense_1", out_channels=4).accumulator_range(source)
-    agree_everywhere(norm_of([(1, 0.5, 2, 3), (-1, 0.5, 2, 3), (0, 0, 0, 1), (5, 1, 1, 1)]), low, high, 2)

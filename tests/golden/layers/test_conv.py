@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
-from bitloom.golden.file import load, save
 from bitloom.golden.kernels import packed
 from bitloom.golden.layers.conv import Conv, product_range
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from tests.cases import case_map, random_model, random_values
+from tests.cases import case_map, random_values
 from tests.errors import value_error
 
 
@@ -163,35 +160,11 @@ def test_or_equals_pytorch(seed, torch):
     np.testing.assert_array_equal(layer.forward(x, {"weight": weight}, source), expected)
 
 
-def test_cases_of_or_have_both_results():
-    assert {int(v) for seed in range(10) for v in np.unique(or_model(seed)[0].forward(or_model(seed)[1]))} == {-1, 1}
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_fast_or_equals_the_plain_pass(seed):
     model, x = or_model(seed)
     np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
     np.testing.assert_array_equal(packed.forward(model, x, batch=1), model.forward(x))
-
-
-def test_or_of_a_dense_layer_and_of_layers_in_a_chain():
-    layers = (
-        Threshold(name="threshold_0"),
-        Conv(name="conv_1", out_channels=9, kernel=(2, 1), accumulate="or"),
-        MaxPool(name="pool_1", kernel=(1, 2), stride=(2, 1)),
-        Dense(name="dense_2", out_channels=4, accumulate="or"),
-        Dense(name="dense_3", out_channels=3),
-    )
-    network = Network(name="chain", input=case_map(3, 2, 2, signed(4)), layers=layers)
-    rng = np.random.default_rng(1)
-    model = random_model(network, rng)
-    x = random_values((50, *network.input.shape), signed(4), rng)
-    model.arrays["dense_2"]["weight"][2] = -model.trace(x)[2][0]
-    plain = model.trace(x)
-    assert set(np.unique(plain[1])) == set(np.unique(plain[3][..., 2])) == {-1, 1}
-    for a, b in zip(plain, packed.trace(model, x)):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
 
 
 def test_the_fast_or_counts_exactly_beyond_what_a_bit_holds():
@@ -202,22 +175,6 @@ def test_the_fast_or_counts_exactly_beyond_what_a_bit_holds():
     x[1, 0, 0, -1] = 1
     model = Model(Network(name="n", input=source, layers=(layer,)), {"d": {"weight": np.ones_like(x[:1])}})
     assert packed.forward(model, x).ravel().tolist() == [-1, 1]
-
-
-def test_a_description_tells_only_of_or():
-    """Networks from before there was a choice keep their description, hence their digest."""
-    one, other = (Network(name="n", input=case_map(3, 3, 1), layers=(conv(accumulate=a),)) for a in ("popcount", "or"))
-    assert "accumulate" not in one.to_dict()["layers"][0]
-    assert other.to_dict()["layers"][0]["accumulate"] == "or"
-    assert [Network.from_dict(n.to_dict()) for n in (one, other)] == [one, other]
-
-
-def test_a_file_keeps_or(tmp_path):
-    model, x = or_model(3)
-    save(model, tmp_path / "or.npz")
-    again = load(tmp_path / "or.npz")
-    assert again.network == model.network
-    np.testing.assert_array_equal(again.forward(x), model.forward(x))
 
 
 # OR within a word, and the sum over words (spec A2).
@@ -286,26 +243,6 @@ def test_fast_words_equal_the_plain_pass(seed):
     model, x = words_case(seed)
     np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
     assert packed.forward(model, x[:0]).shape == model.forward(x[:0]).shape
-
-
-def test_words_between_popcount_and_or():
-    """Words of one channel are popcount; one word as long as a 1 x 1 window is OR."""
-    source = case_map(3, 4, 5)
-    rng = np.random.default_rng(1)
-    x = random_values((2, *source.shape), BIPOLAR, rng)
-    for kernel, word, kind in (((3, 2), 1, "popcount"), ((1, 1), 5, "or"), ((1, 1), 9, "or")):
-        layer = conv(kernel=kernel, accumulate="or_words", word_channels=word)
-        arrays = {"weight": random_values(layer.array_shapes(source)["weight"], BIPOLAR, rng)}
-        other = conv(kernel=kernel, accumulate=kind)
-        np.testing.assert_array_equal(layer.forward(x, arrays, source), other.forward(x, arrays, source))
-
-
-def test_a_file_keeps_words(tmp_path):
-    model, x = words_case(2)
-    save(model, tmp_path / "words.npz")
-    again = load(tmp_path / "words.npz")
-    assert again.network == model.network
-    np.testing.assert_array_equal(again.forward(x), model.forward(x))
 
 
 def conv(**more: object) -> Conv:

@@ -9,11 +9,8 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.layers.grouped import (
     DepthwiseConv,
     GroupedConv,
-    as_depthwise,
-    as_grouped,
     as_plain,
     by_groups,
-    grouped_weights,
     groups_of,
     is_depthwise,
     ungrouped_weights,
@@ -65,24 +62,6 @@ def test_equals_pytorch(seed, kind, torch):
     assert ours.dtype == np.int64
     assert ours.shape[1:] == layer.output(source).shape
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(12))
-def test_equals_a_plain_convolution_with_zeros(seed, kind):
-    layer, source, x, weight = drawn(kind, seed)
-    plain, zeros = as_plain(layer), ungrouped_weights(weight, source.channels)
-    plain.weight.check("zeros", zeros)
-    sums = layer.forward(x, {"weight": weight}, source)
-    np.testing.assert_array_equal(sums, plain.forward(x, {"weight": zeros}, source))
-    np.testing.assert_array_equal(grouped_weights(zeros, layer.groups), weight)
-    assert groups_of(zeros) % layer.groups == 0
-    again = as_depthwise(plain) if kind == "depthwise" else as_grouped(plain, layer.groups)
-    assert again.array_shapes(source) == layer.array_shapes(source)
-    assert layer.fan_in(source) * layer.groups == plain.fan_in(source)
-    low, high = layer.accumulator_range(source)
-    assert low <= sums.min() <= sums.max() <= high
-    assert layer.output(source).encoding.high >= high
 
 
 @pytest.mark.parametrize("kind", KINDS)

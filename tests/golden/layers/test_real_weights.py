@@ -82,13 +82,6 @@ def test_a_file_keeps_the_numbers(tmp_path: Path) -> None:
         assert file.to_bytes(again) == file.to_bytes(made)
 
 
-def test_a_description_says_so_only_where_it_is_so() -> None:
-    real, signs = model()
-    assert [entry.get("real_weights") for entry in real.network.to_dict()["layers"]] == [True, None, True]
-    assert "real_weights" not in str(signs.network.to_dict())
-    assert Network.from_dict(real.network.to_dict()) == real.network
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

@@ -66,6 +66,7 @@ def test_random_values_equal_the_rule(encoding, relu):
     assert {0 if relu else encoding.low, encoding.high} <= set(y.ravel().tolist())
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("shift", range(62))
 def test_halves_become_even(shift):
     """As Python and numpy round, for every result, its ties and their neighbours; by the plain and the fast rule."""
@@ -80,6 +81,7 @@ def test_halves_become_even(shift):
         np.testing.assert_array_equal(y[0], np.clip(wanted, -256, 255))
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("shift", range(1, 62))
 def test_every_tie_rounds_away_from_zero(shift, relu):
@@ -133,19 +135,6 @@ def test_extremes(encoding, relu):
             values = arrays(bias, [multiplier] * 8, [shift] * 8)
             x = np.array([-256, -255, -1, 0, 1, 2, 255])[:, None].repeat(8, axis=1)
             compare(layer, source, values, x)
-
-
-@given(
-    st.integers(-2, 1), st.integers(2 - BOUND, BOUND - 1), st.integers(1, (1 << 31) - 1), st.integers(0, 61),
-    st.sampled_from(ENCODINGS), st.booleans(),
-)  # fmt: skip
-@example(1, BOUND - 1, (1 << 16) - 1, 40, signed(8), False)
-@example(-2, 2 - BOUND, (1 << 16) - 1, 0, signed(8), False)
-@example(1, BOUND - 1, (1 << 31) - 1, 61, signed(8), False)
-@example(-2, 2 - BOUND, (1 << 31) - 1, 61, signed(9), False)
-def test_any_sum_equals_the_rule(x, bias, multiplier, shift, encoding, relu):
-    layer, source = Requantise(name="r", encoding=encoding, relu=relu), case_map(1, 1, 1, signed(2))
-    compare(layer, source, arrays([bias], [multiplier], [shift]), np.array([[x]]))
 
 
 @given(st.integers(-(1 << 62) + 1, (1 << 62) - 1), st.integers(1, 61))
@@ -290,30 +279,6 @@ def test_hardware_with_more_bits_behind_the_point_rounds_the_same(t, multiplier,
     ours = rounded_shift(np.array(t * multiplier), np.array(shift))
     p, s = (t << more) * multiplier, shift + more
     assert ours == ((p + (1 << (s - 1)) - (p < 0)) >> s if s else p)
-
-
-def representable() -> np.ndarray:
-    """All multiplier / 2^shift of 16 bits, sorted: exact in float64."""
-    return np.unique(np.arange(1, 1 << 16)[:, None] / 2.0 ** np.arange(62))
-
-
-def test_a_scale_becomes_the_nearest_that_there_is():
-    table = representable()
-    rng = np.random.default_rng(1)
-    scales = np.concatenate([
-        2.0 ** rng.uniform(-61, 16, 3000), rng.choice(table, 500), (table[:-1] + table[1:])[:: len(table) // 500] / 2,
-        [2.0**-61, 1.0, 65535.0, 0.1, 32767.75, 2.0**-46, np.nextafter(2.0**-45, 0)]])  # fmt: skip
-    scales = scales[(scales >= 2.0**-61) & (scales <= 65535)]
-    after = np.searchsorted(table, scales)
-    best = np.minimum(np.abs(table[np.minimum(after, len(table) - 1)] - scales), np.abs(table[after - 1] - scales))
-    for scale, error in zip(scales.tolist(), best.tolist()):
-        multiplier, shift = scale_to_multiplier(scale)
-        assert 1 <= multiplier < 1 << 16
-        assert 0 <= shift <= 61
-        assert multiplier % 2 or shift == 0
-        ours = abs(Fraction(multiplier, 2**shift) - Fraction(scale))
-        assert ours <= Fraction(error) * (1 + Fraction(1, 2**40)), scale
-        assert ours <= (Fraction(scale) / 2**16 if scale >= 2.0**-46 else Fraction(1, 2**62)), scale
 
 
 @pytest.mark.parametrize("bits", [1, 2, 8, 24, 31])

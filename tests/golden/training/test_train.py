@@ -23,8 +23,6 @@ from bitloom.golden.training.reproducible import (
     STEP,
     TERMS,
     check_terms,
-    random_order,
-    random_signs,
     random_words,
     to_grid,
 )
@@ -233,12 +231,6 @@ def test_hinge_error_is_half_the_derivative_by_the_scaled_output():
 # Exact arithmetic.
 
 
-def test_grid():
-    x = np.array([0.4, 0.5, 1.5, -2.6]) * STEP
-    assert (to_grid(x) / STEP).tolist() == [0, 0, 2, -3]
-    assert to_grid(np.array([17.0, -1e9, 16.0])).tolist() == [16, -16, 16]
-
-
 def test_sums_that_could_round_are_refused():
     check_terms("conv", TERMS // 31, 31)
     with value_error(
@@ -252,19 +244,6 @@ def test_sums_of_squares_that_could_round_are_refused():
     assert [v.tolist() for v in statistics(np.array([[1.0, -3], [2, 5]]))] == [[1.5, 1], [0.25, 16]]
     with value_error("training: sums of squares must be < 2^53 to be exact, got 9007199254740992.0: use fewer images"):
         statistics(np.full((2, 1), 2.0**26))
-
-
-def test_random_streams_are_what_they_always_were():
-    assert random_words(2, 3, 1).tolist() == RANDOM_WORDS
-    assert random_order(6, 0, 1, 2).tolist() == RANDOM_ORDER
-    drawn = random_signs((50, 20), 1)
-    assert -1 < drawn.min() < -0.99
-    assert 0.99 < drawn.max() < 1
-    assert abs(drawn.mean()) < 0.05
-
-
-RANDOM_WORDS = [4671694712983073299, 7511462375112314811]
-RANDOM_ORDER = [3, 4, 1, 5, 2, 0]
 
 
 # Whole runs, on made-up images: class k has ink in its own part of the picture.
@@ -330,12 +309,6 @@ def test_real_valued_network_equals_the_integer_network():
     images, labels = made_up(96, TOY.input, 3)
     trained = fit(TOY, images, labels, Recipe(epochs=2, batch=16))
     np.testing.assert_array_equal(trained.forward(images), trained.model().forward(images))
-
-
-def test_seeds_differ():
-    data = made_up(96, TOY.input, 3)
-    digests = [model_digest(train(TOY, *data, Recipe(epochs=1, seed=s, batch=16))) for s in (0, 0, 1)]
-    assert digests[0] == digests[1] != digests[2]
 
 
 def test_interrupted_run_goes_on_to_the_same_result(tmp_path):
@@ -442,6 +415,7 @@ def environments() -> dict[str, dict[str, str]]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", environments())
 def test_result_is_the_same_on_every_cpu(name):
     code = (

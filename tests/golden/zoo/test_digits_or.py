@@ -1,4 +1,3 @@
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +9,11 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo.digits import digits_cnn, load_digits
 from bitloom.golden.zoo.digits_or import digits_or, with_or
-from tests.cases import case_map, random_images, random_model
+from tests.cases import case_map, random_model
 from tests.errors import value_error
 
 
@@ -63,18 +61,6 @@ def test_fast_pass_equals_the_plain_pass(digits):
             np.testing.assert_array_equal(plain, fast)
 
 
-def test_or_layers_of_the_shipped_network_say_something(digits):
-    """Every kernel gives both bits. Put in place of popcount, OR gives nothing but +1: its windows are too wide."""
-
-    def values(model: Model, name: str) -> list[set[int]]:
-        trace = packed.trace(model, digits.test_images)
-        out = dict(zip((layer.name for layer in model.network.layers), trace))[name]
-        return [set(np.unique(channel)) for channel in np.moveaxis(out, 3, 0)]
-
-    assert values(networks.load("digits-or"), "conv_2") == [{-1, 1}] * 64
-    assert values(with_or(networks.load("digits-cnn")), "conv_2") == [{1}] * 32
-
-
 # Replacement.
 
 
@@ -108,20 +94,6 @@ def test_replacing_popcount_in_digits_cnn():
         assert arrays is model.arrays[name]
 
 
-def test_replacing_drops_the_thresholds_of_what_were_sums():
-    conv, pool = Conv(name="conv_1", out_channels=3, kernel=(2, 2)), MaxPool(name="p", kernel=(2, 1), stride=(1, 1))
-    last = Dense(name="dense_2", out_channels=4)
-    first = Threshold(name="first")
-    model = model_of(first, conv, pool, Threshold(name="t"), last, Threshold(name="u"), encoding=unsigned(3))
-    changed = with_or(model)
-    assert [layer.name for layer in changed.network.layers] == ["first", "conv_1", "p", "dense_2", "u"]
-    images = random_images(model, 9, np.random.default_rng(2))
-    expected = replace(conv, accumulate="or").forward(
-        model.trace(images)[0], model.arrays["conv_1"], model.network.maps["first"]
-    )
-    np.testing.assert_array_equal(changed.trace(images)[1], expected)
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -137,15 +109,6 @@ def test_replacing_drops_the_thresholds_of_what_were_sums():
 def test_nothing_to_replace(model):
     with value_error("n: no layer can accumulate by or: it takes a bipolar map and bipolar weights"):
         with_or(model)
-
-
-def test_a_report_is_of_shares():
-    assert OrReport._fields == ("popcount", "replaced", "trained")
-    model = model_of(Dense(name="d", out_channels=2))
-    images = random_images(model, 8, np.random.default_rng(1))
-    best = model.forward(images).reshape(8, 2).argmax(axis=1)
-    assert right(model, images, best) == 1
-    assert right(model, images, np.append(1 - best[:2], best[2:])) == 0.75
 
 
 def test_the_trained_network_is_of_the_same_data():

@@ -1,13 +1,11 @@
 """The networks of MLPerf Tiny: their sizes are those of the benchmark, and of its files where these are."""
 
-import numpy as np
 import pytest
 
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.zoo import data_folder
-from bitloom.golden.zoo.calibrated import random_bytes
-from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS, seeded
+from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS
 
 MULTIPLICATIONS = {
     "ic": (11_574_592, 0, 77_360),
@@ -32,22 +30,6 @@ def test_sizes(name):
             found[alone] += int((positions >= 0).sum()) * each
             found[2] += layer.window(source).taps * each
     assert tuple(found) == MULTIPLICATIONS[name]
-
-
-@pytest.mark.parametrize("name", ["ic", "kws", "ad", "sww"])
-def test_no_layer_dies_or_saturates(name):
-    """In every map of features values differ, and few are the smallest or the largest."""
-    network = NETWORKS[name]()
-    model = seeded(network)
-    drawn = random_bytes((2, *network.input.shape), 1)
-    images = drawn.view(np.uint8) if network.input.encoding.kind == "unsigned" else drawn
-    maps = dict(model.walk(images))
-    for made, values in maps.items():
-        encoding = network.maps[made].encoding
-        if encoding.bits <= 9:
-            ends = (values == encoding.high).mean(), (values == encoding.low).mean()
-            assert ends[0] < 0.2, made
-            assert ends[1] < 0.8, made
 
 
 @pytest.mark.slow

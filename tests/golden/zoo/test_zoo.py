@@ -10,7 +10,6 @@ from bitloom.golden.file import model_digest
 from bitloom.golden.zoo import bnn_pynq
 from tests import board_data
 from tests.errors import OR_A_FILE, value_error
-from tests.paths import ROOT
 
 FILES = {"cnv-w1a1": "cnvW1A1_cifar10.npz", "lfc-w1a1": "lfcW1A1_mnist.npz"}
 
@@ -51,17 +50,6 @@ def test_a_damaged_file_is_not_replaced_by_seeded_weights(
         networks.load(name)
 
 
-def test_the_folder_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    beside = ROOT.parent / "shared" / "data"
-    for value in (None, ""):
-        monkeypatch.delenv("BITLOOM_DATA", raising=False)
-        if value is not None:
-            monkeypatch.setenv("BITLOOM_DATA", value)
-        assert networks.data_folder() == beside
-    monkeypatch.setenv("BITLOOM_DATA", "elsewhere")
-    assert networks.data_folder() == Path("elsewhere")
-
-
 def test_sources_of_the_other_networks(tmp_path: Path) -> None:
     assert networks.source("digits-cnn") == "trained, from digits-cnn.npz"
     assert networks.source("cifar-quick-int8") == "seeded weights"
@@ -70,13 +58,3 @@ def test_sources_of_the_other_networks(tmp_path: Path) -> None:
     assert networks.source(path) == f"model file {path}"
     with value_error(f"network: must be one of {', '.join(networks.names())}, {OR_A_FILE}, got 'nonet'"):
         networks.source("nonet")
-
-
-def test_recordings_are_skipped_where_they_are_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BITLOOM_DATA", str(tmp_path))
-    reason = "recorded board data are absent: .* \\(set BITLOOM_DATA to their folder\\)"
-    for ask in (board_data.photographs, board_data.cifar, board_data.mnist, board_data.mnist_test):
-        with pytest.raises(pytest.skip.Exception, match=reason):
-            ask()
-    with pytest.raises(pytest.skip.Exception, match=reason):
-        board_data.trained("cnv-w1a1")

@@ -78,7 +78,7 @@ def test_samples_in_turn_or_one_after_another(case, count):
     assert words == 1024
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", ALL)
 @pytest.mark.parametrize("instructions", [3, 16])
 def test_programs_in_pages(case, instructions):

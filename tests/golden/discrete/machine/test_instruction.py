@@ -90,10 +90,3 @@ def test_tables_in_instructions():
     message = "table 1: zone must be 1 or 2 and cover the table, whose largest magnitude is 2, got 1"
     with value_error(message):
         config_table(1, CodeTable((2, -1)), 1)
-
-
-def test_a_program_that_loads_instructions_is_shown_with_a_doubt():
-    program = assemble("CONFIG RATE a=2\nNOP END")
-    assert [isa.shown(program, place) for place in (0, 2)] == ["CONFIG RATE a=2", "none of the program"]
-    program += assemble("IO LOAD_PROGRAM d=0 rows=1")
-    assert isa.shown(program, 0) == "CONFIG RATE a=2, unless LOAD_PROGRAM put another one there"

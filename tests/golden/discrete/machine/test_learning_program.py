@@ -9,6 +9,7 @@ from bitloom.golden.discrete.word import WordFormat
 from .learning_program import learning_program
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("form", [WordFormat(18, 12), WordFormat(12, 7)], ids=["18 bits", "12 bits"])
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("converter", ["shifting", "multiplying"])

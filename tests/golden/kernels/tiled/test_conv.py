@@ -6,7 +6,6 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed
 from bitloom.golden.kernels.tiled import layout, reference
 from bitloom.golden.kernels.tiled.conv import from_golden
-from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
@@ -97,21 +96,6 @@ def test_a_threshold_out_of_reach_decides_as_it_did(direction):
         limit = np.array([[direction * (65 + beyond)]])
         layer = from_golden(dense, case_map(1, 1, 65), direction * x, limit, turn, word_bits=32)
         assert reference.run(layer, layout.pack(x, 32)).item() == (beyond == 0)
-
-
-def test_layers_follow_each_other_without_repacking():
-    """A layer's output words are the next layer's input (spec E14): 33 -> 65 -> 3 channels."""
-    for word_bits in (32, 64):
-        first = case(
-            1, size=(8, 7), channels=33, out_channels=65, padding=(1, 1, 1, 1), pad="exact", word_bits=word_bits
-        )
-        second = case(2, channels=65, out_channels=3, kernel=(2, 3), word_bits=word_bits).layer
-        words = reference.run(second, reference.run(first.layer, first.words))
-        source = Map(height=8, width=7, channels=65, encoding=BIPOLAR)
-        conv = Conv(name="conv", out_channels=3, kernel=(2, 3))
-        weight = 2 * layout.unpack(second.weight, 65).astype(np.int64) - 1
-        sums = conv.forward(2 * first.bits.astype(np.int64) - 1, {"weight": weight}, source)
-        assert np.array_equal(words, layout.pack(sums >= second.threshold, word_bits))
 
 
 def last_bit_set(words):

@@ -43,6 +43,7 @@ def dots_of(path, layer, source, x, weight, **options):
     return convolution(layout.pack(x, 64), **options)
 
 
+@pytest.mark.sample(64)
 @pytest.mark.parametrize("seed", range(64))
 def test_equals_golden(path, seed):
     made, _ = cases.random_case(seed, word_bits=64)

@@ -213,6 +213,7 @@ def device(monkeypatch):
     gpu._compiled.cache_clear()
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(
     ("capability", "name"),
     [("75", "popc"), ("80", "mma-xor"), ("89", "mma-xor"), ("90", "mma-and"), ("120", "mma-and")],

@@ -10,9 +10,7 @@ from bitloom.golden.kernels.tiled import cpu, integers
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.affine import Affine
-from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool, SumPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
@@ -76,20 +74,6 @@ def test_the_largest_sums_are_exact(path, x):
     arrays = {"weight": np.full((1, 1, 1, 3), -(1 << 14))}
     forward = integers.forward_of(layer, [source], layer.output(source), arrays, path)
     assert forward(np.full((1, 1, 1, 3), x, np.int16)).item() == 3 * x * -(1 << 14)
-
-
-@pytest.mark.parametrize("kind", [Conv, DepthwiseConv])
-def test_threads_share_the_rows_out(kind, monkeypatch):
-    layer = kind(name="conv", out_channels=96, kernel=(5, 3), padding=(1, 2, 0, 1), weight=signed(8))
-    source = a_map(signed(9), 96, 24)
-    rng = np.random.default_rng(1)
-    weight = rng.integers(-128, 128, layer.array_shapes(source)["weight"])
-    x = rng.integers(-256, 256, (9, *source.shape))
-    expected = layer.forward(x, {"weight": weight}, source)
-    for threads in (1, 2, 5):
-        monkeypatch.setattr(cpu, "processors", lambda threads=threads: threads)
-        forward = integers.forward_of(layer, [source], layer.output(source), {"weight": weight})
-        np.testing.assert_array_equal(forward(x.astype(np.int16)), expected)
 
 
 def test_maps_of_any_order_in_memory_are_read():

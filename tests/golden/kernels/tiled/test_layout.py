@@ -35,12 +35,6 @@ def test_unpack_is_the_inverse_for_bits_and_bipolar_numbers(channels, word_bits)
     assert np.array_equal(layout.unpack(words, channels), bits)
 
 
-def test_memory_is_a_32nd_of_float32():
-    values = bipolar(np.random.default_rng(0), 2, 6, 7, 128)
-    for word_bits in (32, 64):
-        assert layout.pack(values, word_bits).nbytes * 32 == values.astype(np.float32).nbytes
-
-
 def test_invert_is_not_of_the_channels_that_exist():
     values = bipolar(np.random.default_rng(0), 1, 2, 3, 65)
     for word_bits in (32, 64):

@@ -37,6 +37,7 @@ def by_numpy(packed: PackedNetwork, words: np.ndarray) -> np.ndarray:
     return words
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("word_bits", [32, 64])
 def test_a_network_by_fibers(word_bits, kernel):

@@ -44,6 +44,7 @@ def instances(folder, plans):
     return source
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("form", ["xor", "and"])
 def test_a_matrix_product_is_of_the_form_that_its_name_says(tmp_path, form):
     """Under fibers the form is an argument; on a GPU it stands in the text of an instruction."""
@@ -91,6 +92,7 @@ def test_the_pool_compiles(tmp_path, architecture):
         assert int(registers) <= POOL_REGISTERS
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_division_is_in_a_loop(tmp_path, name, size):
@@ -121,6 +123,7 @@ def test_weights_are_read_once_for_all_chunks(tmp_path):
     assert reads == {(4, 4): 2 + 8 + 4, (8, 8): 2 + 8 + 4 * 4}  # offsets, weights, windows
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("architecture", "name"), [(75, "popc"), (80, "popc"), (90, "mma-and")])
 def test_copies_are_asynchronous_where_the_gpu_can(tmp_path, architecture, name):
     text = assembly(tmp_path, *plans([name], word_bits=[64]), architecture)

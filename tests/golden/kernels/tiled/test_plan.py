@@ -18,11 +18,6 @@ def test_default_tile_is_16_x_16_outputs_of_32_channels_by_512_threads():
     assert how.stage_groups == 3
 
 
-def test_unused_bits_of_the_last_word_have_a_block():
-    made = case(out_channels=3, word_bits=64)
-    assert plan(made.layer, made.words).grid[1] == 2
-
-
 def test_places_are_all_tiles_column_fastest():
     made = case(images=2, size=(10, 6), out_channels=33, kernel=(1, 1))
     how = plan(made.layer, made.words, block=(32, 2, 1), patch=(3, 4))

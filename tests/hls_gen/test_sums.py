@@ -37,13 +37,13 @@ def pair(make, *sizes: int) -> tuple[str, str]:
     return make(*sizes, "simulation"), make(*sizes, "synthesis")
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_a_popcount_of_any_width_is_proved(lanes):
     check_same_sums(*pair(plain, lanes))
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("less", [0, 3])
 @pytest.mark.parametrize(("lanes", "count"), SMALL + LARGE)
 def test_a_popcount_of_bit_planes_is_proved(lanes, count, less):

@@ -38,6 +38,7 @@ def check(model: Model, images: np.ndarray, design: Manifest, map_order: str) ->
     assert device.beats == len(images) * program.ideal_cycles
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("folding", FOLDINGS)
 @pytest.mark.parametrize("name", CASES)
@@ -143,6 +144,7 @@ def test_packets_come_by_id_and_the_network_row_last():
     ]  # fmt: skip
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("folding", FOLDINGS)
 @pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(3), TERNARY, signed(8), signed(5), unsigned(4)], ids=str)

@@ -131,6 +131,7 @@ def test_without_a_binariser_the_compiler_takes_the_signs(name: str) -> None:
         np.testing.assert_array_equal(p.weight, q.weight)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", MODELS)
 def test_hardware_takes_the_signs_while_it_loads(name: str) -> None:
     exact(MODELS[name], size_memories("kernels", list(MODELS.values()), NPU))

@@ -8,7 +8,6 @@ import pytest
 
 from bitloom.hls_gen.compiler.flow import Deadlock, FlowLayer, Reading, System, Unit, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
-from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from tests.errors import value_error
 
@@ -78,48 +77,10 @@ class TestEverySystem:
         assert simulate(system, 8).left[:2] == simulate(system, 2).left
 
 
-@pytest.mark.parametrize(("name", "sizes", "levels"), [
-    ("tuple_words", (44, 46, 47, 48, 50, 56, 64, 1024), 5),
-    ("pool_words", (4, 7, 8, 10, 12, 16, 64), 1),
-    ("map_words", (100, 150, 170, 180, 190, 200, 300), 1),
-])  # fmt: skip
-def test_a_larger_store_is_never_slower(name: str, sizes: tuple[int, ...], levels: int) -> None:
-    """levels : so many figures that differ, at least. The smallest size is a deadlock."""
-    layers = tuple(replace(layer, steps=2, last_steps=2) for layer in FOUR)
-    found = []
-    for size in sizes:
-        unit = Unit(npu=NPU.unchecked(ol=4, pfp=2, **{name: size}))
-        try:
-            result = simulate(System(units=(unit,) * 2, layers=layers, mapping=(0, 0, 1, 1)), 4)
-        except Deadlock:
-            assert not found
-            continue
-        found.append((result.cycles_per_frame, result.latency))
-    assert 3 <= len(found) < len(sizes)
-    for figures in zip(*found):
-        assert list(figures) == sorted(figures, reverse=True)
-    assert len(set(found)) >= levels
-
-
-def test_more_npus_are_faster() -> None:
-    """A pipeline takes as long as a layer; a ring of 2 half as long as one NPU."""
-    cycles = {n: simulate(ring(n, FOUR, spill_words=None, tuple_words=1024)).cycles_per_frame for n in (1, 2, 4)}
-    assert IDEAL <= cycles[4] <= 1.02 * IDEAL
-    assert 2 * IDEAL <= cycles[2] <= 1.2 * 2 * IDEAL
-    assert 4 * IDEAL <= cycles[1] <= 1.01 * 4 * IDEAL
-
-
 def test_a_frame_alone_goes_through_a_pipeline_layer_beside_layer() -> None:
     """D6: a layer begins with its first chunk, so four layers take less than two one after another."""
     found = simulate(ring(4, FOUR))
     assert IDEAL < found.latency < 2 * IDEAL
-
-
-def test_large_chunks_delay() -> None:
-    layers = [tuple(replace(layer, chunk_words=words) for layer in FOUR) for words in (2, 20, 200)]
-    latencies = [simulate(ring(4, chunked, buffer_words=200)).latency for chunked in layers]
-    assert latencies == sorted(latencies)
-    assert latencies[0] + 3 * 180 < latencies[2]
 
 
 def test_deadlock_without_a_spill_store() -> None:
@@ -130,10 +91,6 @@ def test_deadlock_without_a_spill_store() -> None:
     cycle = ("NPU 0 waits for room towards NPU 1", "NPU 1 for room towards NPU 0")
     other = ("NPU 1 waits for room towards NPU 0", "NPU 0 for room towards NPU 1")
     assert str(caught.value) in {f"flow: deadlock: {', '.join(told)}" for told in (cycle, other)}
-
-
-def test_no_deadlock_with_a_spill_store() -> None:
-    assert simulate(ring(2, FOUR, spill_words=200)).stores["spill_words"] <= 200
 
 
 def test_deadlock_of_three() -> None:
@@ -155,31 +112,6 @@ def test_tuple_memory_too_small_for_a_window() -> None:
     with pytest.raises(Deadlock) as caught:
         simulate(System(units=(Unit(npu=NPU.changed(tuple_words=8)),), layers=FOUR[:1], mapping=(0,)))
     assert "words in its tuple memory" in str(caught.value)
-
-
-def test_passes_of_a_window_with_skips() -> None:
-    """Two windows of 2 and 1 taps; the first one's second tap comes behind a tuple that it does not read."""
-    made = Reading(
-        words=2,
-        taps=np.array([2, 1]),
-        claiming=np.array([0, 1, 2]),
-        claims=np.array([1, 2, 1]),
-        hold_tuples=2,
-        has_skips=True,
-    )
-    assert made.tuples == 4
-    assert passes(made) == [
-        (5, 0, [(0, 0, 0, 2)], [(2, 0, 2, 0), (3, 2, 0, 2)]),
-        (2, 0, [(0, 2, 0, 2)], []),
-    ]
-    assert passes(replace(made, has_skips=False)) == [
-        (4, 0, [(0, 0, 0, 2)], [(2, 2, 2, 2)]),
-        (2, 0, [(0, 2, 0, 2)], []),
-    ]
-    first = Reading(
-        words=1, taps=np.array([1]), claiming=np.array([0]), claims=np.array([3]), hold_tuples=3, has_skips=True
-    )
-    assert passes(first, inner=4) == [(6, 2, [(0, 0, 1, 0), (1, 0, 1, 0), (2, 0, 0, 1)], [])]
 
 
 BAD: list[tuple[str, System | dict[str, object]]] = [

@@ -7,7 +7,7 @@ import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
-from bitloom.hls_gen.compiler.flow.ports import FrameSource, MapResults
+from bitloom.hls_gen.compiler.flow.ports import FrameSource
 from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source, WordByWord
 
 WORDS = 120
@@ -115,14 +115,6 @@ def test_fifo(depth: int, fast_in: float, fast_out: float) -> None:
     assert fifo.level() <= depth
 
 
-def test_fifo_without_limit_never_waits() -> None:
-    fifo = Fifo(None, Stamps("words"), Stamps("room"))
-    offers, pauses = gaps(1, 1.0), gaps(2, 0.2)
-    ins, _ = drive(fifo, fifo, offers, pauses)
-    assert ins == list(range(1, WORDS + 1))
-    assert fifo.level() > 64
-
-
 @pytest.mark.parametrize("maps", [[(12, 4)], [(7, 3), (1, 3)], [(5, 1)], [(10, 16), (3, 2), (6, 6)]])
 @pytest.mark.parametrize(("fast_in", "fast_out"), [(1.0, 1.0), (1.0, 0.3), (0.3, 1.0), (0.5, 0.5)])
 def test_pair(maps: list[tuple[int, int]], fast_in: float, fast_out: float) -> None:
@@ -203,24 +195,6 @@ def test_router_sends_each_map_its_way() -> None:
     assert (first.taken, second.taken) == ([0, 1, 3, 4], [2, 5])
 
 
-@pytest.mark.parametrize(
-    ("word_bits", "stream_bits", "cycles", "accepted"),
-    [
-        (32, 32, [1, 2, 3, 4, 5], 4 + 4 + 2),  # last stream word in cycle 4, header, judgement
-        (8, 32, [1, 2, 3, 4, 5], 4 + 4 + 2),  # the second stream word comes as the first one's last word leaves
-        (64, 32, [2, 4, 6, 8, 10], 9 + 4 + 2),
-        (64, 64, [1, 2, 3, 4, 5], 4 + 2 + 2),
-    ],
-)
-def test_words_of_a_frame_that_nobody_delays(
-    word_bits: int, stream_bits: int, cycles: list[int], accepted: int
-) -> None:
-    frames = FrameSource(5, word_bits, stream_bits, False, Stamps("frames"))
-    assert [_take(frames) for _ in range(5)] == cycles
-    _take(frames)
-    assert frames.accepted == [-1, accepted]
-
-
 def _take(frames: FrameSource) -> int:
     cycle = frames.next()
     assert cycle is not None
@@ -238,23 +212,3 @@ def test_a_frame_waits_until_few_enough_are_in_flight() -> None:
     done.append(500)
     assert frames.next() == 502
     assert frames.accepted[-1] == 500
-
-
-@pytest.mark.parametrize(
-    ("word_bits", "puts", "done"),
-    [
-        (32, [*range(10, 20)], 23),  # in, out, gearbox, register
-        (64, [*range(10, 18), 19, 21], 33),  # 2 cycles each leave; 4 words wait, more are on their way
-        (8, [*range(10, 20)], 23),
-    ],
-)
-def test_words_of_a_last_map(word_bits: int, puts: list[int], done: int) -> None:
-    left = Stamps("frames")
-    results = MapResults([10], word_bits, 32, left)
-    last = 9
-    found = []
-    for _ in range(10):
-        last = results.put(last + 1)
-        found.append(last)
-    assert found == puts
-    assert list(left) == [done]

@@ -29,11 +29,6 @@ def test_results_leave_group_after_group_and_level_after_level():
     ]  # fmt: skip
 
 
-def test_results_one_by_one():
-    assert result_layout(3, 1, 2, 1).tolist() == [[0], [1], [2]]
-    assert result_layout(3, 1, 4, 4).tolist() == [[0, 1, 2, _]]
-
-
 @pytest.mark.parametrize(
     ("layout", "width", "expected"),
     [
@@ -47,20 +42,6 @@ def test_results_one_by_one():
 def test_regroup(layout, width, expected):
     assert regroup(np.array(layout), width).tolist() == expected
     assert to_stream(np.array(layout), width).tolist() == expected
-
-
-def test_planes_one_after_another():
-    """3 channels of 3 planes and the constant one: lane = channel * 4 + plane."""
-    layout, code = plane_layout(3, 3, 2, 0)
-    assert layout.tolist() == [[0, 4], [8, _], [1, 5], [9, _], [2, 6], [10, _], [3, 7], [11, _]]
-    assert code.tolist() == [0, 0, 1, 1, -3, -3, 0, 0]
-
-
-def test_planes_side_by_side():
-    """Words of 9 lanes have 3 groups of 2 channels for 3 planes and the constant one, which is in the first group."""
-    layout, code = plane_layout(3, 3, 9, 3)
-    assert layout.tolist() == [[0, 4, 3, 7, 1, 5, 2, 6, _], [8, _, 11, _, 9, _, 10, _, _]]
-    assert code.tolist() == [1, 1]
 
 
 @QUICK

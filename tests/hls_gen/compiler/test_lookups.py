@@ -94,6 +94,7 @@ def test_copies(name):
     assert [row["lookup_base"] for row in rows if row["looks_up"]] == [256 * k for k in range(tables)]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["in front of an addition", "behind another", "of a map with other readers"])
 def test_on_hardware(name):
     layers, _ = NETWORKS[name]

@@ -16,13 +16,11 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.actions import Pooling, Thresholds
 from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
-from bitloom.hls_gen.compiler.lowering_binary import plane_coefficients
 from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
 from tests.cases import case_map, cases, random_images, random_model
@@ -135,14 +133,6 @@ def test_matches_and_thermometers(encoding, padding, tail):
     assert (p.visits, p.arithmetic.double, p.arithmetic.tap_offset) == (1, True, 5 * encoding.bits)
 
 
-def test_a_thermometer_repeats_its_weight():
-    model = made(bipolar(3), 2, conv())
-    once = model.arrays["conv_1"]["weight"].reshape(4, 9, 2) > 0
-    np.testing.assert_array_equal(lower_alone(model).layers[0].weight[..., 0], np.repeat(once, 3, axis=2))
-    x = np.array([-3, 1] * 24).reshape(1, 4, 6, 2)
-    assert lower_alone(model).input_features(x)[0, 1, 2].ravel().tolist() == [0, 0, 0, 1, 1, 0]
-
-
 RAW = [(4, BIPOLAR), (5, bipolar(2)), (2, bipolar(3))]
 WITH_THRESHOLDS = [*RAW, (1, BIPOLAR), (5, BIPOLAR), (3, bipolar(3))]
 
@@ -187,38 +177,6 @@ def test_every_value_by_its_planes(encoding):
     model = Model(network, {"dense": {"weight": np.array([1, -1]).reshape(2, 1, 1, 1)}})
     result = lower_alone(model).forward(values.reshape(-1, 1, 1, 1))
     np.testing.assert_array_equal(result.reshape(-1, 2), np.stack([values, -values], axis=1))
-
-
-@pytest.mark.parametrize("padding", PADDINGS[1:])
-@pytest.mark.parametrize("encoding", [TERNARY, signed(2), signed(5), unsigned(1), unsigned(7)], ids=str)
-def test_sign_extended_planes(encoding, padding):
-    for tail in ([], [Threshold(name="act")]):
-        lowered = check(made(encoding, 2, conv(padding), *tail), planes=8)
-        assert lowered.input_bits == 8
-        assert lowered.layers[0].arithmetic.coefficient.tolist() == [1, 2, 4, 8, 16, 32, 64, -128, 1]
-
-
-@pytest.mark.parametrize("padding", PADDINGS)
-@pytest.mark.parametrize("encoding", [TERNARY, signed(8), unsigned(3)], ids=str)
-def test_ternary_weights_of_bit_planes(encoding, padding):
-    for levels in (1, 2):
-        model = made(encoding, 3, conv(padding, TERNARY), Threshold(name="act", levels=levels))
-        p = check(model).layers[0]
-        assert (p.visits, p.arithmetic.double, p.arithmetic.tap_offset) == (2, False, 0)
-
-
-def test_bipolar_inputs_have_no_planes():
-    model = made(BIPOLAR, 3, conv())
-    assert lower_alone(model, 8).input_bits == 0
-    images = random_images(model, 2, np.random.default_rng(1))
-    np.testing.assert_array_equal(lower_alone(model, 8).input_features(images), to_bits(images, BIPOLAR))
-
-
-def test_plane_coefficients_add_up():
-    """The planes' sum is -1 (design, "Bit planes"); the constant plane makes it 0."""
-    for bits in range(1, 12):
-        assert plane_coefficients(bits).sum() == 0
-        assert plane_coefficients(bits)[:-1].sum() == plane_coefficients(bits)[-1] * -1
 
 
 POOL = MaxPool(name="pool", kernel=(2, 2), stride=(1, 2), padding=(1, 0, 0, 1))

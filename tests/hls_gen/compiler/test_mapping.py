@@ -96,15 +96,6 @@ def test_a_ring_takes_layers_by_turns(layers, count):
     assert found == [i % count for i in range(layers)]
 
 
-@pytest.mark.parametrize("layers", [1, 4])
-def test_one_npu_takes_all(layers):
-    assert assign(ALONE, NAMES[:layers], equal(layers, 1)) == [0] * layers
-
-
-def test_a_pipeline_takes_one_layer_each():
-    assert assign(PIPELINE, NAMES[:3], equal(3, 3)) == [0, 1, 2]
-
-
 @pytest.mark.parametrize(("beats", "expected"), [
     ([10, 10, 10], [0, 1, 2]),
     ([10, 10, 10, 10, 10, 10], [0, 0, 1, 1, 2, 2]),
@@ -119,12 +110,6 @@ def test_the_busiest_has_as_little_as_can_be(beats, expected):
     runs = [sum(b for b, n in zip(beats, found) if n == k) for k in range(3)]
     assert max(runs) == max(sum(b for b, n in zip(beats, expected) if n == k) for k in range(3))
     assert max(found) == max(expected)
-
-
-def test_npus_differ_in_speed():
-    """A slow first NPU gets one layer only, for the first layer must be its."""
-    assert assign(CASCADE, NAMES[:4], [[100, 10, 10], [100, 10, 10], [100, 10, 1], [100, 10, 1]]) == [0, 1, 1, 1]
-    assert assign(CASCADE, NAMES[:4], [[1, 90, 90]] * 4) == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("layers", [2, 4])

@@ -20,7 +20,7 @@ from tests.cases import case_map, random_model
 from tests.errors import value_error
 from tests.rows import memory_rows, npu_rows
 
-from .foldings import CASES, FOLDINGS, ORDERS, npu_of, wanted_order
+from .foldings import CASES, FOLDINGS, ORDERS, npu_of
 from .test_depthwise import NPU as WITH_WEIGHTS
 from .test_depthwise import conv as weighted
 from .test_depthwise import depthwise
@@ -45,34 +45,6 @@ ACT = Threshold(name="act")
 
 def planned(model: Model, map_order: str = "pull", folding: str = "k3_g5") -> Plan:
     return plan(model, [npu_of(folding)], CompileChoices(map_order=map_order))
-
-
-def test_depths_of_a_small_network():
-    """2 x 2 windows on 3 x 3, 5 channels in words of 3: all by hand."""
-    made = planned(model_of(conv((2, 2)), ACT, size=(3, 3)))
-    assert made.needs[0].capacities == {
-        "layers": 1,
-        "windows": 4,
-        "window_taps": 1,
-        "groups": 1,
-        "levels": 1,
-        "input_words": 9 * 2,
-        "tuple_words": 2 * (5 + 1),  # a window reaches 5 tuples back: positions 0 1 3 4, then 2 and 5, then 6
-        "pool_words": 2,
-        "pool_tuple_words": 1,
-        "taps": 16,
-        "olds": 16 - 9,
-        "jumps": 0,
-        "pool_taps": 0,
-        "pool_olds": 0,
-        "kernel_rows": 4 * 2,
-        "threshold_rows": 2,
-        "buffer_words": 0,
-        "map_words": 0,
-        "acc_bits": 6,  # -20..20, and 21 for the threshold that is never reached
-        "outputs": 1,
-    }
-    assert made.ideal == [("conv", 16 * 2)]
 
 
 def test_every_capacity_is_a_need():
@@ -200,28 +172,6 @@ def test_thresholds_by_a_direct_loop(folding):
         assert rows.memories["thresholds"]["thresholds"].tolist() == expected
     bases = [row["threshold_base"] for row in memory_rows(made)["results"]]
     assert bases == [0, layers[0].count("thresholds")]
-
-
-@pytest.mark.parametrize("map_order", ORDERS)
-def test_the_chain_of_orders(map_order):
-    """What is sent, and what each map needs: the reader's first visits, or row by row."""
-    layers = [conv((3, 2), (1, 2), padding=(1, 0, 0, 0)), ACT, Dense(name="dense", out_channels=2)]
-    made = planned(model_of(*layers), map_order)
-    window = layers[0].window(None)
-    rows, columns = window.output_size(4, 6)
-    assert made.schedule.tables[1].input_order.tolist() == list(range(rows * columns))
-    assert made.schedule.input_order.tolist() == wanted_order(window.positions(4, 6), map_order)
-
-
-def test_bases_of_layers_without_rows_are_0():
-    """They would lie behind a memory that is full to the last row."""
-    found = planned(model_of(conv((2, 2)), ACT, Dense(name="dense", out_channels=3)))
-    rows, needs = memory_rows(found), found.needs[0].needs
-    assert needs.sizes["taps"] > 0
-    assert needs.sizes["threshold_rows"] > 0
-    assert [rows["layers"][1][name] for name in ("direct", "flags_base", "old_base", "jump_base")] == [1, 0, 0, 0]
-    assert rows["layers"][1]["group_rows"] == 0
-    assert (rows["results"][1]["raw"], rows["results"][1]["threshold_base"]) == (1, 0)
 
 
 def test_shifts_must_reach_the_highest_plane():

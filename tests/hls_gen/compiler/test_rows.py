@@ -8,10 +8,7 @@ import pytest
 from bitloom.hls_gen.compiler.needs import needs_of
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.rows import memories
-from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
-from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, npu_columns, packed, rows_of
-from bitloom.hls_gen.design.memories.memory import Memory, Rows
-from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, npu_columns, rows_of
 from tests.networks import random_integer_model
 from tests.rows import npu_rows
 
@@ -35,13 +32,6 @@ def test_rows_of_a_layer_know_nothing_of_other_layers():
     assert layers["kernel_base"].tolist() == [5, 5 + first.count("kernels"), 5 + 2 * first.count("kernels")]
 
 
-def test_integers_lie_side_by_side_in_a_wide_field():
-    """5 and -1 in 4 bits each, above 3 bits."""
-    memory = Memory.of("m", 0, Rows(2, [("low", 3), ("wide", 8)]))
-    columns = {"low": np.array([[1, 0, 1]]), "wide": np.array([[5, -1]])}
-    assert packed(memory, columns).tolist() == [[0b1111_0101_101]]
-
-
 def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
     made = plan(random_integer_model(residual(*LAYERS), 1, 32), [NPU])
     planned = made.layers[2]
@@ -50,9 +40,3 @@ def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
     monkeypatch.setattr(memories, "needs_of", lambda planned: needs)
     with pytest.raises(AssertionError, match=r"^conv_3: 7 rows of olds are needed, 0 are made$"):
         rows_of(planned)
-
-
-def test_a_layer_without_rows_in_a_memory():
-    rows = LayerRows("conv_1", {"layers": row({"direct": 1})})
-    assert (rows.count("layers"), rows.count("flags"), rows.row("layers")) == (1, 0, {"direct": 1})
-    assert npu_columns([rows], Npu.of(), [{}])["layers"]["flags_base"].tolist() == [0]

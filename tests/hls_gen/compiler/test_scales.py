@@ -4,18 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise, rounded_shift
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.actions import Scale, lowest_terms
+from bitloom.hls_gen.compiler.actions import Scale
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.rows.results import held_scales
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
@@ -27,18 +24,6 @@ from tests.rows import npu_rows
 INTEGER = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, acc_bits=12, kfp=2, kgp=2, ol=1)
 
 
-VALUES = st.lists(st.integers(-(1 << 31), (1 << 31) - 1), min_size=1)
-
-
-@given(st.integers(1, (1 << 31) - 1), st.integers(0, MAX_SHIFT), VALUES)
-def test_the_same_results_with_smaller_multipliers(multiplier: int, shift: int, values: list[int]) -> None:
-    (made,), (left,) = lowest_terms(np.array([multiplier]), np.array([shift]))
-    assert made % 2 or left == 0
-    assert made << (shift - left) == multiplier
-    x = np.array(values)
-    np.testing.assert_array_equal(rounded_shift(x * made, left), rounded_shift(x * multiplier, np.array(shift)))
-
-
 @pytest.mark.parametrize(
     ("multipliers", "bits"),
     [([1, 1], 0), ([8, 8], 4), ([1, 2], 2), ([7], 3), ([8], 4), ([65_535], 16), ([(1 << 31) - 1], 31)],
@@ -48,23 +33,6 @@ def test_multipliers_are_as_wide_as_the_largest(multipliers: list[int], bits: in
     multiplier = np.array(multipliers, np.int64)[:, None]
     scale = Scale(bias=multiplier * 0, multiplier=multiplier, shift=multiplier * 0, low=-8, high=7)
     assert scale.multiplier_bits == bits
-
-
-@given(
-    st.integers(0, 6), st.integers(0, 6), st.integers(1, (1 << 16) - 1), st.integers(0, 40),
-    st.lists(st.integers(-(1 << 11), (1 << 11) - 1), min_size=1), st.integers(-(1 << 17), (1 << 17) - 1),
-)  # fmt: skip
-def test_more_bits_behind_the_point_give_the_same_results(
-    fraction: int, more: int, multiplier: int, shift: int, sums: list[int], bias: int
-) -> None:
-    """Of a layer with fewer than the NPU has."""
-    npu = INTEGER.changed(multiplier_bits=16, bias_fraction_bits=fraction + more)
-    bias = bias >> 6 - fraction
-    columns = {"bias_0": np.array([bias]), "multiplier_0": np.array([multiplier]), "shift_0": np.array([shift])}
-    made, top, whole = held_scales(columns, npu, fraction), 1 << npu.array.acc_bits - 1, bias >> fraction
-    x = np.clip(sums, -top - whole, top - 1 - whole)  # a sum with its bias fits the accumulator
-    theirs = rounded_shift(((x << fraction + more) + made["bias_0"]) * made["multiplier_0"], made["shift_0"])
-    np.testing.assert_array_equal(theirs, rounded_shift(((x << fraction) + bias) * multiplier, np.array(shift)))
 
 
 def model(bias: int, multiplier: int, shift: int, fraction: int) -> Model:
@@ -161,16 +129,3 @@ def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[in
     made = plan(model(bias, 1, 0, fraction), [INTEGER])
     assert made.lowered.layers[0].biased_range == reach
     assert made.needs[0].needs.sizes["acc_bits"] == bits
-
-
-@pytest.mark.parametrize("bits", [0, 3])
-def test_shifts_end_where_every_result_is_0(bits: int) -> None:
-    """Of whatever an accumulator holds, also the least, whose half would round to -1."""
-    npu = INTEGER.changed(multiplier_bits=bits)
-    columns = {"bias_0": np.array([0]), "multiplier_0": np.array([1]), "shift_0": np.array([63])}
-    made = held_scales(columns, npu, 0)
-    assert ("multiplier_0" in made) == bool(bits)
-    largest = max(1, (1 << bits) - 1)
-    values = np.array([-(1 << 11), (1 << 11) - 1])
-    assert rounded_shift(values * largest, made["shift_0"]).tolist() == [0, 0]
-    assert rounded_shift(values * largest, made["shift_0"] - 2).tolist() != [0, 0]

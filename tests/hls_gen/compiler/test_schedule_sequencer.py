@@ -91,6 +91,7 @@ def run(model: Model, images: np.ndarray, map_order: str, kernels_per_group: int
         )
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("kernels_per_group", [1, 2, 8])
 @pytest.mark.parametrize("ahead", [0, 3])

@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.lanes import weight_of_lanes
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.topology import cascade, pipeline
+from bitloom.hls_gen.design.topology import cascade
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 
@@ -73,6 +73,7 @@ def test_lanes_share_weights_in_blocks(lanes, several, apart, expected):
     assert (npu.array.weight_of_lanes, npu.array.row_weights) == (expected, max(expected) + 1)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     ("source", "levels", "npu", "expected"),
     [
@@ -98,13 +99,6 @@ def test_bipolar_weights_are_stored_once():
     assert check(several_bits(weight=BIPOLAR), Npu.of(kfp=16, kgp=6, pfp=8, ol=2)) == [(2, 2)]
 
 
-def test_in_chains_of_npus():
-    model = several_bits(signed(3))
-    first, second, third = Npu.of(kfp=8, kgp=4, ol=2), Npu.of(kfp=16, kgp=2, pfp=8, ol=1), Npu.of(kfp=6, kgp=3, ol=1)
-    assert check(model, pipeline([first, second, third])) == [(1, 1), (2, 2), (2, 1)]
-    assert check(model, cascade([second, second])) == [(1, 1), (2, 1)]
-
-
 def test_layers_are_mapped_anew_where_lanes_share_weights():
     """Lanes share weights, and the former forms nothing: layer 1 belongs to NPU 1, which it did not before."""
     layers = [
@@ -125,13 +119,6 @@ def test_layers_are_mapped_anew_where_lanes_share_weights():
     compile_model(model, design_manifest(design), choices)
 
 
-def test_networks_that_differ_share_nothing():
-    models = [several_bits(levels=2), several_bits(levels=3)]
-    npu = Npu.of(kfp=12, kgp=8, pfp=12, ol=1)
-    assert [size_memories("one", [model], npu).npus[0].array.lanes_per_weight for model in models] == [2, 3]
-    assert size_memories("both", models, npu).npus[0].array.lanes_per_weight == 1
-
-
 def test_other_networks_are_refused():
     npu = Npu.of(kfp=12, kgp=8, pfp=12, ol=1)
     two = design_manifest(size_memories("two", [several_bits()], npu))
@@ -141,10 +128,3 @@ def test_other_networks_are_refused():
     )
     with value_error(message):
         compile_model(several_bits(levels=3), two, CompileChoices())
-
-
-def test_sizing_begins_anew():
-    """Of an NPU that was sized for one network, nothing is left where it is sized for another."""
-    npu = size_memories("two", [several_bits()], Npu.of(kfp=8, kgp=8, pfp=8, ol=1)).npus[0]
-    assert npu.array.lanes_per_weight == 2
-    assert size_memories("one", [several_bits(levels=1)], npu).npus[0].array.lanes_per_weight == 1

@@ -59,7 +59,7 @@ def smaller(npu: Npu, pick: random.Random) -> Npu:
     return npu
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_what_is_told_is_enough(name: str) -> None:
     model, npus = DESIGNS[name]

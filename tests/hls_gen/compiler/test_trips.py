@@ -15,29 +15,6 @@ def test_a_place_is_needed_or_may_be_empty() -> None:
     assert Trip(orders=((optional(MaxPool),), places), rule="any").feature_kinds == ("requantise", "add")
 
 
-def test_the_tails_of_both_engines() -> None:
-    assert {*trips.BINARY.tails} == {
-        (),
-        ("threshold",),
-        ("threshold", "max_pool"),
-        ("max_pool", "threshold"),
-        ("threshold", "min_pool"),
-        ("min_pool", "threshold"),
-    }
-    assert {*trips.OR.tails} == {(), ("max_pool",)}
-    assert {*trips.SIGNS.tails} == {
-        (*front, "threshold", *behind)
-        for front in (("requantise",), ("requantise", "add"))
-        for behind in ((), ("max_pool",), ("min_pool",))
-    }
-    pooled = {("max_pool",), ("avg_pool",)}
-    features = [("requantise",), ("requantise", "lookup")]
-    assert {*trips.INTEGER.tails} == {(), *((*front, *pool) for front in features for pool in ((), *pooled))}
-    both = [(*front, pair) for front in features for pair in ("add", "multiply")]
-    assert {*trips.INTEGER_ADD.tails} == {(*front, *pool) for front in both for pool in ((), *pooled)}
-    assert {*trips.BITS.tails} == {("threshold",), ("threshold", "max_pool"), ("max_pool", "threshold")}
-
-
 def test_what_an_addition_and_a_depthwise_convolution_may_stand_behind() -> None:
     assert sorted(trips.BEFORE_ADD) == ["lookup", "requantise"]
     features = [("requantise",), ("requantise", "lookup")]

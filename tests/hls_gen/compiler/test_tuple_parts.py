@@ -13,7 +13,6 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.layout import chunks
 from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -45,28 +44,6 @@ def fewest(needed: np.ndarray) -> int:
                 if covered and parts[-1].stop <= words:
                     return most
     return words
-
-
-@pytest.mark.parametrize("seed", range(60))
-def test_no_pattern_has_fewer_words(seed):
-    rng = np.random.default_rng(seed)
-    count, words = int(rng.integers(1, 7)), int(rng.integers(1, 7))
-    needed = np.zeros((count, words), bool)
-    for k in range(count):  # a run of words around the one that is expected
-        at = k * words // count
-        needed[k, max(0, at - rng.integers(0, 2)) : at + rng.integers(0, 3)] = True
-    layout = chunks(np.arange(words * 3 - 1), 3)
-    kernels, lanes = 2 * count - int(rng.integers(0, 2)), np.zeros((2 * count, words * 3 - 1), bool)
-    lanes[1::2, ::3] = lanes[::2, ::3] = needed  # one channel of each word
-    part, _ = tuple_part(integer(lanes[:kernels]), layout, 2)
-    assert part.words == fewest(needed)
-    for first, row in zip(part.firsts(count), needed):
-        assert set(np.flatnonzero(row)) <= set(range(first, first + part.words))
-        assert first + part.words <= words
-    left = part.rows(count, 5, words).reshape(count, 5, part.words)
-    expected = [[[k * 5 * words + place * words + part.firsts(count)[k] + w for w in range(part.words)]
-                 for place in range(5)] for k in range(count)]  # fmt: skip
-    np.testing.assert_array_equal(left, expected)
 
 
 def test_a_match_in_every_lane_that_is_left_out_must_be_the_same_for_all_kernels():
@@ -138,10 +115,3 @@ def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     assert [layer.count("kernels") for layer in npu_rows(made)] == list(rows)
     assert npu.sequencer.tuple_parts == (accumulators == 1)
     assert npu.sequencer.aheads == 2 * npu.sequencer.tuple_parts
-
-
-def test_nothing_is_asked_for_where_no_layer_is_grouped():
-    layers = (Conv(name="conv_0", out_channels=16, kernel=(1, 1), weight=signed(4)),)
-    network = Network(name="n", input=Map(height=6, width=6, channels=8, encoding=signed(4)), layers=layers)
-    (npu,) = size_memories("n", [random_integer_model(network, 1, 16)], INTEGER).npus
-    assert (npu.sequencer.tuple_parts, npu.sequencer.aheads) == (0, 0)

@@ -8,9 +8,7 @@ from bitloom.hls_gen.compiler.fitted import FORMER
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.memories import memory_map as memory_maps
-from bitloom.hls_gen.design.memories.loader import settings
-from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
-from bitloom.hls_gen.design.memories.results import passing
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
@@ -223,14 +221,6 @@ def test_chains_of_any_length(join, count):
     assert [design.next_word_bits(n) for n in range(count)] == [npus[(n + 1) % count].array.kfp for n in range(count)]
 
 
-def test_neighbours_of_different_kind():
-    """Between them a word has a bit for each lane of its reader."""
-    npus = cascade([Npu.of(kfp=3, **INTEGER), Npu.of(kfp=5), Npu.of(kfp=7), Npu.of(kfp=2, **INTEGER)])
-    design = Design(name="d", npus=npus)
-    assert [design.changes_engine(n) for n in range(4)] == [True, False, True, False]
-    assert [design.next_word_bits(n) for n in range(4)] == [5, 7, 2, 3 * 8]
-
-
 HOST, END = Npu.of(inlets=("host",), outlets=("ring",)), Npu.of(inlets=("ring",), outlets=("host",))
 MIDDLE = Npu.of(inlets=("ring",), outlets=("ring",))
 OPEN = HOST.changed(inlets=("host", "ring"))
@@ -277,11 +267,6 @@ OPEN = HOST.changed(inlets=("host", "ring"))
 def test_what_a_chain_must_be(npus, more, message):
     with value_error(message):
         Design(name="d", npus=npus, **more)
-
-
-@pytest.mark.parametrize("spill_words", [0, 2, 1000])
-def test_spill_words_of_a_ring(spill_words):
-    assert Design(name="d", npus=ring([Npu.of()] * 2), spill_words=spill_words).spill_words == spill_words
 
 
 def test_ways_of_pipelines_cascades_and_rings():
@@ -376,36 +361,6 @@ def test_units_that_multiply_in_luts(chosen):
         Npu.of(**INTEGER, lut_products=chosen)
 
 
-@pytest.mark.parametrize("pool", [True, False])
-def test_a_skip_store_is_one_more_way(pool):
-    """It is a source and a target behind the others, the row of a map's way says who takes the words from it, and a
-    memory has what the addition needs; without it nothing is there."""
-    without = Npu.of(**INTEGER, pool=pool)
-    npu = without.changed(skip_words=20, add_factor_bits=18, add_bias_bits=30)
-    assert (npu.sources, npu.targets) == (("host", "loop", "skip"), ("loop", "host", "skip"))
-    assert (without.sources, without.targets) == (("host", "loop"), ("loop", "host"))
-    assert (npu.source_bits, npu.target_bits, without.source_bits, without.target_bits) == (2, 2, 1, 1)
-    fields = {m.name: m.widths for m in memory_map(npu)}
-    way = {"target": 2, "forks": 1, "for_addition": 1}
-    assert way.items() <= fields["pool_layers" if pool else "results"].items()
-    assert [m.name for m in memory_map(npu)] == [*[m.name for m in memory_map(without)], "additions"]
-    assert fields["additions"] == {
-        "adds": 1, "factor_kept": 18, "factor_skipped": 18, "bias": 30, "shift": 5, "low": 8, "high": 8
-    }  # fmt: skip
-    assert memory_of(npu, "additions").depth == npu.loader.layers
-    assert (npu.add_total_bits, npu.most_add_shift, npu.pool_side_bits) == (31, 31, 6)
-    assert passing(npu) == {
-        "adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": -128, "high": 127
-    }  # fmt: skip
-    assert Npu.from_dict(npu.to_dict()) == npu
-
-
-def test_the_widest_addition():
-    """What golden allows fits: total and shift are as wide as a DSP block's sum and golden's largest shift need."""
-    npu = Npu.of(**{**INTEGER, "feature_bits": 18, "acc_bits": 32}, skip_words=2)
-    assert (npu.add_total_bits, npu.most_add_shift, npu.add_shift_bits) == (44, 39, 6)
-
-
 @pytest.mark.parametrize(("npu", "what"), [
     ({**INTEGER, "lanes_per_weight": 2}, "engine integer"),
     ({"kfp": 20, "planes": 8, "lanes_per_weight": 2}, "planes = 8"),
@@ -419,22 +374,6 @@ def test_shared_weights_are_written_where_there_are_some():
     assert not {"lanes_per_weight", "lane_step"} & set(Npu.of().to_dict())
     npu = Npu.of(lanes_per_weight=2, lane_step=4)
     assert Npu.from_dict(npu.to_dict()) == npu
-
-
-def test_biases_have_bits_behind_the_point():
-    npu = Npu.of(**INTEGER, bias_fraction_bits=3)
-    assert (Npu.of(**INTEGER).biased_bits, npu.biased_bits) == (npu.array.acc_bits, npu.array.acc_bits + 3)
-
-
-@pytest.mark.parametrize(
-    ("acc_bits", "multiplier_bits", "fraction", "shift_bits"),
-    [(32, 16, 0, 6), (32, 31, 0, 6), (32, 31, 1, 7), (32, 31, 16, 7), (32, 16, 16, 7), (31, 16, 16, 6), (9, 0, 0, 6)],
-)
-def test_shifts_are_as_wide_as_the_largest(acc_bits, multiplier_bits, fraction, shift_bits):
-    more = {"acc_bits": acc_bits, "multiplier_bits": multiplier_bits, "bias_fraction_bits": fraction}
-    npu = Npu.of(engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, kfp=1, ol=1, **more)
-    assert memory_of(npu, "scales").field("shift_0").width == shift_bits
-    assert memory_of(npu, "scales").field("bias_0").width == acc_bits + fraction
 
 
 def test_from_dict_refuses_what_is_unknown():
@@ -454,66 +393,11 @@ def test_what_follows(parameters, units, code_bits, plane_lanes):
     assert (npu.units, npu.code_bits, npu.array.plane_lanes) == (units, code_bits, plane_lanes)
 
 
-@pytest.mark.parametrize(("inlets", "outlets", "source_bits", "target_bits"), [
-    (("host", "loop"), ("loop", "host"), 1, 1), (("ring",), ("host",), 0, 0), (("host", "ring"), ("ring",), 1, 0),
-    (("host", "ring", "loop"), ("ring", "loop", "host"), 2, 2), (("ring", "loop"), ("ring", "loop", "host"), 1, 2),
-])  # fmt: skip
-@pytest.mark.parametrize("pool", [True, False])
-def test_fields_of_ways(inlets, outlets, source_bits, target_bits, pool):
-    """An inlet's number goes with what is read, an outlet's with the unit that makes the map, as far as there is a
-    choice; raw values and their flag exist where there is outlet host."""
-    npu = Npu.of(inlets=inlets, outlets=outlets, pool=pool)
-    assert (npu.source_bits, npu.target_bits) == (source_bits, target_bits)
-    fields = {m.name: m.widths for m in memory_map(npu)}
-    assert fields["inputs"] == {"words": 24, **({"source": source_bits} if source_bits else {})}
-    assert fields["results"].get("target", 0) == (0 if pool else target_bits)
-    assert fields.get("pool_layers", {}).get("target", 0) == (target_bits if pool else 0)
-    assert "target" not in fields["layers"]
-    assert ("raw" in fields["results"]) == ("host" in outlets)
-    assert ("frame_words" in fields["network"]) == ("frame_tail" in fields["network"]) == ("host" in inlets)
-    assert [name for name, _ in settings(npu)] == [
-        "last_layer", *["last_pool_layer"] * pool, *["last_chunk"] * ("ring" in inlets)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("npu", [
-    Npu.of(), Npu.of(kfp=70, kgp=3, ol=2, shift_bits=0, acc_bits=9, tuple_words=2, pool_words=4, taps=5),
-    Npu.of(inlets=("ring", "loop"), buffer_words=64, layers=5), Npu.of(pool=False),
-    Npu.of(inlets=("host", "ring"), outlets=("ring",), pool=False, buffer_words=2),
-], ids=["default", "wide", "ring", "no_pool", "ring_without_pool"])  # fmt: skip
-def test_memories(npu):
-    """Ids count up, names differ, fields fill a row without a gap, and depths are the parameters."""
-    made = memory_map(npu)
-    assert [m.id for m in made] == list(range(len(made)))
-    assert len({m.name for m in made}) == len(made)
-    assert all(m.width == sum(m.widths.values()) and len(m.widths) == len(m.fields) for m in made)
-    depths = {"network": 1, "inputs": npu.loader.layers, "layers": npu.loader.layers, "flags": npu.sequencer.flags,
-              "olds": npu.sequencer.olds, "jumps": npu.sequencer.jumps, "kernels": npu.array.kernel_rows,
-              "results": npu.loader.layers, "thresholds": npu.results.threshold_rows}  # fmt: skip
-    if npu.value("pool"):
-        depths |= {"pool_inputs": npu.loader.layers, "pool_layers": npu.loader.layers,
-                   "pool_flags": npu.pool_unit.flags, "pool_olds": npu.pool_unit.olds}  # fmt: skip
-    if "ring" in npu.ports.inlets:
-        depths["chunks"] = npu.loader.layers
-        assert memory_of(npu, "chunks").width == npu.ports.buffer_words.bit_length() - 1
-    assert {m.name: m.depth for m in made} == depths
-    assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.kfp + npu.code_bits
-    assert memory_of(npu, "thresholds").width == npu.results.ol * npu.array.acc_bits
-
-
 def test_memories_whose_place_nobody_chose_come_last(monkeypatch):
     npu = Npu.of(kfp=13)
     names = [m.name for m in memory_map(npu)]
     monkeypatch.setattr(memory_maps, "ORDER", tuple(name for name in memory_maps.ORDER if name != "olds"))
     assert [m.name for m in memory_map.__wrapped__(npu)] == [*(name for name in names if name != "olds"), "olds"]
-
-
-@pytest.mark.parametrize("pool", [True, False])
-def test_memories_of_the_integer_engine(pool):
-    """Reciprocals are the average pool's."""
-    names = {m.name for m in memory_map(Npu.of(**INTEGER, pool=pool))}
-    assert ("reciprocals" in names) == ("pool_layers" in names) == pool
-    assert "scales" in names
 
 
 def test_a_topology_keeps_window_formers_behind_an_inlet_alone():

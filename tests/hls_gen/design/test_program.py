@@ -1,6 +1,5 @@
 import dataclasses
 import re
-import zipfile
 
 import numpy as np
 import pytest
@@ -212,11 +211,6 @@ def test_an_array_too_many_is_refused(tmp_path):
         Program.load(path)
 
 
-def test_no_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        Program.load(tmp_path / "none.npz")
-
-
 def test_truncated_at_every_length(tmp_path):
     any_program().save(tmp_path / "a.npz")
     data = (tmp_path / "a.npz").read_bytes()
@@ -288,10 +282,3 @@ def test_pickles_are_refused(tmp_path):
 def test_every_rule(changes, message):
     with value_error(f"p: {message}"):
         any_program(**changes)
-
-
-def test_the_file_has_no_date_and_no_compression(tmp_path):
-    any_program().save(tmp_path / "a.npz")
-    with zipfile.ZipFile(tmp_path / "a.npz") as file:
-        assert {info.date_time for info in file.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-        assert {info.compress_type for info in file.infolist()} == {zipfile.ZIP_STORED}

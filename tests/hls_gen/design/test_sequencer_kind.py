@@ -2,7 +2,6 @@
 
 import pytest
 
-from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, SequencerKind
@@ -28,25 +27,6 @@ def test_kinds_of_both_sequencers(values, array, pool_unit):
     npu = Npu.of(**values)
     assert npu.array_sequencer.kind == array
     assert present(npu.pool_sequencer).kind == pool_unit
-
-
-@pytest.mark.parametrize("values", [values for values, _, _ in KINDS])
-def test_memories_follow_from_the_kind(values):
-    npu = Npu.of(**values)
-    memories = {memory.name: memory for memory in memory_map(npu)}
-    for sequencer in npu.sequencers:
-        kind = sequencer.kind
-        prefix = sequencer.prefix
-        fields = memories[f"{prefix}layers"].widths
-        assert (
-            (f"{prefix}jumps" in memories) == ("kernel_base" in fields) == (sequencer.row_bits > 0) == kind.kernel_rows
-        )
-        assert (f"{prefix}aheads" in memories) == (AHEADS in kind.tables) == kind.claims_ahead
-        assert ("by_counters" in fields) == kind.counters
-        assert ("hold_tuples" in fields) == kind.claims_one_by_one
-        assert ("line_rows" in fields) == (kind.counters and kind.kernel_rows)
-        assert fields["words_minus_1"] == sequencer.index_bits
-        assert memories[f"{prefix}olds"].width == sequencer.address_bits
 
 
 def test_no_pool_unit_has_no_sequencer():

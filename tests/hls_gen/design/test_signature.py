@@ -20,13 +20,6 @@ def test_equals_word_by_word(count):
     assert signature(words[count // 3 :], signature(words[: count // 3])) == value
 
 
-def test_every_power_of_x_differs_for_long():
-    """x generates the field: its order is 2^32 - 1, which has the prime factors 3, 5, 17, 257 and 65537."""
-    order = (1 << 32) - 1
-    assert power(order) == 1
-    assert all(power(order // prime) != 1 for prime in (3, 5, 17, 257, 65537))
-
-
 def power(exponent: int) -> int:
     """x to a power, by squaring."""
     result, square = 1, 2

@@ -180,6 +180,7 @@ def test_windows_back_to_back(bench, name):
         assert set(shown[begin:end]) == {value}
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", [*NPUS, *WIDE])
 def test_gaps(bench, name):
     """Cycles without a beat, in windows and between them."""
@@ -192,6 +193,7 @@ def test_gaps(bench, name):
     assert results_at(npu, spread, play(bench, name, npu, spread)) == expected
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WIDE)
 def test_wide(bench, name):
     """Registers and words of more than 64 bits have one stage more where they are counted."""

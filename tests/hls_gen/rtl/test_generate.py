@@ -78,24 +78,12 @@ def made(request) -> tuple[Design, Verilog]:
     return DESIGNS[request.param], generated(request.param)
 
 
-@pytest.mark.parametrize("name", ["one_lane", "integer"])
-def test_headers_tell_of_what_a_module_has(name):
-    """The pool's sequencer has no kernels; these NPUs have no counters of taps, and one accumulator a PE."""
-    said = {module: text.partition("\nmodule ")[0] for module, text in generated(name).modules.items()}
-    for module in ("pool_sequencer", "pool_writer", "pool_tap_source", "pool_issuer"):
-        assert "kernel" not in said[module]
-    for module in ("array_tap_source", "pool_tap_source"):
-        assert "counters" not in said[module]
-    assert "kernel row" in said["array_tap_source"]
-    assert "accumulators" not in said["array_issuer"]
-
-
 @pytest.mark.sample(5)
 def test_passes_the_check(made):
     check(made[1].text, TOP)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 def test_lint(made):
     """verilator -Wall, one file a module, nothing switched off."""
     assert lint(made[1].text) == []
@@ -139,6 +127,7 @@ def test_same_text_in_another_process():
     assert json.loads(done.stdout) == [generated(n).text for n in names]
 
 
+@pytest.mark.sample(4)
 def test_digest(made):
     """SHA-256 of the text in which the digest registers are 0; they hold its first 16 bytes."""
     verilog = made[1]
@@ -181,16 +170,6 @@ def test_modules(made):
         assert text.endswith("endmodule\n")
     used = set(re.findall(r"^  (\w+)(?: #\([^;]*?\))?\s+\w+ \($", verilog.text, flags=re.M))
     assert used == set(verilog.modules) - {TOP}
-
-
-def test_names(made):
-    """No numbered temporaries, no initial blocks, no directives."""
-    _, verilog = made
-    code = re.sub(r"//.*", "", verilog.text)
-    names = set(re.findall(r"[A-Za-z_]\w*", code))
-    assert [n for n in names if re.match(r"_|tmp|.*_tmp", n, flags=re.I)] == []
-    assert not names & {"initial", "generate", "genvar", "function", "task"}
-    assert "`" not in code
 
 
 def test_design_changes_the_digest():

@@ -120,14 +120,6 @@ def test_banks(width, stream_bits, banks):
     assert Library(stream_bits).banks(width) == banks
 
 
-def test_library_makes_a_module_once_for_all_sizes():
-    library = Library(32)
-    rows = ram(library, 4, 7, latency=1)
-    assert rows.m is ram(library, 9, 100, latency=1).m
-    assert rows.m is not ram(library, 4, 7, latency=0).m
-    assert rows.m is not ram(library, 4, 7, latency=1, style="block").m
-
-
 @pytest.mark.parametrize(("memory", "latency"), [(WIDE, 0), (SMALL, 1)], ids=["late", "at_once"])
 def test_loadable_is_read_as_its_memory_says(memory, latency):
     b = Block("holder")

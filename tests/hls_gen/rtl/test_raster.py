@@ -130,6 +130,7 @@ def rig(request):
     bench.close()
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize("seed", range(CASES))
 def test_equals_loop(rig, seed, stall, room):
@@ -139,6 +140,7 @@ def test_equals_loop(rig, seed, stall, room):
     check(beats.found, expected, pool)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(CASES))
 def test_one_beat_a_cycle(rig, seed):
     """Over windows, groups, layers and frames; the ring holds a frame, so that nothing waits for words."""
@@ -188,6 +190,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
         check(beats.found, expected, pool)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", [{}, {"accumulators": 4}, {"stream_weights": True},
                                   {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0,
                                    "acc_bits": 32}], ids=str)  # fmt: skip

@@ -9,9 +9,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import IDENT, VERSION, register_map
 from bitloom.hls_gen.design.topology import ring
-from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from bitloom.hls_gen.rtl.primitives.register_word import field_of, word_of
 from bitloom.hls_gen.rtl.shell.registers import registers
 
 from .bench import Agent, Bench, Sink, Source, run
@@ -428,22 +426,6 @@ def test_back_to_back(bench, stall):
         assert answers.taken[-1] - answers.taken[0] <= 2 * (count - 1)
 
 
-def test_mixed_writes_and_reads(bench):
-    """Random accesses to all registers against a model of a few lines."""
-    draw, scratch, enable, start = random.Random(8), 0, 0, 0
-    for _ in range(300):
-        name, data = draw.choice(["SCRATCH", "IRQ_ENABLE", "CONTROL", "IDENT", "STATUS"]), draw.getrandbits(32) & ~6
-        strobes = draw.choice([15, 15, 15, draw.randrange(15)])
-        delays = {k: draw.choice([0, 0, 1, 4]) for k in ("address_delay", "data_delay", "response_delay")}
-        assert Write(bench, name, data, strobes=strobes, **delays).response == (OKAY if strobes == 15 else SLVERR)
-        if strobes == 15:
-            scratch = data if name == "SCRATCH" else scratch
-            enable = data & 3 if name == "IRQ_ENABLE" else enable
-            start = data & 1 if name == "CONTROL" else start
-        assert read(bench, "SCRATCH", draw.choice([0, 2])) == scratch
-        assert (read(bench, "IRQ_ENABLE"), read(bench, "CONTROL"), bench["start"]) == (enable, start, start)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_channels_at_their_own_pace(bench, seed):
     """Addresses far before their data and after, answers that wait, half words, odd addresses, reads meanwhile."""
@@ -490,18 +472,3 @@ def test_addresses_have_names():
     text = registers(Library(64), DESIGN, DIGEST).modules()["registers_block"]
     found = dict(re.findall(r"localparam \[11:0\] (\w+)_ADDRESS = 12'h(\w+);", text))
     assert found == {name: f"{r.offset:x}" for name, r in MAP.items()}
-
-
-def test_word_of_fields():
-    """Fields side by side, low bits first; gaps are 0, and so are fields that are not given."""
-    b = Block("word")
-    fields = MAP["STATUS"].fields
-    idle, state = b.input("idle"), b.input("loader_state", 3)
-    b.output("whole", 7, word_of(fields, {"LOADER_STATE": state, "IDLE": idle}))
-    b.output("one", 1, word_of(fields, {"IDLE": idle}))
-    b.output("taken", 3, field_of(b.input("given", 7), MAP["STATUS"].field("LOADER_STATE")))
-    with Bench(b) as bench:
-        bench.set(idle=1, loader_state=5, given=0b0110111)
-        assert bench["whole"] == 1 | 5 << 4
-        assert bench["one"] == 1
-        assert bench["taken"] == 3

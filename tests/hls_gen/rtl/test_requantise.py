@@ -194,7 +194,7 @@ def agents(bench: Bench, made: Play, stall_in: float, stall_out: float) -> tuple
     )
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
 def test_equals_golden(built, stall_in, stall_out):
     bench, one = built
@@ -217,16 +217,3 @@ def test_many_values(built):
     assert features.words == made.features
     assert steady(source.taken)
     assert features.taken == [cycle + LATENCY for cycle in source.taken]
-
-
-def test_the_cases_are_what_they_should_be():
-    """Of the drawn values many are exact halves, many saturate, and all shifts occur."""
-    drawn = values(NPUS["f8_a32"], 4000, random.Random(0))
-    products = [((s + bias) * m, shift) for s, bias, m, shift in drawn]  # of an NPU without bits behind the point
-    halves = sum(shift > 0 and p % (1 << shift) == 1 << shift - 1 for p, shift in products)
-    inside = sum(abs(p) >> shift < 128 for p, shift in products)
-    assert halves > 900
-    assert 1000 < inside < 3500
-    assert {shift for _, shift in products} == set(range(NPUS["f8_a32"].most_shift + 1))
-    drawn = values(NPUS["f4_a9_m3_b5"], 4000, random.Random(0))
-    assert {bias % 32 for _, bias, _, _ in drawn} == set(range(32))

@@ -202,6 +202,7 @@ def check(made: Case, raw: Sink, bits: Sink) -> None:
         assert last == expected_last
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.5, 0.5), (0, 0.8), (0.9, 0)])
 @pytest.mark.parametrize("layers", LAYERS)
 def test_equals_numpy(built, layers, stall_in, stall_out):

@@ -249,7 +249,7 @@ def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
     return plan(MODELS[name], [npu], CompileChoices(map_order=order))
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_conv_equals_loop(conv, name, order, stall, room):
@@ -258,6 +258,7 @@ def test_conv_equals_loop(conv, name, order, stall, room):
     check(beats.found, expected, pool=False)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
 def test_pool_equals_loop(pool, name, order, stall, room):
@@ -283,6 +284,7 @@ def full_rate(rig: Rig, made: Plan) -> None:
         assert steady(after)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_conv_one_beat_a_cycle(conv, name, order):
     """Over windows, layers and frames."""
@@ -354,6 +356,7 @@ def tight(request):
     rig.bench.close()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
 def test_conv_ring_of_hold_tuples(tight, stall, room):
     rig, made = tight

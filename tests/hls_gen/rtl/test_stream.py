@@ -5,9 +5,7 @@ import re
 from itertools import product
 
 import pytest
-import veriloggen
 
-from bitloom.hls_gen.check import check
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -213,34 +211,6 @@ def test_rules_in_every_state(bench, name):
 
     sources = [Source(bench, offer.removesuffix("valid"), items(offer, 60, data=1), 0.5) for offer in offers]
     run(bench, *sources, Drive(look), cycles=100)
-
-
-@pytest.mark.parametrize("name", BLOCKS)
-def test_checked(name):
-    """The pass over generated Verilog finds nothing."""
-    veriloggen.reset()
-    block = BLOCKS[name]()
-    check(block.m.to_verilog(), block.m.name)
-
-
-def test_fork_straight_into_join():
-    """No combinational loop, though each side's ready looks at the other's signals."""
-    b = Block("circle")
-    source, ways = Stream.input(b, "in", 1), [Stream.wires(b, f"way_{k}", 1) for k in (0, 1)]
-    fork(b, "split", source, ways)
-    join(b, "both", ways, Stream.output(b, "out", 2))
-    veriloggen.reset()
-    check(b.m.to_verilog(), "circle")
-
-
-def test_ports_and_parts():
-    b = Block("parts")
-    stream = Stream.wires(b, "word", 5, last=True)
-    assert [name for name, _ in stream.parts()] == ["valid", "ready", "data", "last"]
-    assert list(stream.ports("in")) == ["in_valid", "in_ready", "in_data", "in_last"]
-    assert stream.ports("in")["in_data"] is stream.data
-    assert (stream.data_bits, stream.side_bits) == (5, 0)
-    assert [name for name, _ in stream.replace(last=None, side=b.wire("side", 3)).parts()][3:] == ["side"]
 
 
 def message(text: str):

@@ -102,7 +102,7 @@ def taken(rig, name: str, order: str, chance: float) -> tuple[Taps, Plan]:
     return taps, made
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("chance", [1, 0.4])
 @pytest.mark.parametrize(("name", "order"), CASES)
 def test_taps_are_those_of_the_schedule(rig, name, order, chance):

@@ -61,7 +61,6 @@ def _ways_past() -> Iterator[Proof]:
                 Broken("if (enters & ~leaves) begin", "if (enters) begin", "none_of_nothing"),
                 Broken("pooled_ready = out_ready & ~passes;", "pooled_ready = 1'd1;", "pooled_taken_once"),
             ),
-            quick=ol == 1,
         )
 
 

@@ -55,6 +55,7 @@ def rounding_of(case: str) -> dict[str, str]:
     return {"rounding": "nearest"} if case == "nearest" else {"rounding": "stochastic", "pair": case.split()[-1]}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MACHINES)
 @pytest.mark.parametrize("case", ["nearest", "by chance of bracket", "by chance of nearest"])
 def test_pair_converter(name, case):

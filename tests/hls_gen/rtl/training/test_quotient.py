@@ -34,6 +34,7 @@ def cases(form: WordFormat) -> tuple[np.ndarray, np.ndarray]:
     return words(form, 600, 1), words(form, 600, 2)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("form", [*SMALL, *LARGE], ids=str)
 def test_words_by_words(form):
     """Quotients that follow each other as closely as they may, and with pauses; noise at the operands meanwhile."""

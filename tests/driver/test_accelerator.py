@@ -57,13 +57,6 @@ def test_images_may_have_any_layout(bench):
             np.testing.assert_array_equal(accelerator.predict(images), bench.expected)
 
 
-def test_progress(bench):
-    calls = []
-    with bench.loaded() as accelerator:
-        accelerator.predict(bench.images, batch=4, progress=lambda done, total: calls.append((done, total)))
-    assert calls == [(4, 11), (8, 11), (11, 11)]
-
-
 def test_an_overlay_that_exists_and_a_manifest_elsewhere(bench, tmp_path):
     (tmp_path / "fake.manifest.json").rename(tmp_path / "other.json")
     overlay = pynq.Overlay(str(bench.path), device=bench.device)
@@ -273,7 +266,7 @@ def test_packet_error(bench):
 def test_an_error_beside_whole_results(bench):
     """All has come before the first look, and yet the error is seen."""
     accelerator = bench.loaded()
-    bench.device.speed = 1_000_000
+    bench.device.speed = 10_000
     bench.device.core.constants |= {0x24: 2, 0x28: 1, 0x2C: 7, 0x30: 8, 0x34: 9}
     with pytest.raises(PacketError, match="BAD_HEADER"):
         accelerator.predict(bench.images)
@@ -321,32 +314,6 @@ def test_slow_is_not_stuck(bench, monkeypatch):
     bench.device.speed = 1
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
     assert clock[0] > 4  # without progress it would have given up at 2
-
-
-def test_stuck_half_way(bench):
-    accelerator = bench.loaded()
-    core, give = bench.device.core, bench.device.core.give
-    count = [0]
-
-    def give_some(word, last):
-        count[0] += 1
-        core.stuck = count[0] == 5 * 7 + 2  # in the middle of a frame
-        give(word, last)
-
-    core.give = give_some
-    with pytest.raises(Timeout):
-        accelerator.predict(bench.images)
-    core.stuck = False
-    recovers(bench, accelerator)
-
-
-def test_results_end_early(bench):
-    accelerator = bench.loaded()
-    bench.device.core.early = 3
-    with raises(TransferError, "fake: dense: 4 frames must be computed: results must be 112 bytes, got 12"):
-        accelerator.predict(bench.images, batch=4)
-    bench.device.core.early = None
-    recovers(bench, accelerator)
 
 
 def test_results_too_long(bench):
@@ -425,18 +392,6 @@ def test_reset_on_purpose(bench):
     accelerator.load(bench.program)
     bench.device.core.memory[KERNELS][0] ^= 0xFFFF  # a bit flip in the device
     accelerator.reset()
-    np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
-
-
-def test_reset_while_words_come(bench):
-    """Words that the DMA still sends after the core's reset are not taken for a packet."""
-    accelerator = bench.loaded()
-    link, speed = accelerator._link, bench.device.speed
-    link.buffer("send0", 256)[:] = 0
-    bench.device.speed = 1
-    link.send("send0", 256)
-    accelerator.reset()
-    bench.device.speed = speed
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pynq
 import pytest
 
-from bitloom.driver.errors import PacketError, Timeout
 from tests.errors import value_error
 
 from .fake_bench import Bench, recovers
@@ -110,12 +109,6 @@ def test_images_that_are_changed_before_they_are_packed_are_refused(bench):
         recovers(bench, accelerator)
 
 
-def test_async_with_a_lost_interrupt(bench):
-    awaited(bench).lost = True
-    with bench.loaded() as accelerator:
-        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
-
-
 def test_the_interrupt_of_the_core_ends_the_wait(bench):
     """Where it alone is wired. It is enabled only while somebody waits."""
     irq = awaited_core(bench)
@@ -148,29 +141,6 @@ def test_both_interrupts_are_used(bench):
         assert (dma.events, core.events) == (3, 3)
 
 
-@pytest.mark.parametrize("lost", ["dma", "core"])
-def test_one_of_both_may_get_lost(bench, lost):
-    lines = {"dma": awaited(bench), "core": awaited_core(bench)}
-    lines.pop(lost).lost = True
-    with bench.loaded() as accelerator:
-        bench.device.speed = 1
-        np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(bench.images)), bench.expected)
-        (other,) = lines.values()
-        assert other.events == 1
-
-
-def test_a_refused_packet_ends_the_wait_at_once(bench):
-    """The DMA would never interrupt."""
-    awaited(bench)
-    irq, accelerator = awaited_core(bench), bench.loaded()
-    bench.device.core.loaded = 0
-    with pytest.raises(PacketError):
-        asyncio.run(accelerator.predict_async(bench.images))
-    assert irq.events == 1
-    assert bench.device.core.irq_enable == 0
-    recovers(bench, accelerator)
-
-
 def test_async_without_an_interrupt(bench):
     bench.device.speed = 1
     with bench.loaded() as accelerator:
@@ -178,26 +148,3 @@ def test_async_without_an_interrupt(bench):
         outputs, turns = run_beside_others(accelerator.predict_async(bench.images, batch=4))
         np.testing.assert_array_equal(outputs, bench.expected)
         assert turns > 20
-
-
-def test_async_without_an_interrupt_gives_up_too(bench):
-    accelerator = bench.loaded()
-    bench.device.core.stuck = True
-    with pytest.raises(Timeout):
-        asyncio.run(accelerator.predict_async(bench.images))
-    bench.device.core.stuck = False
-    recovers(bench, accelerator)
-
-
-def test_async_faults(bench):
-    awaited(bench)
-    accelerator = bench.loaded()
-    bench.device.core.stuck = True
-    with pytest.raises(Timeout):
-        asyncio.run(accelerator.predict_async(bench.images))
-    bench.device.core.stuck = False
-    recovers(bench, accelerator)
-    bench.device.core.loaded = 0
-    with pytest.raises(PacketError):
-        asyncio.run(accelerator.predict_async(bench.images))
-    recovers(bench, accelerator)

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import pydoc
 import re
 
 import numpy as np
@@ -71,17 +70,6 @@ def test_it_says_what_it_is(bench):
     assert repr(overlay) == f"<BitloomOverlay {bench.path}: not in use>"
 
 
-def test_help_tells_what_it_does(bench):
-    text = pydoc.render_doc(BitloomOverlay, renderer=pydoc.plaintext)
-    for words in ("load(self, program", "predict(self, images", "Send the parameters of", "counters(self)"):
-        assert words in text
-    with bench.overlay() as overlay:
-        text = pydoc.render_doc(overlay, renderer=pydoc.plaintext)
-    for words in ("``load`` sends a compiled network", "``predict`` gives its outputs", "IP Blocks", "npu_0 "):
-        assert words in text
-    assert list(inspect.signature(bench.overlay().predict).parameters) == ["images", "batch", "progress"]
-
-
 def test_the_path_may_be_any_path(bench):
     assert BitloomOverlay(bench.path, device=bench.device).bitfile_name == str(bench.path)
 
@@ -92,24 +80,6 @@ def test_it_is_called_as_pynqs_overlays_are():
     assert {name: found[name].default for name in found if name != "options"} == wanted
     assert list(found) == [*wanted, "options"]
     assert issubclass(BitloomOverlay, pynq.Overlay)
-
-
-def test_the_calls_are_the_accelerators_own(bench):
-    with bench.overlay() as overlay:
-        for name in ("load", "predict", "predict_async", "classify", "counters", "clear_counters"):
-            assert getattr(BitloomOverlay, name).__wrapped__ is getattr(Accelerator, name)
-            assert getattr(BitloomOverlay, name).__doc__ == getattr(Accelerator, name).__doc__
-        assert overlay.counters() == overlay.accelerator.counters()
-
-
-def test_pynqs_own_attributes_are_there(bench):
-    with bench.overlay() as overlay:
-        assert overlay.is_loaded()
-        assert isinstance(overlay.npu_0, Core)
-        assert overlay.accelerator.core is overlay.npu_0
-        assert type(overlay.axi_dma_0) is pynq.lib.dma.DMA
-        with pytest.raises(AttributeError, match="npu_1"):
-            _ = overlay.npu_1
 
 
 def test_hardware_is_checked_when_it_is_loaded(bench):
@@ -152,14 +122,6 @@ def test_another_overlay_in_its_place(bench):
     first.download()
     first.load(bench.program)
     np.testing.assert_array_equal(first.predict(bench.images), bench.expected)
-
-
-def test_options_are_the_accelerators(bench, tmp_path):
-    (tmp_path / "fake.manifest.json").rename(tmp_path / "other.json")
-    with pytest.raises(FileNotFoundError, match=r"fake\.manifest\.json"):
-        bench.overlay()
-    with bench.overlay(manifest=tmp_path / "other.json", dma="axi_dma_0") as overlay:
-        assert overlay.accelerator.manifest.name == "fake"
 
 
 def test_another_version_of_the_core(bench):

@@ -1,6 +1,5 @@
 """Two users of one device, on a fake board: nobody gets the other's results."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -103,14 +102,7 @@ def test_a_reset_by_another_one(two):
         two.a.predict(two.bench.images)
 
 
-def test_an_unknown_program(two):
-    """One that another process has loaded."""
-    two.b.load(two.other)
-    two.bench.device.core.signature = 0x12345678
-    with two.taken("another program (parameters 0x12345678), loaded by somebody else"):
-        two.a.predict(two.bench.images)
-
-
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("moment", range(1, 400, 23))
 def test_a_load_while_frames_are_computed(two, moment):
     """At whatever access to a register: right results, or the error; never a time-out or wrong results."""
@@ -159,21 +151,7 @@ def test_no_transfer_goes_on_after_the_device_was_taken(two):
     assert running == 0
 
 
-def test_a_load_while_frames_are_computed_async(two):
-    async def other():
-        await asyncio.sleep(0)
-        two.b.load(two.other)
-
-    async def both():
-        results, _ = await asyncio.gather(two.a.predict_async(two.bench.images, batch=1), other())
-        return results
-
-    two.bench.device.speed = 1
-    with two.taken(two.by_b):
-        asyncio.run(both())
-    two.b_is_right()
-
-
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("moment", range(1, 60, 5))
 def test_two_loads_at_once(two, moment):
     """Whoever is the loser hears of it, at the latest with the first frame."""

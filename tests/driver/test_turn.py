@@ -52,6 +52,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("turns", [0, 1, 9])
 @pytest.mark.parametrize("other", OTHERS)
 def test_a_second_call_is_refused(bench, other, turns):

@@ -174,16 +174,6 @@ def test_verilog_that_could_not_be_read_is_not_written() -> None:
         simulation_overlay_files(loop_manifest(), "module bitloom_top;\ninitial x = 1;\nendmodule\n")
 
 
-@pytest.mark.parametrize("style", ["block", "distributed"])
-def test_tokens_of_generated_verilog_may_stand_in_it(style: str) -> None:
-    check_tokens(f'(* ram_style = "{style}" *)\nreg [3:0] a_1 [0:15];\nalways @(*) begin a = $signed(4\'sd3); end\n')
-
-
-def test_parameters_may_stand_in_it() -> None:
-    check_tokens("module a #(\n  parameter W = 8,\n  parameter R = $clog2(W)\n) (\n  input [W-1:0] x\n);\n")
-    check_tokens("a #(.W(3)) b (\n.x(x)\n);\na #(\n    .W(3)) c (.x(x));\n")
-
-
 @pytest.mark.parametrize("delay", ["#1", "#(1)", "#(x)", "#x", "# (.W(1))", "#(.5)", "#(/**/.W(1))", "##1"])
 def test_a_delay_is_no_parameter(delay: str) -> None:
     with value_error(f"line 2: {RULE}, got '#'"):

@@ -7,7 +7,6 @@ every writer; what each wrote is read by the tool that it is for.
 import ast
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -27,12 +26,11 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.primitives.text import Header, header_lines
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.cli import progress, serve, show
+from bitloom.overlay.cli import serve
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import PYNQ_Z2
 from bitloom.overlay.platform.vivado.tables import make_value
-from bitloom.overlay.show.report.gather import commands
-from bitloom.overlay.virtual.sim.verilator import build_model, lint
+from bitloom.overlay.virtual.sim.verilator import build_model
 from tests.errors import value_error
 from tests.golden.test_names import HOSTILE, said
 from tests.overlay.conftest import loop_verilog
@@ -117,32 +115,11 @@ def test_xml(made: tuple[builds.Build, str]) -> None:
     assert f"bitloom: {NAME}" in [node.text for node in component.iter()]
 
 
-def test_verilog(made: tuple[builds.Build, str]) -> None:
-    """The name stands in the comment of the top module, and Verilator is silent."""
-    build, _ = made
-    text = build.bit.with_suffix(".v").read_text()
-    assert NAME in text
-    assert lint(text) == []
-
-
 @pytest.mark.parametrize("name", ["a\nmodule b; endmodule //", "a\rb", "a\u2028b", "ä", "\x1b[2J"])
 def test_a_comment_of_verilog_is_one_line(name: str) -> None:
     header = Header("A contract.", "one a cycle", "1 cycle", {"design": name})
     with pytest.raises(ValueError, match=r"^m: a comment must be printable ASCII and begin with no tool's name, got "):
         header_lines("m", header, [])
-
-
-def test_shell_lines(made: tuple[builds.Build, str]) -> None:
-    build, printed = made
-    assert build.sources is not None
-    (line,) = [line for line in printed.splitlines() if line.startswith("bitstream for ")]
-    assert shlex.split(line.partition("machine with Vivado: ")[2]) == ["make", "-C", str(build.sources)]
-    again, simulate, *_ = commands(build, 4, "it's $HOME; a net.npz")
-    assert tuple(shlex.split(again)) == build.command
-    assert shlex.split(simulate)[2:4] == [str(build.folder), "it's $HOME; a net.npz"]
-    command = json.loads((build.folder / "build.json").read_text())["command"]
-    assert command == list(build.command)
-    assert command[command.index("--out") + 1] == os.fsencode(build.folder).decode()
 
 
 def test_python_lines(made: tuple[builds.Build, str]) -> None:
@@ -152,16 +129,6 @@ def test_python_lines(made: tuple[builds.Build, str]) -> None:
     calls = [node for node in ast.walk(ast.parse(textwrap.dedent(python))) if isinstance(node, ast.Call)]
     texts = {a.value for call in calls for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)}
     assert texts == {"127.0.0.1", str(build.bit.resolve()), str(build.programs[NAME].resolve())}
-
-
-def test_markup_of_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    show.table("[bold]a[/bold] [/x]", {"[red]b[/red]": "[link=x]c[/link]"})
-    show.grid("[bold]d", ["[i]e"], [["[/]f"]])
-    with progress.bar("[/g]", "[h]") as update, progress.working("[/i]"):
-        update(1, 2)
-    printed = capsys.readouterr().out
-    for text in ("[bold]a[/bold] [/x]", "[red]b[/red]", "[link=x]c[/link]", "[bold]d", "[i]e", "[/]f"):
-        assert text in printed
 
 
 def test_labels_are_drawn_as_they_are() -> None:

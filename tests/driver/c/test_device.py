@@ -173,6 +173,7 @@ def test_too_little_memory():
         right(device, model, random_images(model.network, 3, 1))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("stream_bits", [32, 64])
 @pytest.mark.parametrize("length_bits", [26, 10, 9])
 def test_streamed_weights(stream_bits, length_bits):

@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager, suppress
 import numpy as np
 import pytest
 
-from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.errors import DeviceTaken
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -21,7 +20,6 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.registers import COMMON
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.virtual.board import activate
 from tests.simulated import overlay
 
 from .bench import CDevice, CError, on_board
@@ -312,31 +310,3 @@ def test_a_load_by_somebody_else_while_frames_are_computed(rig, moment):
         right(other, rig.model, rig.images)
         rig.device.load(rig.program)
         rig.right()
-
-
-def test_c_and_python_on_one_board():
-    """The number of each is seen by the other."""
-    reference = REFERENCE_DESIGNS["digits-cnn"]
-    (model,) = reference.models()
-    bit, manifest = overlay(reference.design("digits-cnn", [model]))
-    program = compile_model(model, manifest)
-    images = random_images(model.network, 3, 1)
-    board = activate()
-    try:
-        with Accelerator(bit) as accelerator:
-            accelerator.load(program)
-            with CDevice(board, bit.with_suffix(".manifest.json").read_bytes()) as device:
-                device.load(program)
-                right(device, model, images)
-                with pytest.raises(
-                    DeviceTaken, match=r"got digits-cnn \(parameters 0x\w{8}\), loaded by somebody else"
-                ):
-                    accelerator.predict(images)
-                accelerator.load(program)
-                np.testing.assert_array_equal(accelerator.predict(images), model.forward(images))
-                with pytest.raises(CError, match="loaded by somebody else: load the program again"):
-                    right(device, model, images)
-                device.load(program)
-                right(device, model, images)
-    finally:
-        board.close()

@@ -94,10 +94,6 @@ def test_the_example_tells_what_is_wrong(files, tmp_path):
     assert (done.returncode, done.stderr) == (2, f"usage: {example()} {words}\n")
 
 
-def test_the_example_is_short():
-    assert len((FOLDER / "main.c").read_text().splitlines()) <= 67
-
-
 @pytest.mark.parametrize("standard", ["c++11", pytest.param("c++17", marks=pytest.mark.slow)])
 def test_the_wrapper(files, tmp_path, standard):
     process = Process(files.board, [wrapped(tmp_path, standard), *files.words])
@@ -109,28 +105,6 @@ def test_the_wrapper(files, tmp_path, standard):
     assert process.line() == "images must have 64 numbers each, got 319"
     process.say("end")
     assert process.finished() == (0, "", "")
-
-
-def test_two_processes(files, tmp_path):
-    """Each is told that the other has loaded, and neither gets the other's results."""
-    program = wrapped(tmp_path)
-    first = Process(files.board, [program, *files.words])
-    assert first.line() == "digits-cnn"
-    second = Process(files.board, [program, *files.words])
-    assert second.line() == "digits-cnn"
-    classes = " ".join(map(str, files.classes))
-    second.say("go")
-    assert second.line() == f"{classes} 50 10"
-    first.say("go")
-    taken = "7 piped: the device must hold program digits-cnn (parameters 0x"
-    assert first.line().startswith(taken)
-    first.say("load")
-    assert first.line() == f"{classes} 50 10"
-    second.say("go")
-    assert second.line().startswith(taken)
-    for process in (first, second):
-        process.say("end")
-        assert process.finished()[0] == 0
 
 
 @pytest.mark.slow

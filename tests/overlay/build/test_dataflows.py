@@ -33,6 +33,7 @@ def named(table: list[tuple[str, Model]], names: tuple[str, ...]) -> list[Model]
     return [Model(replace(found[n].network, name=n), found[n].arrays) for n in names]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("dataflow", ["input_stationary", "input_stationary:3"])
 @pytest.mark.parametrize("kind", ["binary", "integer"])
 def test_input_stationary_is_exact(kind: str, dataflow: str, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ def depthwise_layers(design: Design, model: Model, order: str) -> int:
     return sum(layer.depthwise is not None for layer in layers)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", ["pull", "raster"])
 def test_several_in_a_network(order: str) -> None:
     """Rectangular, with strides and padding on some sides, of channels that are no multiple of a word; each

@@ -71,6 +71,7 @@ def whole(folder: Path) -> builds.Build:
     return loaded
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("moments", [3, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(moments: int, tmp_path: Path) -> None:

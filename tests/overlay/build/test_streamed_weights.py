@@ -65,6 +65,7 @@ def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> Non
     assert made.design.npus[0].array.kernel_rows == 2 * max(rows) < sum(rows)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0), (7, 0), (None, 0.4), (2, 0.6)])
 def test_digits_are_bit_exact(model: Model, made: builds.Build, batch: int | None, stall: float) -> None:
     images = digits.load_digits().test_images[:20]
@@ -121,6 +122,7 @@ def small(request, tmp_path_factory) -> tuple[builds.Build, Model, np.ndarray]:
     return builds.build(tmp_path_factory.mktemp("five") / "build", design, [model]), model, images
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("batch", "stall"), [(None, 0), (1, 0.3), (2, 0), (4, 0.6)])
 def test_two_layers_or_one(small, batch: int | None, stall: float) -> None:
     made, model, images = small
@@ -184,7 +186,7 @@ def accelerator(board):
         yield made
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("limit", [None, 100, 60, 33])
 @pytest.mark.parametrize("batch", [None, 2, 9])
 def test_transfers_are_cut_between_packets(board, accelerator, limit, batch) -> None:

@@ -133,6 +133,7 @@ def test_wrong_images_are_refused_in_one_line(folder, tmp_path):
     assert said == f"driver.py: {tmp_path / 'images.npy'}: {rule}\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
@@ -152,6 +153,7 @@ def test_real_numbers_are_not_cut_to_integers(folder, tmp_path):
     assert said == f"driver.py: {where}: transform minus:0: pixels must be integers, got dtype float64\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["networks.json", "digits-cnn.check.npz", "digits-cnn.program.npz"])
 def test_a_damaged_file_is_told_in_a_line(folder, name, tmp_path):
     shutil.copytree(folder, tmp_path / "board")

@@ -24,16 +24,6 @@ def idx(values: np.ndarray) -> bytes:
     return head + values.astype("u1").tobytes()
 
 
-@pytest.mark.parametrize("names", [("x", "y"), ("images", "labels"), ("x_test", "y_test")])
-@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_npz(names, save, tmp_path):
-    save(tmp_path / "a.npz", other=np.ones(3), **dict(zip(names, (X, Y))))
-    images = read_labelled(tmp_path / "a.npz", NET)
-    np.testing.assert_array_equal(images.images, X)
-    assert (images.labels.tolist(), images.labels.dtype) == (Y.tolist(), np.int64)
-    np.testing.assert_array_equal(images.pixels(1, 3), X[1:3])
-
-
 @pytest.mark.parametrize("shape", [(4, 2, 3, 1), (4, 2, 3), (4, 6)])
 @pytest.mark.parametrize("labels", [Y, Y[:, None], Y.astype(">u2")])
 def test_npy_with_labels(shape, labels, tmp_path):
@@ -42,12 +32,6 @@ def test_npy_with_labels(shape, labels, tmp_path):
     images = read_labelled(tmp_path / "x.npy", NET, tmp_path / "y.npy")
     np.testing.assert_array_equal(images.images, X)
     assert images.labels.tolist() == Y.tolist()
-
-
-def test_a_flat_input_takes_pixels_row_by_row(tmp_path):
-    np.savez(tmp_path / "a.npz", x=X, y=Y)
-    images = read_labelled(tmp_path / "a.npz", network((1, 1, 6)))
-    np.testing.assert_array_equal(images.images, X.reshape(4, 1, 1, 6))
 
 
 @pytest.mark.parametrize("pack", [False, True])

@@ -173,14 +173,6 @@ def test_what_is_refused_of_a_picture(tmp_path):
     refused("must be a whole PNG, JPEG, BMP, PGM or PPM, got: image file is truncated (2 bytes not processed)")
 
 
-def test_pillows_own_limit_stays_as_it_was(tmp_path, monkeypatch):
-    """It is off while pictures are read, since ours is looked at first."""
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1)
-    path = write(tmp_path / "a.png", GREY)
-    np.testing.assert_array_equal(read_picture(path, (2, 3, 1))[..., 0], GREY)
-    assert Image.MAX_IMAGE_PIXELS == 1
-
-
 def test_without_pillow(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(ImportError, match=rf"^{re.escape(NO_PILLOW)}\Z"):

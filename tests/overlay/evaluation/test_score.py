@@ -8,7 +8,6 @@ from sklearn.metrics import confusion_matrix, recall_score
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.network import Network
 from bitloom.golden.transform import Transform
-from bitloom.overlay.evaluation import score as scores
 from bitloom.overlay.evaluation.labelled import of_arrays
 from bitloom.overlay.evaluation.score import Score, class_rule, classifier, evaluate, wilson
 from tests.errors import value_error
@@ -50,20 +49,6 @@ def test_a_class_needs_one_output():
     wide = Network(name="wide", input=network().input, layers=(Conv(name="conv", out_channels=4, kernel=(1, 1)),))
     with value_error("wide: the output must be 1 x 1 x classes to tell a class, got shape (2, 3, 4)"):
         class_rule(wide)
-
-
-@pytest.mark.parametrize("limit", [None, 1, 4, 6])
-@pytest.mark.parametrize("pieces", [1, 4, 1000])
-def test_pieces_do_not_matter(limit, pieces, monkeypatch):
-    monkeypatch.setattr(scores, "MOST_IMAGES", pieces)
-    done = []
-    labels = [2, 1, 0, 1, 0, 2]
-    score = evaluated("largest", labels, limit=limit, progress=lambda *args: done.append(args))
-    count = limit or 6
-    expected = confusion_matrix(labels[:count], [0, 1, 2, 1, 0, 0][:count], labels=[0, 1, 2])
-    np.testing.assert_array_equal(score.confusion, expected)
-    assert done[-1] == (count, count)
-    assert len(done) == -(-count // pieces)
 
 
 def test_figures_equal_those_of_scikit_learn():

@@ -35,15 +35,6 @@ def test_figures_are_those_of_a_build_with_the_option() -> None:
         assert (change.bram36, change.dsp) == (area.bram36 - size.bram36, area.dsp - size.dsp)
 
 
-def test_what_is_shown_is_said_in_words() -> None:
-    changes = [
-        Advice(0, "--ol 8", 500.0, 1.214, 1412, -0.5, 0),
-        Advice(1, "--window-former", 600.0, 1.1, -1, 0, 3),
-    ]
-    assert advice_rows(changes[:1], 1) == {"with --ol 8": "1.21 times as fast, 1,412 more LUT, 0.5 fewer BRAM36"}
-    assert advice_rows(changes[1:], 2) == {"NPU 1 with --window-former": "1.10 times as fast, 1 fewer LUT, 3 more DSP"}
-
-
 def test_build_says_it_where_it_is_asked(tmp_path: Path) -> None:
     words = ["build", "digits-cnn", "--out", str(tmp_path / "build")]
     data = json.loads(CliRunner().invoke(bitloom, [*words, "--advice", "--json"]).stdout)

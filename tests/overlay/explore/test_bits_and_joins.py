@@ -102,7 +102,8 @@ def test_integers_that_are_added_stay_on_a_binary_npu() -> None:
     assert [segment.indices for segment in segments] == [(0,), (1, 2, 3), (4,)]
 
 
-@pytest.mark.parametrize("name", ["signs", pytest.param("fire", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["signs", "fire"])
 def test_what_is_found_simulates(name: str, tmp_path: Path) -> None:
     model = MODELS[name]()
     best = explore(model, Budget(lut=6_000, dsp=40), map_order="raster", effort=QUICK).best

@@ -75,6 +75,7 @@ def builds_all(model: Model, found: Explored) -> None:
 QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
+@pytest.mark.slow
 @settings(max_examples=2, **QUICK)
 @given(models(), budgets())
 def test_what_it_returns_builds(model: Model, budget: Budget) -> None:

@@ -1,7 +1,6 @@
 """What the search is made of: chains, their figures, budget, Pareto front, halvings, refinement, workers."""
 
 import importlib
-import json
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
@@ -25,9 +24,9 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import Figures, figures
-from bitloom.overlay.explore.one_npu import FASTEST, TRIED, NpuChoices, splits, whole_words
+from bitloom.overlay.explore.one_npu import FASTEST, TRIED, NpuChoices, splits
 from bitloom.overlay.explore.price import Price
-from bitloom.overlay.explore.ranking import between_fitting, pareto
+from bitloom.overlay.explore.ranking import between_fitting
 from bitloom.overlay.explore.search import Effort, explore, varied
 from bitloom.overlay.explore.task import Task, candidate_of
 from bitloom.overlay.explore.tries import Row, Tries
@@ -36,16 +35,6 @@ from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.platform.boards import BOARDS, board
 from tests.cases import case_map, random_model
 from tests.errors import value_error
-
-
-@pytest.mark.parametrize("total", [1, 2, 7, 64, 100, 1023])
-def test_splits(total: int) -> None:
-    assert splits(total) == sorted({-(-total // parts) for parts in range(1, total + 1)})
-
-
-def test_words_lie_whole_in_a_size():
-    assert whole_words([1, 3, 4, 7, 8], 4) == [4, 8]
-    assert whole_words([1, 3, 7], 0) == [1, 3, 7]
 
 
 def words_model(*sizes: int) -> Model:
@@ -120,19 +109,6 @@ def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     assert found.cycles <= slowest * 1.02 + 20
 
 
-@pytest.mark.parametrize("interval", [1_000, 5_000])
-def test_cycles_row_after_row(interval: int) -> None:
-    """A pool unit that works off each row of windows only while its last row comes must not hold the array up."""
-    model = networks.load("digits-cnn")
-    choices = NpuChoices(layers(model, "raster"), 64)
-    runs = Chain(choices).cheapest(interval, Price(npu=-10_000))
-    assert runs is not None
-    slowest = max(choices.cycles(r.indices, r.npu) for r in runs)
-    found = figures(model, candidate_of("digits-cnn", runs, 64, "raster"))
-    assert found is not None
-    assert found.cycles <= slowest * 1.02 + 20
-
-
 def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     """CNV's first layer takes 8,100 beats tap by tap on any lanes."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
@@ -199,6 +175,7 @@ def test_the_array_takes_no_longer_with_more_results_a_cycle(name: str) -> None:
     assert slower
 
 
+@pytest.mark.slow
 def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     """Also where tuples that no tap reads cost cycles, as in raster order without counters."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
@@ -244,12 +221,6 @@ def row(cycles: float, lut: int) -> Row:
     return Row(candidate, Figures(Resources(lut=lut), 64, cycles, 100), 1, True)
 
 
-def test_pareto() -> None:
-    rows = [row(10, 50), row(20, 40), row(20, 60), row(30, 45), row(40, 10), row(10, 55)]
-    assert [(r.figures.cycles, r.figures.lut) for r in pareto(rows)] == [(10, 50), (20, 40), (40, 10)]
-    assert len(pareto([row(10, 50), row(20, 50), row(10, 50)])) == 1, "equal is not better"
-
-
 def test_budget() -> None:
     budget = Budget.of_board(board("pynq-z2"), lut=20_000, cycles=None)
     assert (budget.lut, budget.ff, budget.bram36, budget.dsp, budget.cycles) == (20_000, 106_400, 140, 220, None)
@@ -266,14 +237,6 @@ def test_boards() -> None:
     assert not board("pynq-z1").holds(Resources(lut=53_001, lutram=200))
     with value_error(f"board: name must be one of {', '.join(BOARDS)}, got 'zed'"):
         board("zed")
-
-
-@pytest.mark.parametrize("words", [2, 128, 256, 512])
-def test_foldings_keep_their_memories(words: int) -> None:
-    """Also as large as an NPU's are by default."""
-    npu = Npu.of(kfp=8, kgp=4, tuple_words=words, pool_words=words)
-    read = Candidate.from_dict(json.loads(json.dumps(Candidate("net", (npu,), (0,)).to_dict())))
-    assert (read.npus[0].sequencer.tuple_words, present(read.npus[0].pool_unit).words) == (words, words)
 
 
 def test_foldings_without_map_order() -> None:
@@ -313,6 +276,7 @@ def test_workers() -> None:
             Workers(jobs)
 
 
+@pytest.mark.slow
 def test_cluster() -> None:
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:

@@ -95,7 +95,7 @@ def chosen(segments: Sequence[Segment], name: str) -> set[Any]:
     return {segment.npu.value(name) for segment in segments}
 
 
-@pytest.mark.parametrize("name", LINED)
+@pytest.mark.parametrize("name", ["deep", pytest.param("separable", marks=pytest.mark.slow)])
 def test_several_taps_a_beat_where_one_is_too_slow(name: str, tmp_path: Path) -> None:
     """At a long interval each NPU takes a tap a beat; at a short one an array, or a pool unit, takes a line of the
     kernel. The design simulates bit for bit, in the cycles that were told."""

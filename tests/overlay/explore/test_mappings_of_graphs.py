@@ -117,6 +117,7 @@ def test_a_mapping_may_be_the_smallest_design_for_a_rate() -> None:
     assert len(found.best.candidate.npus) > 1
 
 
+@pytest.mark.slow
 def test_a_ring_of_a_graph_simulates(tmp_path: Path) -> None:
     """A map goes on and stays on its NPU; another one is added where it comes round."""
     model = residual()

@@ -57,7 +57,7 @@ def test_it_is_a_schema_of_every_key() -> None:
     assert all(value["description"] for value in NPU.values())
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("key", [name for name in PLACES if name in NPU_KEYS])
 def test_what_a_key_of_an_npu_may_have(key: str) -> None:
     for value in PROBES:

@@ -10,34 +10,33 @@ from click.testing import CliRunner
 
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
-from bitloom.overlay.explore.demands import engine_choices, layers, possible_engines
+from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.engines import Engines
 from bitloom.overlay.explore.figures import figures
-from bitloom.overlay.explore.one_npu import NpuChoices, Segment
+from bitloom.overlay.explore.one_npu import NpuChoices
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
 from bitloom.overlay.explore.tries import Tries
-from bitloom.overlay.explore.variations import SETTINGS, MapSetting, dataflows, in_settings, setting_of, streamed
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting, in_settings, setting_of
 from tests.cases import case_map
 from tests.errors import value_error
-from tests.networks import random_images, random_integer_model, random_model
+from tests.networks import random_images, random_integer_model
 
 COUNTERS = MapSetting("raster", counters=True)
 FIRST_INTEGER = Engines(("integer", "binary", "binary", "binary"))
@@ -146,26 +145,6 @@ def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...]
     assert candidate.npus[0].sequencer.tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].array.kfp), "a whole frame"
 
 
-def test_streamed_weights_are_a_variation_with_memories_of_their_own() -> None:
-    model = networks.load("digits-cnn")
-    candidate, tries = ring_of(model, (0, 1, 0, 1), 4_000), Tries(model, Budget(), 64, SETTINGS)
-    choices = {setting: made for (engines, setting), made in tries.choices.items() if engines == candidate.engines}
-    (other,) = streamed(candidate, choices)
-    assert setting_of(other) == MapSetting(streamed=True)
-    assert [npu.array.kernel_rows for npu in other.npus] == [npu.array.kernel_rows for npu in other.design(model).npus]
-    assert not list(streamed(other, choices))
-    assert {setting_of(c) for c in in_settings(other, choices)} == {replace(s, streamed=True) for s in SETTINGS[1:]}
-
-
-def test_engines_of_layers() -> None:
-    binary = Engines(("binary",) * 4)
-    assert possible_engines(networks.load("digits-cnn")) == [binary, FIRST_INTEGER]
-    assert engine_choices(networks.load("lfc-w1a1")) == [binary], "its input are bits"
-    assert possible_engines(networks.load("cifar-quick-int8")) == [Engines(("integer",) * 5)]
-    assert possible_engines(ends()) == [Engines(("integer", "binary", "integer"))]
-    assert [layer.feature_bits for layer in layers(ends())] == [8, 1, 2], "as wide as the maps around it"
-
-
 def test_settings_are_varied() -> None:
     model = networks.load("digits-cnn")
     tries = Tries(model, Budget(), 64, SETTINGS)
@@ -177,22 +156,6 @@ def test_settings_are_varied() -> None:
     tables = [sum(npu.sequencer.flags for npu in c.design(model).npus) for c in (raster, counters)]
     assert tables[0] > 4 * tables[1], "counters take the place of tables"
     assert [c.design(model).npus[0].sequencer.raster for c in (raster, counters)] == [False, True]
-
-
-def test_dataflows_are_varied_where_that_gains_cycles() -> None:
-    """With one accumulator a PE, a pass of one beat waits for the result of the last pass but one."""
-    dense = [Dense(name="dense_1", out_channels=32), Threshold(name="act_1"), Dense(name="dense_2", out_channels=8)]
-    model = random_model(Network(name="dense", input=case_map(1, 1, 16, BIPOLAR), layers=dense), 1)
-    choices = {SETTINGS[0]: NpuChoices(layers(model), 64)}
-    candidate = candidate_of("dense", [Segment(Npu.of(kfp=32, kgp=4, ol=4, pool=False), (0, 1))], 64, "pull")
-    (other,) = dataflows(candidate, choices)
-    assert other.dataflow == {"dense_1": "input_stationary", "dense_2": "input_stationary"}
-    assert other.npus[0].array.accumulators == 16, "two windows of the layer with 8 kernel groups"
-    faster, before = figures(model, other), figures(model, candidate)
-    assert faster is not None
-    assert before is not None
-    assert faster.cycles < before.cycles
-    assert not list(dataflows(other, choices))
 
 
 def test_a_network_of_both_kinds_gets_npus_of_both() -> None:
@@ -229,6 +192,7 @@ def simulated(folder: Path, model: Model, candidate: Candidate, frames: int = 4)
     assert alone.counters["cycles"] == found.latency
 
 
+@pytest.mark.slow
 def test_a_ring_of_both_engines_simulates(tmp_path: Path) -> None:
     simulated(tmp_path, ends(), ring_of(ends(), (0, 1, 0), 2_000))
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.many_cycles
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 QUICK = ("k3_g5", "ring_of_2")
 INCOMPLETE = (44, 45)
-"""Cases of the device that end in frames without results; among the first 20 there is none."""
+"""Cases of the device that end in frames without results; among the first 10 there is none."""
 
 
 def attack(name, campaign, cases, seed=0, others=()):
@@ -63,10 +63,10 @@ def test_many_of_golden():
 
 
 def test_device():
-    ends = attack("device", device.DeviceCampaign(QUICK), 20, others=INCOMPLETE)
+    ends = attack("device", device.DeviceCampaign(QUICK), 10, others=INCOMPLETE)
     assert ends["right"] > 0
     assert ends["incomplete"] == len(INCOMPLETE)
-    assert sum(count for word, count in ends.items() if word.startswith("error")) >= 4
+    assert sum(count for word, count in ends.items() if word.startswith("error")) >= 2
 
 
 @pytest.mark.slow

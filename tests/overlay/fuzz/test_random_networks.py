@@ -1,34 +1,9 @@
 """What random networks are made of: generators that leave something out would attack nothing there."""
 
-from bitloom.golden.encoding import signed, unsigned
-from bitloom.golden.layers.requantise import Requantise
 from bitloom.hls_gen.design import flat
 from bitloom.overlay.fuzz.campaigns.networks import DESIGNS
 from bitloom.overlay.fuzz.designs import SINGLE
-from bitloom.overlay.fuzz.pick import SeededPick
-from bitloom.overlay.fuzz.random_models import random_integer_model
-from bitloom.overlay.fuzz.random_networks import IntegerChoices, integer_network, most_planes
-
-
-def test_integer_networks_have_what_frameworks_have() -> None:
-    """Limits of their own, bits behind the point, all roundings, 9-bit maps, images of 0..255, wide multipliers."""
-    npu = SINGLE["int_wide"].npus[0]
-    models = []
-    for k in range(60):
-        pick = SeededPick("frameworks", k)
-        network = integer_network(pick, IntegerChoices.of(npu))
-        models.append(random_integer_model(network, k, npu.array.acc_bits, npu.results.multiplier_bits))
-    acts = [(m, layer) for m in models for layer in m.network.layers if isinstance(layer, Requantise)]
-    assert {layer.clip is None for _, layer in acts} == {True, False}
-    assert {layer.rounding for _, layer in acts} == {"once", "even", "twice"}
-    assert {0, 1, 16} <= {layer.fraction for _, layer in acts}
-    assert {signed(9), unsigned(8)} <= {layer.encoding for _, layer in acts}
-    assert {signed(9), unsigned(8)} <= {m.network.input.encoding for m in models}
-    once = [m.arrays[layer.name]["multiplier"] for m, layer in acts if layer.rounding == "once"]
-    widths = {int(multiplier).bit_length() for multipliers in once for multiplier in multipliers}
-    assert {16, 31} <= widths
-    rests = [m.arrays[layer.name]["bias"] % (1 << layer.fraction) for m, layer in acts if layer.fraction]
-    assert all(rest.any() for rest in rests if len(rest) > 20)
+from bitloom.overlay.fuzz.random_networks import most_planes
 
 
 def test_integer_inputs_of_the_binary_engine_have_9_planes() -> None:

@@ -51,13 +51,6 @@ def test_usual_forms(value):
     assert labels_of_metadata([("Names", value)]) == (Labels("metadata names", ("cat", "it's", "d, g")),)
 
 
-def test_commas_and_the_order_of_keys():
-    found = labels_of_metadata(
-        [("labels", "x, y"), ("stride", "32"), ("classes", "a"), ("classes", "b"), (b"names", "c")]
-    )
-    assert found == (Labels("metadata classes", ("a",)), Labels("metadata labels", ("x", "y")))
-
-
 @pytest.mark.parametrize(
     "value",
     ["", " ", "[1, 2]", "[[]]", "{'a': 'b'}", '{"0": "a", "2": "b"}', '{"a": 0, "b": 0}', '{"0": "a", "b": 1}',

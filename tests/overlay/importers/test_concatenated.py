@@ -59,6 +59,7 @@ def test_a_network_of_tflite(pool):
     assert explained[2:] == [became, "channels behind one another: unsigned 8 bit (0..255)"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("zero", [-128, 0, -100])
 @pytest.mark.parametrize("kernel", [(1, 1), (3, 1)])
 @pytest.mark.parametrize("window", [(2, 1), (3, 1)])

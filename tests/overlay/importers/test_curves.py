@@ -182,6 +182,7 @@ def test_everywhere(place):
     assert "lookup" in [layer.kind for layer in made.model.network.layers]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("place", ["the input", "a sum", "a depthwise convolution"])
 def test_on_hardware(place, tmp_path):
     rng = np.random.default_rng(3)

@@ -6,7 +6,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from bitloom.overlay.importers.explain import LETTERS, picture, rows, write_explanation
+from bitloom.overlay.importers.explain import rows, write_explanation
 from bitloom.overlay.importers.imported import import_file, import_graph
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
 
@@ -49,28 +49,3 @@ def test_what_the_host_does_stands_at_its_end():
     assert [(op, how) for _, op, became, how in found if became == "host"] == [
         ("QUANTIZE", "before the accelerator"), ("DEQUANTIZE", "after the accelerator"),
     ]  # fmt: skip
-
-
-def boxes(svg):
-    """Left and upper edge, width and height of each box."""
-    found = re.findall(r'<rect x="([0-9.]+)" y="([0-9.]+)" width="([0-9.]+)" height="([0-9.]+)"', svg)
-    return [tuple(map(float, one)) for one in found]
-
-
-def test_boxes_do_not_overlap_and_hold_their_text():
-    """The host computes in front and behind: its one box lay on that of a layer, and wide letters left their box."""
-    rng = np.random.default_rng(4)
-    chain = TfliteChain((6, 6, 3), kind="FLOAT32").operator("QUANTIZE", (1, 6, 6, 3), (0.05, -3))
-    chain = chain.conv(rng, 8, (3, 3), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3))
-    chain = chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32")
-    made = import_graph(to_tflite_graph(chain.bytes()), name="chain")
-    svg = picture(made)
-    found = boxes(svg)
-    assert len(found) == 8, "four nodes, and what each became"
-    for number, (x, y, width, height) in enumerate(found):
-        for other_x, other_y, other_width, other_height in found[:number]:
-            beside = x + width <= other_x or other_x + other_width <= x
-            assert beside or y + height <= other_y or other_y + other_height <= y
-    letters = max(len(unescape(text)) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg))
-    assert letters <= LETTERS
-    assert min(width for _, _, width, _ in found) - 6 >= 8.6 * LETTERS, "capitals of 12 px have 8.6 on average"

@@ -94,6 +94,7 @@ GROWING = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", GROWING)
 def test_a_unet_on_hardware(name, tmp_path):
     rng = np.random.default_rng(6)

@@ -98,6 +98,7 @@ def test_constants_have_a_budget_of_memory(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_a_quantised_constant_takes_memory_for_its_integers_too(monkeypatch):
     monkeypatch.setenv("BITLOOM_MAX_IMPORT_MB", "10")
     (line,) = lines_of(HOSTILE["1,500 quantised constants"]())

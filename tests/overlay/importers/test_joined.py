@@ -113,6 +113,7 @@ def forked_mean(kernel, zero, second, same=False):
     return chain.add(fork, (0.07, -128))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("second", ["add", "conv"])
 @pytest.mark.parametrize(
     ("kernel", "zero", "pools"),

@@ -66,6 +66,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("zeros", "scale", "result"), PAIRS)
 def test_every_pair_of_tflite(zeros, scale, result):
     chain, image = all_pairs(zeros, scale, result)
@@ -79,6 +80,7 @@ def test_every_pair_of_tflite(zeros, scale, result):
     assert len(np.unique(wanted)) > 20
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("place", range(4))
 def test_factors_for_random_scales(place):
     """Any scales of int8 have factors with the right result for every pair."""
@@ -109,6 +111,7 @@ def pairs_of_onnx(zeros, scales, dtype=np.uint8):
     return chain, image[None]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("zeros", "scales"),
     [((0, 128, 100), (0.0391736, 0.0173149, 0.0513337)), ((0, 0, 0), (0.0041, 1 / 255, 0.004))],
@@ -193,6 +196,7 @@ def excited_onnx(rng):
     return chain
 
 
+@pytest.mark.slow
 def test_squeeze_and_excite_of_onnx_on_hardware(tmp_path):
     chain = excited_onnx(np.random.default_rng(5))
     made = check_onnx(chain, by_onnxruntime)

@@ -405,14 +405,6 @@ def test_second_outputs_of_what_is_refused_have_no_lines():
     assert refused.value.lines == (f"LSTM_2 (LSTM): {rule}",)
 
 
-def test_nodes_that_the_output_does_not_need_are_left_out():
-    """As those that compute a shape which nobody reads."""
-    chain = begun()
-    chain.nodes.append(helper.make_node("Tanh", [chain.here], ["nothing"], "Tanh_9"))
-    made = imported(chain.quant(1, 3))
-    assert [node.name for node in made.source.nodes] == ["Quant_0", "Conv_1", "Quant_3"]
-
-
 def test_a_shape_that_the_file_says():
     """So known operators are looked at, too, behind one that is refused; shapes that no map has are passed over."""
     chain = begun().quant(1, 3).node("Sin").node("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]).node("Cos")

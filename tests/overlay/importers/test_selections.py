@@ -203,6 +203,7 @@ def test_sums_that_are_cut_are_refused():
     assert refused.value.lines == (f"Mul_4 (Mul): {why}",)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("axis", [1, 2])
 def test_rows_and_columns_behind_one_another_on_hardware(axis, tmp_path):
     """A map is cut into tiles, and put together again: the tiles' padded maps are added."""

@@ -164,6 +164,7 @@ def test_a_convolution_by_groups():
     assert [layer.groups for layer in made.model.network.layers if layer.kind == "grouped_conv"] == [2, 2]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("axes", "keep"), [((1,), False), ((2,), True), ((2, 1), False), ((-2, 1), True)])
 @pytest.mark.parametrize("kind", ["MEAN", "REDUCE_MAX"])
 def test_means_and_maxima_over_axes(axes, keep, kind):

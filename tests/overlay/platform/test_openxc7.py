@@ -39,10 +39,12 @@ def elaborate(folder) -> str:
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
+@pytest.mark.sample(1)
 def test_yosys_elaborates_it(project):
     assert elaborate(project) == ""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -2,19 +2,16 @@
 
 import importlib.util
 import json
-import math
-import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled import cpu, gpu
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
-from bitloom.overlay.study.contenders import Contender, Shape, contenders, shapes
+from bitloom.overlay.study.contenders import Shape
 from bitloom.overlay.study.convolutions import Row
 from tests.errors import value_error
 
@@ -43,15 +40,6 @@ def measured(device: str = "cpu", shape: Shape = SMALL, batch: int = 2) -> dict[
 
 def call(*arguments: str) -> Result:
     return CliRunner().invoke(bitloom, ["bench", *arguments])
-
-
-def test_shapes_are_those_of_the_claims_and_of_cnv():
-    assert [str(shape) for shape in shapes()] == [
-        "128->128 3x3 at 32x32 padding 1", "256->256 3x3 at 14x14 padding 1",
-        "64->64 3x3 at 30x30", "64->128 3x3 at 14x14", "128->128 3x3 at 12x12", "128->256 3x3 at 5x5",
-        "256->256 3x3 at 3x3", "256->512 1x1 at 1x1", "512->512 1x1 at 1x1", "512->10 1x1 at 1x1",
-    ]  # fmt: skip
-    assert shapes(["at 14x14", "->10"]) == [shapes()[k] for k in (1, 3, 9)]
 
 
 def test_without_pytorch_ours_is_measured_and_the_rows_of_pytorch_say_why_not(no_torch):
@@ -87,16 +75,6 @@ def test_without_a_compiler_our_rows_say_so(no_torch, monkeypatch):
 
 
 @needs_torch
-def test_speedups_are_ratios_of_the_medians():
-    rows = measured()
-    baseline = rows["torch fp32"]["ms"]
-    assert rows["torch fp32"]["speedup_vs_torch_fp32"] == 1
-    for name in CPU:
-        assert rows[name]["ms"] > 0, rows[name]["reason"]
-        assert math.isclose(rows[name]["speedup_vs_torch_fp32"], baseline / rows[name]["ms"])
-
-
-@needs_torch
 @pytest.mark.parametrize("padding", [0, 1])
 @pytest.mark.parametrize("number", torch_conv.FORMATS["cpu"])
 def test_pytorch_computes_the_same_convolution(number, padding):
@@ -123,17 +101,6 @@ def test_requests_are_checked():
 
 
 @needs_torch
-def test_a_batch_that_needs_more_memory_than_is_allowed():
-    """Refused before it is taken."""
-    shape = Shape(channels=128, out_channels=128, kernel=3, size=32, padding=1)
-    with value_error(
-        f"{shape}, batch 10,000: MB of memory for images and results must be <= 4,096 "
-        "(environment variable BITLOOM_MAX_RUN_MB sets another limit), got 40,000"
-    ):
-        next(contenders("cpu", shape, 10_000, 1))
-
-
-@needs_torch
 def test_only_tf32_may_round_to_tf32():
     """PyTorch's setting is one for all: each run makes its own."""
     import torch
@@ -143,22 +110,6 @@ def test_only_tf32_may_round_to_tf32():
         for run in torch_conv.convolutions(number, x, weight, 0, "cpu"):
             run()
             assert torch.backends.cudnn.allow_tf32 is (number == "tf32")
-
-
-@pytest.mark.parametrize(("threads", "used"), [(3, 3), (None, cpu.processors())])
-def test_both_sides_use_as_many_threads(no_torch, monkeypatch, threads, used):
-    pytorchs, ours, real = [], set(), cpu.Convolution.__call__
-    monkeypatch.setattr(torch_conv, "set_threads", pytorchs.append)
-
-    def noted(self, words, *, threads=None):
-        ours.add(threads)
-        return real(self, words, threads=threads)
-
-    monkeypatch.setattr(cpu.Convolution, "__call__", noted)
-    rows = bench_conv.measure("cpu", chosen=[SMALL], batches=[1], rounds=1, threads=threads)
-    assert pytorchs == [used]
-    assert ours == {used}
-    assert {row["threads"] for row in rows} == {used}
 
 
 @needs_torch
@@ -173,22 +124,6 @@ def test_an_output_unlike_pytorchs_is_an_error(monkeypatch):
     monkeypatch.setattr(cpu.Convolution, "__call__", flipped)
     with value_error(f"{SMALL}: all bits of bitloom {cpu.paths()[0]} must equal PyTorch's, got 2 others"):
         measured()
-
-
-def test_the_median_of_the_fastest_way_counts():
-    now = iter([2.0, 40.0,  4.0, 60.0,  1.0, 20.0,  9.0, 10.0])  # fmt: skip
-    counts = []
-    candidate = Contender("x", runs=["first", "last"])
-    bench_conv.time_in_turns([candidate], 3, lambda run, count: counts.append((run, count)) or next(now))
-    assert counts[:2] == [("first", 1), ("last", 1)]
-    assert counts[2:] == [("first", 5), ("last", 1)] * 3  # 2 ms: five times in 10 ms; in turns
-    assert candidate.ms == 4.0
-
-
-def test_what_takes_long_sits_out_the_last_rounds():
-    candidates = [Contender("slow", runs=["slow"]), Contender("fast", runs=["fast"])]
-    bench_conv.time_in_turns(candidates, 4, lambda run, count: 2500.0 if run == "slow" else 1.0)
-    assert [len(candidate.times[0]) for candidate in candidates] == [2, 4]
 
 
 @pytest.mark.skipif(gpu.missing() is None, reason="there is a GPU")
@@ -224,21 +159,3 @@ def test_command_cpu(no_torch):
     assert call("cpu", "--shape", "9x9").exception.code.startswith(
         "bitloom: bench: shape must be in one of 128->128 3x3 at 32x32 padding 1, 256->256"
     )
-
-
-def test_arguments_without_a_commands_name_are_those_of_designs():
-    for arguments in (["nonet"], ["designs", "nonet"], ["--frames", "2", "nonet"]):
-        assert call(*arguments).exception.code.startswith("bitloom: design: name must be one of "), arguments
-    shown = call("--help").stdout
-    for word in ("cpu", "gpu", "designs", "--json"):
-        assert word in shown
-    for name, option in (("cpu", "--threads"), ("gpu", "--batch"), ("designs", "--area")):
-        assert option in call(name, "--help").stdout
-    assert "--threads" not in call("gpu", "--help").stdout
-
-
-def test_the_machine_is_named(monkeypatch):
-    monkeypatch.setattr(native, "processor_features", frozenset)
-    monkeypatch.delenv("BITLOOM_CPU_PATH", raising=False)
-    named = bench_conv.machine("cpu")
-    assert re.fullmatch(r".+, path scalar, PyTorch (missing|\d+\..+)", named), named

@@ -18,7 +18,6 @@ pynq = pytest.importorskip("pynq")
 from bitloom.hls_gen.design.manifest import VLNV  # noqa: E402
 from bitloom.overlay.platform.target import BoardTarget  # noqa: E402
 from bitloom.overlay.virtual.board import BusError, DmaMisuseError, MemoryAccessError, activate, dma  # noqa: E402
-from bitloom.overlay.virtual.board.device import VirtualDevice  # noqa: E402
 from bitloom.overlay.virtual.board.memory import Ddr  # noqa: E402
 from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout  # noqa: E402
 from bitloom.overlay.virtual.simulation_overlay import OverlayError, write_simulation_overlay  # noqa: E402
@@ -142,49 +141,10 @@ def test_stalls_change_time_and_not_data(board, seed):
     assert device.simulation.cycles - before > 2 * calm
 
 
-def test_stalls_hold_for_the_next_download(bit, board):
-    device, overlay = board()
-    device.stall(source=0.4, sink=0.4)
-    overlay.download()
-    transfer(overlay, np.arange(100))
-    assert device.simulation.state()["sink_stalls"] > 10
-
-
 @both
 def test_a_short_packet_ends_the_transfer_and_says_its_length(board):
     _, overlay = board()
     assert transfer(overlay, np.arange(10), room=64).tolist() == list(range(1, 11))
-
-
-def test_polling_is_cheap_for_long_transfers(board):
-    device, overlay = board()
-    device.stall(sink=0.999)
-    reads = 0
-    read = device.read_registers
-
-    def counted(address, length):
-        nonlocal reads
-        reads += 1
-        return read(address, length)
-
-    device.read_registers = counted
-    transfer(overlay, np.arange(300))
-    assert device.simulation.cycles > 100_000
-    assert reads < 250
-
-
-def test_slices_have_their_own_addresses(board):
-    _, overlay = board()
-    dma = overlay.axi_dma_0
-    source, target = pynq.allocate(64, "u4"), pynq.allocate(64, "u4")
-    source[:] = np.arange(64)
-    target[:] = 0
-    target.flush()
-    dma.recvchannel.transfer(target[8:16])
-    dma.sendchannel.transfer(source[32:40])
-    dma.sendchannel.wait()
-    dma.recvchannel.wait()
-    assert target.tolist() == [0] * 8 + list(range(33, 41)) + [0] * 48
 
 
 @both
@@ -206,14 +166,6 @@ def test_a_missing_flush_fails(board):
     assert target.tolist() == [0] * 8  # the host copy
     target.invalidate()
     assert target.tolist() == [8] * 8  # the DDR
-
-
-def test_uncached_buffers_need_no_flush(board):
-    _, overlay = board()
-    source = pynq.allocate(8, "u4", cacheable=False)
-    source[:] = 3
-    assert not source.cacheable
-    assert overlay.device.ddr.view(source.physical_address, 4).tolist() == [3, 0, 0, 0]
 
 
 def test_the_overlays_memory_is_the_boards(board):
@@ -454,25 +406,6 @@ def test_download_starts_a_fresh_model(board):
     kept[:] = 0
     kept.invalidate()
     assert kept.tolist() == [6] * 4
-
-
-def test_one_device_takes_overlays_of_both_processors(bit, board):
-    device, first = board("zynqmp")
-    second = pynq.Overlay(str(bit("zynq", 64)))
-    assert device.arch == "armv7l"
-    assert second.is_loaded()
-    assert not first.is_loaded()
-    assert transfer(second, np.arange(4)).tolist() == [1, 1, 3, 3]
-
-
-@pytest.mark.skipif(not hasattr(pynq.ps.Clocks, "device"), reason="before pynq 4 all clocks are the active device's")
-def test_two_devices(bit):
-    devices = [activate("a"), VirtualDevice("b")]
-    overlays = [pynq.Overlay(str(bit()), device=device) for device in devices]
-    overlays[0].bitloom_0.write(ADDEND, 4)
-    assert [overlay.bitloom_0.read(ADDEND) for overlay in overlays] == [4, 1]
-    for device in devices:
-        device.close()
 
 
 def test_waveform_of_a_whole_overlay(bit, tmp_path):

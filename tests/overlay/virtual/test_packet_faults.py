@@ -249,6 +249,7 @@ def prepared(rig: Rig, state: str) -> None:
     rig.send(sent)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("state", ["HEADER", "LOAD", "FRAME", "JUDGE", "DRAIN"])
 def test_every_address_answers(rig, state):
     """Reads and writes of all 4,096 addresses within a fixed number of cycles, on the raw model."""

@@ -154,6 +154,7 @@ def outcome(run, program: list[Instruction]):
         return error.fault.name, error.place
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1, *[pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3)]])
 def test_damaged_programs(hardware, seed):
     """The interpreter's results, or its fault at its place; caches keep what they have, so both begin with the same."""

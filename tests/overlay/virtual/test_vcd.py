@@ -63,21 +63,6 @@ def test_changes(path):
     assert content["clk"].values.tolist() == [0, 1, 0, 1]
 
 
-def test_wide_values(path):
-    assert vcd.read(path, ["bitloom_top.wide"])["bitloom_top.wide"].values.tolist() == [(1 << 47) + 3]
-
-
-def test_two_names_of_one_signal(path):
-    content = vcd.read(path, ["bitloom_top.same", "bitloom_top.count"])
-    assert [signal.name for signal in content.values()] == ["bitloom_top.same", "bitloom_top.count"]
-    np.testing.assert_array_equal(content["bitloom_top.same"].values, content["bitloom_top.count"].values)
-
-
-def test_values_at_times(path):
-    count = vcd.read(path, ["bitloom_top.count"])["bitloom_top.count"]
-    assert count.at(np.array([-1, 0, 2, 3, 5, 6, 99])).tolist() == [0, 5, 5, 7, 7, 3, 3]
-
-
 def test_a_cycle_is_seen_before_its_edge(path):
     """The clock rises at time 1, 3, ...: what changes there belongs to the next cycle."""
     count = vcd.read(path, ["bitloom_top.count"])["bitloom_top.count"]

@@ -1,8 +1,6 @@
 """Clients that come and go, some of them badly: the next one finds the server as it was."""
 
 import errno
-import functools
-import http.client
 import os
 import random
 import re
@@ -14,8 +12,6 @@ import sys
 import textwrap
 import threading
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from types import SimpleNamespace
 
 import grpc
 import numpy as np
@@ -31,7 +27,7 @@ from tests.overlay.platform.manifest import ADDEND, IDENT
 from tests.overlay.virtual.remote import remote_device
 from tests.overlay.virtual.transfer import transfer
 
-from .calls import DEVICE, Client, refused, until
+from .calls import DEVICE, refused, until
 
 
 def works(server, bit):
@@ -56,58 +52,12 @@ def test_bytes_that_are_no_grpc(server, bit, seed):
     works(server, bit)
 
 
-def test_a_browser(server, bit):
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
-    connection.request("GET", "/")
-    with pytest.raises((http.client.HTTPException, OSError)):
-        connection.getresponse()
-    works(server, bit)
-
-
 def test_connections_that_say_nothing(server, bit):
     wires = [socket.create_connection((server.host, server.port), 60) for _ in range(50)]
     works(server, bit)
     for wire in wires:
         wire.close()
     works(server, bit)
-
-
-SERVES = textwrap.dedent("""
-    import sys
-    from pathlib import Path
-    from bitloom.overlay.virtual.serve.server import Server
-
-    with Server(Path(sys.argv[1]), port=0) as server:
-        print(server.port, flush=True)
-        sys.stdin.read()
-""")
-
-
-SETTINGS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How a client of HTTP/2 begins."""
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="a process with few descriptors, as Linux has it")
-@pytest.mark.parametrize("begin", [b"", SETTINGS], ids=["silent", "http2"])
-def test_more_idle_connections_than_the_server_has_descriptors(bit, begin):
-    few = "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))\n"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", few + SERVES, str(bit)], text=True, **pipes) as process:
-        server = SimpleNamespace(host="127.0.0.1", port=int(process.stdout.readline()))
-        first = Client(server)
-        core = first.mapping(DEVICE, 0x1000)
-        first.put(core, ADDEND, 7)
-        wires = [socket.create_connection((server.host, server.port), 60) for _ in range(400)]
-        for wire in wires:
-            with suppress(OSError):  # it was ended already
-                wire.sendall(begin)
-        others = [Client(server) for _ in range(3)]
-        for other in others:  # within seconds, and not first of all
-            other.exists("/proc/version", timeout=20)
-        assert first.get(core, ADDEND) == 7  # the client that has the board still has it
-        for wire in wires:
-            wire.close()
-        process.stdin.close()
 
 
 def test_without_a_descriptor_left_no_module_has_to_be_imported(monkeypatch):
@@ -120,30 +70,6 @@ def test_without_a_descriptor_left_no_module_has_to_be_imported(monkeypatch):
     monkeypatch.setitem(sys.modules, "resource", None)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     assert connections._handles() == range(most)
-
-
-@pytest.mark.parametrize("limits", [ServerLimits(connections=3)], ids=["3 connections"])
-def test_of_silent_connections_the_newest_is_ended_last(server, monkeypatch):
-    """Its first call may be on its way. It may have a low descriptor, which another one has left."""
-    monkeypatch.setattr(connections, "LOOK_SECONDS", 1e9)  # looks by hand
-    server.connections.stop()
-    standing = functools.partial(connections._connections, server.port)
-    wires = [socket.create_connection((server.host, server.port), 60) for _ in range(3)]
-    until(lambda: len(list(standing())) == 3)
-    assert server.connections.look() == 0
-    # The two lowest are closed: a listing itself takes one descriptor at a time.
-    lower = {connection.port for connection in sorted(standing())[:2]}
-    for wire in wires:
-        if wire.getsockname()[1] in lower:
-            wire.close()
-    until(lambda: len(list(standing())) == 1)
-    wires += [socket.create_connection((server.host, server.port), 60) for _ in range(3)]
-    newest = {wire.getsockname()[1] for wire in wires[3:]}
-    until(lambda: len(list(standing())) == 4)
-    assert min(standing()).port in newest
-    assert server.connections.look() == 1
-    until(lambda: len(list(standing())) == 3)
-    assert newest == {connection.port for connection in standing()}
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(connections=3)], ids=["3 connections"])
@@ -352,43 +278,6 @@ def test_who_has_the_board_is_not_disturbed(server, bit, connect):
     for call, end in ends:
         end.set()
         call.cancel()
-
-
-def peak_bytes(process):
-    """The most memory that a process had so far."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status).group(1))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="memory of a process is read as Linux tells it")
-def test_memory_of_a_server_under_attack(bit):
-    """Readers of a 60 MiB buffer, each on a connection of its own or many on one, slow and quick, and half files."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", SERVES, str(bit)], text=True, **pipes) as process:
-        server = SimpleNamespace(host="127.0.0.1", port=int(process.stdout.readline()))
-        clients, end = [Client(server) for _ in range(16)], threading.Event()
-        before = peak_bytes(process)
-        key = clients[0].allocate(60 << 20)
-
-        def half():
-            yield remote_device_pb2.WriteFileRequest(file_path="/lib/firmware/x", data=bytes(4_000_000))
-            end.wait(60)
-
-        calls = [client.files.writefile.future(half()) for client in clients for _ in range(4)]
-        for round in range(3):
-            readers = [c.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key)) for c in clients for _ in range(4)]
-            for reader in readers[: 4 * (round + 1)]:
-                with suppress(grpc.RpcError):
-                    assert sum(len(piece.data) for piece in reader) == 60 << 20
-            for reader in readers:
-                reader.cancel()
-        end.set()
-        for call in calls:
-            call.cancel()
-        assert peak_bytes(process) - before < 256 << 20
-        assert clients[0].read(key) == bytes(60 << 20)
-        process.stdin.close()
 
 
 def test_connections_by_the_kernels_tables(monkeypatch, tmp_path):

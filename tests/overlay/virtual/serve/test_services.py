@@ -13,7 +13,7 @@ from pynq.remote import buffer_pb2, gpio_pb2, mmio_pb2, remote_device_pb2
 
 from bitloom.overlay.virtual import serve
 from bitloom.overlay.virtual.serve import buffers
-from bitloom.overlay.virtual.serve.limits import MESSAGE_BYTES, PIECE_BYTES, ServerLimits
+from bitloom.overlay.virtual.serve.limits import PIECE_BYTES, ServerLimits
 from tests.overlay.conftest import FAULTS
 from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
 
@@ -68,11 +68,6 @@ def test_a_build_that_was_changed_is_not_loaded(client, binary, bit):
         bit.write_bytes(whole_bit)
         verilog.write_bytes(whole)
     client.load(binary)
-
-
-def test_a_mapping_needs_nothing_of_the_server(client, connect):
-    mmio = client.mapping(DEVICE, 0x1000)
-    assert connect().get(mmio, IDENT) == 0x424C4D31
 
 
 def test_registers_that_are_refused(client, core):
@@ -281,14 +276,6 @@ def test_what_there_is_not(client):
         client.files.shutdown(remote_device_pb2.ShutdownRequest())
 
 
-def test_messages_are_bounded(client):
-    key = client.allocate(8 << 20)
-    with pytest.raises(grpc.RpcError) as e:
-        client.write((key, bytes(MESSAGE_BYTES)))
-    assert e.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    client.write((key, bytes(MESSAGE_BYTES - 100)))
-
-
 class Held:
     """A write that begins and doesn't end until ``release``."""
 
@@ -329,15 +316,6 @@ def test_calls_of_a_client_are_bounded(client, limits):
     assert client.read(key)[:1] == b"1"
 
 
-@pytest.mark.parametrize("limits", [ServerLimits(calls=6, calls_of_client=8)])
-def test_calls_at_a_time_are_bounded(client, limits):
-    key = client.allocate(8)
-    held = hold(client, key, limits.calls + 2)
-    until(lambda: sum(one.call.done() for one in held) == 2)
-    assert codes(held) == {"RESOURCE_EXHAUSTED": 2, "OK": limits.calls}
-    assert client.read(key)[:1] == b"1"
-
-
 QUICK = ServerLimits(piece_seconds=0.2, idle_seconds=0.4)
 """ServerLimits that a test can wait for."""
 
@@ -358,17 +336,6 @@ def test_a_request_that_does_not_come_can_not_keep_its_thread(server, client, pa
     assert all(text.endswith(ends) for text in texts[1:])
 
 
-@pytest.mark.parametrize("limits", [QUICK])
-def test_a_request_in_pieces_can_not_keep_its_thread(server, client):
-    key = client.allocate(8)
-    held = Held(client, key)
-    with pytest.raises(grpc.RpcError) as e:
-        held.call.result(30)
-    assert e.value.code() == grpc.StatusCode.CANCELLED
-    held.release()
-    assert client.read(key)[:1] == b"1"
-
-
 @pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=100, request_seconds=0.3)])
 def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
     """Pieces come again and again, none of them late."""
@@ -384,18 +351,6 @@ def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
     assert e.value.code() == grpc.StatusCode.CANCELLED
     until(lambda: not server.calls.names)
     assert re.fullmatch(r"ipv4:[\d.]+:\d+: cancelled write: not at its end after 0.3 s", caplog.messages[0])
-
-
-@pytest.mark.parametrize("limits", [QUICK])
-def test_an_answer_that_is_not_taken_can_not_keep_its_thread(server, client):
-    key = client.allocate(32 << 20)
-    call = client.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key))
-    next(call)
-    until(lambda: not server.calls.names)  # it takes no more
-    with pytest.raises(grpc.RpcError) as e:
-        list(call)
-    assert e.value.code() == grpc.StatusCode.CANCELLED
-    assert len(client.read(key)) == 32 << 20
 
 
 def test_an_answer_is_made_piece_by_piece(server, client):

@@ -1,15 +1,20 @@
 """Windows: the positions of a map that one output position reads (spec B, words and B3).
 
 Taps outside the map are invalid: they are never computed, so a padded tap adds exactly 0 to a sum, takes
-no part in a maximum, and is not counted by an average.
+no part in a maximum, and is not counted by an average. Or they are clamped: they read the nearest position of the map.
 
 A map may grow before windows slide over it. Of growth 2 a row of positions a, b, c becomes
 
     a a b b c c     repeated, as nearest upsampling makes it
     a . b . c       else, as a transposed convolution reads it: taps on a dot are invalid
+
+With padding 2 on both sides, clamped:
+
+    a a a a b b c c c c
+    a . a . b . c . c
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +44,9 @@ class Window:
     count rows and columns of the grown map."""
     repeats: bool = False
     """Whether positions are repeated where the map grows; else taps between them are invalid."""
+    clamps: bool = False
+    """Whether taps beside the map read the nearest position of the map; else they are invalid. A map that grows without
+    repeating its positions goes on beside itself: taps as far apart as its positions are clamped, others invalid."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -56,10 +64,11 @@ class Window:
                 raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
             if min(value) < least:
                 raise ValueError(f"{name}: {what} must be >= {least}, got {value}")
-        if type(self.repeats) is not bool:
-            raise ValueError(f"{name}: repeats must be True or False, got {self.repeats!r}")
+        for what in ("repeats", "clamps"):
+            if type(getattr(self, what)) is not bool:
+                raise ValueError(f"{name}: {what} must be True or False, got {getattr(self, what)!r}")
         (kh, kw), (top, left, bottom, right) = self.span, self.padding
-        if max(top, bottom) >= kh or max(left, right) >= kw:
+        if not self.clamps and (max(top, bottom) >= kh or max(left, right) >= kw):
             what = f"the dilated kernel {self.span}" if self.dilated else f"the kernel {self.kernel}"
             raise ValueError(
                 f"{name}: padding (top, left, bottom, right) must be smaller than {what}, got {self.padding}"
@@ -72,14 +81,14 @@ class Window:
 
     @property
     def plain(self) -> bool:
-        """Whether the taps of a window are neighbours on the map, but for those beside it: nothing is dilated, and the
-        map doesn't grow."""
-        return not self.dilated and self.growth == (1, 1)
+        """Whether the taps of a window are neighbours on the map, but for invalid ones beside it: nothing is dilated or
+        clamped, and the map doesn't grow."""
+        return not self.dilated and not self.clamps and self.growth == (1, 1)
 
     @property
     def padded(self) -> bool:
         """Whether taps may be invalid: in the padding, or between positions of a map that grows."""
-        return any(self.padding) or (self.growth != (1, 1) and not self.repeats)
+        return (any(self.padding) and not self.clamps) or (self.growth != (1, 1) and not self.repeats)
 
     @property
     def span(self) -> Pair:
@@ -94,13 +103,15 @@ class Window:
         return (height - 1) * self.growth[0] + 1, (width - 1) * self.growth[1] + 1
 
     def grow(self, x: Array) -> Array:
-        """A batch of maps (N, H, W, C) when they have grown, with 0 where nothing is."""
-        if self.repeats:
-            return x.repeat(self.growth[0], axis=1).repeat(self.growth[1], axis=2)
-        if self.growth == (1, 1):
+        """A batch of maps (N, H, W, C) when they have grown, with 0 where nothing is, and with the padding around them
+        where it is clamped."""
+        if self.growth == (1, 1) and not self.clamps:
             return x
-        grown = np.zeros((len(x), *self.grown(*x.shape[1:3]), x.shape[3]), x.dtype)
-        grown[:, :: self.growth[0], :: self.growth[1]] = x
+        each = replace(self, kernel=(1, 1), stride=(1, 1), padding=self.padding if self.clamps else (0, 0, 0, 0))
+        rows, columns = (places.ravel() for places in each.reads(*x.shape[1:3]))
+        grown: Array = x[:, rows][:, :, columns]
+        grown[:, rows < 0] = 0
+        grown[:, :, columns < 0] = 0
         return grown
 
     def reaches(self, height: int, width: int) -> bool:
@@ -121,12 +132,12 @@ class Window:
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
     def reads(self, height: int, width: int) -> tuple[Array, Array]:
-        """The row and the column at which each tap of each window lies.
+        """The row and the column that each tap of each window reads.
 
         Returns
         -------
         (output rows, kernel rows) int64
-            Row of each tap. Where there is none on the map, a number that is negative, or ``height`` or more.
+            Row of each tap. Where it is invalid, a number that is negative, or ``height`` or more.
         (output columns, kernel columns) int64
             The same for columns.
         """
@@ -137,10 +148,14 @@ class Window:
             for k in (0, 1)
         )
         rows, columns = (
-            np.where(self.repeats | (place % growth == 0), place // growth, -1)
-            for place, growth in zip(grown, self.growth)
+            np.where(self.repeats | (place % growth == 0), self._clamped(place // growth, size), -1)
+            for place, growth, size in zip(grown, self.growth, (height, width))
         )
         return rows, columns
+
+    def _clamped(self, places: Array, size: int) -> Array:
+        """The rows, or columns, that taps read at such places of a map with ``size`` of them."""
+        return np.clip(places, 0, size - 1) if self.clamps else places
 
     def positions(self, height: int, width: int) -> Array:
         """The positions of a map that each window reads (spec B, "position", "window", "tap").

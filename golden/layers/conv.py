@@ -208,7 +208,7 @@ class Conv(Weighted):
     stride: Pair = (1, 1)
     """Rows and columns from one window to the next."""
     padding: Sides = (0, 0, 0, 0)
-    """Rows or columns at top, left, bottom and right that add 0 to the sums."""
+    """Rows or columns at top, left, bottom and right that add 0 to the sums, unless they are clamped."""
     dilation: Pair = field(default=(1, 1), metadata={"written_if_set": True})
     """Rows and columns from one tap to the next; every window must have a tap on the map."""
     growth: Pair = field(default=(1, 1), metadata={"written_if_set": True})
@@ -217,11 +217,14 @@ class Conv(Weighted):
     convolution of the grown map."""
     repeats: bool = field(default=False, metadata={"written_if_set": True})
     """Whether positions are repeated where the map grows; else taps between them add 0."""
+    clamps: bool = field(default=False, metadata={"written_if_set": True})
+    """Whether the padding has the nearest position of the map, as padding with the map's edge, and bilinear upsampling;
+    else it adds 0."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.window(None).check(self.name)
 
     def window(self, source: Map | None) -> Window:
-        names = ("kernel", "stride", "padding", "dilation", "growth", "repeats")
+        names = ("kernel", "stride", "padding", "dilation", "growth", "repeats", "clamps")
         return Window(**{name: getattr(self, name) for name in names})

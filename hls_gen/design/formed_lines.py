@@ -23,8 +23,9 @@ from .widths import PLACE_BITS, SIDE_BITS
 
 def fits_line(window: Window, line_taps: int) -> bool:
     """Whether a unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has several
-    taps."""
-    return 1 < window.kernel[1] <= line_taps and window.dilation[1] == window.growth[1] == 1
+    taps that are neighbours."""
+    neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
+    return neighbours and 1 < window.kernel[1] <= line_taps
 
 
 def line_of(window: Window) -> Window:

@@ -16,6 +16,7 @@ outputs        the file's outputs, one for each map
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -189,12 +190,14 @@ class _Writer:
             groups = {"group": several} if several > 1 else {}
             window = layer.window(source)
             op = "Conv"
-            sliding = _sliding(window)
             if window.repeats:
                 scales = self._constant(f"{layer.name}_scales", np.array([1, 1, *window.growth]))
                 nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
                 self._here = self._node("Resize", self._here, "", scales, name=f"{layer.name}_grown", **nearest)
-            elif window.growth != (1, 1):
+            if window.clamps:
+                window = self._with_edges(layer.name, window)
+            sliding = _sliding(window)
+            if window.growth != (1, 1) and not window.repeats:
                 op = "ConvTranspose"
                 sliding = _transposed(layer.name, window)
                 parts = [part.transpose(1, 0, 2, 3) for part in np.split(ordered, several)]
@@ -216,6 +219,15 @@ class _Writer:
                 raise ValueError(f"{layer.name}: accumulate or must have growth (1, 1), got {window.growth}")
             limit = np.full((layer.out_channels, 1), 2 - layer.fan_in(source))
             self._steps(f"{layer.name}_or", limit, scale=2.0, bias=-1.0)
+
+    def _with_edges(self, name: str, window: Window) -> Window:
+        """Append a padding with the map's edges, and the window of what it makes."""
+        apart = (1, 1) if window.repeats else window.growth
+        edges, left = zip(*(divmod(side, growth) for side, growth in zip(window.padding, apart * 2)))
+        top, before, bottom, behind = edges
+        pads = self._constant(f"{name}_pads", np.array([0, 0, top, before, 0, 0, bottom, behind]))
+        self._here = self._node("Pad", self._here, pads, name=f"{name}_edges", mode="edge")
+        return replace(window, padding=left, clamps=False)
 
     def _turn(self, name: str, direction: Array) -> None:
         """Multiply falling channels with -1."""

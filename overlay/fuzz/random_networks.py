@@ -71,10 +71,12 @@ def dilated(pick: Pick, source: Map, window: Window) -> Window:
 
 
 def grown(pick: Pick, source: Map, window: Window) -> Window:
-    """The window; in two of three cases the map grows by up to 3 before, if each window then has a tap on it."""
+    """The window; in two of three cases the map grows by up to 3 before, and may be clamped, if each window then has a
+    tap on it."""
     if pick.integer(0, 2) == 0:
         return window
-    larger = replace(window, growth=(pick.integer(1, 3), pick.integer(1, 3)), repeats=pick.flip())
+    growth = pick.integer(1, 3), pick.integer(1, 3)
+    larger = replace(window, growth=growth, repeats=pick.flip(), clamps=pick.flip())
     fits = min(larger.output_size(source.height, source.width)) > 0 and larger.reaches(source.height, source.width)
     return larger if fits else window
 

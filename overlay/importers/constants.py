@@ -19,7 +19,7 @@ from .integer_types import is_number
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, TFLITE, SourceNode
-from .tflite_shapes import OF_SHAPES, run_shape
+from .tflite_shapes import MOVES, OF_SHAPES, of_shapes, run_moved, run_shape
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
@@ -53,8 +53,8 @@ class Constants:
         Raises
         ------
         Unsupported
-            If the operator is none of FOLDED, of TFLite's ones of shapes or of the quantisers, or what it makes is too
-            large.
+            If the operator is none of FOLDED, of TFLite's ones of shapes, of those that move values, or of the
+            quantisers, or what it makes is too large.
         """
         inputs = [self.values[name] if name else None for name in node.inputs]
         take(steps=FOLD_STEPS * sum(x.size for x in inputs if x is not None))
@@ -64,6 +64,10 @@ class Constants:
             standard = node.domain == STANDARD
             values = run_node(node, inputs, self.opset)[0] if standard else grid.values.astype(np.float32)
             self._keep(node, values, grid)
+            return
+        if node.domain == TFLITE and node.op in MOVES and not of_shapes(inputs):
+            self._limit(node, inputs)
+            self._keep(node, run_moved(node, inputs), None)
             return
         if node.domain == TFLITE and node.op in OF_SHAPES:
             self._keep(node, run_shape(node, inputs), None)
@@ -116,7 +120,7 @@ class Constants:
         elif node.op == "Range" and len(inputs) == 3:
             start, limit, delta = (float(np.asarray(x).ravel()[0]) for x in inputs if x is not None)
             count = abs((limit - start) / delta) if delta else float("inf")
-        elif node.op == "Tile" and first is not None and len(inputs) > 1:
+        elif node.op in ("Tile", "TILE") and first is not None and len(inputs) > 1:
             count = first.size * float(np.prod(np.maximum(np.asarray(inputs[1], np.float64), 1)))
         elif node.op == "Concat":
             count = float(sum(x.size for x in inputs if x is not None))

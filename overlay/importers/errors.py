@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from bitloom.golden.names import shown
 
-LARGER = "maps grow by nearest upsampling, or by a transposed convolution"
 RECURRENT = "recurrent layers have no hardware: use convolutions"
 
 

@@ -16,7 +16,7 @@ from .activations import CURVES, node_table
 from .errors import Unsupported
 from .source import SourceNode
 from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
-from .tflite_shapes import OF_SHAPES, run_shape, strided_slice
+from .tflite_shapes import MOVES, OF_SHAPES, run_moved, run_shape
 
 Inputs = Sequence[Array | None]
 
@@ -173,6 +173,38 @@ def _resize_nearest(node: SourceNode, inputs: Inputs) -> Array:
     return x[:, rows][:, :, columns]
 
 
+SHARE_BITS = 10
+"""Bits behind the point of the shares that two rows, or columns, have in one between them."""
+
+
+def bilinear_shares(size: int, wanted: int, attributes: Mapping[str, Any]) -> Array:
+    """The share that each of ``size`` rows or columns has in each of the ``wanted`` ones, in whole 1024ths: (wanted,
+    size) int64."""
+    one = 1 << SHARE_BITS
+    scale = (one * size + wanted // 2) // wanted
+    if attributes.get("align", False) and wanted > 1:
+        scale = (one * (size - 1) + (wanted - 1) // 2) // (wanted - 1)
+    places = np.arange(wanted) * scale
+    if attributes.get("centres", False):
+        places += scale // 2 - one // 2
+    lower = np.maximum(places // one, 0)
+    upper = np.minimum(-(-places // one), size - 1)
+    shares = np.zeros((wanted, size), np.int64)
+    np.add.at(shares, (np.arange(wanted), lower), one - (places - one * lower))
+    np.add.at(shares, (np.arange(wanted), upper), places - one * lower)
+    return shares
+
+
+def _resize_bilinear(node: SourceNode, inputs: Inputs) -> Array:
+    """The integers themselves, by their shares, halves away from zero."""
+    x = np.asarray(inputs[0]).astype(np.int64)
+    sizes = np.ravel(inputs[1]).tolist()  # type: ignore[arg-type]
+    rows, columns = (bilinear_shares(*pair, node.attributes) for pair in zip(x.shape[1:3], sizes))
+    total = np.einsum("yk,nkxc,zx->nyzc", rows, x, columns)
+    values = np.sign(total) * ((np.abs(total) + (1 << 2 * SHARE_BITS - 1)) >> 2 * SHARE_BITS)
+    return values.astype(np.int8)
+
+
 def _depth_to_space(node: SourceNode, inputs: Inputs) -> Array:
     x = np.asarray(inputs[0])
     _, rows, columns, channels = x.shape
@@ -266,29 +298,12 @@ def _curve(node: SourceNode, inputs: Inputs) -> Array:
     return values[np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
 
 
-def _concatenation(node: SourceNode, inputs: Inputs) -> Array:
-    """Values as they are: all tensors have one scale."""
-    result: Array = np.concatenate([x for x in inputs if x is not None], axis=int(node.attributes["axis"]))
-    return result
-
-
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
     return np.pad(
         np.asarray(inputs[0]),
         np.asarray(inputs[1]),
         constant_values=node.attributes["result_scale"].per_tensor("it")[1],
     )
-
-
-def _transpose(node: SourceNode, inputs: Inputs) -> Array:
-    return np.asarray(inputs[0]).transpose(np.asarray(inputs[1]))
-
-
-def _strided_slice(node: SourceNode, inputs: Inputs) -> Array:
-    try:
-        return strided_slice(node, [np.asarray(values) for values in inputs])
-    except (ValueError, IndexError) as e:
-        raise Unsupported(f"a slice must fit the map, got: {e}") from None
 
 
 def _slice(node: SourceNode, inputs: Inputs) -> Array:
@@ -326,16 +341,12 @@ def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     return np.clip(values, LOW, HIGH).astype(np.int8)
 
 
-def _dequantize(node: SourceNode, inputs: Inputs) -> Array:
-    scale, zero = node.attributes["scales"][0].per_tensor("the input")
-    return (np.asarray(inputs[0]).astype(np.float32) - np.float32(zero)) * np.float32(scale)
-
-
 KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "CONV_2D": _conv,
     "DEPTHWISE_CONV_2D": _depthwise,
     "TRANSPOSE_CONV": _transpose_conv,
     "RESIZE_NEAREST_NEIGHBOR": _resize_nearest,
+    "RESIZE_BILINEAR": _resize_bilinear,
     "DEPTH_TO_SPACE": _depth_to_space,
     "FULLY_CONNECTED": _fully_connected,
     "MAX_POOL_2D": _max_pool,
@@ -347,13 +358,10 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "REDUCE_MAX": _reduce_max,
     **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
     **dict.fromkeys(CURVES, _curve),
-    "CONCATENATION": _concatenation,
+    **{op: run_moved for op in MOVES},
     "PAD": _pad,
-    "TRANSPOSE": _transpose,
-    "STRIDED_SLICE": _strided_slice,
     "SLICE": _slice,
     **dict.fromkeys(("SPLIT", "SPLIT_V"), _split),
     "QUANTIZE": _quantize,
-    "DEQUANTIZE": _dequantize,
 }
 """Operator -> what it makes."""

@@ -1,4 +1,5 @@
-"""TFLite's operators on shapes, which files for any number of images compute: they are constants here.
+"""TFLite's operators on shapes, which files for any number of images compute, and those that move the values of other
+constants, such as a detector's anchors: they are constants here.
 
 Keras' Flatten is SHAPE, STRIDED_SLICE, PACK and RESHAPE: the first number of the input's shape, then -1 for the rest.
 """
@@ -26,12 +27,33 @@ def run_shape(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
     """
     given = [values for values in inputs if values is not None]
     count = sum(values.size for values in given)
-    if count > MOST or any(values.dtype.kind != "i" for values in given):
+    if count > MOST or not of_shapes(given):
         raise Unsupported(f"of constants, shapes of at most {MOST} integers are computed, got {count:,} numbers")
     try:
         return OF_SHAPES[node.op](node, given)
     except (ValueError, IndexError) as e:
         raise Unsupported(f"must be of shapes that fit, got: {e}") from None
+
+
+def run_moved(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
+    """What an operator of MOVES makes.
+
+    Raises
+    ------
+    Unsupported
+        If its inputs don't fit each other.
+    """
+    try:
+        return MOVES[node.op](node, [np.asarray(values) for values in inputs if values is not None])
+    except (ValueError, IndexError, TypeError) as e:
+        if isinstance(e, Unsupported):
+            raise
+        raise Unsupported(f"values must be moved within a map, got: {e}") from None
+
+
+def of_shapes(inputs: Sequence[Array | None]) -> bool:
+    """Whether constants are of the types that shapes have."""
+    return all(values is None or values.dtype in (np.int32, np.int64) for values in inputs)
 
 
 def strided_slice(node: SourceNode, inputs: Sequence[Array]) -> Array:
@@ -61,6 +83,20 @@ def _gather(node: SourceNode, inputs: Sequence[Array]) -> Array:
     return np.asarray(np.take(inputs[0], inputs[1], axis=0))
 
 
+def _dequantize(node: SourceNode, inputs: Sequence[Array]) -> Array:
+    scale, zero = node.attributes["scales"][0].per_tensor("the input")
+    return (inputs[0].astype(np.float32) - np.float32(zero)) * np.float32(scale)
+
+
+MOVES: dict[str, Callable[[SourceNode, Sequence[Array]], Array]] = {
+    "CONCATENATION": _concatenation,
+    "TRANSPOSE": lambda node, inputs: inputs[0].transpose(inputs[1]),
+    "TILE": lambda node, inputs: np.tile(inputs[0], inputs[1]),
+    "STRIDED_SLICE": strided_slice,
+    "DEQUANTIZE": _dequantize,
+}
+"""Operator -> what it makes of maps, and of constants that are no shapes: the same values elsewhere, several times, or
+the real numbers that they stand for."""
 OF_SHAPES: dict[str, Callable[[SourceNode, Sequence[Array]], Array]] = {
     "STRIDED_SLICE": strided_slice,
     "PACK": _pack,

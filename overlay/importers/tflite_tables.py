@@ -85,6 +85,10 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
         "ResizeNearestNeighborOptions",
         {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)},
     ),
+    "RESIZE_BILINEAR": (
+        "ResizeBilinearOptions",
+        {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)},
+    ),
     "DEPTH_TO_SPACE": ("DepthToSpaceOptions", {"block": _number("BlockSize", 0)}),
     "FULLY_CONNECTED": (
         "FullyConnectedOptions",

@@ -5,8 +5,8 @@ that each of its values has, so that a transpose or a flatten costs nothing and 
 
 A padded tensor has OUTSIDE at the places that golden's map doesn't have, around it or, where it has grown, between its
 positions. What stands there is one number, which every operation on the way changes as it changes all others; a
-convolution can take it where it is 0 in the end. Where a tensor has grown by upsampling, places come several times, and
-a convolution takes that, too.
+convolution can take it where it is 0 in the end. Where a tensor has grown by upsampling, or is padded with its edges,
+places come several times, and a convolution takes that, too.
 """
 
 from collections.abc import Collection, Sequence
@@ -247,18 +247,30 @@ class Walk:
     def _padding(self, operation: Padding) -> None:
         if is_padded(self.index) and self.padded_with != operation.value:
             raise Unsupported("a map must be padded with one number, got two")
-        if self.is_cut or (operation.growth and not self.has_each_once):
+        index = operation.around(self.index, OUTSIDE)
+        if self.is_cut or (operation.growth and not self.has_each_once and not self._is_grown(index)):
             self.copy_map(operation)
-        self.index = operation.around(self.index, OUTSIDE)
+            index = operation.around(self.index, OUTSIDE)
+        self.index = index
         self.padded_with = operation.value
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
+        index = self.index.ravel()[operation.order]
         changes = operation.order.size != self.index.size
         cuts = operation.order.size < self.index.size and self.is_cut
-        if not self.has_each_once and not cuts and (operation.order.ndim < 3 or changes):
+        grows = operation.order.ndim >= 3 and (not changes or self._is_grown(index))
+        if not (self.has_each_once or cuts or grows):
             self.copy_map(operation)
-        self.index = self.index.ravel()[operation.order.ravel()].reshape(operation.order.shape)
+            index = self.index.ravel()[operation.order]
+        self.index = index
+
+    def _is_grown(self, index: Array) -> bool:
+        """Whether a tensor with this index is the map as it grows, and is padded then."""
+        try:
+            return bool(Grown.of(index).index.size == prod(self.size))
+        except Unsupported:
+            return False
 
     @_take.register
     def _closing(self, operation: Closing) -> None:
@@ -336,7 +348,7 @@ class Walk:
         Elsewhere the padded map is made before, by weights."""
         lowest = min(self._worth_of(self.input.base + self.input.step * level) for level in (0, self.input.levels))
         index, window = _reaching(self.index, operation.window)
-        fits = window is not None and window.growth == (1, 1)
+        fits = window is not None and window.growth == (1, 1) and not window.clamps
         if operation.average or self.padded_with > lowest or not fits:
             self.copy_map(operation)
             return operation
@@ -936,7 +948,8 @@ class Grown:
     """Of the smaller one."""
     growth: tuple[int, ...]
     repeats: bool
-    """growth, repeats: as `bitloom.golden.window.Window` has them."""
+    clamps: bool
+    """growth, repeats, clamps: as `bitloom.golden.window.Window` has them."""
     before: tuple[int, ...]
     behind: tuple[int, ...]
     """before, behind: how many places come around."""
@@ -945,30 +958,39 @@ class Grown:
     def of(cls, index: Array) -> "Grown":
         """The smallest tensor that an index can be made of so."""
         inside = np.argwhere(index != OUTSIDE)
-        first = inside.min(axis=0)
-        last = inside.max(axis=0) + 1
+        first = inside.min(axis=0).tolist()
+        last = (inside.max(axis=0) + 1).tolist()
         box = index[tuple(map(slice, first, last))]
         repeats = not is_padded(box)
-        growth = tuple((_run if repeats else _gap)(np.moveaxis(box, axis, 0)) for axis in range(box.ndim))
-        small = box[tuple(slice(None, None, step) for step in growth)]
-        before = tuple(first.tolist())
-        behind = tuple((np.array(index.shape) - last).tolist())
-        grown = cls(index=small, growth=growth, repeats=repeats, before=before, behind=behind)
-        if is_padded(small) or not np.array_equal(grown.again(), index):
+        growth, edges = zip(*(_growth(np.moveaxis(box, axis, 0), repeats) for axis in range(box.ndim)))
+        sizes = zip(box.shape, growth, edges)
+        grown = cls(
+            index=box[tuple(slice(before, size - behind, step) for size, step, (before, behind) in sizes)],
+            growth=growth,
+            repeats=repeats,
+            clamps=any(map(any, edges)),
+            before=tuple(place + before for place, (before, _) in zip(first, edges)),
+            behind=tuple(size - place + behind for size, place, (_, behind) in zip(index.shape, last, edges)),
+        )
+        if is_padded(grown.index) or not has_each_once(grown.index) or not np.array_equal(grown.again(), index):
             raise Unsupported("rows and columns must be padded, and grow, by the same numbers everywhere")
         return grown
 
     def again(self) -> Array:
         """The index of the tensor that grew."""
-        if not self.repeats:
-            sizes = [(size - 1) * step + 1 for size, step in zip(self.index.shape, self.growth)]
-            grown = np.full(sizes, OUTSIDE)
-            grown[tuple(slice(None, None, step) for step in self.growth)] = self.index
-        else:
-            grown = self.index
-            for axis, step in enumerate(self.growth):
-                grown = grown.repeat(step, axis=axis)
-        return np.pad(grown, list(zip(self.before, self.behind)), constant_values=OUTSIDE)
+        grown = self.index
+        for axis, size in enumerate(self.index.shape):
+            window = Window(
+                kernel=(1, 1),
+                padding=(self.before[axis], 0, self.behind[axis], 0),
+                growth=(self.growth[axis], 1),
+                repeats=self.repeats,
+                clamps=self.clamps,
+            )
+            places = window.positions(size, 1).ravel()
+            grown = grown.take(places, axis=axis)
+            grown[(slice(None),) * axis + (places == OUTSIDE,)] = OUTSIDE
+        return grown
 
     def window(self, window: Window, axes: Sequence[int]) -> Window:
         """A window of the tensor as one of the map that it is made of; ``axes`` are those of channels, rows and
@@ -987,12 +1009,21 @@ class Grown:
             ),
             growth=(self.growth[rows], self.growth[columns]),
             repeats=self.repeats and self.growth != (1,) * len(self.growth),
+            clamps=self.clamps,
         )
 
 
-def _run(slices: Array) -> int:
-    """How often the first of some slices comes."""
-    return next((place for place, each in enumerate(slices) if (each != slices[0]).any()), len(slices))
+def _growth(slices: Array, repeats: bool) -> tuple[int, tuple[int, int]]:
+    """By how much an axis grows, and how many places its first and its last position take beside the axis; ``slices``
+    are those of the grown axis, from the first to the last one with places of the map."""
+    apart = 1 if repeats else _gap(slices)
+    places = slices[::apart]
+    begins = [place for place, each in enumerate(places) if not place or (each != places[place - 1]).any()]
+    runs = np.diff([*begins, len(places)]).tolist()
+    times = (runs[1] if len(runs) > 2 else min(runs)) if repeats else 1
+    first = max(runs[0] - times, 0) * apart
+    last = max(runs[-1] - times, 0) * apart if len(runs) > 1 else 0
+    return apart * times, (first, last)
 
 
 def _gap(slices: Array) -> int:
@@ -1002,11 +1033,16 @@ def _gap(slices: Array) -> int:
 
 def _reaching(index: Array, window: Window) -> tuple[Array, Window | None]:
     """The index (1, channels, rows, columns) of the map that a tensor is made of, and the window of that map; None
-    where the padding is too large for it."""
+    where there is no such window: the padding is too large for it, or of two kinds."""
     grown = Grown.of(index)
     more = grown.window(window, (1, 2, 3))
-    (height, width), (top, left, bottom, right) = more.span, more.padding
-    return grown.index, more if max(top, bottom) < height and max(left, right) < width else None
+    if more.clamps and any(window.padding):
+        return grown.index, None
+    try:
+        more.check("the window")
+    except ValueError:
+        return grown.index, None
+    return grown.index, more
 
 
 def _whole(index: Array, size: Size) -> tuple[Array, Window]:
@@ -1051,16 +1087,17 @@ class Copy:
 def _copying(window: Window, size: Size) -> Copy:
     """What copies what a window of one tap reads, by a window of as many taps that each has one on the map."""
     top, left, bottom, right = window.padding
+    around = (0, 0) if window.clamps else (top + bottom, left + right)
     rows, columns = (
-        max(around + 1, 1 if window.repeats else growth) - 1
-        for around, growth in zip((top + bottom, left + right), window.growth)
+        max(places + 1, 1 if window.repeats else growth) - 1 for places, growth in zip(around, window.growth)
     )
+    tap = (0, 0) if window.clamps else (rows - top, columns - left)
     wider = replace(
         window,
         kernel=(rows + 1, columns + 1),
-        padding=(rows, columns, top + bottom, left + right),
+        padding=(top + tap[0], left + tap[1], bottom + rows - tap[0], right + columns - tap[1]),
     )
-    return Copy(window=wider, tap=(rows - top, columns - left))
+    return Copy(window=wider, tap=tap)
 
 
 @dataclass(frozen=True, kw_only=True)

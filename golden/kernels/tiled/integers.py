@@ -136,8 +136,11 @@ def _call(function: Any, *arguments: "ctypes.Structure | Array | int | None") ->
 
 
 def _windows(window: Window, source: Map, target: Map) -> _Windows:
-    """For any number of images, to be said later. A map that grows has grown."""
+    """For any number of images, to be said later, of maps as `Window.grow` makes them."""
     height, width = window.grown(source.height, source.width)
+    top, left, bottom, right = window.padding
+    if window.clamps:
+        height, width, top, left = height + top + bottom, width + left + right, 0, 0
     (kernel_y, kernel_x), (stride_y, stride_x), (dilation_y, dilation_x) = window.kernel, window.stride, window.dilation
     return _Windows(
         height=height,
@@ -151,8 +154,8 @@ def _windows(window: Window, source: Map, target: Map) -> _Windows:
         stride_x=stride_x,
         dilation_y=dilation_y,
         dilation_x=dilation_x,
-        top=window.padding[0],
-        left=window.padding[1],
+        top=top,
+        left=left,
         threads=cpu.processors(),
     )
 

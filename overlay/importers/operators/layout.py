@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, lcm
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from bitloom.overlay.importers.operations import Padding
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import MOST_MAP, check_shape
 
+from .interpolate import interpolate, repeated
 from .registry import operator
 
 _CENTRES = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
@@ -35,20 +36,45 @@ ROUNDINGS: Mapping[str, Callable[[Fraction], int]] = {
 
 @operator("Resize", "Upsample")
 def resize(node: NodeView) -> None:
-    """Nearest upsampling by whole numbers."""
+    """Nearest or linear upsampling by whole numbers."""
     node.only_map(0)
     mode = str(node.attribute("mode", "nearest"))
     older = node.node.op == "Upsample" or node.opset < 11
     coordinates = "asymmetric" if older else str(node.attribute("coordinate_transformation_mode", "half_pixel"))
     rounding = "floor" if older else str(node.attribute("nearest_mode", "round_prefer_floor"))
-    if mode != "nearest" or coordinates not in COORDINATES or rounding not in ROUNDINGS:
+    if mode not in ("nearest", "linear") or coordinates not in COORDINATES or rounding not in ROUNDINGS:
         got = ", ".join(word[:40] for word in (mode, coordinates, rounding))
-        raise Unsupported(f"it must be nearest upsampling, got {got}", "upsample so, or by a transposed convolution")
-    sources = []
-    for size, wanted in zip(node.shape, _wanted(node, 1 if older else 2)):
-        places = [ROUNDINGS[rounding](COORDINATES[coordinates](place, size, wanted)) for place in range(wanted)]
-        sources.append(np.clip(np.array(places, np.int64), 0, size - 1))
-    repeat(node, sources)
+        rule = "it must be nearest or linear upsampling"
+        raise Unsupported(f"{rule}, got {got}", "upsample so, or by a transposed convolution")
+    wanted = _wanted(node, 1 if older else 2)
+    check_shape(node.node.name, wanted, MOST_MAP)
+    sources = [
+        [COORDINATES[coordinates](place, *sizes) for place in range(sizes[1])] for sizes in zip(node.shape, wanted)
+    ]
+    if mode == "nearest":
+        nearest = [np.array([ROUNDINGS[rounding](place) for place in places], np.int64) for places in sources]
+        repeat(node, [places.clip(0, size - 1) for places, size in zip(nearest, node.shape)])
+        return
+    if wanted[:2] != list(node.shape[:2]):
+        raise Unsupported(f"rows and columns alone may be interpolated, got {tuple(wanted)} of {node.shape}")
+    with node.as_rows():
+        node.check_rows()
+        of_rows = [[Fraction(0)]] if node.in_rows else []
+        shares = [_shares(places, size) for places, size in zip([*of_rows, *sources[2:]], node.shape[2:])]
+        interpolate(node, shares)
+        repeated(node, shares)
+
+
+def _shares(places: Sequence[Fraction], size: int) -> Array:
+    """The share that each of ``size`` rows or columns has at each of some places between them: (places, size) int64."""
+    take(held=VALUE_BYTES * len(places) * size)
+    one = lcm(*(place.denominator for place in places))
+    shares = np.zeros((len(places), size), np.int64)
+    for number, place in enumerate(places):
+        before = floor(place)
+        for read, share in ((before, 1 + before - place), (before + 1, place - before)):
+            shares[number, min(max(read, 0), size - 1)] += int(share * one)
+    return shares
 
 
 def _wanted(node: NodeView, place: int) -> list[int]:
@@ -61,7 +87,10 @@ def _wanted(node: NodeView, place: int) -> list[int]:
     wanted = list(node.shape)
     if sizes is None and len(scales) == len(axes) and all(0 < scale <= 4096 for scale in scales):
         for axis, scale in zip(axes, scales):
-            wanted[axis] = floor(wanted[axis] * Fraction(float(scale)))
+            larger = wanted[axis] * Fraction(float(scale))
+            if larger.denominator != 1:  # then places lie as far apart as the scale says, not as the sizes do
+                raise Unsupported(f"scales must make whole numbers of rows and columns, got {float(scale):g}")
+            wanted[axis] = int(larger)
     elif sizes is not None and sizes.shape == (len(axes),):
         for axis, size in zip(axes, sizes):
             wanted[axis] = int(size)
@@ -95,11 +124,11 @@ def layout(node: NodeView) -> None:
 
 @operator("Pad")
 def pad(node: NodeView) -> None:
-    """Values around a map: widths and value are attributes in older files."""
+    """Values around a map, one number or those of its edges: widths and value are attributes in older files."""
     node.only_map(0)
     mode = str(node.attribute("mode", "constant"))
-    if mode != "constant":
-        raise Unsupported(f"mode must be constant, got {mode[:40]}")
+    if mode not in ("constant", "edge"):
+        raise Unsupported(f"mode must be constant or edge, got {mode[:40]}")
     rank = len(node.shape)
     given = node.optional(1)
     number = node.optional(2)
@@ -112,7 +141,12 @@ def pad(node: NodeView) -> None:
     widths = dict(zip(axes, zip(pads[: len(axes)], pads[len(axes) :])))
     if any(widths.get(0, (0, 0))):
         raise Unsupported("the number of images must not be padded")
-    node.append(Padding, widths=tuple(widths.get(axis, (0, 0)) for axis in range(rank)), value=value)
+    sides = tuple(widths.get(axis, (0, 0)) for axis in range(rank))
+    if mode == "edge":
+        check_shape(node.node.name, [size + sum(pair) for size, pair in zip(node.shape, sides)], MOST_MAP)
+        node.layout(np.pad(node.places(), sides, mode="edge"))
+    else:
+        node.append(Padding, widths=sides, value=value)
 
 
 def _with_image(order):  # type: ignore[no-untyped-def]

@@ -13,12 +13,13 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import AT_THE_END, CURVES, node_table
+from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.curves import table_curve
-from bitloom.overlay.importers.errors import LARGER, RECURRENT, Unsupported
+from bitloom.overlay.importers.errors import RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
-from bitloom.overlay.importers.tflite_kernels import crops_of, nearest_places, run_kernel
+from bitloom.overlay.importers.tflite_kernels import bilinear_shares, crops_of, nearest_places, run_kernel
 from bitloom.overlay.importers.tflite_rules import (
     ENDS,
     HIGH,
@@ -32,12 +33,12 @@ from bitloom.overlay.importers.tflite_rules import (
     sums_of_pairs,
 )
 
+from .interpolate import interpolate, repeated
 from .layout import repeat
 from .linear import channels_last, convolve, dense, dense_at_each_place, pair, sliding, transposed
 from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
-refused("RESIZE_BILINEAR", instead=LARGER)
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
 refused("GATHER", "UNPACK", "PACK", instead="what takes maps apart by single numbers has no hardware")
 
@@ -86,17 +87,38 @@ def transpose_conv(node: NodeView) -> None:
 @operator("RESIZE_NEAREST_NEIGHBOR", domains=TENSORFLOW)
 def resize_nearest(node: NodeView) -> None:
     """Nearest upsampling by whole numbers."""
+    sizes = _wanted_sizes(node)
+    kept = [np.arange(node.shape[axis]) for axis in (0, 3)]
+    rows, columns = (nearest_places(size, wanted, node.node.attributes) for size, wanted in sizes)
+    repeat(node, (kept[0], rows, columns, kept[1]))
+
+
+@operator("RESIZE_BILINEAR", domains=TENSORFLOW)
+def resize_bilinear(node: NodeView) -> None:
+    """Bilinear upsampling by whole numbers, of the integers themselves, halves away from zero."""
+    sizes = _wanted_sizes(node)
+    take(held=VALUE_BYTES * sum(size * wanted for size, wanted in sizes))
+    shares = [bilinear_shares(size, wanted, node.node.attributes) for size, wanted in sizes]
+    zero = _result_scale(node).per_tensor("the result")[1]
+    _channels_first(node)
+    node.affine(add=-zero)
+    interpolated = interpolate(node, shares)
+    node.affine(add=zero)
+    if interpolated:
+        node.quantise_integers(LOW, HIGH, "HALF_UP")
+    repeated(node, shares)
+    _channels_last(node)
+
+
+def _wanted_sizes(node: NodeView) -> list[tuple[int, int]]:
+    """Of rows and of columns, how many there are and how many are to be."""
     node.only_map(0)
     node.check_rows()
     sizes = node.constant(1, "the size").ravel()
     if sizes.shape != (2,) or sizes.dtype.kind != "i" or not all(1 <= size <= 4096 for size in sizes):
         raise Unsupported(f"the size must be two numbers of 1..4096, got {sizes.dtype} of shape {sizes.shape}")
     _check_same_scale(node)
-    kept = [np.arange(node.shape[axis]) for axis in (0, 3)]
-    rows, columns = (
-        nearest_places(size, int(wanted), node.node.attributes) for size, wanted in zip(node.shape[1:3], sizes)
-    )
-    repeat(node, (kept[0], rows, columns, kept[1]))
+    return [(node.shape[1], int(sizes[0])), (node.shape[2], int(sizes[1]))]
 
 
 @operator("DEPTH_TO_SPACE", domains=TENSORFLOW)
@@ -106,9 +128,9 @@ def depth_to_space(node: NodeView) -> None:
     _as_kernel(node, 0)
 
 
-@operator("STRIDED_SLICE", "SLICE", "SPLIT_V", domains=TENSORFLOW)
+@operator("STRIDED_SLICE", "SLICE", "SPLIT_V", "TILE", domains=TENSORFLOW)
 def cut(node: NodeView) -> None:
-    """Some values of a map."""
+    """Some values of a map, or all of them several times."""
     _as_kernel(node, 0)
 
 

@@ -1,5 +1,7 @@
-"""Convolutions of maps that grow: golden against onnxruntime's transposed convolutions and nearest upsampling, files,
-packed layers, and what a device computes of them."""
+"""Convolutions of maps that grow, or whose padding is clamped: golden against onnxruntime's transposed convolutions,
+nearest upsampling and padding with edges, files, packed layers, and what a device computes of them."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.design.formed_lines import fits_line
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_values
 from tests.errors import value_error
@@ -97,6 +100,51 @@ def test_a_convolution_behind_nearest_upsampling_is_onnxruntimes(kind, encoding)
     check(layer, case_map(4, 5, 4, encoding), 2, nodes, turned=False)
 
 
+EDGES = {
+    "a plain one": {"kernel": (3, 4), "stride": (1, 2), "padding": (2, 0, 1, 3)},
+    "a dilated one": {"kernel": (2, 3), "padding": (3, 1, 2, 4), "dilation": (4, 2)},
+    "a row": {"kernel": (1, 3), "padding": (0, 2, 0, 2)},
+}
+"""Windows over maps whose padding has the map's edges."""
+
+
+@pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", EDGES)
+def test_clamped_padding_is_onnxruntimes_padding_with_edges(name, kind, encoding, tmp_path):
+    outputs, others = KINDS[kind]
+    window = EDGES[name]
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, clamps=True, **window, **others)
+    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    top, left, bottom, right = window["padding"]
+    sliding = {"strides": window.get("stride", (1, 1)), "dilations": window.get("dilation", (1, 1)), "group": groups}
+    nodes = [
+        ("Constant", [], ["p"], {"value_ints": (0, 0, top, left, 0, 0, bottom, right)}),
+        ("Pad", ["x", "p"], ["e"], {"mode": "edge"}),
+        ("Conv", ["e", "w"], ["y"], {"kernel_shape": window["kernel"], **sliding}),
+    ]
+    model = check(layer, case_map(4, 5, 4, encoding), 3, nodes, turned=False)
+    file.save(model, tmp_path / "clamped.npz")
+    assert file.load(tmp_path / "clamped.npz").network == model.network
+
+
+@pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding):
+    """The map with two columns more on both sides, of which a transposed convolution leaves the outermost ones out."""
+    outputs, others = KINDS[kind]
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(2, 3), clamps=True, kernel=(4, 6),
+                 padding=(2, 5, 2, 4), **others)  # fmt: skip
+    groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    options = {"kernel_shape": (4, 6), "strides": (2, 3), "pads": (3, 3, 3, 4), "group": groups}
+    nodes = [
+        ("Constant", [], ["p"], {"value_ints": (0, 0, 1, 1, 0, 0, 1, 1)}),
+        ("Pad", ["x", "p"], ["e"], {"mode": "edge"}),
+        ("ConvTranspose", ["e", "w"], ["y"], options),
+    ]
+    check(layer, case_map(4, 5, 4, encoding), 4, nodes, turned=True)
+
+
 @pytest.mark.parametrize("repeats", [False, True])
 def test_a_plan_reads_valid_taps_alone(repeats):
     """A beat for each tap on the map, by tables, and the map arrives as it is; a window former makes windows of maps
@@ -130,8 +178,41 @@ def test_windows():
     assert not Window(kernel=(1, 3), growth=(1, 2), repeats=True).padded
 
 
-def binary():
-    layer = Conv(name="c", out_channels=1, kernel=(2, 2), growth=(1, 2))
+def test_clamped_windows():
+    """a . a . b . c . c, and a a a a b b c c c c; without growth a a b c c."""
+    holes = Window(kernel=(1, 4), padding=(0, 2, 0, 2), growth=(1, 2), clamps=True)
+    assert holes.positions(1, 3).tolist() == [
+        [0, -1, 0, -1], [-1, 0, -1, 1], [0, -1, 1, -1], [-1, 1, -1, 2], [1, -1, 2, -1], [-1, 2, -1, 2],
+    ]  # fmt: skip
+    again = Window(kernel=(1, 3), padding=(0, 2, 0, 1), growth=(1, 2), repeats=True, clamps=True)
+    assert again.positions(1, 2).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]]
+    edges = Window(kernel=(1, 3), padding=(0, 1, 0, 1), clamps=True)
+    assert edges.positions(1, 3).tolist() == [[0, 0, 1], [0, 1, 2], [1, 2, 2]]
+    assert [each.padded for each in (holes, again, edges)] == [True, False, False]
+    assert not edges.plain
+    assert [fits_line(each, 3) for each in (edges, replace(edges, clamps=False))] == [False, True]
+
+
+@pytest.mark.parametrize("growth", [(1, 1), (2, 2)])
+def test_a_plan_of_a_clamped_map_has_tables(growth):
+    """No counters and no former know of taps that are clamped; each tap that isn't on a dot takes a beat."""
+    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 2, 1, 2), weight=signed(8), growth=growth,
+                 clamps=True)  # fmt: skip
+    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
+    sizes = {"feature_bits": 9, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}
+    npu = Npu.of(engine="integer", kfp=12, line_taps=3, kgp=4, raster=True, window_former=True, **sizes)
+    network = Network(name="c", input=case_map(8, 9, 3, signed(8)), layers=(layer,))
+    model = Model(network, {"conv_1": {"weight": weight}})
+    network_plan = plan(model, [npu], CompileChoices(map_order="raster"))
+    valid = (layer.window(None).positions(8, 9) >= 0).sum()
+    assert network_plan.ideal == [("conv_1", valid)]
+    assert network_plan.formed(0) is None
+    (rows,) = npu_rows(network_plan)
+    assert rows.row("layers")["by_counters"] == 0
+
+
+def binary(**more):
+    layer = Conv(name="c", out_channels=1, kernel=(2, 2), **more)
     from_golden(layer, case_map(4, 4, 1, BIPOLAR), np.ones((1, 2, 2, 1), np.int8), word_bits=32)
 
 
@@ -143,7 +224,9 @@ def binary():
         (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), repeats=1), "c: repeats must be True or False, got 1"),
         (lambda: Conv(name="c", out_channels=1, kernel=(2, 1), growth=(1, 3)).output(case_map(4, 2, 1)),
          "c: every window must have a tap on the map, got growth (1, 3) on 4 x 2"),
-        (binary, "c: growth must be (1, 1), got (1, 2)"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), clamps=1), "c: clamps must be True or False, got 1"),
+        (lambda: binary(growth=(1, 2)), "c: growth must be (1, 1), got (1, 2)"),
+        (lambda: binary(clamps=True), "c: clamps must be False, got True"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(call, message):

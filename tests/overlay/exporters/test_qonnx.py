@@ -236,14 +236,15 @@ def test_a_grouped_convolution(groups):
     assert first.groups == groups
 
 
+@pytest.mark.parametrize("clamps", [False, True])
 @pytest.mark.parametrize("repeats", [False, True])
 @pytest.mark.parametrize("groups", [1, 2, 6])
-def test_a_map_that_grows(groups, repeats):
-    """It leaves as a transposed convolution, or behind a Resize, and comes back as what it was."""
+def test_a_map_that_grows(groups, repeats, clamps):
+    """It leaves as a transposed convolution, or behind a Resize and a Pad, and comes back as what it was."""
     rng = np.random.default_rng(4)
     kind, more = {1: (Conv, {}), 2: (GroupedConv, {"groups": 2}), 6: (DepthwiseConv, {})}[groups]
     layer = kind(name="conv", out_channels=6, weight=signed(4), kernel=(3, 4), growth=(2, 3), repeats=repeats,
-                 padding=(1, 3, 2, 0), dilation=(1, 2), **more)  # fmt: skip
+                 padding=(1, 3, 2, 0), dilation=(1, 2), clamps=clamps, **more)  # fmt: skip
     layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
     network = Network(name="net", input=Map(height=4, width=5, channels=6, encoding=unsigned(4)), layers=layers)
     arrays = {

@@ -1,10 +1,13 @@
-"""Maps that grow: nearest upsampling, transposed convolutions and depth to space of TFLite and ONNX files."""
+"""Maps that grow: nearest and bilinear upsampling, transposed convolutions and depth to space of TFLite and ONNX files;
+padding with a map's edges."""
 
 import numpy as np
 import pytest
 
+from bitloom.golden.kernels import packed
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
+from bitloom.overlay.importers.tflite_kernels import run_kernel
 from bitloom.overlay.importers.verify import verify
 
 from .against import by_qonnx
@@ -12,9 +15,9 @@ from .against import check as check_onnx
 from .hardware import on_hardware
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import onnx
-from .test_tflite import imported
+from .test_tflite import imported, values_of
 from .test_tflite_forms import check
-from .tflite_files import Chain
+from .tflite_files import DATA, Chain
 
 
 def begun(rng, zero=-128):
@@ -67,6 +70,7 @@ UPSAMPLED = {
     .pool("MAX", (5, 6))
     .upsample(4, 3)
     .conv(rng, 2, (3, 3), (0.2, 3)),
+    "by TILE": lambda rng: begun(rng).pool("MAX", (5, 6)).tile(1, 4, 3, 1).conv(rng, 2, (3, 3), (0.2, 3)),
     "in front of a transposed convolution": lambda rng: begun(rng)
     .upsample(10, 12)
     .transposed_conv(rng, 3, (3, 3), (0.1, 9)),
@@ -80,6 +84,76 @@ def test_upsampling(name):
     assert any(repeats for _, repeats in growths(made))
 
 
+INTERPOLATED = {
+    "of corners": lambda rng: begun(rng, 11).interpolate(10, 12),
+    "of half pixels": lambda rng: begun(rng, 11).interpolate(10, 12, HalfPixelCenters=True),
+    "between corners": lambda rng: begun(rng, 11).interpolate(9, 11, AlignCorners=True),
+    "four times, and of columns alone": lambda rng: begun(rng).interpolate(5, 24, HalfPixelCenters=True),
+    "twice and four times": lambda rng: begun(rng).interpolate(20, 12, HalfPixelCenters=True),
+    "four times, of corners": lambda rng: begun(rng).interpolate(20, 24),
+    "pixels of the input": lambda rng: Chain((5, 6, 3), 0.02, 11).interpolate(10, 12, HalfPixelCenters=True),
+    "of one row": lambda rng: begun(rng, 11).pool("MAX", (5, 1)).interpolate(3, 12, HalfPixelCenters=True),
+    "into the same": lambda rng: begun(rng).interpolate(5, 6),
+    "a dense layer behind it": lambda rng: begun(rng).interpolate(10, 12).reshape(1, 480).dense(rng, 5, (0.2, 3)),
+    "a convolution behind it": lambda rng: begun(rng)
+    .interpolate(10, 12, HalfPixelCenters=True)
+    .conv(rng, 2, (3, 2), (0.2, 3), (2, 1)),
+    "one position, and padding": lambda rng: begun(rng)
+    .pool("MAX", (5, 6))
+    .interpolate(2, 3, HalfPixelCenters=True)
+    .pad((1, 0), (0, 1))
+    .conv(rng, 2, (2, 2), (0.2, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INTERPOLATED)
+def test_bilinear_upsampling(name):
+    made, _ = check(INTERPOLATED[name](np.random.default_rng(5)))
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
+PLACED = [
+    {},
+    {"HalfPixelCenters": True},
+    {"AlignCorners": True},
+]
+
+
+@pytest.mark.parametrize("fields", PLACED, ids=str)
+def test_bilinear_upsampling_of_all_pairs_of_values(fields):
+    """A row of two values, of all that there are: what golden has of these, and of 20,000 squares, is the kernel's."""
+    width, rows = (3, 3) if fields.get("AlignCorners") else (4, 4)
+    rng = np.random.default_rng(6)
+    pairs = np.stack(np.meshgrid(np.arange(-128, 128), np.arange(-128, 128), indexing="ij"), axis=-1)
+    pairs = pairs.reshape(-1, 1, 2, 1).repeat(2, axis=1)
+    squares = np.concatenate([rng.integers(-128, 128, (18_000, 2, 2, 1)), rng.choice([-128, 127], (2_000, 2, 2, 1))])
+    for x in (pairs, squares):
+        chain = Chain((2, 2, 1), 0.02, 11).interpolate(rows, width, **fields)
+        made = imported(chain)
+        node = made.source.nodes[0]
+        # The kernel takes channels for themselves: so images lie side by side there.
+        kernel = run_kernel(node, [x[..., 0].transpose(1, 2, 0)[None].astype(np.int8), np.array((rows, width))])
+        got = packed.forward(made.model, made.host.to_input(x, (2, 2, 1)))
+        np.testing.assert_array_equal(made.host.scores(got).reshape(-1, rows, width), kernel[0].transpose(2, 0, 1))
+
+
+def test_bilinear_upsampling_is_one_layer_that_clamps():
+    made, _ = check(begun(np.random.default_rng(5)).interpolate(10, 24, HalfPixelCenters=True))
+    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "clamps", False)]
+    assert (layer.kind, layer.kernel, layer.growth, layer.padding) == ("depthwise_conv", (4, 8), (2, 4), (2, 5, 2, 5))
+    rows, columns = layer.window(None).reads(5, 6)
+    assert ((rows >= 0).sum(axis=1) == 2).all()  # each place reads two rows, and two columns
+    assert ((columns >= 0).sum(axis=1) == 2).all()
+
+
+def test_bilinear_upsampling_equals_recorded_kernels():
+    """The kernels of TFLite themselves, as ai-edge-litert has them: see tflite_files.py."""
+    recorded = np.load(DATA / "bilinear.npz")
+    made = import_file(DATA / "bilinear.tflite")
+    scores = made.host.scores(packed.forward(made.model, made.host.to_input(recorded["x"], (5, 6, 3))))
+    np.testing.assert_array_equal(scores.reshape(-1, 3, 47, 4), recorded["04_RESIZE_BILINEAR"])
+
+
 def unet(rng, grow):
     """Half the size and back, beside a map of the whole size."""
     chain = Chain((8, 6, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, 2))
@@ -91,6 +165,7 @@ def unet(rng, grow):
 GROWING = {
     "upsampling": lambda rng, chain: chain.upsample(8, 6),
     "a transposed convolution": lambda rng, chain: chain.transposed_conv(rng, 4, (2, 2), (0.03, 2)),
+    "interpolation": lambda rng, chain: chain.interpolate(8, 6, HalfPixelCenters=True),
 }
 
 
@@ -102,6 +177,60 @@ def test_a_unet_on_hardware(name, tmp_path):
     images = rng.integers(-128, 128, (2, 8, 6, 3)).astype(np.int8)
     got, golden = on_hardware(made, images, tmp_path / "unet")
     np.testing.assert_array_equal(got, golden)
+
+
+def detector(rng):
+    """A pyramid: maps of half the size each, which interpolation brings back and sums join, the last one of one
+    position padded to 3 x 3; heads of boxes of all sizes behind one another, their softmax, and anchors."""
+    chain = Chain((12, 12, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, 2), (2, 2))
+    maps = []
+    for strides in (1, 2, 3):
+        chain.conv(rng, 4, (3, 3), (0.03, 2), (strides, strides), same=strides < 3)
+        maps.append(chain.here)
+    heads, anchors = [], []
+    for side in (1, 3, 6):
+        if side == 3:
+            chain.interpolate(2, 2).pad((1, 0), (1, 0)).add(maps[1], (0.04, 1))
+        if side == 6:
+            chain.interpolate(6, 6, HalfPixelCenters=True).add(maps[0], (0.05, -1))
+        here = chain.here
+        chain.conv(rng, 4, (3, 3), (0.09, -7)).reshape(1, 2 * side**2, 2)
+        heads.append(chain.here)
+        chain.here = chain.constant(rng.integers(-128, 128, (1, side, side, 2, 2)).astype(np.int8), (0.01,))
+        anchors.append(chain.tile(1, 1, 1, 1, 1).reshape(1, 2 * side**2, 2).here)
+        chain.here = here
+    leave = []
+    for parts in (heads, anchors):
+        chain.here = parts[0]
+        chain.concat(*parts[1:], axis=1)
+        if parts is heads:
+            chain.softmax()
+        leave.append(chain.operator("DEQUANTIZE", (1, 92, 2), kept="FLOAT32").here)
+    chain.outputs = leave
+    return chain
+
+
+@pytest.mark.slow  # builds a simulation
+def test_a_detector_on_hardware(tmp_path):
+    """As TensorFlow's object detection has them; the softmax is the host's, with real numbers."""
+    made = imported(detector(np.random.default_rng(7)))
+    verify(made, 4)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    images = np.random.default_rng(8).integers(-128, 128, (2, 12, 12, 3)).astype(np.int8)
+    got, golden = on_hardware(made, images, tmp_path / "detector")
+    np.testing.assert_array_equal(got, golden)
+
+
+def test_a_detector():
+    """Each output is that of TFLite's kernels, in numpy; the constant one is a part of the host's file."""
+    made = imported(detector(np.random.default_rng(7)))
+    images = np.random.default_rng(8).integers(-128, 128, (3, 12, 12, 3)).astype(np.int8)
+    scores = made.host.closed(made.model.forward(made.host.to_input(images, (12, 12, 3))))
+    classes, anchors = scores.values()
+    wanted = [values_of(made.source, image) for image in images]
+    np.testing.assert_allclose(classes, [made_of[made.source.outputs[0]][0] for made_of in wanted], atol=1e-6)
+    np.testing.assert_array_equal(anchors, [made_of[made.source.outputs[1]][0] for made_of in wanted])
+    assert len(np.unique(classes)) > 50
 
 
 def test_an_autoencoder_on_hardware(tmp_path):
@@ -204,6 +333,52 @@ def test_resize(name):
     assert [repeats for _, repeats in growths(made)] == [True]
 
 
+LINEAR = {
+    "half_pixel": (("", np.float32([1, 1, 2, 4])), {}),
+    "asymmetric": (("", np.float32([1, 1, 4, 2])), dict(coordinate_transformation_mode="asymmetric")),
+    "align_corners": (("", "", np.int64([1, 4, 9, 11])), dict(coordinate_transformation_mode="align_corners")),
+    "three times": (("", np.float32([1, 1, 3, 3])), dict(coordinate_transformation_mode="pytorch_half_pixel")),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_linear_upsampling(name):
+    rng, (inputs, attributes) = np.random.default_rng(6), LINEAR[name]
+    chain = quantised_onnx(rng).node("Resize", *inputs, mode="linear", **attributes)
+    # No values on a boundary of the quantiser: float32 would decide there.
+    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
+    assert layer.clamps == (name != "align_corners")
+
+
+def test_linear_upsampling_of_columns_alone():
+    rng = np.random.default_rng(6)
+    chain = quantised_onnx(rng, (3, 7)).node("Resize", "", np.float32([1, 1, 2]), mode="linear")
+    check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+
+
+@pytest.mark.parametrize("reader", ["Conv", "MaxPool", "end"])
+def test_padding_with_edges(reader):
+    rng = np.random.default_rng(6)
+    chain = quantised_onnx(rng).node("Pad", np.int64([0, 0, 1, 0, 0, 0, 2, 3]), mode="edge")
+    if reader == "Conv":
+        chain.node("Conv", ternary(rng, 3, 4, 3, 3), kernel_shape=[3, 3]).quant(1, 4)
+    elif reader == "MaxPool":
+        chain.node("MaxPool", kernel_shape=[2, 3])
+    made = check_onnx(chain, by_qonnx, near=0)
+    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "clamps", False)]
+    assert layer.kernel == ((3, 3) if reader == "Conv" else (1, 1))
+    assert layer.padding == (1, 0, 2, 3)
+
+
+def test_padding_with_edges_of_a_padded_convolution():
+    """Two kinds of padding: the map with its edges is made first."""
+    rng = np.random.default_rng(6)
+    chain = quantised_onnx(rng).node("Pad", np.int64([0, 0, 1, 0, 0, 0, 1, 0]), mode="edge")
+    made = check_onnx(chain.node("Conv", ternary(rng, 3, 4, 3, 3), pads=[1, 1, 1, 1]).quant(1, 4), by_qonnx, near=0)
+    assert [layer.clamps for layer in made.model.network.layers if hasattr(layer, "clamps")] == [False, True, False]
+
+
 def test_columns_alone():
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 7))
@@ -254,6 +429,18 @@ REFUSED = {
     "aligned corners": (lambda rng: begun(rng).upsample(10, 18, AlignCorners=True).conv(rng, 2, (3, 3), (0.2, 3)),
                         "RESIZE_NEAREST_NEIGHBOR_1 (RESIZE_NEAREST_NEIGHBOR): rows and columns must become a whole "
                         "number as many, each coming as often as the others, got 18 of 6"),
+    "bilinear, three times": (lambda rng: begun(rng).interpolate(15, 18),
+                              "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between "
+                              "them, with the same shares, got 15 places of 5; make rows and columns 2 or 4 times as "
+                              "many"),
+    "bilinear, fewer": (lambda rng: begun(rng).interpolate(5, 3),
+                        "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between them, "
+                        "with the same shares, got 3 places of 6; make rows and columns 2 or 4 times as many"),
+    "tiles of rows": (lambda rng: begun(rng).tile(1, 2, 1, 1).conv(rng, 2, (3, 3), (0.2, 3)),
+                      "CONV_2D_2 (CONV_2D): rows and columns must be padded, and grow, by the same numbers everywhere"),
+    "bilinear, 8 times": (lambda rng: begun(rng).interpolate(40, 48, HalfPixelCenters=True),
+                          "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): the weights of its kernel must be at most 127, got "
+                          "225; make rows and columns 2 or 4 times as many"),
     "a larger crop": (lambda rng: begun(rng).transposed_conv(rng, 2, (3, 3), (0.2, 3), same=False, size=(8, 13)),
                       "TRANSPOSE_CONV_1 (TRANSPOSE_CONV): less than a window must be taken off at each side, got (0, "
                       "0, 3, 0)"),

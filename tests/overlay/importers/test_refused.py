@@ -128,10 +128,23 @@ ONE = {
         lambda: begun().node("ConvTranspose", np.ones((4, 2, 3, 3), np.float32)),
         "ConvTranspose_2 (ConvTranspose): its input must be quantised, got sums of other weights; quantise before it",
     ),
-    "Resize by lines": (
-        lambda: begun().quant(1, 3).node("Resize", "", np.float32([1, 1, 2, 2]), mode="linear"),
-        "Resize_3 (Resize): it must be nearest upsampling, got linear, half_pixel, round_prefer_floor; upsample so, or "
-        "by a transposed convolution",
+    "Resize by cubes": (
+        lambda: begun().quant(1, 3).node("Resize", "", np.float32([1, 1, 2, 2]), mode="cubic"),
+        "Resize_3 (Resize): it must be nearest or linear upsampling, got cubic, half_pixel, round_prefer_floor; "
+        "upsample so, or by a transposed convolution",
+    ),
+    "Resize of channels": (
+        lambda: begun().quant(1, 3).node("Resize", "", np.float32([1, 2, 2, 2]), mode="linear"),
+        "Resize_3 (Resize): rows and columns alone may be interpolated, got (1, 8, 8, 8) of (1, 4, 4, 4)",
+    ),
+    "Resize by a part": (
+        lambda: begun().quant(1, 3).node("Resize", "", np.float32([1, 1, 2.1, 2]), mode="linear"),
+        "Resize_3 (Resize): scales must make whole numbers of rows and columns, got 2.1",
+    ),
+    "Resize to a part": (
+        lambda: begun().quant(1, 3).node("Resize", "", "", np.int64([1, 4, 9, 12]), mode="linear"),
+        "Resize_3 (Resize): all neighbours must have the same places between them, with the same shares, got 9 places "
+        "of 4; make rows and columns 2 or 4 times as many",
     ),
     "LSTM": (
         lambda: begun().node("LSTM", np.ones((1, 4, 4), np.float32), np.ones((1, 4, 1), np.float32), hidden_size=1),
@@ -201,7 +214,7 @@ ONE = {
     ),
     "a pad that reflects": (
         lambda: begun().node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), mode="reflect"),
-        "Pad_2 (Pad): mode must be constant, got reflect",
+        "Pad_2 (Pad): mode must be constant or edge, got reflect",
     ),
     "padded sums before a pool": (
         lambda: padded(begun()).node("MaxPool", kernel_shape=[2, 2]),

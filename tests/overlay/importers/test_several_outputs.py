@@ -19,13 +19,12 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.score import as_counted, class_rule, classifier
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
-from bitloom.overlay.importers.references import reference
 from bitloom.overlay.importers.verify import verify
 from bitloom.overlay.virtual.board import activate
 from tests import simulated
 from tests.errors import value_error
 
-from .test_tflite import imported
+from .test_tflite import imported, values_of
 from .tflite_files import DATA, Chain
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
@@ -335,10 +334,7 @@ def test_outputs_of_tflite():
     got = closed(made, images)
     assert list(got) == ["t1", "t4", "t0"]
     for number, image in enumerate(images):
-        values = {**made.source.constants, made.source.source.name: image[None]}
-        for node in made.source.nodes:
-            inputs = [values[name] if name else None for name in node.inputs]
-            values[node.outputs[0]] = reference(node, inputs, made.source.opset)
+        values = values_of(made.source, image)
         for name in ("t1", "t0"):  # integers, as the file gives them
             assert np.array_equal(got[name][number], values[name][0])
         scores = (values["t3"][0].astype(float) - 3) * 0.06

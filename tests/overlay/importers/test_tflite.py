@@ -30,16 +30,18 @@ def imported(chain):
     return import_graph(to_tflite_graph(chain.bytes()), name="chain")
 
 
+def values_of(source, image):
+    """What the kernels make of an image, node by node: all tensors by name."""
+    values = {**source.constants, source.source.name: image[None]}
+    for node in source.nodes:
+        inputs = [values[name] if name else None for name in node.inputs]
+        values[node.outputs[0]] = reference(node, inputs, source.opset)
+    return values
+
+
 def by_kernels(source, images):
-    """What the kernels make of each image, node by node: (N, values) of the output."""
-    out = []
-    for image in images:
-        values = {**source.constants, source.source.name: image[None]}
-        for node in source.nodes:
-            inputs = [values[name] if name else None for name in node.inputs]
-            values[node.outputs[0]] = reference(node, inputs, source.opset)
-        out.append(np.ravel(values[source.outputs[0]]))
-    return np.stack(out)
+    """What the kernels make of each image: (N, values) of the output."""
+    return np.stack([np.ravel(values_of(source, image)[source.outputs[0]]) for image in images])
 
 
 def maps(made, images):

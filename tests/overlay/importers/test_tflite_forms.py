@@ -369,7 +369,7 @@ REAL = {
     "person_mobilenet_v2_0.35_128_int8": None,
     "str_ww_ref_model": None,
     "esc10_miniresnetv2_1stacks_64x50_int8": 143,
-    "COCO_ssd_mobilenet_v1_025_192_int8": "TILE_59 (TILE): this operator of TFLite is not imported",
+    "COCO_ssd_mobilenet_v1_025_192_int8": None,
     "hps_model_2022_01_05_74ops": None,
     "keyword_scrambled_8bit": "input :52: must be of type INT8, UINT8, FLOAT32, got INT16; convert it with ",
     "presence_201k_96ops": None,
@@ -411,7 +411,13 @@ def with_layer(chain, rng):
     kernel = int(rng.integers(1, min(3, rows) + 1)), int(rng.integers(1, min(3, columns) + 1))
     strides, same = (int(rng.integers(1, 3)), int(rng.integers(1, 3))), bool(rng.integers(0, 2))
     kinds = ["conv", "depthwise", "max", "average", "pad", "add", "mean", "constant", "padded pool", "axis", "alone"]
-    kind = str(rng.choice([*kinds, "groups"]))
+    kind = str(rng.choice([*kinds, "groups", "interpolated"]))
+    if kind == "interpolated":
+        times, fields = rng.choice([1, 2, 4], 2), {}
+        if rng.random() < 0.7:
+            fields = {str(rng.choice(["HalfPixelCenters", "AlignCorners"])): True}
+        sizes = (rows - 1, columns - 1) * times + 1 if "AlignCorners" in fields else (rows, columns) * times
+        return chain.interpolate(*map(int, sizes), **fields)
     if kind == "constant":
         numbers = rng.integers(-128, 128, channels if rng.random() < 0.7 else ())
         scale = float(rng.choice([0.004, 0.011])), 0

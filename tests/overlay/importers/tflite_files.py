@@ -1,8 +1,9 @@
 """Small TFLite files, made here with the schema's own builder: a chain of operators with their constants.
 
-``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite and data/subtraction.tflite again. Files of
-the same names, ``.npz``, hold images, ``x``, and the result of each operator: those of subtraction are recorded from
-TFLite's own reference kernels (ai-edge-litert with ``OpResolverType.BUILTIN_REF``).
+``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite, data/subtraction.tflite and
+data/bilinear.tflite again. Files of the same names, ``.npz``, hold images, ``x``, and the result of each operator:
+those of subtraction and bilinear are recorded from TFLite's own reference kernels (ai-edge-litert with
+``OpResolverType.BUILTIN_REF``).
 """
 
 from dataclasses import dataclass, field
@@ -122,6 +123,17 @@ class Chain:
         size = self.constant(np.array((rows, columns), np.int32))
         shape = (1, rows, columns, self.now.shape[3])
         return self.operator("RESIZE_NEAREST_NEIGHBOR", shape, None, (size,), "ResizeNearestNeighborOptions", **fields)
+
+    def interpolate(self, rows, columns, **fields):
+        """Bilinear interpolation to ``rows`` x ``columns``."""
+        size = self.constant(np.array((rows, columns), np.int32))
+        shape = (1, rows, columns, self.now.shape[3])
+        return self.operator("RESIZE_BILINEAR", shape, None, (size,), "ResizeBilinearOptions", **fields)
+
+    def tile(self, *times):
+        """The values several times, along each axis."""
+        shape = tuple(size * time for size, time in zip(self.now.shape, times))
+        return self.operator("TILE", shape, None, (self.constant(np.array(times, np.int32)),), "TileOptions")
 
     def depth_to_space(self, block):
         _, rows, columns, channels = self.now.shape
@@ -332,6 +344,15 @@ def subtraction():
     return chain.reshape(1, 90).dense(rng, 5, (0.05, 4))
 
 
+def bilinear():
+    """Bilinear interpolation of all kinds, also of one row: the network of data/bilinear.tflite."""
+    rng = np.random.default_rng(25)
+    chain = Chain((5, 6, 3), 0.02, 7).conv(rng, 4, (3, 3), (0.0331, -20)).interpolate(10, 24, HalfPixelCenters=True)
+    chain.interpolate(20, 24).pool("MAX", (20, 1))
+    return chain.interpolate(3, 47, AlignCorners=True)
+
+
 if __name__ == "__main__":
+    (DATA / "bilinear.tflite").write_bytes(bilinear().bytes())
     (DATA / "small.tflite").write_bytes(small().bytes())
     (DATA / "subtraction.tflite").write_bytes(subtraction().bytes())

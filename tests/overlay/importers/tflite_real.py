@@ -21,10 +21,23 @@ DIMENSION_PLACE = 16
 """Offset of the field ``quantized_dimension`` in the table of a quantisation."""
 
 
-def with_good_axes(data):
-    """A file whose biases of one axis name that axis as the quantised one: LiteRT refuses others."""
+VERSION_PLACE = 8
+"""Offset of the field ``version`` in the table of an operator's code."""
+KNOWN = {tflite.BuiltinOperator.TILE: 2}
+"""The newest version of operators that LiteRT's table of reference kernels names, whose kernels are those of newer
+ones."""
+
+
+def for_litert(data):
+    """A file as LiteRT takes it: biases of one axis name that axis as the quantised one, and operators have a version
+    of KNOWN."""
     patched = bytearray(data)
-    graph = tflite.Model.GetRootAs(data, 0).Subgraphs(0)
+    model = tflite.Model.GetRootAs(data, 0)
+    for code in map(model.OperatorCodes, range(model.OperatorCodesLength())):
+        newest = KNOWN.get(code.BuiltinCode(), code.Version())
+        if code.Version() > newest:
+            struct.pack_into("<i", patched, code._tab.Pos + code._tab.Offset(VERSION_PLACE), newest)
+    graph = model.Subgraphs(0)
     for tensor in map(graph.Tensors, range(graph.TensorsLength())):
         quantised = tensor.Quantization()
         place = quantised._tab.Offset(DIMENSION_PLACE) if quantised else 0
@@ -44,7 +57,7 @@ def kernels(data, images):
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     interpreter = Interpreter(
-        model_content=with_good_axes(data),
+        model_content=for_litert(data),
         experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
         experimental_preserve_all_tensors=True,
     )

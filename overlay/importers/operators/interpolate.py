@@ -1,0 +1,146 @@
+"""Bilinear interpolation by whole numbers: a depthwise convolution of a map that grows, and that is clamped.
+
+Where a row a, b, c becomes twice as long, places between two neighbours have 1/4 or 3/4 of each, beside a and c their
+own values alone:
+
+    a . a . b . c . c    the row with its edges, which has grown
+    1 3 3 1              the kernel at its first place, in quarters: (1 + 3) a
+      1 3 3 1            at the next one: 3 a + b
+
+Each place reads its two neighbours alone, as taps on a dot are never computed; with columns these are four values.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Window
+from bitloom.overlay.importers.budget import VALUE_BYTES, take
+from bitloom.overlay.importers.errors import Unsupported
+from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.operations import Padding, check_weights
+from bitloom.overlay.importers.quantisers import Grid
+from bitloom.overlay.importers.source import MOST_MAP, check_shape
+from bitloom.overlay.importers.weights import MOST_WEIGHT
+
+from .linear import slide
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Hat:
+    """The kernel of an axis: weights rise to the middle, and fall behind it."""
+
+    growth: int
+    """Places from one of the axis to the next."""
+    twice_offset: int
+    """Twice the distance of the first place from the axis' first one, in places."""
+
+    @classmethod
+    def of(cls, shares: Array) -> "_Hat":
+        """The kernel that has these shares; Unsupported if there is none."""
+        wanted, size = shares.shape
+        for hat in cls._choices(wanted, size):
+            if np.array_equal(hat.shares(wanted, size) * shares.sum(axis=1, keepdims=True), shares * hat.one):
+                return hat
+        raise Unsupported(
+            f"all neighbours must have the same places between them, with the same shares, got {wanted} places of "
+            f"{size}",
+            "make rows and columns 2 or 4 times as many",
+        )
+
+    @classmethod
+    def _choices(cls, wanted: int, size: int) -> "Iterator[_Hat]":
+        """The kernels that make so many places of so many: of their own corners, of half pixels, of aligned corners."""
+        if wanted % size == 0:
+            yield cls(growth=wanted // size, twice_offset=0)
+            yield cls(growth=wanted // size, twice_offset=1 - wanted // size)
+        if wanted > 1 and size > 1 and (wanted - 1) % (size - 1) == 0:
+            yield cls(growth=(wanted - 1) // (size - 1), twice_offset=0)
+
+    @property
+    def one(self) -> int:
+        """What the weights of a place add up to."""
+        return 2 * self.growth
+
+    def shares(self, wanted: int, size: int) -> Array:
+        """The weight that each place of an axis has in each of the wanted ones: (wanted, size) int64."""
+        places = 2 * np.arange(wanted) + self.twice_offset
+        lower = places // self.one
+        rest = places % self.one
+        shares = np.zeros((wanted, size), np.int64)
+        for reads, weights in ((lower, self.one - rest), (lower + 1, rest)):
+            np.add.at(shares, (np.arange(wanted), np.clip(reads, 0, size - 1)), weights)
+        return shares
+
+    @property
+    def first(self) -> int:
+        """The first tap, counted from the place that is made."""
+        return (self.twice_offset - self.one) // 2 + 1
+
+    @property
+    def kernel(self) -> Array:
+        """The weights of the taps."""
+        last = -(-(self.twice_offset + self.one) // 2)
+        return self.one - np.abs(2 * np.arange(self.first, last) - self.twice_offset)
+
+    def sides(self, wanted: int, size: int) -> tuple[int, int]:
+        """How many places lie before the axis when it has grown, and behind it."""
+        return -self.first, wanted + self.first + len(self.kernel) - 2 - (size - 1) * self.growth
+
+
+def interpolate(node: NodeView, shares: Sequence[Array]) -> bool:
+    """Append the interpolation of rows and columns, of which an axis of one place is left to `repeated`.
+
+    Parameters
+    ----------
+    node : NodeView
+        It stands at a tensor (1, channels, rows, columns).
+    shares : sequence of array
+        Of rows and of columns: the share that each has in each of those that are made, (wanted, size) int64.
+
+    Returns
+    -------
+    bool
+        Whether anything was appended.
+    """
+    sizes = [len(each) if each.shape[1] > 1 else 1 for each in shares]
+    check_shape(node.node.name, [*node.shape[:2], *sizes], MOST_MAP)
+    hats = [_Hat.of(each) if each.shape[1] > 1 else _Hat(growth=1, twice_offset=0) for each in shares]
+    growth = [hat.growth for hat in hats]
+    if growth == [1, 1]:
+        return False
+    edges, around = [(0, 0)] * 2, [(0, 0)] * 2
+    for hat, size, wanted in zip(hats, node.shape[2:], sizes):
+        sides = hat.sides(wanted, size)
+        edges.append((sides[0] // hat.growth, sides[1] // hat.growth))
+        around.append((sides[0] % hat.growth, sides[1] % hat.growth))
+    if any(map(any, edges)):
+        node.layout(np.pad(node.places(), edges, mode="edge"))
+    node.append(Padding, widths=tuple(around), value=Fraction(0), growth=(1, 1, *growth))
+    rows, columns = (hat.kernel // gcd(*hat.kernel.tolist()) for hat in hats)
+    channels = node.shape[1]
+    check_weights(channels * len(rows) * len(columns))
+    weight = np.tile(np.outer(rows, columns), (channels, 1, 1, 1))
+    if weight.max() > MOST_WEIGHT:
+        rule = f"the weights of its kernel must be at most {MOST_WEIGHT}"
+        raise Unsupported(f"{rule}, got {weight.max()}", "make rows and columns 2 or 4 times as many")
+    one = Fraction(1)
+    for hat in hats:
+        one = one * hat.one / gcd(*hat.kernel.tolist())
+    grid = Grid(integers=weight, scale=np.array(1 / one, object))
+    slide(node, grid, None, Window(kernel=(len(rows), len(columns))), channels)
+    return True
+
+
+def repeated(node: NodeView, shares: Sequence[Array]) -> None:
+    """Append a layout that repeats rows, or columns, of which there is one, as often as is wanted."""
+    times = [len(each) if each.shape[1] == 1 else 1 for each in shares]
+    if times == [1, 1]:
+        return
+    take(held=VALUE_BYTES * node.places().size * times[0] * times[1])
+    check_shape(node.node.name, [*node.shape[:2], node.shape[2] * times[0], node.shape[3] * times[1]], MOST_MAP)
+    node.layout(node.places().repeat(times[0], axis=2).repeat(times[1], axis=3))

@@ -181,10 +181,10 @@ def test_folders_are_imported_as_parts_of_bitloom():
     assert bare == {}
 
 
-@pytest.mark.parametrize("path", [p for own in ON_BOARDS for p in sources(own)], ids=name)
-def test_boards_can_read_it(path):
+def test_boards_can_read_it():
     """Boards run Python 3.10."""
-    ast.parse(path.read_text(), filename=str(path), feature_version=BOARD_PYTHON)
+    for path in (path for own in ON_BOARDS for path in sources(own)):
+        ast.parse(path.read_text(), filename=str(path), feature_version=BOARD_PYTHON)
 
 
 @pytest.mark.parametrize("room", ["golden", "driver", "hls_gen/design", "hls_gen/compiler"])

@@ -16,7 +16,6 @@ from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRul
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Encoding, signed
-from bitloom.golden.integers import plain
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -81,8 +80,3 @@ def test_a_truth_value_is_no_integer(name: str) -> None:
 
 def test_a_mapping_may_be_an_array() -> None:
     assert CompileChoices(mapping=np.array([0, 1])) == CompileChoices(mapping=[0, 1])
-
-
-def test_other_values_stay() -> None:
-    given = [np.float64(0.5), "a", None, {np.int64(1): 2}]
-    assert all(after is before for after, before in zip(plain(given), given, strict=True))

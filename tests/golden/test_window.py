@@ -11,11 +11,6 @@ def test_positions_of_a_map_of_2_x_3():
     assert window.positions(2, 3).tolist() == [[-1, -1, 0, 1], [-1, -1, 2, -1], [0, 1, 3, 4], [2, -1, 5, -1]]
 
 
-def test_a_window_that_does_not_fit_has_no_output():
-    assert Window(kernel=(3, 2)).output_size(2, 5) == (0, 4)
-    assert Window(kernel=(3, 2), padding=(0, 0, 1, 0)).output_size(2, 5) == (1, 4)
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -38,9 +33,3 @@ def test_a_window_that_does_not_fit_has_no_output():
 def test_parameters_are_checked(parameters, message):
     with value_error(message):
         Window(**parameters).check("pool_1")
-
-
-def test_the_largest_legal_padding_leaves_a_valid_tap_in_every_window():
-    window = Window(kernel=(2, 3), padding=(1, 2, 1, 2))
-    window.check("pool_1")
-    assert (window.positions(1, 1) >= 0).any(axis=1).all()

@@ -352,12 +352,6 @@ def test_the_clock_has_the_name_given():
         check(text, "top")
 
 
-def test_line_numbers_start_anew_for_each_text():
-    for _ in range(2):
-        with pytest.raises(DesignError, match="in line 2 and assign in line 3"):
-            check(module("assign y = a;\nassign y = a;"), "top")
-
-
 def test_a_module_that_was_read_before_has_the_lines_of_its_text():
     text = module("assign y = a;\nassign y = a;")
     for before in (0, 3, 1):
@@ -392,10 +386,6 @@ def test_leaves_no_files_in_the_working_directory(tmp_path, monkeypatch):
             assert tables.read_bytes() == whole
     finally:
         forget()
-
-
-def test_veriloggen_design():
-    check(pair(8), "top")
 
 
 def test_veriloggen_design_with_a_fault():

@@ -42,12 +42,6 @@ def test_mixed_operands_are_words_with_the_codes_value(name, table):
     assert operate(FORM, name, b, a).tolist() == left
 
 
-@pytest.mark.parametrize("name", list("+-*/"))
-def test_two_continuous_operands_are_word_arithmetic(name):
-    got = operate(FORM, name, Continuous(WORDS[:, None]), Continuous(WORDS))
-    assert got.tolist() == [[expected(FORM, name, a, b) for b in WORDS.tolist()] for a in WORDS.tolist()]
-
-
 @pytest.mark.parametrize("b", TABLES, ids=lambda table: str(table.values))
 @pytest.mark.parametrize("a", TABLES, ids=lambda table: str(table.values))
 @pytest.mark.parametrize("name", list("+-*/"))
@@ -60,13 +54,6 @@ def test_two_discrete_operands_are_looked_up_and_exact(name, a, b):
             assert Fraction(int(table[i, j]), FORM.one) == exact
     left, right = codes(a, 24), codes(b, 24)
     assert operate(FORM, name, left, right).tolist() == table[left.codes, right.codes].tolist()
-
-
-def test_one_bit_products_change_the_sign_alone():
-    bits = FORM.pack(WORDS)
-    for code in (0, 1):
-        result = FORM.pack(operate(FORM, "*", Continuous(WORDS), Discrete(np.full(len(WORDS), code), ONE_BIT)))
-        assert result.tolist() == [word ^ (code << 17) if word else 0 for word in bits.tolist()]
 
 
 @pytest.mark.parametrize("x", ["words", *TABLES], ids=str)

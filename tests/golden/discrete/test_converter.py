@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.lfsr import Lfsr
-from bitloom.golden.discrete.table import ONE_BIT, TABLES, THREE_BITS, TWO_BITS, CodeTable
+from bitloom.golden.discrete.table import TABLES, THREE_BITS, TWO_BITS, CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
@@ -85,33 +85,6 @@ def test_any_table_and_word_is_converted_exactly(data, size, pair, state):
         assert table.values[by_chance] == (
             first if not second or Fraction(2 * draw + 1, 2**17) < chance else second[0][0]
         )
-
-
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
-def test_types_of_numbers(rounding):
-    """Single precision stays single; integers are numbers like others, with the values and chances of theirs."""
-    converter = Converter(table=TWO_BITS, rounding=rounding)
-    x = np.arange(600) % 3 - 1
-    found = {dtype: converter.values(x.astype(dtype), Lfsr(1)) for dtype in (np.float64, np.float32, np.int64)}
-    assert {dtype: values.dtype for dtype, values in found.items()} == {
-        np.float64: np.float64, np.float32: np.float32, np.int64: np.float64,
-    }  # fmt: skip
-    assert len(np.unique(found[np.float64])) == (4 if rounding == "stochastic" else 3)
-    for values in found.values():
-        np.testing.assert_array_equal(values, found[np.float64])
-
-
-def test_every_number_takes_a_draw():
-    """Also one outside of the table: the draws of the others don't depend on it. Nearest rounding takes none."""
-    converter = Converter(table=ONE_BIT, rounding="stochastic")
-    a, b = Lfsr.seeded(1), Lfsr.seeded(1)
-    x = np.linspace(-0.9, 0.9, 50)
-    edge = np.where(np.arange(50) % 3 == 0, 1.5, x)
-    same = np.arange(50) % 3 != 0
-    assert converter.codes(x, a)[same].tolist() == converter.codes(edge, b)[same].tolist()
-    assert a.state == b.state
-    Converter(table=ONE_BIT).codes(x, a)
-    assert a.state == b.state
 
 
 @pytest.mark.parametrize("form", [WordFormat(8, 4), WordFormat(16, 12), WordFormat(32, 30), WordFormat()], ids=str)

@@ -6,7 +6,6 @@ import pytest
 from bitloom.golden.discrete.data import DATA, LearnData
 from bitloom.golden.discrete.learn import LearnPlan, learn
 from bitloom.golden.discrete.setting import SETTINGS
-from tests.board_data import file
 from tests.errors import value_error
 
 PLAN = LearnPlan(hidden=(12, 8), epochs=3, seed=1)
@@ -119,17 +118,6 @@ def test_checkpoints_of_a_stranger(small, tmp_path, setting, name, value, rule):
         learn(SETTINGS[setting], PLAN, small, checkpoint=path)
 
 
-def test_mnist_is_split_at_random():
-    file("t10k-images-idx3-ubyte.gz")  # skips where it is absent
-    data = DATA["mnist"]()
-    assert data.train.shape == (8000, 784)
-    assert data.test.shape == (2000, 784)
-    assert data.train.max() == 255
-    counts = np.bincount(data.test_labels)
-    assert counts.sum() == 2000
-    assert counts.min() > 150
-
-
 def test_where_mnist_is_absent(tmp_path, monkeypatch):
     monkeypatch.setenv("BITLOOM_DATA", str(tmp_path))
     with pytest.raises(FileNotFoundError) as error:
@@ -158,16 +146,6 @@ def test_where_mnist_is_absent(tmp_path, monkeypatch):
 def test_wrong_plans(options, message):
     with value_error(message):
         LearnPlan(**options)
-
-
-def test_more_memory_than_is_allowed(small):
-    """Refused before it is taken."""
-    plan = replace(PLAN, hidden=(10_000, 10_000))
-    with value_error(
-        "learning: hidden layers: MB of memory for images and results must be <= 4,096 "
-        "(environment variable BITLOOM_MAX_RUN_MB sets another limit), got 12,441"
-    ):
-        learn(SETTINGS["float"], plan, small)
 
 
 @pytest.mark.parametrize(("setting", "times"), [("float", 1e30), ("codes-1", 1e22)])

@@ -11,15 +11,6 @@ def test_tables_of_the_source():
     assert {bits: (table.bits, table.span) for bits, table in TABLES.items()} == {1: (1, 1.0), 2: (2, 1.0), 3: (3, 1.0)}
 
 
-def test_order_of_codes_is_free():
-    table = CodeTable((0.5, -0.5, -2, 2**-31))
-    assert table.places.tolist() == [1, 1, -1, 31]
-    assert table.signs.tolist() == [1, -1, -1, 1]
-    assert (table.signs * 2.0**-table.places).tolist() == table.real.tolist()
-    assert table.span == 2
-    assert TWO_BITS.scaled(3).values == (-1 / 8, -1 / 64, 1 / 64, 1 / 8)
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

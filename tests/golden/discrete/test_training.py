@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,8 +10,6 @@ from bitloom.golden.discrete.norm import Moments, moments, normalise, normalise_
 from bitloom.golden.discrete.rule import UpdateRule
 from bitloom.golden.discrete.table import ONE_BIT, TABLES, TWO_BITS, CodeTable
 from tests.errors import value_error
-
-from .torch_steps import CASES, start
 
 
 @pytest.mark.parametrize("criterion", ["cross_entropy", "squared_error"])
@@ -97,23 +93,6 @@ def test_weights_are_multiplied_with_as_parts_of_their_size(places):
     np.testing.assert_allclose(slopes["weight"], (gradient * (y > 0)).T @ x / 6)
 
 
-def test_biases_may_have_a_rate_of_their_own():
-    layer = DenseTrainer(DenseSpec(outputs=3, norm=False), 2, Lfsr(1), 0)
-    before = {name: value.copy() for name, value in layer.params.items()}
-    rule = UpdateRule(rate=0.5, neuron_rate=0.125)
-    layer.update({name: np.ones_like(value) for name, value in before.items()}, rule)
-    moved = {name: (before[name] - layer.params[name]).round(12).tolist() for name in before}
-    assert moved == {"weight": [[0.5] * 2] * 3, "bias": [0.125] * 3}
-
-
-def test_gamma_and_beta_may_have_a_rate_of_their_own():
-    layer = DenseTrainer(DenseSpec(outputs=3), 2, Lfsr(1), 0)
-    before = {name: value.copy() for name, value in layer.params.items()}
-    layer.update({name: np.ones_like(value) for name, value in before.items()}, UpdateRule(rate=0.5, neuron_rate=0.125))
-    moved = {name: (before[name] - layer.params[name]).round(12).tolist() for name in before}
-    assert moved == {"weight": [[0.5] * 2] * 3, "gamma": [0.125] * 3, "beta": [0.125] * 3}
-
-
 @pytest.mark.parametrize("tensor", ["inputs", "weights", "derivatives", "errors", "weight_gradients"])
 def test_each_tensor_may_be_discrete(tensor):
     """The chosen one takes values of its table alone, in the place where the layer uses it; the others don't."""
@@ -148,21 +127,6 @@ def test_binary_activations_are_a_hard_tanh_and_a_one_bit_input():
     _, slopes = first.backward(tape, gradient)
     np.testing.assert_allclose(slopes["bias"], (gradient * (np.abs(z) <= 1)).mean(axis=0), atol=1e-12)
     assert (np.abs(z) > 1).any()
-
-
-def test_the_same_seed_gives_the_same_training():
-    specs = [replace(spec, tensors=Tensors(weights=Converter(table=ONE_BIT, rounding="stochastic")))
-             for spec in CASES["normalised"].specs]  # fmt: skip
-    arrays = start("normalised")
-
-    def trained(seed: int) -> np.ndarray:
-        mlp = MlpTrainer(7, specs, seed)
-        for x, labels in zip(arrays["x"], arrays["labels"]):
-            mlp.learn(x, labels, "cross_entropy", UpdateRule())
-        return mlp.layers[0].params["weight"]
-
-    np.testing.assert_array_equal(trained(1), trained(1))
-    assert (trained(1) != trained(2)).any()
 
 
 @pytest.mark.parametrize(

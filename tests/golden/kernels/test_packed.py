@@ -119,15 +119,6 @@ def test_a_threshold_next_to_a_large_sum_is_exact(bits):
     np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
 
 
-@pytest.mark.parametrize("threshold", [-(2**31), -129, -128, 127, 128, 2**31 - 1])
-def test_thresholds_out_of_reach_stay_out_of_reach(threshold):
-    arrays = {"threshold_1": {"threshold": np.full((2, 1), threshold), "direction": np.array([1, -1])}}
-    layers = (Threshold(name="threshold_1"),)
-    model = Model(Network(name="t", input=case_map(16, 16, 2, signed(8)), layers=layers), arrays)
-    x = np.repeat(np.arange(-128, 128).reshape(1, 16, 16, 1), 2, axis=3)
-    np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
-
-
 def test_large_values_equal_the_plain_pass():
     for encoding in (signed(16), signed(24), signed(25), signed(26), unsigned(31), signed(54), signed(55)):
         conv = Conv(name="conv_1", out_channels=3, kernel=(2, 2), padding=(1, 0, 0, 1))
@@ -142,23 +133,11 @@ def test_large_values_equal_the_plain_pass():
             np.testing.assert_array_equal(a, b)
 
 
-def test_no_images_give_an_empty_result():
-    model = CASES["small_cnn"]
-    x = random_images(model, 0, np.random.default_rng(1))
-    assert packed.forward(model, x).shape == (0, 1, 1, 10)
-    assert [a.shape[0] for a in packed.trace(model, x)] == [0] * 8
-
-
 def test_progress_is_told_after_each_batch():
     model, seen = CASES["fan_in_1"], []
     x = random_images(model, 7, np.random.default_rng(1))
     packed.forward(model, x, batch=3, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(3, 7), (6, 7), (7, 7)]
-
-
-def test_the_default_batch_bounds_the_windows():
-    # conv_1 of small_cnn: 7 x 10 windows of 27 values; conv_2: 3 x 4 windows of 6 * 33: the larger
-    assert packed.default_batch(CASES["small_cnn"]) == packed.COLUMNS // (3 * 4 * 6 * 33)
 
 
 def test_images_and_batch_are_checked():

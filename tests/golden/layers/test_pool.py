@@ -78,17 +78,6 @@ def test_sum_equals_pytorch(seed, torch):
     made.encoding.check("sum", ours)
 
 
-@pytest.mark.parametrize("source", [signed(8), unsigned(8), signed(2)], ids=str)
-def test_a_sum_has_as_many_bits_as_a_whole_window_needs(source):
-    layer = SumPool(name="pool_1", kernel=(3, 2), stride=(1, 1))
-    read = case_map(3, 2, 1, source)
-    encoding, less = layer.output(read).encoding, signed(layer.output(read).encoding.bits - 1)
-    ends = [layer.forward(np.full((1, 3, 2, 1), value), {}, read).item() for value in (source.low, source.high)]
-    assert ends == [6 * source.low, 6 * source.high]
-    assert encoding.low <= ends[0] <= ends[1] <= encoding.high
-    assert ends[0] < less.low or ends[1] > less.high
-
-
 def test_a_sum_of_too_many_bits_is_refused():
     with value_error("pool_1: sums must fit 62 bits, got 64 for 6 taps"):
         SumPool(name="pool_1", kernel=(3, 2), stride=(1, 1)).output(case_map(3, 2, 1, signed(61)))
@@ -137,18 +126,6 @@ def test_averages_are_exact_for_every_sum(count, encoding):
     assert (np.sign(mean[tie]) == np.sign(total[tie])).all()
     gaps = encoding.high - encoding.low  # one tie in the middle of each
     assert tie.sum() == (0 if count % 2 else gaps)
-
-
-@pytest.mark.parametrize("kernel", [(1, 1), (1, 2), (2, 3), (3, 3), (9, 4), (9, 9)])
-def test_the_layer_averages_every_sum(kernel):
-    """Maps of one window; as many images as there are sums of its values."""
-    layer = AvgPool(name="pool_1", kernel=kernel, stride=(1, 1))
-    count = layer.window.taps
-    total = np.arange(-128 * count, 127 * count + 1)
-    low, more = np.divmod(total, count)  # ``more`` values of low + 1, the others low
-    x = low[:, None] + (np.arange(count) < more[:, None])
-    y = layer.forward(x.reshape(-1, *kernel, 1), {}, case_map(*kernel, 1, signed(8)))
-    np.testing.assert_array_equal(y.ravel(), rounded_quotient(total, np.array(count)))
 
 
 def exact_mean(values: list[int]) -> int:

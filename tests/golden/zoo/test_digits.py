@@ -15,7 +15,6 @@ from bitloom.golden.training.train import Epoch, Recipe, fit, train
 from bitloom.golden.zoo import digits as popcount
 from bitloom.golden.zoo import digits_or, digits_residual, digits_words
 from bitloom.golden.zoo.digits import digits_cnn, load_digits
-from tests.errors import OR_A_FILE, value_error
 
 
 class Shipped(NamedTuple):
@@ -92,17 +91,6 @@ def test_real_valued_network_equals_the_integer_network_on_every_test_image(digi
     real = trained.forward(digits.test_images)
     np.testing.assert_array_equal(real, trained.model().forward(digits.test_images))
     assert (real.reshape(360, -1).argmax(axis=1) == digits.test_labels).mean() > 0.5
-
-
-def test_multiplications_of_an_image():
-    layers = digits_cnn().chain("a test")
-    sums = [layer.fan_in(source) * layer.output(source).size for layer, source in layers if hasattr(layer, "fan_in")]
-    assert sum(sums) == 346_752
-
-
-def test_unknown_network():
-    with value_error(f"network: must be one of {', '.join(networks.names())}, {OR_A_FILE}, got 'digits'"):
-        networks.load("digits")
 
 
 @pytest.mark.slow

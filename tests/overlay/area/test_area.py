@@ -95,6 +95,27 @@ def test_levels_of_dsp():
     assert [(p.levels, p.start, p.end) for p in longest_paths(registered)] == [(0, "mult", "end"), (0, "start", "mult")]
 
 
+def test_paths_have_names():
+    cells = {
+        "$auto$1": ("FDRE", {"D": [3], "Q": [1]}),
+        "$auto$2": lut(1, 2),
+        "$auto$3": lut(2, 3),
+        "$auto$4": ("FDRE", {"D": [2], "Q": [4]}),
+        "$auto$5": ("FDRE", {"D": [3], "Q": [5]}),
+        "ram.mem.0.0": ("RAMB18E1", {"ADDR": [2], "DO": [6]}),
+    }  # fmt: skip
+    names = {"unit.count": 1, "a_longer_name": 1, "unit.next": 2, "unit.sum": 4}
+    module = netlist(cells, names)
+    module["netnames"]["unit.sum"]["bits"].append(5)
+    assert longest_paths(module) == [
+        LogicPath(2, "unit.count", "unit.count", ("unit.next",)),
+        LogicPath(2, "unit.count", "unit.sum", ("unit.next",)),  # not the one of 1 level to another bit
+        LogicPath(1, "unit.count", "ram.mem", ("unit.next",)),
+    ]
+    assert longest_paths(module, limit=1) == longest_paths(module)[:1]
+    assert len(longest_paths(module, least=2)) == 2
+
+
 def test_resources():
     cells = Counter(LUT6=3, LUT2=2, INV=1, FDRE=4, FDSE=1, RAMB36E1=2, RAMB18E1=3, RAM32M=2, SRL16E=1, DSP48E1=5,
                     CARRY4=6, MUXF7=9, BUFG=1, my_LUT6_block=7)  # fmt: skip

@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import OF_ENGINE, Wanted, chosen_design
 from bitloom.overlay.build.images import random_images
-from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, default_npu
+from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.run import run
 from bitloom.overlay.build.small_npu import INTEGER
 from bitloom.overlay.cli.group import bitloom
@@ -111,11 +111,6 @@ def test_bit_planes_that_were_asked_for_are_refused_where_matches_have_no_weight
         chosen_design(networks.load("digits-or"), asked("--accumulate", "or", "--shift-bits", "3"))
 
 
-def test_widths_of_the_integer_engine() -> None:
-    design = chosen_design(networks.load("cifar-quick-int8"), asked("--feature-bits", "9", "--weight-bits", "4"))
-    assert design.npus == (INTEGER.changed(feature_bits=9, weight_bits=4),)
-
-
 def test_there_is_an_option_for_every_value_of_a_folding() -> None:
     """But for those that follow from the network, the topology, or an option of the whole design."""
     command = click.command()(design_options(lambda **_: None))
@@ -157,11 +152,6 @@ def test_what_is_about_frames_is_for_the_npu_that_reads_them() -> None:
     assert [npu.ports.buffer_words for npu in npus] == [16, 64, 64, 64]
 
 
-def test_nothing_asked_is_the_reference_design() -> None:
-    assert asked() == Wanted()
-    assert chosen_design(networks.load("digits-cnn")) == REFERENCE_DESIGNS["digits-cnn"]
-
-
 def test_choices_replace_those_of_the_design() -> None:
     words = "--map-order raster --stream-bits 64 --mapping 0,0,1,1 --dataflow conv_2=auto --dataflow conv_3=auto"
     dataflow = {"conv_2": "auto", "conv_3": "auto"}
@@ -187,20 +177,6 @@ def test_a_pipeline_has_what_its_layers_need() -> None:
     assert [npu.array.planes for npu in npus] == [6, 0, 0, 0]
     assert [npu.array.kfp for npu in npus] == [16] * 4
     assert [npu.ports.outlets for npu in npus] == [("ring",)] * 3 + [("host",)]
-
-
-def test_pool_units_that_were_asked_for_are_there() -> None:
-    npus = chosen_design(networks.load("digits-cnn"), asked("--topology", "pipeline", "--pool")).npus
-    assert [bool(npu.pool_unit) for npu in npus] == [True] * 4
-
-
-def test_both_engines_have_what_was_asked_for() -> None:
-    """What only one has is for its NPUs alone."""
-    words = "--topology pipeline --raster --one-memory --accumulators 2 --accumulate both --kernels-per-multiplier 2"
-    npus = chosen_design(networks.load("bnn-int8-ends"), asked(*words.split())).npus
-    assert {(npu.sequencer.raster, npu.array.one_memory, npu.array.accumulators) for npu in npus} == {(True, True, 2)}
-    assert [npu.array.accumulate for npu in npus] == ["popcount", *["both"] * 4, "popcount"]
-    assert [npu.array.kernels_per_multiplier for npu in npus] == [2, 1, 1, 1, 1, 2]
 
 
 def test_a_pipeline_of_both_engines() -> None:
@@ -310,8 +286,3 @@ def test_bit_exact(words: str, tmp_path: Path) -> None:
     build = builds.build(tmp_path, design.design(name, [model]), [model], choices=design.choices)
     assert run(build, model, random_images(model.network, 3, seed=1)).bit_exact_frames == 3
     assert builds.load(tmp_path).choices.chunk == design.choices.chunk
-
-
-def test_the_default_npu_is_the_start() -> None:
-    model = networks.load("lfc-w1a1")
-    assert chosen_design(model, Wanted(folding={"kfp": 5})).npus == (default_npu(model).changed(kfp=5),)

@@ -54,11 +54,6 @@ def test_cycles_do_not_hang_on_the_number_of_frames(model: Model, made: builds.B
     assert "simulated_multiplications_per_second" not in report
 
 
-def test_one_frame_has_a_latency_alone(model: Model, made: builds.Build) -> None:
-    done = run(made, model, digits.load_digits().test_images[:1], conditions=Conditions(first_alone=True))
-    assert (done.latency, done.transfers, done.cycles_between_frames) == (done.counters["cycles"], 1, None)
-
-
 def test_integers_are_multiplied(tmp_path: Path) -> None:
     """A design without an XNOR gate has no such operations: their number was 0."""
     model = networks.load("cifar-quick-int8")
@@ -79,21 +74,11 @@ def test_all_test_images_are_bit_exact_under_stalls(model: Model, made: builds.B
     assert done.counters["npu0_beats"] == 360 * 1346
 
 
-@pytest.mark.parametrize("batch", [1, 7, 360])
-def test_batches_do_not_matter(model: Model, made: builds.Build, batch: int) -> None:
-    images = digits.load_digits().test_images[:20]
-    assert run(made, model, images, batch=batch).bit_exact_frames == 20
-
-
 def test_a_build_is_the_same_twice(model: Model, made: builds.Build, tmp_path: Path) -> None:
     again = builds.build(tmp_path / "again", made.design, [model])
     files = {p.relative_to(made.folder): p.read_bytes() for p in made.folder.rglob("*") if p.is_file()}
     assert files == {p.relative_to(again.folder): p.read_bytes() for p in again.folder.rglob("*") if p.is_file()}
     assert len(files) > 30
-
-
-def test_a_build_is_loaded_again(made: builds.Build) -> None:
-    assert builds.load(made.folder) == made
 
 
 def test_another_model_is_refused(model: Model, made: builds.Build) -> None:
@@ -104,11 +89,6 @@ def test_another_model_is_refused(model: Model, made: builds.Build) -> None:
         ValueError, match=r"digits-cnn was compiled from [0-9a-f]{16}, got the model [0-9a-f]{16}: build"
     ):
         run(made, other, digits.load_digits().test_images[:1])
-
-
-def test_unknown_program(made: builds.Build) -> None:
-    with value_error(f"{made.folder}: network must be one of digits-cnn, got 'cnv'"):
-        made.program("cnv")
 
 
 def test_a_folder_with_other_files_is_left_alone(model: Model, made: builds.Build, tmp_path: Path) -> None:

@@ -205,20 +205,6 @@ def test_async(board, accelerator) -> None:
     np.testing.assert_array_equal(outputs, board.expected)
 
 
-def test_order_of_counters(board, accelerator) -> None:
-    board.right(accelerator)
-    board.right(accelerator, batch=1)
-    counters = accelerator.counters()
-    assert counters["frames"] == 2 * len(board.images)
-    assert words_of(counters) == counters["cycles"]
-
-
-def test_a_program_file_keeps_them(board, accelerator, tmp_path) -> None:
-    board.program.save(tmp_path / "p.npz")
-    accelerator.load(Program.load(tmp_path / "p.npz"))
-    board.right(accelerator)
-
-
 def send(accelerator, words) -> None:
     """What the driver would never send, by the driver's own means."""
     with accelerator._transferring():
@@ -268,12 +254,3 @@ def test_weights_in_another_order(board, accelerator, order) -> None:
         assert e.value.name == "BAD_ORDER"
         accelerator.program = board.program
         board.right(accelerator)
-
-
-def test_weights_that_nobody_uses(board, accelerator) -> None:
-    """More than the frame needs: they wait in the stream, and a new load starts afresh."""
-    header, rows = board.streamed()[0]
-    accelerator.program = board.with_weights([*board.streamed(), (replace(header, memory=255), rows)])
-    accelerator.predict(board.images[:1])
-    accelerator.load(board.program)
-    board.right(accelerator)

@@ -40,14 +40,6 @@ def test_files_of_a_build(tmp_path: Path) -> None:
     assert {"Makefile", "build.tcl", "package_ip.tcl", "tutor.manifest.json"} <= names
 
 
-def test_a_name_that_is_none(tmp_path: Path) -> None:
-    with value_error(
-        "training machine: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ., got 'a/b'"
-    ):
-        build_training_machine(tmp_path, "a/b", MACHINE)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_command(tmp_path: Path) -> None:
     arguments = ["machine", "--name", "tutor", "--slaves", "2", "--out", str(tmp_path)]
     result = CliRunner().invoke(bitloom, [*arguments, "--json"])

@@ -18,9 +18,8 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import Conditions, run
-from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.cli.group import bitloom
-from tests.cases import case_map, random_images, random_model
+from tests.cases import random_images, random_model
 
 FRAMES = 4
 PIXELS = unsigned(8)
@@ -65,23 +64,3 @@ def test_images_of_a_camera_are_computed_bit_exactly(engine: str, field: str, va
     found = built(tmp_path, made)
     assert found.design.npus[0].value(field) == value
     assert run(found, made, images(made), conditions=Conditions(stall=0.3, seed=1)).bit_exact_frames == FRAMES
-
-
-@pytest.mark.parametrize(
-    ("engine", "encoding", "field", "value"),
-    [
-        ("integer", signed(9), "feature_bits", 9),
-        ("integer", unsigned(7), "feature_bits", 9),  # act_1 makes 9 bits
-        ("binary", signed(9), "shift_bits", 4),
-        ("binary", unsigned(7), "shift_bits", 3),
-        ("binary", signed(2), "shift_bits", 3),
-    ],
-)
-def test_the_small_npu_has_room_for_the_network(engine: str, encoding: Encoding, field: str, value: int) -> None:
-    assert small_npu(model(engine, encoding)).value(field) == value
-
-
-def test_a_network_without_wide_features_gets_8_bits() -> None:
-    layers = Dense(name="dense_1", out_channels=3, weight=signed(8)), Requantise(name="act_1", encoding=signed(8))
-    network = Network(name="narrow", input=case_map(1, 1, 3, unsigned(7)), layers=layers)
-    assert small_npu(random_model(network, np.random.default_rng(0))).array.feature_bits == 8

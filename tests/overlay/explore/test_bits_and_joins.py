@@ -1,8 +1,6 @@
 """Residual networks of bits and concatenated maps in the search: what it knows of an NPU; what it finds simulates."""
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,6 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.overlay.explore import ring
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.demands import possible_engines
 from bitloom.overlay.explore.engines import Engines
@@ -125,12 +122,3 @@ def test_digits_with_shortcuts_simulate(order: str, tmp_path: Path) -> None:
         candidate = row.candidate
         assert figures(model, candidate, candidate.design(model)) == row.figures
         simulated(tmp_path / str(n), model, candidate)
-
-
-@pytest.mark.parametrize(("engine", "alike"), [("binary", [[0, 1], [2]]), ("integer", [[0, 2], [1]])])
-def test_which_npus_of_a_ring_are_alike(engine: str, alike: list[list[int]]) -> None:
-    """A binary NPU hands the integers that it keeps to where they are added, an integer NPU its map to the reader."""
-    first = SimpleNamespace(engine=engine, reader=2, taker=1)
-    others = [SimpleNamespace(engine=engine, reader=None, taker=None)] * 2
-    choices: Any = SimpleNamespace(layers=[first, *others])
-    assert sorted(ring._groups(choices, [[0], [1], [2]])) == alike

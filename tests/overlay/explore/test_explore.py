@@ -9,24 +9,18 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import unsigned
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.run import run
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.demands import layers
-from bitloom.overlay.explore.figures import figures, lanes
+from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.search import Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
-from tests.cases import case_map
 from tests.networks import IntegerChoices, integer_networks, random_images, random_integer_model, random_model
 from tests.networks import networks as binary_networks
 
@@ -120,27 +114,6 @@ def test_digits_simulates(tmp_path: Path) -> None:
     assert found.best is not None
     assert len(found.best.candidate.npus) > 1
     simulated(tmp_path, model, found.best, random_images(model.network, 6, 1))
-
-
-def test_lanes_are_those_of_the_foldings() -> None:
-    """A file of foldings doesn't say which lanes share a weight, nor does that change how many there are."""
-    npu = Npu.of(kfp=12, kgp=3, shift_bits=0, lanes_per_weight=3, lane_step=2)
-    candidate = Candidate("net", (npu,), (0,))
-    assert lanes(candidate) == lanes(Candidate.from_dict(candidate.to_dict())) == 36
-    planes = npu.changed(lanes_per_weight=1, lane_step=1, planes=3)
-    assert lanes(Candidate("net", (planes,), (0,))) == 9, "three channels, of which each has four lanes"
-    assert lanes(Candidate("net", (planes,), (0, 0))) == 36
-
-
-def test_images_of_eight_bits_may_have_their_windows_formed() -> None:
-    """Words of eight planes are no wider than an NPU may be."""
-    first, last = Conv(name="conv", out_channels=4, kernel=(3, 3)), Dense(name="dense", out_channels=3)
-    chain = (first, Threshold(name="act"), last)
-    network = Network(name="net", input=case_map(6, 5, 3, unsigned(8)), layers=chain)
-    demand = layers(random_model(network, 0))[0]
-    assert demand.planes == 9
-    assert demand.with_former is not None
-    assert demand.with_former.channels == 27
 
 
 @pytest.mark.slow

@@ -118,12 +118,6 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     assert [segment.npu.former is not None for segment in segments] == [True] + [False] * 8
 
 
-def test_additions_are_varied_where_there_are_some() -> None:
-    words = varied(Tries(networks.load("cifar-quick-int8"), Budget(dsp=60), 64, SETTINGS, [False]))
-    assert "shared multipliers" in words
-    assert "additions in LUTs" not in words
-
-
 def test_memories_are_sized_once_for_all_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where DSP blocks are dear: then NPUs with fewer of them are looked at, too."""
     choices = NpuChoices(layers(networks.load("cifar-quick-int8")), 64)
@@ -244,11 +238,6 @@ def test_foldings_without_map_order() -> None:
     del data["map_order"]
     with value_error("map_order must be one of pull, raster, columns, auto, got None"):
         Candidate.from_dict(data)
-
-
-def test_foldings_of_another_format() -> None:
-    with value_error("foldings: format must be bitloom-foldings, got 'x'"):
-        Candidate.from_dict({"format": "x"})
 
 
 def double(number: int) -> int:

@@ -1,7 +1,6 @@
 """The shipped JSON schema of foldings files says what their reader takes, no more and no less."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.explore.candidate import NPU_KEYS, SCHEMA, Candidate
 from bitloom.overlay.explore.foldings_schema import whole_schema
 
@@ -95,15 +93,3 @@ def test_how_networks_are_compiled_is_as_the_file_says(dataflow: Any) -> None:
     assert candidate.choices == CompileChoices(map_order="pull", **said)
     assert candidate.to_dict() == FILE | said
     assert candidate.key != Candidate.from_dict(FILE | said | {"shortcuts": "first"}).key
-
-
-@pytest.mark.parametrize("name", REFERENCE_DESIGNS)
-def test_reference_designs_as_files(name: str) -> None:
-    design = REFERENCE_DESIGNS[name]
-    choices = design.choices
-    dataflow = choices.dataflow if isinstance(choices.dataflow, Mapping) else {}
-    mapping = tuple(choices.mapping or (0,))
-    made = Candidate(design.network, design.npus, mapping, design.stream_bits, choices.map_order, dataflow)
-    data = json.loads(json.dumps(made.to_dict()))
-    assert fits(data)
-    assert json.loads(json.dumps(Candidate.from_dict(data).to_dict())) == data

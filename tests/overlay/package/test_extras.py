@@ -15,14 +15,6 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 OPTIONAL = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
 EXTRAS = set(re.findall(r"^([a-z]+) = \[", OPTIONAL, re.M))
 SOURCES = [path for room in ("golden", "hls_gen", "driver", "overlay") for path in (ROOT / room).rglob("*.py")]
-WRITTEN = [
-    *SOURCES,
-    *ROOT.glob("docs/**/*.md"),
-    *ROOT.glob("notebooks/*.ipynb"),
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "Makefile", "Containerfile", ".binder/postBuild")),
-    ROOT / "pyproject.toml",
-    ROOT / ".github" / "workflows" / "tests.yml",
-]
 
 
 def test_commands_in_messages_name_extras_that_there_are():
@@ -35,15 +27,6 @@ def test_commands_in_messages_name_extras_that_there_are():
         if isinstance(argument, ast.Constant)
     ]
     assert {"import", "sim", "cli", "gpu", "report"} <= set(named) <= EXTRAS
-
-
-def test_what_is_written_names_our_distribution_and_extras_that_there_are():
-    extra = re.compile(r"(?<=['\"`])(bitloom[\w-]*|\.)(\[[a-z,]+\])")
-    named = [(path, *found) for path in WRITTEN for found in extra.findall(path.read_text(encoding="utf-8"))]
-    assert len(named) > 10
-    for path, name, extras in named:
-        assert name in (DISTRIBUTION, "."), f"{path}: {name}{extras}"
-        assert Requirement(f"{DISTRIBUTION}{extras}").extras <= EXTRAS, f"{path}: {name}{extras}"
 
 
 def test_the_command_takes_the_extras_of_what_is_installed():

@@ -73,12 +73,6 @@ def widths(project, old: str = "", new: str = "") -> list[str]:
     return [line for line in told if "WIDTH" in line]
 
 
-def test_widths(project):
-    assert widths(project) == []
-    assert widths(project, "wire [11:0] awid, bid,", "wire [10:0] awid, bid,") != []
-    assert widths(project, "SAXIHP0WID(6'd0)", "SAXIHP0WID(5'd0)") != []
-
-
 def test_what_suits():
     manifest = generate(
         size_memories("digits-cnn", [zoo.load("digits-cnn")], Npu.of(kfp=8, kgp=4, ol=1, pfp=1, planes=6)),

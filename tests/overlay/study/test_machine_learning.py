@@ -17,7 +17,7 @@ from bitloom.overlay.study.machine_learning import (
     learn_on_machine,
     work_of_a_sample,
 )
-from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, fall, fallen
+from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS
 from tests.errors import value_error
 
 PLAN = MachinePlan(hidden=(3,), epochs=3, slaves=2, batch=4)
@@ -148,14 +148,6 @@ def test_tables():
     assert [(layer.forward_table, layer.backward_table) for layer in discrete.layers] == [(3, 1), (4, 1)]
 
 
-def test_rates_fall():
-    """They stay for three epochs of ten, and then fall six times."""
-    assert [fall(epoch, 10) for epoch in range(10)] == [0, 0, 0, 1, 1, 2, 3, 4, 5, 6]
-    assert fall(0, 1) == 0
-    assert fallen(VelocityRule(rate_places=30, bias_places=2), 3) == VelocityRule(rate_places=31, bias_places=5)
-    assert fallen(SourceRule(rate_places=2, mu_places=1), -3) == SourceRule(rate_places=0, mu_places=1)
-
-
 def test_constants_of_the_plan():
     """A velocity remembers as many samples with other batches; the biases' rate moves with that of the weights."""
 
@@ -192,11 +184,6 @@ def test_images_that_are_no_batch(tiny):
         learn_on_machine(replace(PLAN, batch=None), tiny)
 
 
-def test_each_epoch_has_random_numbers_of_its_own(tiny):
-    plan = replace(PLAN, setting="codes-2")
-    assert len({plan.training(tiny, epoch).seed for epoch in range(3)}) == 3
-
-
 @pytest.mark.parametrize("runner", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("count", "batch"), [(15, 5), (16, 4)])
 def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, runner, count, batch):
@@ -221,10 +208,6 @@ def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, runner, co
     assert cycles > learned.cycles[0]
     for state, expected in zip(states, learned.states):
         np.testing.assert_array_equal(state.weights, expected.weights)
-
-
-def test_few_layers_have_the_default_instruction_cache(tiny):
-    assert PLAN.machine(PLAN.training(tiny), 16).instructions == MachineParameters().instructions == 128
 
 
 def test_a_program_that_the_instruction_cache_does_not_hold(tiny):

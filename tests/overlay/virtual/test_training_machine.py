@@ -26,7 +26,6 @@ from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.design.headers import PROGRAM, RUN, PacketHeader
-from bitloom.hls_gen.design.training_registers import IDENT
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 from tests.golden.discrete.machine import test_faults as rules
 from tests.golden.discrete.machine import test_hazards as hazards
@@ -41,7 +40,6 @@ from tests.golden.discrete.machine.cases import (
     samples,
     start,
 )
-from tests.golden.discrete.machine.layer_program import KINDS, layer_program
 from tests.golden.discrete.machine.learning_program import learning_program
 
 SMALL = MachineParameters(slaves=2)
@@ -104,15 +102,6 @@ def test_batches(case, instructions):
         hardware.simulation.stall(source=0.3, sink=0.3, seed=1)
         (words,) = hardware.run(data)
     assert words.tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_the_program_of_a_layer(name):
-    """The source's, for one layer."""
-    case = layer_program(name, FORM)
-    with SimulatedMachine(SMALL, case.program) as hardware:
-        hardware.simulation.stall(source=0.3, sink=0.3, seed=1)
-        assert [words.tolist() for words in hardware.run(case.data)] == case.expected
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -358,13 +347,3 @@ def test_packets_that_are_wrong(name):
         hardware.reset()
         assert (hardware.read("ERROR_CODE"), hardware.read("STATUS") & 2) == (0, 0)
         hardware.run()
-
-
-def test_registers():
-    with SimulatedMachine(SMALL, assemble("IO LOAD_NEURONS d=0 rows=5\nNOP END")) as hardware:
-        assert hardware.read("IDENT") == IDENT
-        assert hardware.read("GEOMETRY") == 2 | FORM.bits << 8 | FORM.fraction << 16 | 3 << 24
-        hardware.write("SCRATCH", 0x12345678)
-        assert hardware.read("SCRATCH") == 0x12345678
-        hardware.run(range(5))
-        assert (hardware.read("RUNS"), hardware.read("WORDS_IN"), hardware.read("STATUS")) == (1, 9, 1)

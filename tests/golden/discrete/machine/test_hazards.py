@@ -57,16 +57,3 @@ def test_what_has_nothing_in_common_overlaps():
     load, copy, copy_after = machine.work[2:5]
     assert (copy.begin, copy.end) == (load.begin + 1, load.begin + 11)
     assert copy_after.begin == copy.end < load.end  # the same unit
-
-
-def test_the_generator_is_asked_in_order():
-    instructions = assemble(
-        "COMPUTE CONVERT a=0 d=10 rows=3 kind_d=1 chance_d=1\nCOMPUTE UPDATE a=20 rows=3 columns=2 kind_w=1 chance_w=1"
-    )
-    assert hazard(*[needs(i, MACHINE) for i in instructions]) == "generator"
-
-
-def test_configuration_waits_for_all():
-    machine = Interpreter(MACHINE, assemble("IO LOAD_NEURONS d=0 rows=9\nCONFIG RATE a=3\nNOP END"))
-    machine.run(range(9))
-    assert machine.work[1].begin >= machine.work[0].end == 9

@@ -12,7 +12,6 @@ from bitloom.golden.kernels.tiled import cpu, layout
 from bitloom.golden.kernels.tiled.conv import PackedConv, from_golden
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.window import Window
 from tests.errors import value_error
 
 from . import cases
@@ -104,31 +103,9 @@ def test_an_output_is_the_next_layers_input(path):
     np.testing.assert_array_equal(found, second.forward(signs, {"weight": weights_2}, one_bit))
 
 
-@pytest.mark.parametrize("threshold", [-(2**31), 2**31 - 1])
-def test_thresholds_out_of_reach_are_constants(path, threshold):
-    rng = np.random.default_rng(9)
-    conv = PackedConv(
-        name="conv_1", channels=64, out_channels=64, window=Window(kernel=(1, 1)), weight=layout.pack(
-            rng.choice([-1, 1], (64, 1, 1, 64)), 64), threshold=np.full(64, threshold, np.int32),
-    )  # fmt: skip
-    words = cpu.Convolution(conv, path)(layout.pack(rng.choice([-1, 1], (2, 3, 4, 64)), 64))
-    assert (words == (0 if threshold > 0 else 2**64 - 1)).all()
-
-
 def small() -> tuple[PackedConv, np.ndarray]:
     layer, source, x, weight = case(np.random.default_rng(3), c=70, o=4, kernel=(2, 2))
     return from_golden(layer, source, weight, word_bits=64), layout.pack(x, 64)
-
-
-def test_maps_of_several_sizes_and_layouts_of_memory(path):
-    layer, source, x, weight = case(np.random.default_rng(3), c=70, o=4, kernel=(2, 3), padding=(1, 0, 0, 2))
-    convolution = cpu.Convolution(from_golden(layer, source, weight, word_bits=64), path)
-    for rows, columns in ((4, 9), (7, 9), (7, 5)):
-        part = Map(height=rows, width=columns, channels=70, encoding=BIPOLAR)
-        expected = layer.forward(x[:, :rows, :columns], {"weight": weight}, part)
-        words = layout.pack(x, 64)[:, :, :rows, :columns]
-        np.testing.assert_array_equal(convolution(words), expected)
-        np.testing.assert_array_equal(convolution(np.moveaxis(np.moveaxis(words, 1, 3).copy(), 3, 1)), expected)
 
 
 def test_the_environment_names_the_fastest_path(monkeypatch):

@@ -42,22 +42,6 @@ def test_equals_golden_in_more_cases(seed, kernel):
 
 @kernels
 @pytest.mark.parametrize("word_bits", [32, 64])
-def test_another_patch_and_a_kernel_size_that_the_compiler_knows(word_bits, kernel):
-    """3 x 7 outputs of a thread: 21 sums, or 2 chunks of 16 positions, the last of them partly outside the tile."""
-    made = case(size=(15, 12), channels=65, padding=(1, 2, 0, 1), stride=(1, 2), pad="exact", word_bits=word_bits)
-    check(made, plan(made.layer, made.words, block=(32, 3, 1), patch=(3, 7), kernel=kernel), constant_kernel=True)
-
-
-@kernels
-@pytest.mark.parametrize("size", [(3, 3), (3, 5), (4, 3)])
-def test_a_patch_whose_last_windows_lie_behind_the_map(size, kernel):
-    """Of a thread's 4 x 4 windows the first is whole, the second cut off; the last begins 3 rows and columns behind."""
-    made = case(size=size, stride=(2, 2), padding=(0, 0, 2, 2), pad="exact")
-    check(made, plan(made.layer, made.words, kernel=kernel))
-
-
-@kernels
-@pytest.mark.parametrize("word_bits", [32, 64])
 @pytest.mark.parametrize("patch", [(4, 8), (5, 7)])
 def test_several_chunks_share_the_weights_of_a_warp(patch, word_bits, kernel):
     """Chunks of 16 positions of which the last ones lie outside the map, some wholly; two stages, two buffers."""
@@ -89,20 +73,6 @@ def test_problem_is_the_struct_of_the_source():
     declared = re.findall(r"int ([\w, \n]+);", members)
     assert tuple(re.split(r",\s*", ", ".join(declared))) == kernel.FIELDS
     assert re.search(r"enum Pad \{ (.*?) \}", text)[1] == "PAD_MINUS, PAD_PLUS, PAD_EXACT"
-
-
-@pytest.mark.parametrize(
-    ("word_bits", "size", "options", "expected"),
-    [
-        (32, (3, 3), {}, "binary_conv_popc<unsigned int, 4, 4, 3>"),
-        (64, (3, 1), {"patch": (2, 8)}, "binary_conv_popc<unsigned long long, 2, 8, 0>"),
-        (32, (2, 2), {"kernel": "mma-xor"}, "binary_conv_mma<unsigned int, 4, 4, 0, true>"),
-        (64, (5, 5), {"kernel": "mma-and"}, "binary_conv_mma<unsigned long long, 4, 4, 5, false>"),
-    ],
-)
-def test_instance_of_the_source(word_bits, size, options, expected):
-    made = case(kernel=size, word_bits=word_bits)
-    assert kernel.instance(plan(made.layer, made.words, **options)) == expected
 
 
 def test_global_memory_is_read_by_the_call_that_counts_and_checks():

@@ -25,16 +25,6 @@ def test_a_bit_lies_where_the_address_says(channels, word_bits):
     assert not memory[unused].any()
 
 
-@pytest.mark.parametrize("word_bits", [32, 64])
-@pytest.mark.parametrize("channels", CHANNELS)
-def test_unpack_is_the_inverse_for_bits_and_bipolar_numbers(channels, word_bits):
-    values = bipolar(np.random.default_rng(channels), 3, 2, 4, channels)
-    bits = (values > 0).astype(np.uint8)
-    words = layout.pack(values, word_bits)
-    assert np.array_equal(words, layout.pack(bits, word_bits))
-    assert np.array_equal(layout.unpack(words, channels), bits)
-
-
 def test_invert_is_not_of_the_channels_that_exist():
     values = bipolar(np.random.default_rng(0), 1, 2, 3, 65)
     for word_bits in (32, 64):

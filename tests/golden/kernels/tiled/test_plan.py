@@ -2,27 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from bitloom.golden.kernels.tiled.plan import Limits, Place, plan
+from bitloom.golden.kernels.tiled.plan import Limits, plan
 from tests.errors import value_error
 
 from .cases import case
-
-
-def test_default_tile_is_16_x_16_outputs_of_32_channels_by_512_threads():
-    made = case(size=(20, 40), channels=65, out_channels=65, kernel=(3, 5), stride=(2, 1))
-    how = plan(made.layer, made.words)
-    assert (how.threads, how.tile, how.patch, how.block) == (512, (16, 16), (4, 4), (32, 4, 4))
-    assert how.input_tile == (16 * 2 + 3 - 2, 16 + 5 - 1)
-    assert how.output == (9, 36)
-    assert how.grid == (1, 3, 1, 3)  # 65 channels are 3 words of 32
-    assert how.stage_groups == 3
-
-
-def test_places_are_all_tiles_column_fastest():
-    made = case(images=2, size=(10, 6), out_channels=33, kernel=(1, 1))
-    how = plan(made.layer, made.words, block=(32, 2, 1), patch=(3, 4))
-    places = [how.place(index) for index in range(how.blocks)]
-    assert places == [Place(n, c, y, x) for n in (0, 1) for c in (0, 32) for y in (0, 6) for x in (0, 4)]
 
 
 def test_shared_memory_is_the_input_tile_and_the_weights():
@@ -54,26 +37,6 @@ def test_stages_all_groups_or_two_buffers_of_as_many_as_fit(kernel):
             assert (how.stage_groups, how.buffers) == found
     how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=1 << 20))
     assert (how.stage_groups, how.buffers) == (5, 1)
-
-
-def test_registers_of_sums_and_matrix_products():
-    made = case()
-    assert plan(made.layer, made.words).thread_registers == 2 * 16 + 88
-    assert plan(made.layer, made.words, block=(32, 2, 2), patch=(5, 5)).thread_registers == 2 * 25 + 88
-    assert (
-        plan(made.layer, made.words, block=(32, 2, 2), patch=(5, 5), kernel="mma-xor").thread_registers == 2 * 32 + 88
-    )
-
-
-def test_limits_may_be_met_exactly():
-    made = case()
-    for limits in (Limits(threads=512, thread_registers=120), Limits(registers=120 * 512)):
-        how = plan(made.layer, made.words, limits=limits)
-        assert how.thread_registers == how.register_limit == 120
-    many = Limits(registers=1 << 20)
-    assert plan(made.layer, made.words, block=(64, 4, 4), patch=(1, 1), limits=many).threads == 1024
-    many = Limits(threads=2048, registers=1 << 20)
-    assert plan(made.layer, made.words, block=(32, 1, 64), patch=(1, 1), limits=many).threads == 2048
 
 
 def test_impossible_tiles():

@@ -28,27 +28,12 @@ def test_a_tie_is_negative_by_the_default_rule_and_positive_as_a_sign_of_0(thres
     assert reference.run(layer, layout.pack(x, 32)).item() == expected
 
 
-@pytest.mark.parametrize("word_bits", [32, 64])
-@pytest.mark.parametrize("kernel", range(1, 8))
-def test_all_kernels(kernel, word_bits):
-    side = kernel // 2
-    made = case(kernel, kernel=(kernel, kernel), size=(9, 8), padding=(side,) * 4, pad="exact", word_bits=word_bits)
-    made.check(reference.run(made.layer, made.words))
-
-
 @pytest.mark.parametrize("block", [(32, 1, 1), (64, 2, 1), (96, 1, 3)])
 @pytest.mark.parametrize("patch", [(1, 1), (2, 3), (5, 1)])
 @pytest.mark.parametrize("word_bits", [32, 64])
 def test_any_tile_gives_the_same(block, patch, word_bits):
     made = case(size=(6, 11), out_channels=65, padding=(1, 0, 1, 2), pad="exact", word_bits=word_bits)
     made.check(reference.run(made.layer, made.words, plan(made.layer, made.words, block=block, patch=patch)))
-
-
-def test_staging_in_parts_gives_the_same():
-    made = case(size=(6, 6), channels=128, padding=(1, 1, 1, 1), pad="+1")
-    for staged in (1, 2, 3, 4):
-        how = replace(plan(made.layer, made.words), stage_groups=staged)
-        made.check(reference.run(made.layer, made.words, how))
 
 
 def test_order_of_blocks_does_not_matter():
@@ -94,15 +79,3 @@ def needed(how, index):
     weight = np.zeros(layer.weight.shape, np.uint32)
     weight[place.channel : place.channel + how.block[0]] = 1
     return words, weight
-
-
-def test_ballot_puts_lane_i_in_bit_i():
-    votes = np.zeros((32, 2), bool)
-    votes[[0, 5, 31], 0] = True
-    assert reference.ballot(votes).tolist() == [1 | 1 << 5 | 1 << 31, 0]
-
-
-def test_popcount():
-    words = np.array([0, 1, 0xFFFFFFFF, 0x80010000], np.uint32)
-    assert reference.popcount(words).tolist() == [0, 1, 32, 2]
-    assert reference.popcount(np.array([[(1 << 64) - 1, 1 << 63]], np.uint64)).tolist() == [[64, 1]]

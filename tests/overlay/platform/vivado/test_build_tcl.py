@@ -119,12 +119,6 @@ def test_our_dma_takes_the_place_of_amds(sources, board):
     assert segment == (0x4040_0000 if board == "Pynq-Z2" else 0xA000_0000, 0x1000)
 
 
-def test_the_handoff_of_vivado_up_to_2020_1(sources):
-    made = sources()
-    made.build(generated="srcs")
-    assert [name.rpartition(".")[2] for name in made.output].count("hwh") == 1
-
-
 def test_the_newest_ip_cores_are_taken(sources):
     made = sources()
     made.package()
@@ -167,12 +161,6 @@ def test_negative_slack_fails_and_leaves_nothing(sources, slack, said):
     assert (made.folder / "work" / "timing.rpt").is_file()
 
 
-def test_no_slack_is_enough(sources):
-    made = sources()
-    made.build(slack={"setup": 0.0, "hold": 0.0})
-    assert len(made.output) == 5
-
-
 def test_a_failed_implementation_is_told(sources):
     made = sources()
     with pytest.raises(TclError, match=r"^bitloom: impl_1 must complete, its status is place_design ERROR: see "):
@@ -189,14 +177,6 @@ def test_missing_board_files_are_told(sources):
     )
     with pytest.raises(TclError, match=f"^{re.escape(said)}$"):
         made.build(board_parts=("xilinx.com:zcu104:part0:1.1",))
-
-
-def test_board_files_from_a_folder(sources, tmp_path):
-    (tmp_path / "boards" / "pynq-z2").mkdir(parents=True)
-    (tmp_path / "boards" / "pynq-z2" / "board").write_text("tul.com.tw:pynq-z2:part0:1.0")
-    made = sources()
-    made.build("", "", str(tmp_path / "boards"), board_parts=())
-    assert len(made.output) == 5
 
 
 @pytest.mark.skipif(len(BACKENDS) < 2, reason="needs tkinter and tclsh")

@@ -56,25 +56,6 @@ def test_one_command_makes_the_bitstream(sources):
     assert len(list((made.folder / "output").glob("*.bit"))) == 2
 
 
-def test_the_readme_tells_what_to_say_without_make(sources):
-    made = sources()
-    readme = (made.folder / "README.md").read_text()
-    commands = [line.split() for line in readme.splitlines() if line.startswith("    vivado ")]
-    assert len(commands) == 2
-    for words in commands:
-        command = [sys.executable, "-m", f"{__package__}.vivado", *words[1:]]
-        subprocess.run(command, cwd=made.folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=120)
-    assert PROGRAM in made.output
-
-
-def test_only_the_core(sources):
-    made = sources("ZCU104")
-    done = make(made.folder, "ip", "BOARD=ZCU104")
-    assert done.returncode == 0, done.stderr
-    assert (made.folder / "work" / "ip" / "npu" / "component.xml").is_file()
-    assert made.output == []
-
-
 def test_the_core_of_our_dma(sources):
     made = sources(dma=OWN)
     done = make(made.folder, "ip")
@@ -111,10 +92,3 @@ def test_says_what_is_missing(sources, target):
         "bitloom: BOARD must be Pynq-Z2, for which these sources were written, got KV260: "
         "say bitloom build NETWORK --board KV260\n"
     )
-
-
-def test_help_needs_no_vivado(sources):
-    done = make(sources(clock_mhz=62.5).folder, "help", vivado=False)
-    assert done.returncode == 0
-    for word in ("make bitstream", "make ip", "make clean", "make help", "BOARD=Pynq-Z2", "CLOCK_MHZ=62.5"):
-        assert word in done.stdout

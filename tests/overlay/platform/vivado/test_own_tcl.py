@@ -69,12 +69,6 @@ def test_the_sensor_of_the_page(built):
     assert design.cells["width_0"].values["S_TDATA_NUM_BYTES"] == "4"
 
 
-def test_results_to_the_sensor(built):
-    design = built(*EXAMPLES)
-    assert design.links["sensor_0/results"] == "bitloom_0/m_axis"
-    assert loose(design) == {"axi_dma_0/S_AXIS_S2MM"}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

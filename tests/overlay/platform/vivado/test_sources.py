@@ -6,10 +6,8 @@ import pytest
 
 from bitloom.overlay.platform.block_design import BlockDesign
 from bitloom.overlay.platform.boards import board
-from bitloom.overlay.platform.dma_core import OWN
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.platform.vivado import source_files
-from bitloom.overlay.platform.vivado.core import cores_beside
 from bitloom.overlay.platform.vivado.tables import table, word
 from tests.errors import value_error
 
@@ -38,26 +36,6 @@ def test_files(sources):
     assert verilog <= files
     listed = re.findall(r"^    \{(src/\S+)\}$", (made.folder / "core.tcl").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(verilog)
-
-
-@pytest.mark.parametrize("name", ["dma", "packetizer"])
-def test_files_of_a_core_beside_the_device(sources, name):
-    made = sources(dma=OWN, marks="video")
-    files = set(contents(made.folder))
-    verilog = set(cores_beside(made.design)[name].verilog)
-    assert {path for path in files if path.startswith(name)} == verilog | {f"{name}.tcl", f"{name}.xml"}
-    listed = re.findall(rf"^    \{{({name}/\S+)\}}$", (made.folder / f"{name}.tcl").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(verilog)
-
-
-def test_the_tables_name_every_file_of_the_readme(sources):
-    folder = sources(dma=OWN, marks="packet").folder
-    named = re.findall(r"`([\w*./-]+\.(?:tcl|xml|xdc|mk))`", (folder / "README.md").read_text())
-    assert {name for name in named if not (folder / name).exists()} == {"own.tcl"}  # the user's
-
-
-def test_constraints_do_nothing(sources):
-    tcl.run(f"source {{{sources().folder / 'constraints.xdc'}}}", ["create_clock"], lambda *words: (1, "called"))
 
 
 def test_a_board_is_needed(sources):

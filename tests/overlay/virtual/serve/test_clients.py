@@ -141,16 +141,6 @@ def test_a_client_that_vanishes_in_the_middle_of_a_transfer(server, bit, connect
     assert texts == ["CLIENT: freed 2 buffers that other clients had left", f"CLIENT: loaded {bit.name}"]
 
 
-def test_without_a_download_the_next_client_finds_things_as_they_were_left(server, connect):
-    first, second = connect(), connect()
-    first.put(first.mapping(DEVICE, 0x1000), ADDEND, 9)
-    key = first.allocate(8)
-    first.write((key, b"abcdefgh"))
-    first.leave()
-    assert second.get(second.mapping(DEVICE, 0x1000), ADDEND) == 9
-    assert second.read(key) == b"abcdefgh"
-
-
 def test_a_client_keeps_its_buffers_when_it_loads_again_and_none_of_another_one(server, bit, connect):
     first, second = connect(), connect()
     lost = second.allocate(8)
@@ -232,15 +222,6 @@ def test_who_was_silent_loses_the_board_and_must_load_again(server, bit, connect
     second.leave()
     first.load(bit2bin(bit.read_bytes()))
     assert first.get(core, ADDEND) == 1
-
-
-@pytest.mark.parametrize("limits", [ServerLimits(idle_seconds=0.3)])
-def test_who_was_silent_keeps_the_board_if_nobody_asks(server, connect):
-    first = connect()
-    core = first.mapping(DEVICE, 0x1000)
-    first.put(core, ADDEND, 9)
-    until(lambda: server.holder.client is None)
-    assert first.get(core, ADDEND) == 9
 
 
 @pytest.mark.parametrize("limits", [ServerLimits(piece_seconds=0.3)])

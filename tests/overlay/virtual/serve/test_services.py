@@ -2,7 +2,6 @@
 
 import re
 import threading
-import tracemalloc
 from collections import Counter
 
 import grpc
@@ -13,7 +12,7 @@ from pynq.remote import buffer_pb2, gpio_pb2, mmio_pb2, remote_device_pb2
 
 from bitloom.overlay.virtual import serve
 from bitloom.overlay.virtual.serve import buffers
-from bitloom.overlay.virtual.serve.limits import PIECE_BYTES, ServerLimits
+from bitloom.overlay.virtual.serve.limits import ServerLimits
 from tests.overlay.conftest import FAULTS
 from tests.overlay.platform.manifest import ADDEND, FAULT, IDENT
 
@@ -45,12 +44,6 @@ def test_registers(client, core):
     client.put(core, ADDEND, 77)
     assert client.get(core, ADDEND) == 77
     assert client.get(client.mapping(DEVICE + ADDEND, 4), 0) == 77
-
-
-def test_registers_one_after_another(client):
-    dma = client.mapping(DMA, 0x10000)
-    client.put(dma, 0x18, (0x1234_5678_0000_0010).to_bytes(8, "little"))
-    assert (client.get(dma, 0x18), client.get(dma, 0x1C)) == (0x10, 0x1234_5678)
 
 
 def test_a_build_that_was_changed_is_not_loaded(client, binary, bit):
@@ -351,20 +344,6 @@ def test_a_request_in_many_pieces_comes_to_its_end(server, client, caplog):
     assert e.value.code() == grpc.StatusCode.CANCELLED
     until(lambda: not server.calls.names)
     assert re.fullmatch(r"ipv4:[\d.]+:\d+: cancelled write: not at its end after 0.3 s", caplog.messages[0])
-
-
-def test_an_answer_is_made_piece_by_piece(server, client):
-    """Several readers of a large buffer take a piece's memory each."""
-    key = client.allocate(60 << 20)
-    tracemalloc.start()
-    calls = [client.buffers.read(buffer_pb2.BufferReadRequest(buffer_id=key)) for _ in range(6)]
-    for call in calls:
-        next(call)
-    most = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    for call in calls:
-        call.cancel()
-    assert most < 60 * PIECE_BYTES // 2
 
 
 def test_bytes_that_are_no_message(server, client):

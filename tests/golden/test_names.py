@@ -11,9 +11,8 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.names import check_classes, check_name, check_path
-from bitloom.golden.network import Network
 from tests.errors import value_error
-from tests.golden.test_network import ARRAYS, LAYERS, NETWORK
+from tests.golden.test_network import ARRAYS, NETWORK
 
 GOOD = ["a", "1", "_", "cnv-w1a1", "LFC.v2_b", "a" * 64, "0" * 64]
 HOSTILE = [
@@ -104,21 +103,11 @@ def test_classes_are_a_sequence_of_names(classes: object) -> None:
         replace(NETWORK, classes=classes)
 
 
-def test_a_description_brings_no_text_as_classes() -> None:
-    with value_error("small: classes must be a sequence of names, got 'ab'"):
-        Network.from_dict({**NETWORK.to_dict(), "classes": "ab"})
-
-
 @pytest.mark.parametrize("classes", [["a", "b"], np.array(["a", "b"])])
 def test_classes_become_a_tuple_of_strings(classes: object) -> None:
     made = replace(NETWORK, classes=classes)
     assert made == replace(NETWORK, classes=("a", "b"))
     assert [type(label) for label in made.classes] == [str, str]
-
-
-@pytest.mark.parametrize("path", ["a", "rtl/top.v", "a/b/c.d-e_f", "p-0.1.0+3f-py3.whl"])
-def test_good_paths(path: str) -> None:
-    check_path("build", path)
 
 
 BAD_PATHS = ["", "+a", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/.b", "./a", "a\nb", "a b", 5, None]
@@ -128,13 +117,3 @@ BAD_PATHS = ["", "+a", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/.b", "./a"
 def test_bad_paths(path: object) -> None:
     with value_error(f"build: must be a path inside the folder, got {path!r}"):
         check_path("build", path)
-
-
-def test_integers_of_numpy_are_integers() -> None:
-    one, conv = np.int64(1), LAYERS[0]
-    layer = replace(conv, out_channels=np.int16(2), kernel=(np.uint8(2), np.int64(2)), stride=(one, one))
-    network = replace(NETWORK, layers=(layer, replace(LAYERS[1], levels=one)),
-                      input=replace(NETWORK.input, height=np.int32(3), channels=one))  # fmt: skip
-    assert network == NETWORK
-    assert json.dumps(network.to_dict()) == json.dumps(NETWORK.to_dict())
-    assert file.model_digest(file.Model(network, ARRAYS)) == file.model_digest(file.Model(NETWORK, ARRAYS))

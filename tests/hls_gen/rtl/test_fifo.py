@@ -62,13 +62,6 @@ def test_rate_and_latency(bench, kind):
     assert sink.taken[0] - give.taken[0] == LATENCY
 
 
-def test_latency_of_single_words(bench, kind):
-    data = words(kind, 40)
-    give, sink = source(bench, kind, data, stall=0.9), Sink(bench, f"{kind}_out_", expect=len(data))
-    run(bench, give, sink)
-    assert {t - g for g, t in zip(give.taken, sink.taken)} == {LATENCY}
-
-
 def test_full_depth(bench, kind):
     """Full, it holds its depth and one word more; it empties without a gap, and fills again."""
     depth = KINDS[kind][1]

@@ -134,27 +134,6 @@ def test_rate_and_latency(bench, name):
         assert sink.taken[::pieces] == [cycle + 1 for cycle in source.taken]
 
 
-def test_holds_one_word_only(bench, name):
-    """With the output closed it takes what makes one word, and no more."""
-    items, _ = tuples(name, [20])
-    source, sink = Source(bench, f"{name}_in_", items), sink_of(bench, name, stall=1)
-    run(bench, source, sink, cycles=30)
-    have, want, _ = SHAPES[name]
-    assert len(source.taken) == max(1, want // have)
-    assert len(sink.seen) == 1
-
-
-def test_reset_drops_a_collection(bench):
-    """A collection that has begun is forgotten."""
-    name = "collect_1_to_8"
-    run(bench, Source(bench, f"{name}_in_", [{"data": 1, "last": 0, "side": 0}] * 3), cycles=6)
-    bench.reset()
-    items, expected = tuples(name, [8, 3])
-    sink = sink_of(bench, name, expect=len(expected))
-    run(bench, Source(bench, f"{name}_in_", items), sink)
-    assert sink.words == expected
-
-
 @pytest.mark.parametrize("stall", [0, 0.5])
 @pytest.mark.parametrize("name", TAIL)
 def test_tail(bench, name, stall):

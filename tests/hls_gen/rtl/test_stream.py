@@ -112,37 +112,6 @@ def test_fork(bench, name, stalls):
         assert steady(source.taken)
 
 
-def test_fork_serves_whoever_is_ready(bench):
-    """A sink takes its word while another doesn't, once; the word stays until that one has it too."""
-    data = items("serves", 5, data=12, last=1, side=3)
-    source = Source(bench, "fork_3_in_", data)
-    sinks = [Sink(bench, f"fork_3_out{k}_", expect=len(data)) for k in range(3)]
-    sinks[1].closed = True
-    run(bench, source, *sinks, cycles=10)
-    assert [len(sink.words) for sink in sinks] == [1, 0, 1]
-    assert source.taken == []
-    sinks[1].closed = False
-    run(bench, source, *sinks)
-    assert [sink.values for sink in sinks] == [[d["data"] for d in data]] * 3
-
-
-@pytest.mark.parametrize("how", ["rst", "restart"])
-def test_fork_begins_anew(bench, how):
-    """After a reset or a restart a sink that had its word gets the next one."""
-    run(bench, Source(bench, "fork_2_in_", items("x", 1, data=12)), Sink(bench, "fork_2_out0_"), cycles=3)
-    assert not bench["fork_2_out0_valid"]
-    if how == "rst":
-        bench.reset()
-    else:
-        bench["fork_2_restart"] = 1
-        bench.tick()
-        bench["fork_2_restart"] = 0
-    data = items("y", 20, data=12)
-    sinks = [Sink(bench, f"fork_2_out{k}_", expect=len(data)) for k in range(2)]
-    run(bench, Source(bench, "fork_2_in_", data), *sinks)
-    assert [sink.values for sink in sinks] == [[d["data"] for d in data]] * 2
-
-
 @pytest.mark.parametrize("stalls", STALLS)
 @pytest.mark.parametrize("name", JOINS)
 def test_join(bench, name, stalls):
@@ -165,17 +134,6 @@ def test_join(bench, name, stalls):
     assert all(source.taken == sink.taken for source in sources)
     if not any(stalls):
         assert steady(sink.taken)
-
-
-@pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.5, 0.2), (0.1, 0.7)])
-def test_branches_that_meet_again(bench, stall_in, stall_out):
-    """Neither a loop nor a deadlock, whatever the depths of the branches; one word a cycle."""
-    data = [d["data"] for d in items("diamond", 200, data=8)]
-    source = Source(bench, "diamond_in_", [{"data": d} for d in data], stall_in)
-    sink = Sink(bench, "diamond_out_", expect=len(data), stall=stall_out)
-    run(bench, source, sink)
-    assert sink.values == [d << 8 | d for d in data]
-    assert stall_in or stall_out or steady(sink.taken)
 
 
 @pytest.mark.parametrize("name", BLOCKS)

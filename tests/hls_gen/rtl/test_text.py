@@ -113,40 +113,10 @@ def test_data_registers_stand_outside_of_reset(modules):
     assert found > 3
 
 
-BARE = re.compile(r"\b(\w*(?:memory|state|kind|address)|header_0)(?:\[(?!23:16|23:4)[\d:]+\])? (?:==|!=) (\d+'[dh]\w+)")
-"""Bits 23:16 of a packet's header are an NPU's number, which is one; for the training machine bits 23:4 must be 0."""
-
-
-def test_ids_are_named(modules):
-    """An id, a state, a kind or an address is compared with a named constant, and a state becomes one."""
-    for name, text in modules.items():
-        assert BARE.findall(text) == [], name
-        if name != "generator":  # whose state is a number
-            assert re.findall(r"\bstate <= (?!STATE_)(?!3'd0;)\S+", text) == [], name
-
-
 def always(block: Block) -> str:
     """The always blocks of a module, a space for every gap."""
     block.m.resolve_hook()
     return " ".join(module_text(block.m).partition("always")[2].split())
-
-
-def test_updates_with_one_condition_stand_together():
-    b = Block("together", reset=False)
-    take, go = b.input("take"), b.input("go")
-    x, y, z = (b.reg(name, init=None) for name in "xyz")
-    b.on(take & go, (x, 1))
-    b.on(go, (y, 1))
-    b.on(take & go, (z, 1))
-    assert "begin if (take & go) begin x <= 1'd1; z <= 1'd1; end if (go) begin y <= 1'd1; end end" in always(b)
-
-
-def test_the_last_update_of_a_register_wins():
-    b = Block("last", reset=False)
-    take, go, x = b.input("take"), b.input("go"), b.reg("x", 2, init=None)
-    for condition, value in ((take, 1), (go, 2), (take, 3)):
-        b.on(condition, (x, value))
-    assert "if (take) begin x <= 2'd1; end if (go) begin x <= 2'd2; end if (take) begin x <= 2'd3; end" in always(b)
 
 
 def test_a_wire_is_declared_where_it_gets_its_value_unless_it_is_read_before():

@@ -9,7 +9,7 @@ from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTim
 from bitloom.overlay.virtual.sim.errors import RegisterError
 from tests.overlay.conftest import loop_verilog
 
-IDENT, CONTROL, STATUS, IRQ_ENABLE, IRQ_STATUS = 0x000, 0x020, 0x024, 0x040, 0x044
+IDENT, CONTROL = 0x000, 0x020
 CYCLES, WORDS_IN, WORDS_OUT, ADDEND = 0x050, 0x058, 0x05C, 0x100
 REGISTERS = [{"name": "IDENT", "offset": IDENT}, {"name": "WORDS_OUT", "offset": WORDS_OUT}]
 

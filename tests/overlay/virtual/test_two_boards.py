@@ -4,7 +4,6 @@ import asyncio
 import re
 
 import numpy as np
-import pynq
 import pytest
 
 from bitloom.driver import waiting
@@ -74,18 +73,6 @@ def boards(made, monkeypatch):
         board.device.close()
     asyncio.set_event_loop(None)
     loop.close()
-
-
-def test_used_alternately(boards):
-    second = boards[1]
-    assert pynq.Device.active_device is second.device
-    for _ in range(3):
-        for board in boards:
-            before = len(board.waits)
-            assert board.overlay.accelerator.has_interrupt
-            board.right()
-            assert len(board.waits) > before
-    assert pynq.Device.active_device is second.device
 
 
 def test_used_at_the_same_time(boards):

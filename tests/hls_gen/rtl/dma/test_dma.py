@@ -396,16 +396,6 @@ def test_a_channel_halts_at_the_end_of_its_transfer(built, channel):
     assert board.status(channel) == BITS["DONE_IRQ"]
 
 
-def test_length_written_during_a_transfer_does_nothing(built):
-    board = Board(built, PACES["slow"])
-    board.start(MM2S)
-    board.transfer(MM2S, 0x1000, 100 * board.bytes)
-    board.transfer(MM2S, 0x2000, 8 * board.bytes)
-    assert done(board.wait(MM2S))
-    assert board.sink.words == packet(buffer_words(board.memory, 0x1000, 100))
-    assert board.read(MM2S + LENGTH.offset) == 100 * board.bytes
-
-
 @pytest.mark.parametrize(("channel", "port"), [(MM2S, "mm2s_introut"), (S2MM, "s2mm_introut")])
 def test_interrupts(built, channel, port):
     board = Board(built, Pace())

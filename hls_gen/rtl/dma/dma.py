@@ -35,7 +35,7 @@ def dma_core(library: Library, dma: Dma) -> Block:
     header = Header(
         __doc__ or "",
         rate="a word a cycle each way; one transfer a channel at a time",
-        latency="5 cycles from a write of LENGTH to the first burst that is read",
+        latency="6 cycles from a write of LENGTH to the first burst that is read",
         parameters={"stream_bits": dma.stream_bits, "address_bits": dma.address_bits, "length_bits": dma.length_bits},
     )
     b = Block(TOP, header)

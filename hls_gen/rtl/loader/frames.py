@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub, width
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, eq, sub
 from bitloom.hls_gen.rtl.primitives.chain import chain
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider
+from bitloom.hls_gen.rtl.primitives.places import Places
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 
 from .header import HeaderWords
@@ -78,7 +79,7 @@ def frames_in_flight(
     return FramesInFlight(none, accept_load, accept_frame)
 
 
-def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signal) -> Signal:
+def frame_words(c: LoaderContext, network: NetworkRow, room: Signal) -> Signal:
     """Input words of a frame, on stream ``words``; whether the stream word at hand would be the frame's last.
 
     Parameters
@@ -87,8 +88,6 @@ def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signa
         The loader, in state FRAME; it gets the ports of ``words``.
     network : NetworkRow
         Network row of NPU 0.
-    beat : Signal
-        Register: place of the stream word at hand in the frame, from 1 on; counted up here.
     room : Signal
         Wire, driven here: the gearbox takes a stream word.
     """
@@ -97,8 +96,9 @@ def frame_words(c: LoaderContext, network: NetworkRow, beat: Signal, room: Signa
     word = c.design.npus[0].host_word_bits
     b.comment("Input words of a frame.")
     taken = b.wire("frame_take", 1, all_of(c.at["FRAME"], c.given, room))
-    b.on(taken, (beat, add(beat, 1, width(beat))))
-    last = b.wire("beat_last", 1, eq(beat, network.fields["frame_beats"]))
+    places = Places(b, "frame_place", network.fields["frame_beats"])
+    places.advance(taken, c.at["JUDGE"])
+    last = places.last
     pieces, together = gear(word, width_in)  # how the host put words into stream words is undone here
     frame = Stream(c.at["FRAME"] & c.given, room, c.data, last)
     unused = ("last",)  # the sequencer counts words, by its layers' rows

@@ -1,8 +1,8 @@
 """Judge: whether this design can take the packet whose header is at hand (docs/reference/device.md, "Packets").
 
-    header --> sums and comparisons, a register each (state RANGE) --> verdict: 0, or an error code (state JUDGE)
+    header --> for each rule a register: is it broken (state RANGE) --> verdict: 0, or an error code (state JUDGE)
 
-Two cycles, since the sum of two 32-bit words, its comparison and the choice of the code are too deep for one.
+Two cycles, since a sum, its comparison and the choice of the code are too deep for one.
 """
 
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from bitloom.hls_gen.design.widths import LAYER_BITS, ROW_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
-    all_of,
     any_of,
+    bits,
     choose,
     const,
     eq,
@@ -28,6 +28,9 @@ from .load import AddressedMemory
 from .network_row import NetworkRow
 from .order import Order
 from .state import LoaderContext
+
+DEEP = ("header_check", "range_end", "program", "frame", "order")
+"""Rules for which many bits are compared."""
 
 
 def error_code(b: Block, name: str) -> Signal:
@@ -46,7 +49,7 @@ class Judgement:
     verdict: Signal
     """Code of the first rule that it breaks, 0 if none."""
     passed: Signal
-    """It breaks none."""
+    """It breaks none. This doesn't wait for the code, which is chosen by the first of them."""
 
 
 @dataclass(frozen=True)
@@ -78,52 +81,61 @@ def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
     b = c.b
     target = known.target
     b.comment("Judge: sums and comparisons (state RANGE), then the verdict (state JUDGE).")
-    magic = b.localparam("MAGIC", headers.MAGIC, headers.word_0("MAGIC").width, base=16)
     codes = {error.name: error_code(b, error.name) for error in headers.ERRORS}
-    end_ok = b.reg("end_ok", init=None)
-    whole = b.reg("header_ok", init=None)
-    frame_ok = b.reg("frame_ok", init=None)
-    order_ok = b.reg("order_ok", init=None)
-    program_ok = b.reg("program_ok", init=None)
-    end_bits = ROW_BITS + 1  # so that it can't wrap
-    end = b.wire("end_row", end_bits, resize(header.address, end_bits) + resize(header.length, end_bits))
-    parity = header.words[0] ^ header.words[1] ^ header.words[2]
-    plain = ~nonzero(b.wire("beside_rows", LAYER_BITS, header.fields["LAYER"] | header.fields["NUMBER"]))
-    if target.is_weights is not None:
-        plain = plain | target.is_weights
-    b.on(
-        None,
-        (end_ok, all_of(nonzero(header.length), end <= resize(target.depth, end_bits), plain)),
-        (whole, eq(header.fields["MAGIC"], magic) & eq(header.fields["CHECK"], ~parity)),
-        (frame_ok, eq(header.length, known.network.fields["frame_words"])),
-        (order_ok, known.order.in_turn(b, header, known.network, target.is_weights)),
-        (program_ok, eq(header.words[1], known.order.signature)),
-    )
-    is_load = b.reg("is_load", init=None)
+    is_load = b.reg("is_load", init=None)  # known in state RANGE, as word 0 came before the header's last words
     is_frame = b.reg("is_frame", init=None)
-    other_npu = b.reg("other_npu", init=None)
-    no_memory = b.reg("no_memory", init=None)
     b.on(
         None,
         (is_load, eq(header.kind, kind_number(b, "LOAD", headers.LOAD))),
         (is_frame, eq(header.kind, kind_number(b, "FRAME", headers.FRAME))),
-        (other_npu, header.npu > b.localparam("LAST_NPU", len(c.design.npus) - 1, width(header.npu))),
-        (no_memory, eq(target.depth, 0)),
     )
     weights = [] if target.is_weights is None else [target.is_weights]
-    rules = [  # the first broken rule is reported: a later one may mean nothing where an earlier one is broken
-        (~whole, "BAD_HEADER"),
-        (~any_of(is_load, is_frame, *weights), "BAD_KIND"),
-        (other_npu, "BAD_NPU"),
-        (is_load & no_memory, "BAD_MEMORY"),
-        (any_of(is_load, *weights) & ~end_ok, "BAD_RANGE"),
-        (any_of(is_frame, *weights) & ~known.loaded, "NOT_LOADED"),
-        (is_frame & ~program_ok, "BAD_PROGRAM"),
-        (is_frame & ~frame_ok, "BAD_FRAME"),
-        (any_of(is_frame, *weights) & ~order_ok, "BAD_ORDER"),
+    rows = any_of(is_load, *weights)
+    in_order = any_of(is_frame, *weights)
+    known_order = known.order.in_turn(b, header, known.network, target.is_weights)
+    broken = [  # the first broken rule is reported: a later one may mean nothing where an earlier one is broken
+        *[(f"header_{part}", ~right, "BAD_HEADER") for part, right in _header_right(b, header)],
+        ("kind", ~any_of(is_load, is_frame, *weights), "BAD_KIND"),
+        ("npu", header.npu > b.localparam("LAST_NPU", len(c.design.npus) - 1, width(header.npu)), "BAD_NPU"),
+        ("memory", is_load & eq(target.depth, 0), "BAD_MEMORY"),
+        *[(f"range_{part}", rows & beyond, "BAD_RANGE") for part, beyond in _beyond(b, header, target)],
+        ("loaded", in_order & ~known.loaded, "NOT_LOADED"),
+        ("program", is_frame & ~eq(header.words[1], known.order.signature), "BAD_PROGRAM"),
+        ("frame", is_frame & ~eq(header.length, known.network.fields["frame_words"]), "BAD_FRAME"),
+        ("order", in_order & ~known_order, "BAD_ORDER"),
     ]
     verdict: Signal = const(0, ERROR_BITS)
-    for broken, name in reversed(rules):
-        verdict = choose(broken, codes[name], verdict, ERROR_BITS)
+    deep = []
+    for what, found, name in reversed(broken):
+        register = b.reg(f"breaks_{what}", init=None)
+        b.on(None, (register, found))
+        verdict = choose(register, codes[name], verdict, ERROR_BITS)
+        deep += [register] * (what in DEEP)
     verdict = b.wire("verdict", ERROR_BITS, verdict)
-    return Judgement(is_load, is_frame, verdict, b.wire("passed", 1, eq(verdict, 0)))
+    # a register for all that are quickly found, so that few are looked at
+    shallow = b.reg("breaks_another", init=None)
+    b.on(None, (shallow, any_of(*[found for what, found, _ in broken if what not in DEEP])))
+    passed = b.wire("passed", 1, ~any_of(shallow, *deep))
+    return Judgement(is_load, is_frame, verdict, passed)
+
+
+def _header_right(b: Block, header: HeaderWords) -> list[tuple[str, Signal]]:
+    """What is right of a header by itself: its first word, and its check word."""
+    magic = b.localparam("MAGIC", headers.MAGIC, headers.word_0("MAGIC").width, base=16)
+    parity = header.words[0] ^ header.words[1] ^ header.words[2]
+    return [("magic", eq(header.fields["MAGIC"], magic)), ("check", eq(header.fields["CHECK"], ~parity))]
+
+
+def _beyond(b: Block, header: HeaderWords, target: AddressedMemory) -> list[tuple[str, Signal]]:
+    """Why the memory hasn't the rows that the header names: their end, numbers that are no row's at all, and none. A
+    short sum is enough for the end, since no memory has more rows than the bits of ``target.depth`` say."""
+    w = width(target.depth)
+    low = [bits(word, 0, min(w, ROW_BITS)) for word in (header.address, header.length)]
+    end = b.wire("end_row", w + 1, resize(low[0], w + 1) + resize(low[1], w + 1))  # so that it can't wrap
+    beside = b.wire("beside_rows", LAYER_BITS, header.fields["LAYER"] | header.fields["NUMBER"])
+    marked = nonzero(beside) if target.is_weights is None else nonzero(beside) & ~target.is_weights
+    parts = [("end", end > resize(target.depth, w + 1)), ("none", eq(header.length, 0) | marked)]
+    if w < ROW_BITS:
+        high = [bits(word, w, ROW_BITS - w) for word in (header.address, header.length)]
+        parts.append(("high", nonzero(b.wire("no_row", ROW_BITS - w, high[0] | high[1]))))
+    return parts

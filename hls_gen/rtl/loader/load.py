@@ -15,6 +15,7 @@ from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, eq
+from bitloom.hls_gen.rtl.primitives.places import Places
 
 from .header import HeaderWords, kind_number
 from .state import LoaderContext
@@ -108,23 +109,24 @@ class RowCursor:
     """Bank of the row."""
     row: Signal
     """Row of the memory."""
-    number: Signal
-    """Place of the row in the packet, from 1 on."""
-    is_last: Signal
-    """Wire: it is the packet's last row."""
+    places: Places
+    """Places of rows in the packet."""
 
     @classmethod
-    def make(cls, b: Block, header: HeaderWords, port: LoadPort) -> "RowCursor":
-        """Registers in ``b``. The header was found to fit the memory, so its numbers may be cut."""
+    def make(cls, c: LoaderContext, header: HeaderWords, port: LoadPort) -> "RowCursor":
+        """Registers, which are those of the packet's first word as it begins. Where a packet may begin its header was
+        found to fit the memory, so its numbers may be cut."""
+        b = c.b
         bank = b.reg("bank", port.bank_bits, init=None)
         row = b.reg("row", port.row_bits, init=None)
-        number = b.reg("row_number", port.row_bits + 1, init=None)
-        last = b.wire("row_last", 1, eq(number, bits(header.length, 0, port.row_bits + 1)))
-        return cls(bank, row, number, last)
+        rows = b.wire("packet_rows", port.row_bits + 1, bits(header.length, 0, port.row_bits + 1))
+        b.on(c.at["JUDGE"], (bank, 0), (row, bits(header.address, 0, port.row_bits)))
+        return cls(bank, row, Places(b, "row_place", rows))
 
-    def first(self, header: HeaderWords, port: LoadPort) -> list[tuple[Signal, Signal | int]]:
-        """What the registers take when a packet begins."""
-        return [(self.bank, 0), (self.row, bits(header.address, 0, port.row_bits)), (self.number, 1)]
+    @property
+    def is_last(self) -> Signal:
+        """Register: it is the packet's last row."""
+        return self.places.last
 
 
 @dataclass(frozen=True)
@@ -152,8 +154,8 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
     b.on(
         taken & row_ends,
         (cursor.row, add(cursor.row, 1, port.row_bits)),
-        (cursor.number, add(cursor.number, 1, port.row_bits + 1)),
     )
+    cursor.places.advance(taken & row_ends, c.at["JUDGE"])
     for n in range(len(c.design.npus)):
         addressed = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)
         b.on(None, (b.output_reg(f"npu{n}_load_valid"), addressed))

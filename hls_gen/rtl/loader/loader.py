@@ -19,8 +19,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERROR_BITS
 from bitloom.hls_gen.design.loader import STATE_BITS, STATES
-from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, nonzero, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -95,8 +94,7 @@ def loader(library: Library, design: Design) -> Block:
     fault = Fault.make(b)
 
     target = addressed_memory(c, header, port)
-    cursor = RowCursor.make(b, header, port)
-    beat = b.reg("beat", memory_of(design.npus[0], "network").widths["frame_beats"], init=None)
+    cursor = RowCursor.make(c, header, port)
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
@@ -109,17 +107,16 @@ def loader(library: Library, design: Design) -> Block:
 
     frames = frames_in_flight(c, header, judgement, start, frame_left)
     run = b.output_reg("run")
-    b.on(frames.accept_load, (run, 0), *cursor.first(header, port))
-    b.on(frames.accept_frame, (run, 1), (beat, 1))
+    b.on(frames.accept_load, (run, 0))
+    b.on(frames.accept_frame, (run, 1))
     begins = {"LOAD": [frames.accept_load], "FRAME": [frames.accept_frame]}
     if target.is_weights is not None:
         whole = last_row_of_layer(header, target, cursor, word)
         begins["LOAD"].append(accept_weights(c, header, judgement, target, whole, frames.accept_load))
-        b.on(begins["LOAD"][-1], *cursor.first(header, port))
         order.count_layers(b, frames.accept_load, whole, networks[0])
     order.count(b, frames.accept_load, [frames.accept_frame, *begins["LOAD"][1:]])
     order.sign(c, header.fields["CHECK"], word.taken & judgement.is_load, frames.accept_load)
-    beat_last = frame_words(c, networks[0], beat, progress.frame_room)
+    beat_last = frame_words(c, networks[0], progress.frame_room)
     progress.payload_ends.assign(any_of(at["LOAD"] & word.row_ends & cursor.is_last, at["FRAME"] & beat_last))
     _take_words(c, progress, words)
     _move(c, progress, header, begins)
@@ -155,7 +152,7 @@ def _find_faults(c: LoaderContext, progress: PacketProgress, fault: Fault, judge
     c.b.on(None, (progress.early_last, not_its_end))
     truncated = choose(progress.early_last, error_code(c.b, "TRUNCATED"), 0, ERROR_BITS)
     fault.code_now.assign(choose(c.at["JUDGE"], judgement.verdict, truncated, ERROR_BITS))
-    fault.now.assign(nonzero(fault.code_now))
+    fault.now.assign(choose(c.at["JUDGE"], ~judgement.passed, progress.early_last, 1))
 
 
 def _take_words(c: LoaderContext, progress: PacketProgress, words: Stream) -> None:

@@ -49,6 +49,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
 
     # # #
 
+    free = b.wire("free")
     go = b.wire("go")
     layer_end = b.wire("map_ends")
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
@@ -62,7 +63,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     wide = npu.of_pool_results
     acc = npu.array.acc_bits
     step = Step(
-        go=go,
+        free=free,
         busy=b.wire("busy", 1, source.valid & layer.loaded),
         sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
         row=_row(b, wide, layer.now["depthwise"], scale, reciprocal),
@@ -71,6 +72,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         map_last=marks["map_last"],
         to_outlets=True,
     )
+    go.assign(step.busy & free)
     in_luts = "pool" in npu.results.lut_products
     stages = timing.pool_activation_stages(npu)
     give(b, requantise(b, wide, step, stages, b.input("features_ready"), in_luts=in_luts))

@@ -1,6 +1,6 @@
 """Results on their way out: raw values and map words become stream words (part of hls_gen/rtl/shell/top.py).
 
-    raw values[OL] --> one value --> 32 bits, sign extended --> stream words --+
+    raw values[OL] --> one value --> skid register, 32 bits --> stream words --+
                                                                                +--> output register --> m_axis
     map words --> FIFO ---------------------------------------> stream words --'
 
@@ -33,6 +33,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collected, gearbox
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 
@@ -69,6 +70,7 @@ def result_words(
 def _raw_words(b: Block, library: Library, npu: Npu, name: str, raw: Stream, reset: Signal) -> Stream:
     """Stream words of an NPU's raw values, OL at a time."""
     values = gearbox(b, library, f"{name}_raw_values", raw, npu.array.acc_bits, rst=reset)
+    values = skidded(b, library, f"{name}_raw_skid", values, rst=reset)  # the host's ready comes late
     wide = values.replace(data=sign_extend(values.data, 32))
     return gearbox(b, library, f"{name}_raw_words", wide, library.stream_bits, rst=reset)
 

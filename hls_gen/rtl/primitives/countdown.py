@@ -17,6 +17,8 @@ class Countdown:
     ----------
     last : Signal
         Register: the item at hand is the last one.
+    before_last : Signal
+        The item at hand is the one before the last.
     """
 
     def __init__(self, b: Block, name: str, w: int):
@@ -24,6 +26,7 @@ class Countdown:
         self._w = w
         self._left = b.reg(f"{name}_left", w, init=None)  # items that come after the item at hand
         self.last = b.reg(f"{name}_last", init=None)
+        self.before_last: Signal = eq(self._left, 1)
 
     def advance(self, moves: Signal, begins: Signal, first: Signal, again: Signal | None = None) -> None:
         """Let the count follow.
@@ -44,7 +47,7 @@ class Countdown:
         left = self._left
         last = self.last
         onward = sub(left, 1, self._w)
-        ends = eq(left, 1)
+        ends = self.before_last
         if again is not None:
             onward = choose(last, again, onward, self._w)
             ends = choose(last, eq(again, 0), ends, 1)

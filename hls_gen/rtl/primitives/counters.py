@@ -90,9 +90,9 @@ def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: 
     for k, (_, pulse) in enumerate(pulses):
         has_turn = b.wire(f"turn_of_{k}", 1, eq(turn, k))
         value = b.reg(f"small_{k}", small_bits)
-        increment = b.wire(f"pulse_{k}", 1, pulse)
-        b.on(None, (value, choose(has_turn, 0, value, small_bits) + resize(increment, small_bits)))
-        b.on(clear, (value, 0))
+        came = b.reg(f"pulse_{k}")  # some pulses come late
+        b.on(None, (came, pulse), (value, choose(has_turn, 0, value, small_bits) + resize(came, small_bits)))
+        b.on(clear, (came, 0), (value, 0))
         values.append(value)
     b.on(None, (row, turn), (picked, _select(turn, values, small_bits)))
     b.on(None, (owner, _select(turn, [address for address, _ in pulses], address_bits)))

@@ -8,7 +8,6 @@ that cannot stop whether the words that are still on their way in it will be tak
 """
 
 from veriloggen import Mux
-from veriloggen.core import vtypes as vt
 
 from bitloom.hls_gen.design import timing
 
@@ -65,17 +64,18 @@ def _fifo(library: Library, block_ram: bool) -> Block:
     fullest = b.localparam("DEPTH_MINUS_1", depth - 1, count_width)
     last_row = b.localparam("LAST_ROW", fullest[0:address], address)
     level = b.reg("level", count_width)  # words in the memory, not counting the output register
+    some = b.reg("some")  # there are some: a register, since what follows from out_ready comes late
     write_row = b.reg("write_row", address)
     read_row = b.reg("read_row", address)
     if block_ram:  # a register cuts the path from level to the source; one word may still come in this cycle
         b.on(None, (in_ready, level < fullest))
     put = b.wire("put", 1, in_valid & in_ready)
-    get = b.wire("get", 1, all_of(vt.Uor(level), any_of(~out_valid, out_ready)))
+    get = b.wire("get", 1, all_of(some, any_of(~out_valid, out_ready)))
     b.on(put, (write_row, Mux(write_row == last_row, 0, write_row + 1)))
     b.on(get, (read_row, Mux(read_row == last_row, 0, read_row + 1)))
     filled, emptied = ([], []) if block_ram else ([(in_ready, level != fullest)], [(in_ready, 1)])
-    b.on(put & ~get, (level, level + 1), *filled)
-    b.on(~put & get, (level, level - 1), *emptied)
+    b.on(put & ~get, (level, level + 1), (some, 1), *filled)
+    b.on(~put & get, (level, level - 1), (some, level != 1), *emptied)
     b.on(None, (room, level < room_below))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))

@@ -258,14 +258,15 @@ def _pieces(b: Block, source: Stream, out: Stream, left: Signal, pieces_minus_1:
     word is taken."""
     rest = b.reg("rest", source.data.width, init=None)  # the pieces that have not left, the next one low
     is_last = b.reg("is_last", init=None)
-    at_end = b.wire("at_end", 1, left == 0)
+    at_end = b.reg("at_end", init=None)  # none comes after it: a register, since ready looks at it
     source.ready.assign(any_of(~out.valid, out.ready & at_end))
     take = b.wire("take", 1, source.taken)
     give = b.wire("give", 1, out.taken)
     b.on(give & at_end, (out.valid, 0))
     b.on(give, (rest, rest >> out.data.width))
-    b.on(give & ~at_end, (left, left - 1))
-    b.on(take, (out.valid, 1), (rest, source.data), (left, pieces_minus_1), (is_last, source.last))
+    b.on(give & ~at_end, (left, left - 1), (at_end, left == 1))
+    b.on(take, (out.valid, 1), (rest, source.data), (is_last, source.last))
+    b.on(take, (left, pieces_minus_1), (at_end, pieces_minus_1 == 0))
     out.data.assign(rest[0 : out.data.width])
     out.last.assign(is_last & at_end)
     return take

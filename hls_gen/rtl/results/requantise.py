@@ -26,7 +26,6 @@ from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
-    all_of,
     any_of,
     bits,
     choose,
@@ -85,7 +84,7 @@ def requantise(
     npu : Npu
         Its widths and lanes.
     step : Step
-        The step at hand, whose ``go`` is assigned.
+        The step at hand, whose ``free`` is assigned.
     stages : sequence of str
         The unit's register stages (hls_gen/design/timing.py).
     ready : Signal
@@ -106,9 +105,8 @@ def requantise(
     pipe.control(ready)
     side = values_of(b, npu, step)
     value_ready = b.wire("value_ready")
-    step.go.assign(all_of(step.busy, any_of(~valid, value_ready)))
-    b.on(value_ready, (valid, 0))
-    b.on(step.go, (valid, 1))
+    step.free.assign(any_of(~valid, value_ready))
+    b.on(step.free, (valid, step.busy))
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
     goes = pipe.late("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
 
@@ -117,7 +115,7 @@ def requantise(
     def field(name: str) -> Signal:
         """A field of the step's row or of the layer's: a register in the first stage."""
         value = b.reg(f"value_{name}", width(given[name]), init=None)
-        b.on(step.go, (value, given[name]))
+        b.on(step.free, (value, given[name]))
         return value
 
     def late(name: str, until: str) -> Signal:
@@ -156,12 +154,12 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
     total = step.sums[k]
     if npu.results.bias_fraction_bits:
         total = b.wire(f"total_{k}", w, Cat(total, const(0, npu.results.bias_fraction_bits)))
-    b.on(step.go, (value, total + bias), (shift, step.row[f"shift_{k}"]))
+    b.on(step.free, (value, total + bias), (shift, step.row[f"shift_{k}"]))
     factor = None
     if npu.results.multiplier_bits:
         # a sign more: it is never negative
         factor = b.reg(f"multiplier_{k}", npu.results.multiplier_bits + 1, init=None)
-        b.on(step.go, (factor, step.row[f"multiplier_{k}"]))
+        b.on(step.free, (factor, step.row[f"multiplier_{k}"]))
 
     wide = npu.product_bits
     if factor is not None and (split := split_product(npu)) is not None:
@@ -191,8 +189,7 @@ def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Si
     half = b.reg(f"half_{k}", wide, init=None)
     half_product = b.reg(f"half_product_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
-    less = b.wire(f"shift_less_{k}", narrow, sub(product_shift, 1, narrow))
-    power = b.wire(f"power_{k}", wide, const(1, wide) << less)
+    power, above, some = _half_of_power(b, k, product_shift, wide)
     less_half = bits(lane_product, wide - 1, 1)
     if shared.half_even is not None:  # bit ``shift`` of the product is the lowest one that stays
         odd = b.wire(f"odd_{k}", 1, Pointer(lane_product, resize(product_shift, bits_for(wide - 1))))
@@ -201,10 +198,9 @@ def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Si
     if shared.round_twice is not None:
         after = _rounded_first(b, npu, shared.round_twice, k, lane_product, product_shift)
         less_half = less_half & ~shared.round_twice
-    down = b.wire(f"down_{k}", wide, resize(less_half, wide))
     b.on(
         shared.pipe.move,
-        (half, choose(nonzero(product_shift), power - down, 0, wide)),
+        (half, choose(some, choose(less_half, ~above, power, wide), 0, wide)),
         (half_product, after),
         (half_shift, product_shift),
     )
@@ -243,15 +239,21 @@ def _half_of_split(
     half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
     b.on(pipe.move, (half_product, whole), (half_shift, product_shift))
-    less = b.wire(f"shift_less_{k}", narrow, sub(product_shift, 1, narrow))
-    above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
-    power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
-    some = b.wire(f"some_{k}", 1, nonzero(product_shift))
+    power, above, some = _half_of_power(b, k, product_shift, wide)
     added = choose(negative, ~above, power, wide)
     if shared.round_twice is not None:
         added = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
     b.on(pipe.move, (half, choose(some, added, 0, wide)))
     return half_product, half, half_shift
+
+
+def _half_of_power(b: Block, k: int, shift: Signal, wide: int) -> tuple[Signal, Signal, Signal]:
+    """(2^(shift - 1), all bits from that one up, whether there is a shift) of lane ``k``. Each bit is a function of the
+    shift alone, without a carry chain: ~above is 2^(shift - 1) - 1."""
+    less = b.wire(f"shift_less_{k}", width(shift), sub(shift, 1, width(shift)))
+    above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
+    power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
+    return power, above, b.wire(f"some_{k}", 1, nonzero(shift))
 
 
 def _half_of_two(

@@ -26,7 +26,6 @@ from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
     add,
-    all_of,
     any_of,
     bits,
     choose,
@@ -49,6 +48,8 @@ from .threshold import matches_value, threshold
 
 PLACES: Mapping[type[FeatureLayer], Place] = {Lookup: lookup.place}
 """What places each feature unit, by its layer."""
+COUNTED = ("level", "group", "window")
+"""What a layer says how many there are of, in fields such as ``levels_minus_1``."""
 MOST_ONES = 4
 """Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 
@@ -61,8 +62,8 @@ class _Walk:
     """The step leaves in this cycle; the activation says so."""
     level_last: Signal
     """It is the last one against the same OL results."""
-    finish: Signal
-    """It is the window's last one, and leaves."""
+    window_last: Signal
+    """It is its window's last one."""
     tuple_last: Signal
     map_last: Signal
     """tuple_last, map_last: the tuple, the map ends with it."""
@@ -90,6 +91,7 @@ def results(library: Library, npu: Npu) -> Block:
     finish = b.wire("finish")
     load = b.wire("load")
     room.assign(_credits(b, npu, taken, load if npu.array.accumulators > 1 else finish))
+    free = b.wire("free")
     go = b.wire("go")
     map_last = b.wire("map_last")
     b.comment("The layer at work.")
@@ -102,14 +104,15 @@ def results(library: Library, npu: Npu) -> Block:
     b.comment("The window at work: its results move down by OL a step.")
     busy = b.reg("busy")
     full = _waiting(b, npu, arrived, load)
-    load.assign(all_of(layer.loaded, any_of(full, arrived), any_of(~busy, finish)))
-    b.on(finish, (busy, 0))
-    b.on(load, (busy, 1))
     walk = _walk(b, npu, layer, finish, go)
+    waits = b.wire("waits", 1, layer.loaded & any_of(full, arrived))
+    load.assign(waits & any_of(~busy, free & walk.window_last))
+    b.on(any_of(~busy, free & walk.window_last), (busy, waits))
+    go.assign(busy & free)  # ``free`` comes late
     map_last.assign(walk.map_last)
     queue = _queue(b, npu, walk, load, sums)
     step = Step(
-        go=walk.go,
+        free=free,
         busy=busy,
         sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(npu.results.ol)],
         row=layer.factors(b, library, bus, factors, "threshold_base", walk.go, walk.tuple_last),
@@ -208,22 +211,25 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     units = bits_for(npu.units - 1)
     now = layer.now
     following = layer.next
-    unit = b.reg("unit", units)
-    level = b.reg("level", width(now["levels_minus_1"]))
-    groups, windows = (Countdown(b, name, width(following[f"{name}_minus_1"])) for name in ("groups", "windows"))
-    level_last = b.wire("level_last", 1, eq(level, now["levels_minus_1"]))
-    units_minus_1 = b.localparam("UNITS_MINUS_1", npu.units - 1, units)
-    last_unit = choose(groups.last, now["last_units_minus_1"], units_minus_1, units)  # the last group may be smaller
-    unit_last = b.wire("unit_last", 1, eq(unit, b.wire("last_unit", units, last_unit)))
-    finish.assign(all_of(go, level_last, unit_last))
-    tuple_last = b.wire("tuple_last", 1, all_of(level_last, unit_last, groups.last))
-    for condition, value, last in ((go, level, level_last), (go & level_last, unit, unit_last)):
-        b.on(condition, (value, choose(last, 0, add(value, 1, width(value)), width(value))))
+    level, group, window = (Countdown(b, f"{name}s", width(following[f"{name}s_minus_1"])) for name in COUNTED)
+    unit = Countdown(b, "units", units)
+    window_last = b.wire("window_last", 1, level.last & unit.last)
+    finish.assign(go & window_last)
+    tuple_last = b.wire("tuple_last", 1, window_last & group.last)
     begin = layer.begin
     change = layer.change
-    groups.advance(any_of(begin, finish), change, following["groups_minus_1"], now["groups_minus_1"])
-    windows.advance(any_of(begin, finish & groups.last), change, following["windows_minus_1"])
-    return _Walk(go, level_last, finish, tuple_last, tuple_last & windows.last)
+    level.advance(any_of(begin, go), change, following["levels_minus_1"], now["levels_minus_1"])
+    group.advance(any_of(begin, finish), change, following["groups_minus_1"], now["groups_minus_1"])
+    window.advance(any_of(begin, finish & group.last), change, following["windows_minus_1"])
+    units_minus_1 = b.localparam("UNITS_MINUS_1", npu.units - 1, units)
+    # behind the group at hand: whether that is the layer's last one is known before ``change``
+    leaves = b.wire("next_of_layer", 1, any_of(~layer.loaded, group.last & window.last))
+    more = choose(group.last, eq(now["groups_minus_1"], 0), group.before_last, 1)
+    next_last = b.wire("next_group_last", 1, choose(leaves, eq(following["groups_minus_1"], 0), more, 1))
+    last_units = choose(leaves, following["last_units_minus_1"], now["last_units_minus_1"], units)
+    of_next = b.wire("units_of_next", units, choose(next_last, last_units, units_minus_1, units))
+    unit.advance(any_of(begin, go & level.last), any_of(~layer.loaded, unit.last), of_next)
+    return _Walk(go, level.last, window_last, tuple_last, tuple_last & window.last)
 
 
 def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signal:

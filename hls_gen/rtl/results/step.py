@@ -13,8 +13,8 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 class Step:
     """The step at hand."""
 
-    go: Signal
-    """The activation takes the step in this cycle; it assigns this wire, 1 at most while ``busy``."""
+    free: Signal
+    """The activation takes a step in this cycle if there is one; it assigns this wire. It comes late."""
     busy: Signal
     """There is a step."""
     sums: list[Signal]
@@ -63,7 +63,7 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
 
     def held(name: str, signal: Signal, w: int = 1) -> Signal:
         register = b.reg(f"value_{name}", w, init=None)
-        b.on(step.go, (register, signal))
+        b.on(step.free, (register, signal))
         return register
 
     raw = "raw" in step.layer

@@ -13,7 +13,6 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
-    all_of,
     any_of,
     bits,
     choose,
@@ -35,7 +34,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     npu : Npu
         Its widths and lanes.
     step : Step
-        The step at hand, whose ``go`` is assigned.
+        The step at hand, whose ``free`` is assigned.
     offset : Signal
         What is taken from each sum.
     """
@@ -43,9 +42,8 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
     b.comment("The values of a step, and whether each reaches its threshold.")
     valid = b.reg("value_valid")
     ready = b.wire("value_ready")
-    step.go.assign(all_of(step.busy, any_of(~valid, ready)))
-    b.on(ready, (valid, 0))
-    b.on(step.go, (valid, 1))
+    step.free.assign(any_of(~valid, ready))
+    b.on(step.free, (valid, step.busy))
     side = values_of(b, npu, step)
     values = []
     verdicts = []
@@ -53,7 +51,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         value = b.reg(f"value_{k}", acc, init=None)
         limit = b.reg(f"limit_{k}", acc, init=None)
         limits = bits(step.row["thresholds"], k * acc, acc)
-        b.on(step.go, (value, matches_value(step, total, offset)), (limit, limits))
+        b.on(step.free, (value, matches_value(step, total, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
     raw_ready = side.leave(b, npu, valid, values)

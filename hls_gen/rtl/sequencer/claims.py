@@ -98,7 +98,7 @@ def _given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal
     holding = b.reg("holding")  # hold is not 0: a register, since what is given back is on a long path
     change = progress.change
     b.on(
-        any_of(progress.begin, all_of(progress.taken, claim, holding)),
+        progress.move & any_of(progress.change, claim & holding),
         (hold, choose(change, start, sub(hold, 1, w), w)),
         (holding, choose(change, nonzero(start), ~eq(hold, 1), 1)),
     )

@@ -136,10 +136,11 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     needs_room = work.pass_last if work.inner is None else work.first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
     ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
-    beat.assign(beat=all_of(work.busy, ready, clear))
+    go = b.wire("can_go", 1, ready & clear)
+    beat.assign(beat=work.busy & go)
     used = beat.beat if work.inner is None else b.wire("word_used", 1, beat.beat & work.inner.last)
     done = b.wire("tap_done", 1, any_of(work.skips, used & work.word_last))
-    tap.ready.assign(any_of(~work.busy, used & work.word_last))
+    tap.ready.assign(any_of(~work.busy, go & work.ends))
     if spec.one_memory:
         b.on(used, (ready, 0))
     events = Events(b.wire("tap_taken", 1, tap.valid & tap.ready), beat.beat, used, done)

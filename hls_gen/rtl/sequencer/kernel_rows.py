@@ -48,7 +48,6 @@ class KernelRows:
         row = self.row
         group_row = self._group_row
         now = self._layers.now
-        taken = progress.taken
         w = width(row)
         jump = tables.jump
         target = tables.jump_row
@@ -63,9 +62,10 @@ class KernelRows:
             landing = choose(counters.serves, counters.landing(progress), landing, w)
         first = self._first_row(progress, b.wire("landing", w, landing))
         begins = any_of(progress.change, progress.last)  # another pass, which begins at row ``first``
-        b.on(any_of(progress.begin, taken & ~skip), (row, choose(begins, first, b.wire("next_row", w, next_row), w)))
+        moves = progress.move & any_of(progress.change, ~skip)
+        b.on(moves, (row, choose(begins, first, b.wire("next_row", w, next_row), w)))
         if counters is not None:
-            line_ends = any_of(progress.begin, taken & counters.line_end)
+            line_ends = progress.move & any_of(progress.change, counters.line_end)
             b.on(line_ends, (line, choose(begins, first, line_next, w)))
 
     def _first_row(self, progress: Progress, landing: Signal) -> Signal:

@@ -43,8 +43,8 @@ class Layers:
         self.have = b.reg("have_tap")
         self.end = b.wire("layer_end")
         self.change = b.wire("layer_change", 1, any_of(~self.have, self.end))
-        self.begin = b.wire("begin_layer", 1, any_of(~self.have, taken & self.end))
-        self.move: Signal = b.wire("move", 1, any_of(self.begin, taken))
+        self.move: Signal = b.wire("move", 1, any_of(~self.have, taken))
+        self.begin = b.wire("begin_layer", 1, self.move & self.change)
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
         row = context.memory("layers", resize(self.number, bits_for(memory.depth - 1)))
         kept = {

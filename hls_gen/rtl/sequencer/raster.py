@@ -98,7 +98,7 @@ class CounterTaps:
         done = any_of(progress.begin, tap_done)
         b.on(done, (self.word, choose(begins, first, onward, ring)), (self._line_start, any_of(change, x.final)))
         again = any_of(change, progress.window_end)
-        line_done = any_of(progress.begin, taken & self.line_end)
+        line_done = progress.move & any_of(progress.change, self.line_end)
         b.on(
             line_done,
             (line, choose(begins, first, line_next, ring)),
@@ -180,7 +180,7 @@ class CounterTaps:
         (x_first, x_first_final), (y_first, _) = self._after
         (x_final, x_beyond), (y_final, y_beyond) = self._begins
         self._windows = progress.windows
-        self._rows = any_of(progress.begin, all_of(progress.taken, progress.window_end, end))
+        self._rows = progress.move & any_of(progress.change, progress.window_end & end)
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
         word = b.wire("x_at_after", self._bits, choose(end, y.next_at, x.next_at, self._bits))
         first_end = b.wire("row_end_begin", 1, eq(upcoming.x_room, upcoming.x_room_end))

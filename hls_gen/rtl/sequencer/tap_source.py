@@ -129,7 +129,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     window_end = last
     rewind = None
     kernel = layers.now.kernel
-    passes = b.wire("next_pass", 1, any_of(layers.begin, taken & last))
+    passes = b.wire("next_pass", 1, layers.move & any_of(layers.change, last))
     if kernel is not None and kernel.groups_minus_1 is not None:
         limit = kernel.groups_minus_1
         groups = Countdown(b, "groups", width(limit))
@@ -145,7 +145,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         taken=taken,
         move=layers.move,
         passes=passes,
-        windows=passes if rewind is None else b.wire("next_window", 1, any_of(layers.begin, taken & window_end)),
+        windows=passes if rewind is None else b.wire("next_window", 1, layers.move & any_of(layers.change, window_end)),
         last=last,
         window_end=window_end,
         rewind=None if rewind is None else b.wire("rewind", 1, rewind),

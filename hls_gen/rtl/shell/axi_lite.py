@@ -1,6 +1,6 @@
 """AXI4-Lite slave: one write and one read at a time (part of hls_gen/rtl/shell/registers.py).
 
-    aw, w --> held until both are there --> write: a pulse with address and data --> b
+    aw, w --> held until both are there --> write: a pulse with address and data, a cycle later --> b
     ar --> held --> decoding: a cycle in which the address stands --> reading, until there is a value --> r
 
 Each response waits in registers until the master takes it. A write needs address and data, in any order, and takes 2
@@ -27,7 +27,7 @@ class AxiLite:
     """What the register block sees of its slave."""
 
     write: Signal
-    """Pulse: ``write_data`` is for the register at ``write_address``."""
+    """Register, a pulse: ``write_data`` is for the register at ``write_address``."""
     write_address: Signal
     write_data: Signal
     """write_address, write_data: registers, a byte address and 32 bits."""
@@ -77,8 +77,9 @@ def axi_lite(b: Block) -> AxiLite:
     go = b.wire("write_go", 1, all_of(have_address, have_data, ~bvalid))  # the answer before has been taken
     all_bytes = eq(strobe, b.localparam("ALL_BYTES", ALL_BYTES, DATA_BITS // 8, base=16))
     whole = b.wire("write_whole", 1, all_bytes & _aligned(b, write_address))
-    write = b.wire("write", 1, go & whole)
+    write = b.reg("write")  # comes with the answer: address and data still stand, as nothing is taken over them before
     b.on(bready, (bvalid, 0))
+    b.on(None, (write, go & whole))
     b.on(go, (have_address, 0), (have_data, 0), (bvalid, 1), (bresp, choose(whole, okay, slverr, RESPONSE_BITS)))
 
     b.comment("Reads: the address stands for a cycle before it is looked at.")

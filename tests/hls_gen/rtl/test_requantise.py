@@ -55,8 +55,8 @@ def probe(one: Npu) -> Block:
     fields = [("raw", 1), *((name, 1) for name in chosen(one)), *((name, one.array.feature_bits) for name in LIMITS)]
     layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
-    go = b.output("in_ready")
-    step = Step(go=go, busy=busy, sums=sums, row=row, layer=layer, **ends)
+    free = b.output("in_ready")
+    step = Step(free=free, busy=busy, sums=sums, row=row, layer=layer, **ends)
     give(b, requantise(b, one, step, timing.REQUANTISE_STAGES, b.input("features_ready")))
     return b
 

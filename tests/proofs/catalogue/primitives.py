@@ -6,6 +6,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.gearbox import collector, divider, frame_divider
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.skid import skid
 from tests.proofs.engine import Broken, Proof, Row
 
 ROOM = "hls_gen/rtl/primitives"
@@ -30,7 +31,7 @@ def _fifos() -> Iterator[Proof]:
             breaks=(
                 *([Broken(ready, "in_ready <= 1'd1;", "order")] if depth < 9 else []),
                 *([Broken("if (put & ~get) begin", "if (put) begin", "order")] if depth > 1 else []),
-                Broken("level & (~out_valid | out_ready)", "level", "sink.word_stays"),
+                Broken("some & (~out_valid | out_ready)", "some", "sink.word_stays"),
             ),
             quick=depth == 2,
         )
@@ -89,4 +90,23 @@ def _dividers() -> Iterator[Proof]:
         )
 
 
-PROOFS = (*_fifos(), *_collectors(), *_dividers())
+def _skids() -> Iterator[Proof]:
+    """(bits of a word, side bits)."""
+    for width, side in ((1, 1), (24, 2)):
+        yield Proof(
+            name=f"skid of {width}",
+            source=f"{ROOM}/skid.py",
+            block=lambda w=width, s=side: skid(Library(32), w, s),
+            rules="skid",
+            sizes={"IN": width, "SIDE": side},
+            reach=5,
+            breaks=(
+                Broken("in_ready = ~full;", "in_ready = 1'd1;", "ready_is_a_register"),
+                Broken("full <= out_valid & ~out_ready;", "full <= out_valid;", "each_word_once"),
+                Broken("if (~full) begin", "if (full) begin", "same_word"),
+            ),
+            quick=width == 1,
+        )
+
+
+PROOFS = (*_fifos(), *_collectors(), *_dividers(), *_skids())

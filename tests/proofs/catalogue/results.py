@@ -41,8 +41,8 @@ def _results() -> Iterator[Proof]:
             reach=16,
             breaks=(
                 Broken("room = some_credits;", "room = 1'd1;", "room_while_there_is_some"),
-                Broken("(~busy | finish);", "1'd1;", "one_at_work"),
-                *(() if several else (Broken("full <= 1'd0;\n      end\n      if (finish)", "end\n      if (finish)",
+                Broken("load = waits & (~busy | free & window_last);", "load = waits;", "one_at_work"),
+                *(() if several else (Broken("full <= 1'd0;\n      end\n      if (~busy", "end\n      if (~busy",
                                              "load_of_results"),)),
             ),
         )  # fmt: skip

@@ -24,10 +24,12 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
     assume (read_address[1:0] == 0 & read_address >= `FIRST_ADDRESS & read_address < `FIRST_ADDRESS + 20);
   end
 
-  // Pulses since `clear`, up to the cycle before, and up to the one before that.
+  // Pulses since `clear`, up to two cycles before, and up to the one before that.
+  reg came = 0;
   reg [31:0] count = 0, count_before = 0;
   always @(posedge clk) begin
-    count <= rst | clear ? 0 : count + pulses[mine];
+    came <= ~rst & ~clear & pulses[mine];
+    count <= rst | clear ? 0 : count + came;
     count_before <= rst | clear ? 0 : count;
   end
 
@@ -41,11 +43,13 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
 
 `ifdef INVARIANTS
   (* hierconn *) wire [3:0] \dut.small_0 , \dut.small_1 , \dut.small_2 , \dut.small_3 , \dut.small_4 ;
+  (* hierconn *) wire \dut.pulse_0 , \dut.pulse_1 , \dut.pulse_2 , \dut.pulse_3 , \dut.pulse_4 ;
   (* hierconn *) wire [3:0] \dut.picked , \dut.fresh_turns ;
   (* hierconn *) wire [2:0] \dut.turn , \dut.count_row ;
   (* hierconn *) wire [`ADDRESS_BITS-1:0] \dut.owner ;
   wire [3:0] small = mine == 0 ? \dut.small_0 : mine == 1 ? \dut.small_1 : mine == 2 ? \dut.small_2
                    : mine == 3 ? \dut.small_3 : \dut.small_4 ;
+  wire [4:0] pulses_came = { \dut.pulse_4 , \dut.pulse_3 , \dut.pulse_2 , \dut.pulse_1 , \dut.pulse_0 };
   wire [2:0] turns_left = mine - \dut.count_row , since = \dut.turn - mine - 3'd1;
   wire stale = turns_left < \dut.fresh_turns ;  // what the memory holds is from before `clear`
   wire mine_now = \dut.count_row == mine;
@@ -57,6 +61,7 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
   always @(posedge clk) first <= rst;
   always @* if (running) begin
     assert (small <= since + 4'd1);
+    assert (pulses_came[mine] == came);
     if (mine_now) assert (\dut.picked <= ROWS);
     assert (\dut.fresh_turns <= ROWS + 1);
     if (first) assert (\dut.turn == 0 & \dut.count_row == 0 & \dut.fresh_turns == ROWS + 1 & \dut.owner == 0);

@@ -35,6 +35,7 @@ module proof (
 
 `ifdef INVARIANTS
   (* hierconn *) wire [LEVEL-1:0] \dut.level ;
+  (* hierconn *) wire \dut.some ;
   (* hierconn *) wire [ROW-1:0] \dut.write_row , \dut.read_row ;
   wire [LEVEL-1:0] level = \dut.level ;
   wire [ROW-1:0] write_row = \dut.write_row , read_row = \dut.read_row ;
@@ -43,6 +44,7 @@ module proof (
   (* keep *) wire [ROW-1:0] memory_row = watched >= `DEPTH ? watched - `DEPTH : watched;
   always @* if (running) begin
     assert (level <= `DEPTH);
+    assert (\dut.some == (level != 0));
     assert (inside == level + out_valid);
     assert (read_row < `DEPTH);
     assert (write_row == (wrapped >= `DEPTH ? wrapped - `DEPTH : wrapped));

@@ -152,14 +152,15 @@ module proof (
   (* hierconn *) wire [64 / `WIDTH - 1:0] \dut.header_place ;
   (* hierconn *) wire [31:0] \dut.header_0 , \dut.header_1 , \dut.header_2 , \dut.header_3 ;
   (* hierconn *) wire \dut.early_last , \dut.is_load , \dut.is_frame ;
-  (* hierconn *) wire [`ROW_BITS:0] \dut.memory_depth , \dut.row_number ;
+  (* hierconn *) wire [`ROW_BITS:0] \dut.memory_depth , \dut.row_place_next ;
+  (* hierconn *) wire \dut.row_place_last , \dut.frame_place_last , \dut.passed ;
   (* hierconn *) wire [`ROW_BITS-1:0] \dut.row ;
   (* hierconn *) wire [`BANK_BITS-1:0] \dut.memory_last_bank , \dut.bank ;
   (* hierconn *) wire [3:0] \dut.verdict ;
   (* hierconn *) wire [7:0] \dut.next_number ;
   (* hierconn *) wire [4:0] \dut.in_flight , \dut.last_flags.level ;
-  (* hierconn *) wire \dut.flag_ready ;
-  (* hierconn *) wire [23:0] \dut.beat ;
+  (* hierconn *) wire \dut.flag_ready , \dut.last_flags.some ;
+  (* hierconn *) wire [23:0] \dut.frame_place_next ;
   wire [2:0] words_there = in_header ? place * (`WIDTH / 32) : 4;  // words of the header that have come
   wire [`ROW_BITS-1:0] row = address + rows;
   always @* if (running) begin
@@ -171,14 +172,18 @@ module proof (
     if (words_there > 3 & ~in_drain) assert (\dut.header_3 == word_3);
     if (~in_header & ~in_drain & npu < `NPUS)
       assert (\dut.memory_depth == depth & \dut.memory_last_bank == last_bank);
-    if (in_judge) assert (\dut.verdict == verdict & \dut.is_load == is_load & \dut.is_frame == is_frame);
+    if (in_range | in_judge) assert (\dut.is_load == is_load & \dut.is_frame == is_frame);
+    if (in_judge) assert (\dut.verdict == verdict & \dut.passed == (verdict == 0));
     if (in_judge | in_load | in_frame) assert (~in_judge | ~cut);
     if (in_load) assert (\dut.is_load & is_load & npu < `NPUS & end_row <= depth & rows < length & banks <= last_bank);
-    if (in_load) assert (\dut.row == row & \dut.row_number == rows + 1 & \dut.bank == banks);
-    if (in_frame) assert (~\dut.is_load & is_frame & \dut.beat == beats + 24'd1);
+    if (in_load) assert (\dut.row == row & \dut.row_place_next == rows + 2 & \dut.bank == banks);
+    if (in_load) assert (\dut.row_place_last == (rows + 24'd1 == length));
+    if (in_frame) assert (~\dut.is_load & is_frame & \dut.frame_place_next == beats + 24'd2);
+    if (in_frame) assert (\dut.frame_place_last == (beats + 24'd1 == frame_beats));
     assert (\dut.next_number == number);
     assert (\dut.in_flight == flags + leaving & \dut.last_flags.level + flag_valid == flags);
     assert (\dut.last_flags.level <= 16 & \dut.flag_ready == (\dut.last_flags.level != 16));
+    assert (\dut.last_flags.some == (\dut.last_flags.level != 0));
     if (~error) assert (error_code == 0);
     if (cut | cut_before) assert (after);
   end

@@ -51,8 +51,15 @@ module proof (
     if (w_taken & datas == b_taken) {strobe_0, data_0} <= {s_axi_wstrb, s_axi_wdata};
     if (w_taken & datas != b_taken) {strobe_1, data_1} <= {s_axi_wstrb, s_axi_wdata};
   end
-  reg start_before = 0;
-  always @(posedge clk) start_before <= start & ~rst;
+  reg start_before = 0, answers = 0;
+  reg [11:0] last_address;  // of the write that was answered a cycle ago
+  reg [31:0] last_data;
+  reg last_refused;
+  always @(posedge clk) begin
+    start_before <= start & ~rst;
+    answers <= s_axi_bvalid & ~rst;
+    {last_address, last_data, last_refused} <= {address_0, data_0, refused};
+  end
   wire refused = strobe_0 != 4'b1111 | address_0[1:0] != 0;
   soon #(.WITHIN(1)) write_answer (.waits(addresses != 0 & datas != 0 & ~s_axi_bvalid), .*);
   soon #(.WITHIN(1)) takes_address (.waits(addresses == 0 & ~s_axi_awready), .*);
@@ -61,8 +68,8 @@ module proof (
     one_answer_a_write: assert (~s_axi_bvalid | addresses != 0 & datas != 0);
     two_at_most: assert (addresses <= 2 & datas <= 2);
     if (s_axi_bvalid) write_refused: assert (s_axi_bresp == (refused ? SLVERR : OKAY));
-    if (start != start_before | soft_reset) control_alone: assert (
-        s_axi_bvalid & ~refused & address_0 == `CONTROL & data_0[1:0] == {soft_reset, start});
+    if (start != start_before | soft_reset) control_alone: assert (  // a write acts as its answer is there
+        answers & ~last_refused & last_address == `CONTROL & last_data[1:0] == {soft_reset, start});
     two_writes: cover (b_taken & addresses == 2 & datas == 2);
     data_first: cover (addresses == 0 & datas == 1);
     unaligned_write: cover (b_taken & address_0 == `CONTROL + 2 & strobe_0 == 4'b1111 & data_0[0]);

@@ -230,7 +230,7 @@ TIMED = (
 
 
 def test_latency(built):
-    """From a write of LENGTH to a burst 5 cycles, from a word of memory to the stream 2, from the last word of a burst
+    """From a write of LENGTH to a burst 6 cycles, from a word of memory to the stream 2, from the last word of a burst
     at the stream to memory 2."""
     board = Board(built, Pace(latency=20))
     seen: dict[str, int] = {}
@@ -246,7 +246,7 @@ def test_latency(built):
     board.agents.append(Each(look))
     board.write(MM2S + LENGTH.offset, 4 * board.bytes)
     assert done(board.wait(MM2S))
-    assert seen["m_axi_mm2s_arvalid"] - seen["s_axi_wvalid"] == 5
+    assert seen["m_axi_mm2s_arvalid"] - seen["s_axi_wvalid"] == 6
     assert seen["m_axis_mm2s_tvalid"] - seen["m_axi_mm2s_rvalid"] == 2
     board.give([1, 2, 3])
     board.agents.append(Each(look))

@@ -37,7 +37,6 @@ from bitloom.hls_gen.rtl.primitives.block import (
     side_by_side,
     sign_extend,
     signed_at_least,
-    sub,
     width,
 )
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
@@ -250,8 +249,9 @@ def _half_of_split(
 def _half_of_power(b: Block, k: int, shift: Signal, wide: int) -> tuple[Signal, Signal, Signal]:
     """(2^(shift - 1), all bits from that one up, whether there is a shift) of lane ``k``. Each bit is a function of the
     shift alone, without a carry chain: ~above is 2^(shift - 1) - 1."""
-    less = b.wire(f"shift_less_{k}", width(shift), sub(shift, 1, width(shift)))
-    above = b.wire(f"above_half_{k}", wide, Repeat(const(1, 1), wide) << less)
+    from_shift = b.wire(f"from_shift_{k}", wide + 1, Repeat(const(1, 1), wide + 1) << shift)  # bits from ``shift`` up
+    b.wire(f"from_shift_unused_{k}", 1, bits(from_shift, 0, 1))
+    above = b.wire(f"above_half_{k}", wide, bits(from_shift, 1, wide))
     power = b.wire(f"power_{k}", wide, above & ~Cat(bits(above, 0, wide - 1), const(0, 1)))
     return power, above, b.wire(f"some_{k}", 1, nonzero(shift))
 

@@ -75,12 +75,12 @@ module proof (
 `ifdef INVARIANTS
   (* hierconn *) wire [LEFT-1:0] \dut.left ;
   (* hierconn *) wire [`IN-1:0] \dut.rest ;
-  (* hierconn *) wire \dut.is_last ;
+  (* hierconn *) wire \dut.is_last , \dut.at_end ;
   always @* if (running & busy) begin
     assert (given < pieces & pieces <= `PIECES);
     assert (\dut.left == pieces - 1 - given);
     assert (\dut.rest == word >> (given * `OUT));
-    assert (\dut.is_last == last);
+    assert (\dut.is_last == last & \dut.at_end == (\dut.left == 0));
   end
   always @* if (running & ~busy) assert (\dut.left == 0);
 `endif

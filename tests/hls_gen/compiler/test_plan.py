@@ -155,25 +155,6 @@ def test_kernel_rows_by_a_direct_loop(encoding, folding):
     assert bases == [0, layers[0].count("kernels")]
 
 
-@pytest.mark.parametrize("folding", FOLDINGS)
-def test_thresholds_by_a_direct_loop(folding):
-    """A row a step: group, ol kernels of it, level; lanes without a kernel never reach theirs."""
-    layers = [conv((2, 2), out_channels=19), Threshold(name="act", levels=3), Dense(name="dense", out_channels=2),
-              Threshold(name="end")]  # fmt: skip
-    made, g = planned(model_of(*layers), folding=folding), npu_of(folding)
-    layers = npu_rows(made)
-    for p, rows in zip(made.lowered.layers, layers):
-        never, limit, expected = p.sum_range[1] + 1, p.activation.limit, []
-        for group in range(0, p.out_channels, g.array.kgp):
-            end = min(group + g.array.kgp, p.out_channels)
-            for unit in range(group, end, g.results.ol):
-                kernels = range(unit, unit + g.results.ol)
-                expected += [[int(limit[k, t]) if k < end else never for k in kernels] for t in range(p.levels)]
-        assert rows.memories["thresholds"]["thresholds"].tolist() == expected
-    bases = [row["threshold_base"] for row in memory_rows(made)["results"]]
-    assert bases == [0, layers[0].count("thresholds")]
-
-
 def test_shifts_must_reach_the_highest_plane():
     model = model_of(conv((2, 2)), encoding=signed(5))
     assert plan(model, [npu_of("k3_g5").changed(shift_bits=3)]).lowered.input_bits == 5

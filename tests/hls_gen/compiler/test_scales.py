@@ -116,16 +116,3 @@ def test_a_design_without_room_is_refused(name: str, need: int, has: int) -> Non
     wrong = next(one for one in MODELS if one.network.name == {"multiplier_bits": "f1"}.get(name, "f9"))
     with value_error(f"{wrong.network.name}: {name} must be >= {need}, design d has {has}"):
         compile_model(wrong, small)
-
-
-@pytest.mark.parametrize(
-    ("bias", "fraction", "reach", "bits"),
-    [(0, 0, (-56, 64), 8), (15, 4, (-56, 64), 8), (16, 4, (-56, 65), 8), (-1, 4, (-57, 64), 8), (-16, 4, (-57, 64), 8),
-     (-17, 4, (-58, 64), 8), (63 * 16 - 1, 4, (-56, 126), 8), (63 * 16, 4, (-56, 127), 9),
-     (-72 * 16, 4, (-128, 64), 8), (-72 * 16 - 1, 4, (-129, 64), 9)],
-)  # fmt: skip
-def test_accumulators_hold_whole_parts(bias: int, fraction: int, reach: tuple[int, int], bits: int) -> None:
-    """Products of 4 bits are -56 .. 64; one more than the highest value fits too."""
-    made = plan(model(bias, 1, 0, fraction), [INTEGER])
-    assert made.lowered.layers[0].biased_range == reach
-    assert made.needs[0].needs.sizes["acc_bits"] == bits

@@ -18,7 +18,6 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lower_integer
-from bitloom.hls_gen.compiler.schedule import Stage, schedule
 from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
@@ -142,36 +141,6 @@ def test_taps_go_through_the_kernel_again_and_again() -> None:
     average = AvgPool(name="pool", kernel=(1, 2), stride=(1, 2), padding=(0, 1, 0, 0))
     window = Taps.of(Window(kernel=(1, 1)), (average,), (1, 3))
     assert (window.pools[0].repeated, window.positions(1, 3).tolist()) == (2, [[0, 0], [1, 2]])
-
-
-@pytest.mark.parametrize("map_order", ["pull", "raster", "columns"])
-@pytest.mark.parametrize("kind", [AvgPool, SumPool])
-def test_the_tables_read_what_is_added_up(kind, map_order: str) -> None:
-    """Golden's sums of sums, from nothing but the tables; the place in the kernel is counted as hardware counts it."""
-    rng = np.random.default_rng(1)
-    shapes = [({"kernel": (3, 2), "padding": (1, 0, 1, 1)}, CUT), ({"kernel": (1, 1)}, WHOLE),
-              ({"kernel": (2, 3), "stride": (2, 1), "padding": (0, 1, 1, 0)}, CUT),
-              ({"kernel": (2, 2), "dilation": (2, 1)}, WHOLE)]  # fmt: skip
-    for number, (of_conv, of_pool) in enumerate(shapes):
-        layer = Conv(name="conv_1", out_channels=4, weight=INT8, **of_conv)
-        made = network(INT8, layer, SumPool(name="pool_1", **of_pool))
-        model = random_model(made, rng)
-        pool = kind(name="pool_1", **of_pool)
-        window = Taps.of(layer.window(made.input), (pool,), (6, 7))
-        (tables,) = schedule([Stage(name="conv_1", weighted=True, height=6, width=7, window=window)], map_order).tables
-        images = random_images(model, 3, rng)
-        stream = images.reshape(3, 42, 3)[:, tables.input_order]
-        weight, place, jumps = model.arrays["conv_1"]["weight"].reshape(4, -1, 3), tables.leading_jump or 0, 0
-        found = np.zeros((3, len(tables.output_order), 4), np.int64)
-        for tap, (own, read) in enumerate(zip(tables.window.tolist(), tables.index.tolist())):
-            found[:, own] += stream[:, read] @ weight[:, place].T
-            place = 0 if tables.last[tap] else place + 1
-            if tables.jump_mark[tap]:
-                place, jumps = int(tables.jump_target[jumps]), jumps + 1
-        wanted = model.forward(images).reshape(3, -1, 4)
-        counts = (pool.window.positions(*layer.window(made.input).output_size(6, 7)) >= 0).sum(axis=1)
-        more = window.pools[0].repeated // counts if window.pools[0].repeated else np.ones_like(counts)
-        np.testing.assert_array_equal(found, (wanted * more[:, None])[:, tables.output_order], str(number))
 
 
 FIRST = {

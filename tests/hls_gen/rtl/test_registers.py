@@ -275,17 +275,6 @@ def test_start(bench):
     assert (bench["start"], read(bench, "CONTROL")) == (0, 0)
 
 
-class Watch(Agent):
-    """Cycles in which a port was 1."""
-
-    def __init__(self, bench: Bench, port: str):
-        self.bench, self.port, self.high = bench, port, []
-
-    def look(self) -> None:
-        if self.bench[self.port]:
-            self.high.append(self.bench.cycle)
-
-
 def axi_write(bench: Bench, *items: tuple[str, int]) -> list[Agent]:
     """Agents that make these writes as fast as the block takes them."""
     return [Source(bench, "s_axi_aw", [{"addr": offset(name)} for name, _ in items]),

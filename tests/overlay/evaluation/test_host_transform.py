@@ -57,23 +57,6 @@ def test_a_pixel_stands_for_a_number(text, number):
     assert str(transform_of(text, plain)) == text
 
 
-def test_the_order_of_the_file_does_not_matter():
-    """Images come in the places of the network's input, channels last; its file has them first."""
-    order = np.arange(12).reshape(2, 3, 2).transpose(2, 0, 1).ravel()  # (row, column, channel) of each value
-    host_part = host(
-        shape=(2, 2, 3),
-        order=order,
-        boundaries=None,
-        reached=None,
-        first=5,
-        front=(("line", np.array([1.0, 10.0]), np.array([0.0, 0.5])),),
-    )
-    pixels = np.random.default_rng(1).integers(0, 9, (4, 2, 3, 2))
-    np.testing.assert_array_equal(
-        HostTransform("host", host_part)(pixels), np.rint(pixels * [1, 10] + [0, 0.5]).astype(int) + 5
-    )
-
-
 @pytest.mark.parametrize(
     "text",
     ["host:", "host:x", "host:1/0", "host:1/255:", "host:1:2:3", "host:1.5/2", "host:1e9", "host:nan", "host:\u0661"],

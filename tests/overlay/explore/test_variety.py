@@ -32,8 +32,7 @@ from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
-from bitloom.overlay.explore.tries import Tries
-from bitloom.overlay.explore.variations import SETTINGS, MapSetting, in_settings, setting_of
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting, setting_of
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_images, random_integer_model
@@ -143,19 +142,6 @@ def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...]
         rows = [taps * -(-32 // given.array.kfp) * -(-count // given.array.kgp) for taps, count in shapes]
         assert given.array.kernel_rows == 2 * max(rows) < sum(rows)
     assert candidate.npus[0].sequencer.tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].array.kfp), "a whole frame"
-
-
-def test_settings_are_varied() -> None:
-    model = networks.load("digits-cnn")
-    tries = Tries(model, Budget(), 64, SETTINGS)
-    candidate = ring_of(model, (0, 1, 0, 1), 4_000)
-    choices = {s: tries.choices[candidate.engines, s] for s in SETTINGS}
-    raster, counters = in_settings(candidate, choices)
-    assert [setting_of(c) for c in (candidate, raster, counters)] == list(SETTINGS)
-    assert [setting_of(c) for c in in_settings(counters, choices)] == [*SETTINGS[:2]]
-    tables = [sum(npu.sequencer.flags for npu in c.design(model).npus) for c in (raster, counters)]
-    assert tables[0] > 4 * tables[1], "counters take the place of tables"
-    assert [c.design(model).npus[0].sequencer.raster for c in (raster, counters)] == [False, True]
 
 
 def test_a_network_of_both_kinds_gets_npus_of_both() -> None:

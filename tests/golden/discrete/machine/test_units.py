@@ -5,7 +5,6 @@ import pytest
 
 from bitloom.golden.discrete.arithmetic import operate
 from bitloom.golden.discrete.converter import Converter
-from bitloom.golden.discrete.draws import GivenDraws
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.machine.assembler import assemble
 from bitloom.golden.discrete.machine.faults import MachineFault
@@ -67,33 +66,6 @@ def test_convert_by_either_pair(kind, pair):
     (codes,) = run(program, FORM.pack(x)).results
     golden = Converter(table=table, zone=zone, rounding="stochastic", pair=pair)
     assert codes.tolist() == golden.word_codes(FORM, x, Lfsr(77)).tolist()
-
-
-def test_slaves_convert_by_either_pair():
-    """Of weights and of their gradients, each by its own bit: what the slaves keep is what golden's converter gives."""
-    rng = np.random.default_rng(2)
-    x, g, w = (FORM.words(rng.uniform(-1.2, 1.2, size)) for size in (5, 4, (5, 4)))
-    load = "IO LOAD_NEURONS d=0 rows=9\nMOVE SCATTER a=5 columns=4\nIO LOAD_WEIGHTS rows=5 columns=4\nCONFIG SEED a=9"
-    data = np.concatenate([FORM.pack(part).reshape(-1) for part in (x, g, w)])
-    update = "COMPUTE UPDATE rows=5 columns=4 kind_w=3 kind_d=2 chance_w=1 chance_d=1 master=1"
-    codes = {}
-    for pairs in ("", " pair_d=1", " pair_w=1", " pair_d=1 pair_w=1"):
-        master = run(f"{load}\n{update}{pairs}", data).master
-        drawn = Lfsr(9).draw(10).reshape(5, 2)
-        turned = np.array([int(f"{i:016b}"[::-1], 2) for i in range(4)])
-        dw = FORM.multiply(x[:, None], g[None, :])
-        pair = {n: "nearest" if f"pair_{n}" in pairs else "bracket" for n in "dw"}
-        golden = {
-            n: Converter(table=TABLES[k][0], zone=TABLES[k][1], rounding="stochastic", pair=pair[n])
-            for n, k in (("d", 2), ("w", 3))
-        }
-        code = golden["d"].word_codes(FORM, dw, GivenDraws(drawn[:, :1] ^ turned))
-        new = np.clip(FORM.subtract(w, FORM.words(TABLES[2][0].real)[code]), -2 * FORM.one, 2 * FORM.one)
-        expected = golden["w"].word_codes(FORM, new, GivenDraws(drawn[:, 1:] ^ turned))
-        kept = np.stack([master.slaves[i % 2].codes[: 5 * 2].reshape(5, 2)[:, i // 2] for i in range(4)], axis=1)
-        assert kept.tolist() == expected.tolist(), pairs
-        codes[pairs] = expected.tolist()
-    assert len({str(code) for code in codes.values()}) == 4
 
 
 @pytest.mark.parametrize(

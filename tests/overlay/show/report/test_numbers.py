@@ -4,23 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
-import numpy as np
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.memories.memory_map import memory_map
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import build, load
@@ -30,7 +21,6 @@ from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import gather
-from bitloom.overlay.show.report.layer_work import layers
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import TIMES
 from tests.errors import value_error
@@ -91,30 +81,6 @@ def test_layers_counted_by_hand(one: Report) -> None:
     assert (facts["conv_1"].what, facts["conv_1"].weights) == (f"3 {TIMES} 3, padding 1", 144)
     assert facts["conv_1"].weight_encoding == "bipolar 1"
     assert sum(layer.weights for layer in one.layers) == 28_944
-
-
-def test_a_feature_of_two_thermometer_bits_is_one_operand() -> None:
-    """conv_2 reads 4 channels of two bits each: 8 bits a tap, 4 products."""
-    network = Network(
-        name="two-bits",
-        input=Map(height=4, width=3, channels=2, encoding=signed(4)),
-        layers=(
-            Conv(name="conv_1", out_channels=4, kernel=(2, 2)),
-            Threshold(name="threshold_1", levels=2),
-            Conv(name="conv_2", out_channels=5, kernel=(2, 1)),
-        ),
-    )
-    arrays = {
-        "conv_1": {"weight": np.ones((4, 2, 2, 2), np.int64)},
-        "threshold_1": {"threshold": np.zeros((4, 2), np.int64), "direction": np.ones(4, np.int64)},
-        "conv_2": {"weight": np.ones((5, 2, 1, 4), np.int64)},
-    }
-    model = Model(network, arrays)
-    design = size_memories("two-bits", [model], Npu.of(kfp=8, kgp=4, pfp=8))
-    made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
-    work = {w.name: w for w in layers(cast(Compiled, made))}
-    assert {name: w.operations for name, w in work.items()} == {"conv_1": 6 * 4 * 2 * 4, "conv_2": 4 * 2 * 4 * 5}
-    assert work["conv_2"].lanes_in == 1  # 8 bits in a word of 8
 
 
 def test_roofline(report: Report) -> None:

@@ -283,6 +283,8 @@ class _Emitter:
         # (groups, outputs of a group, channels of a group) times (groups, channels of a group, 1)
         each = weights.values.sum(axis=(1, 2)).astype(object).reshape(weights.groups, -1, weights.values.shape[3])
         totals = np.matmul(each, adds.reshape(weights.groups, -1, 1)).ravel()  # (outputs,); 0 where there is padding
+        if section.takes_one:  # one value of those of its taps, which are worth the same in all channels
+            totals = np.full(len(totals), adds[0], object)
         constant = np.array([Fraction(total, divisor) for total in totals], object) * section.count
         return Line(multiply=weights.scale * line.multiply[0], add=weights.scale * constant)
 

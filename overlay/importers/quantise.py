@@ -281,6 +281,7 @@ class _Sections:
             size=self._size,
             map=0,
             number=1,
+            channels_last=self._graph.channels_last,
             apart=self._apart,
         )
         for place in range(len(operations)):
@@ -310,6 +311,8 @@ class _Sections:
     def _walk_join(self, way: Way) -> Walk:
         """A way that begins with a sum or a concatenation, which is its first section."""
         join = way.operations[0]
+        for tensor in way.reads:
+            self._put_in_order(way, tensor)
         reads = [self._reading(tensor) for tensor in way.reads]
         if isinstance(join, Concatenation):
             section, index, taken = self._concatenation(way, join, reads)
@@ -323,6 +326,15 @@ class _Sections:
         for place in range(taken, len(way.operations)):
             walk.take(place)
         return walk
+
+    def _put_in_order(self, way: Way, tensor: str) -> None:
+        """Copy a tensor in blocks in front of a way that joins it with others."""
+        end = self._ends[tensor]
+        walk = self._begun(way, end.source, end.index, end.size, end.map, tensor)
+        if end.source is not None and not end.links and walk.blocks(way.operations[0]):
+            walk.copy_map(way.operations[0])
+            self._sections += walk.done
+            self._ends[tensor] = replace(end, map=walk.map, source=walk.source, index=walk.index, size=walk.size)
 
     def _walk_fork(self, way: Way) -> Walk:
         """A way of a map with several readers, whose levels it must leave as they are."""
@@ -340,16 +352,19 @@ class _Sections:
             raise Unsupported(f"{rule}, got {head.map.levels + 1}")
         return walk
 
-    def _begun(self, way: Way, source: Quantised | None, index: Array, size: Size, number: int) -> Walk:
+    def _begun(
+        self, way: Way, source: Quantised | None, index: Array, size: Size, number: int, tensor: str = ""
+    ) -> Walk:
         """A walk along a way that begins at a map."""
         return Walk(
             operations=way.operations,
-            tensor=way.reads[0],
+            tensor=tensor or way.reads[0],
             source=source,
             index=index,
             size=size,
             map=number,
             number=len(self._sections) + 1,
+            channels_last=self._graph.channels_last,
             apart=self._apart,
         )
 
@@ -424,6 +439,7 @@ class _Sections:
                 size=end.size,
                 map=end.map,
                 number=len(self._sections) + 1,
+                channels_last=self._graph.channels_last,
                 apart=self._apart,
             )
             walk.requantise(way.operations[1 : place + 1])

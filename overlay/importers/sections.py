@@ -156,6 +156,8 @@ class WeightSection(Section):
     """Real numbers of which ``weight`` are the signs, in the same order."""
     copies: bool = False
     """Whether its weights only copy every channel: one tap of each kernel is 1, all others are 0."""
+    takes_one: bool = False
+    """Whether each sum has one value of the map: of its taps whose weights are not 0 all others are invalid."""
     sums: tuple[Window, ...] = ()
     """Of means that are taken of the sums, before all that the chain does."""
 
@@ -181,8 +183,8 @@ class WeightSection(Section):
 
     @property
     def padded(self) -> bool:
-        """Whether its window has taps that are no position of the map."""
-        return self.window is not None and self.window.padded
+        """Whether its sums lack taps that are no position of the map."""
+        return self.window is not None and self.window.padded and not self.takes_one
 
     @cached_property
     def steps(self) -> Steps:

@@ -71,6 +71,7 @@ class Walk:
     size: Size
     map: int  # number of the map that it stands at
     number: int  # of the map that the next section makes
+    channels_last: bool = False  # whether tensors have their channels last, but for those that windows read
     apart: Collection[str] = ()  # names of the maps whose means are convolutions, not pools
     done: list[Section] = field(default_factory=list)
     place: int = 0  # of the operation that is taken
@@ -162,6 +163,11 @@ class Walk:
         """Whether the tensor has some values of the map, each once, and no others."""
         return self.index.size < prod(self.size) and not is_padded(self.index) and has_each_once(self.index)
 
+    def blocks(self, following: Operation) -> "Blocks | None":
+        """The tensor as a map in blocks, if it is one, in front of an operation."""
+        first = isinstance(following, Linear | Pooling | Padding) or not self.channels_last
+        return Blocks.of(self.index, self.size, (1, 2, 3) if first else (3, 1, 2))
+
     @property
     def pads_elsewhere(self) -> bool:
         """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
@@ -187,10 +193,15 @@ class Walk:
         Max pools that come before it are taken first, because only there a channel may still fall.
         """
         differs = bent = False
-        values = self.index.size
+        index = self.index
         for operation in self.operations[self.place + 1 :]:
-            if isinstance(operation, Layout) and operation.order.size < values:
-                break  # what is cut is copied anyway
+            if isinstance(operation, Layout):
+                values = index.size
+                index = index.ravel()[operation.order]
+                if index.size < values or Blocks.of(index, self.size):
+                    break  # what is cut, or in blocks, is copied anyway
+            if isinstance(operation, Padding):
+                index = operation.around(index, OUTSIDE)
             if isinstance(operation, Levels):
                 return differs or len(operation.boundaries) > 1
             pools = isinstance(operation, Pooling | Reduction)
@@ -222,7 +233,7 @@ class Walk:
 
     @_take.register
     def _scaling(self, operation: Scaling) -> None:
-        if self.is_cut and operation.multiply.size + operation.add.size > 2:
+        if operation.multiply.size + operation.add.size > 2 and (self.is_cut or self.blocks(operation)):
             self.copy_map(operation)
         multiply = self._channel_values(operation.multiply, "what is multiplied with")
         line = Line(multiply=multiply, add=self._channel_values(operation.add, "what is added"))
@@ -248,7 +259,8 @@ class Walk:
         if is_padded(self.index) and self.padded_with != operation.value:
             raise Unsupported("a map must be padded with one number, got two")
         index = operation.around(self.index, OUTSIDE)
-        if self.is_cut or (operation.growth and not self.has_each_once and not self._is_grown(index)):
+        grows = not operation.growth or self.has_each_once or self._is_grown(index)
+        if self.is_cut or self.blocks(operation) or not grows:
             self.copy_map(operation)
             index = operation.around(self.index, OUTSIDE)
         self.index = index
@@ -259,8 +271,9 @@ class Walk:
         index = self.index.ravel()[operation.order]
         changes = operation.order.size != self.index.size
         cuts = operation.order.size < self.index.size and self.is_cut
+        blocks = changes and self.blocks(operation)
         grows = operation.order.ndim >= 3 and (not changes or self._is_grown(index))
-        if not (self.has_each_once or cuts or grows):
+        if blocks or not (self.has_each_once or cuts or grows):
             self.copy_map(operation)
             index = self.index.ravel()[operation.order]
         self.index = index
@@ -280,7 +293,7 @@ class Walk:
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
-        if self.is_cut:
+        if self.is_cut or self.blocks(operation):
             self.copy_map(operation)
         if not self.has_each_once and self.open is None and self.average is None:
             operation = self._with_padding(operation)
@@ -363,8 +376,8 @@ class Walk:
         return value
 
     def copy_map(self, following: Operation, at_end: bool = False) -> None:
-        """Make the map again, padded, grown and cut as the tensor is, by weights that copy channels: of each window one
-        tap counts. The copy is made in front of an operation, or ``at_end`` behind it."""
+        """Make the map again, padded, grown, cut and in blocks as the tensor is, by weights that copy values: of each
+        window one counts. The copy is made in front of an operation, or ``at_end`` behind it."""
         if self.open is not None or self.average is not None or self.source is None:
             rule = "a map that is padded, cut or grows must be quantised before, or be read by a convolution"
             raise Unsupported(rule)
@@ -382,11 +395,14 @@ class Walk:
         copy = Copy(window=Window(kernel=(1, 1)))
         number = Fraction(0)
         selection = None if is_padded(index) else Selection.of(index, self.size)
+        blocks = self.blocks(following)
         if selection is not None and not selection.is_whole:
             index, copy = selection.whole(), selection.copy()
         elif not self.has_each_once:
             index, window = _whole(index, self.size)
             copy = _copying(window, self.size)
+        elif blocks is not None:
+            index, copy = blocks.whole, blocks.copy()
         if is_padded(self.index):
             number = (self.padded_with - add) / multiply
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
@@ -459,7 +475,7 @@ class Walk:
     def _quantise(self, operation: Levels) -> None:
         boundaries = operation.boundaries
         if len(boundaries) > 1:
-            if self.is_cut:
+            if self.is_cut or self.blocks(operation):
                 self.copy_map(operation)
             spread = [1] * self.index.ndim
             spread[operation.axis] = -1
@@ -743,6 +759,9 @@ class Walk:
         read, in their order."""
         if operation.window is None or self._is_in_order:
             return None
+        if self.blocks(operation):
+            self.copy_map(operation)
+            return None
         selection = Selection.of(self.index, self.size)
         if selection is None or selection.is_whole:
             return None
@@ -838,6 +857,7 @@ class Walk:
         window = copy.window
         weight = copy.weight(self.size[2])
         channels = len(weight)
+        of_each = copy.channels if copy.blocks is None else np.zeros(channels, np.int64)  # links are the same in all
         index = self.index
         if lead is None:
             lead = self._lead(self.links)
@@ -845,7 +865,7 @@ class Walk:
             links = []
         else:
             reading = self._reading(*self.unlinked, Line.identity(self.size[2]))
-            links = [_of_link(link, copy.channels) for link in self.links]
+            links = [_of_link(link, of_each) for link in self.links]
         self._begin(
             WeightSection(
                 name=following.name,
@@ -853,6 +873,7 @@ class Walk:
                 reads=(reading,),
                 weight=weight,
                 copies=True,
+                takes_one=copy.blocks is not None,
                 groups=self.size[2] // weight.shape[3],
                 scale=np.full(channels, Fraction(1), object),
                 window=window,
@@ -1068,10 +1089,16 @@ class Copy:
     tap: tuple[int, int] = (0, 0)
     channels: Array | None = None
     """The channel of each output; None: all channels, in their order."""
+    blocks: Array | None = None
+    """(outputs, rows, columns) int64, or None: the channel of each output at each tap, -1 where there is none. Of the
+    taps with channels one is on the map in each window."""
 
     def weight(self, channels: int) -> Array:
         """The weights for a map of so many channels: (outputs, rows, columns, channels / groups) int64; in as many
         groups as channels if all are copied."""
+        if self.blocks is not None:
+            check_weights(self.blocks.size * channels)
+            return (self.blocks[..., None] == np.arange(channels)).astype(np.int64)
         if self.channels is None:
             check_weights(channels * self.window.taps)
             weight = np.zeros((channels, *self.window.kernel, 1), np.int64)
@@ -1202,6 +1229,86 @@ class Selection:
         kernel, dilation, tap = ((rows, columns) for rows, columns in zip(*taps))
         window = Window(kernel=kernel, stride=(self.rows.step, self.columns.step), dilation=dilation)
         return Copy(window=window, tap=tap, channels=None if self.has_all_channels else self.channels)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks:
+    """A tensor as a map in blocks: the channels of a position become positions of a block, as depth to space has them,
+    or the positions of a block become channels of one."""
+
+    channels: Array
+    """(outputs, rows, columns) int64: the channel of the map that each output has at each place of a block; where
+    positions become channels, -1 at all places but the output's own."""
+    grows: bool
+    """Whether channels become positions."""
+    whole: Array
+    """The tensor's index in a map that has its values in order."""
+
+    @classmethod
+    def of(cls, index: Array, size: Size, axes: tuple[int, ...] = (1, 2, 3)) -> "Blocks | None":
+        """What a tensor with this index is of a map; None if it doesn't have all values once, in blocks.
+
+        ``axes``: those of channels, rows and columns, if they can be; of a map of one position several can."""
+        rows, columns, channels = size
+        if index.ndim != 4 or index.size != prod(size):
+            return None
+        choices = sorted(permutations(range(1, 4)), key=lambda choice: choice != axes)
+        plain = golden_order((1, channels, rows, columns))[0]
+        if any(np.array_equal(index.transpose((0, *choice)), plain) for choice in choices):
+            return None
+        for choice in choices:
+            turned = index.transpose((0, *choice))[0]  # (outputs, rows, columns)
+            outputs, *sizes = turned.shape
+            grows = outputs < channels
+            small, large = ((rows, columns), sizes) if grows else (sizes, (rows, columns))
+            if outputs == channels or any(one % other for one, other in zip(large, small)):
+                continue
+            block = large[0] // small[0], large[1] // small[1]
+            taken = (_of_channels_of_blocks if grows else _of_positions_of_blocks)(turned, size, block)
+            if taken is not None:
+                whole = golden_order((1, outputs, *sizes))[0].transpose(np.argsort((0, *choice)))
+                return cls(channels=taken, grows=grows, whole=whole)
+        return None
+
+    def copy(self) -> Copy:
+        """What makes that map: windows of a block; where channels become positions, of the map that has grown by a
+        block, so that each window has one position of the map."""
+        rows, columns = self.channels.shape[1:]
+        if not self.grows:
+            return Copy(window=Window(kernel=(rows, columns), stride=(rows, columns)), blocks=self.channels)
+        window = Window(
+            kernel=(rows, columns),
+            padding=(rows - 1, columns - 1, rows - 1, columns - 1),
+            growth=(rows, columns),
+        )
+        return Copy(window=window, blocks=self.channels[:, ::-1, ::-1])
+
+
+def _of_channels_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> Array | None:
+    """Of an index (outputs, rows, columns) whose blocks are made of the channels of a position, `Blocks.channels`; None
+    if they aren't."""
+    rows, columns, channels = size
+    apart = index.reshape(len(index), rows, block[0], columns, block[1])
+    first = apart[:, 0, :, 0, :]
+    places = np.arange(rows * columns).reshape(rows, 1, columns, 1) * channels
+    alike = has_each_once(first) and (first >= 0).all() and (first < channels).all()
+    return first if alike and np.array_equal(apart, first[:, None, :, None, :] + places) else None
+
+
+def _of_positions_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> Array | None:
+    """Of an index (outputs, rows, columns) whose channels are the positions of blocks, `Blocks.channels`; None if they
+    aren't."""
+    _, columns, channels = size
+    outputs, *sizes = index.shape
+    position, channel = np.divmod(index[:, 0, 0], channels)
+    row, column = np.divmod(position, columns)
+    down, aside = np.arange(sizes[0])[:, None] * block[0] * columns, np.arange(sizes[1]) * block[1]
+    alike = has_each_once(position * channels + channel) and (row < block[0]).all() and (column < block[1]).all()
+    if not alike or not np.array_equal(index, index[:, :1, :1] + (down + aside) * channels):
+        return None
+    taken = np.full((outputs, *block), -1)
+    taken[np.arange(outputs), row, column] = channel
+    return taken
 
 
 def _of_channels(weight: Array, channels: Array | None, count: int) -> Array:

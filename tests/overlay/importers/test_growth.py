@@ -259,6 +259,70 @@ def test_depth_to_space_at_the_end():
     assert made.model.network.output.shape == (5, 6, 4)
 
 
+INSIDE = {
+    "in front of a convolution": lambda rng: begun(rng).depth_to_space(2).conv(rng, 3, (3, 3), (0.2, 3)),
+    "in front of convolutions of other values": lambda rng: begun(rng, 11)
+    .depth_to_space(2)
+    .conv(rng, 3, (3, 2), (0.2, 3), (2, 1), same=False),
+    "in front of a pool": lambda rng: begun(rng).depth_to_space(2).pool("MAX", (2, 3), (2, 1)),
+    "in front of padding": lambda rng: begun(rng).depth_to_space(2).pad((1, 2), (0, 1)).pool("AVERAGE", (2, 2)),
+    "in front of upsampling": lambda rng: begun(rng).depth_to_space(2).upsample(20, 24).conv(rng, 3, (2, 2), (0.2, 3)),
+    "in front of interpolation": lambda rng: begun(rng).depth_to_space(2).interpolate(20, 24),
+    "in front of constants": lambda rng: Chain((3, 4, 8), 0.02, 5)
+    .conv(rng, 18, (1, 1), (0.03, 2))
+    .depth_to_space(3)
+    .with_constant("MUL", (-90, 3), (0.011, 0), (0.017, -5)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_depth_to_space_inside(name):
+    """A transposed convolution puts channels where they belong."""
+    made, _ = check(INSIDE[name](np.random.default_rng(9)))
+    assert ((2, 2), False) in growths(made) or ((3, 3), False) in growths(made)
+
+
+@pytest.mark.parametrize("reader", ["transposed", "upsampled", "constants"])
+def test_a_dense_layer_that_becomes_a_map(reader):
+    """As generators begin: the channels of one position become positions."""
+    rng = np.random.default_rng(9)
+    chain = begun(rng).dense(rng, 24, (0.05, -9)).reshape(1, 2, 3, 4)
+    if reader == "constants":
+        chain.with_constant("MUL", (-90, 3, 9, 127), (0.011, 0), (0.017, -5))
+    elif reader == "upsampled":
+        chain.upsample(4, 6)
+    made, _ = check(chain.transposed_conv(rng, 3, (3, 3), (0.1, 4)))
+    assert growths(made)[0] == ((2, 3), False)
+    assert made.model.network.output.shape[2] == 3
+
+
+def test_depth_to_space_of_the_input_is_the_hosts():
+    chain = Chain((3, 4, 8), 0.02, 5).depth_to_space(2)
+    made, _ = check(chain.conv(np.random.default_rng(9), 3, (3, 3), (0.2, 3)))
+    assert growths(made) == []
+
+
+def subpixels(rng):
+    """A network that makes an image twice as large, with its nearest upsampling added."""
+    chain = Chain((4, 5, 3), 0.0331, 11).conv(rng, 6, (3, 3), (0.03, -128), activation="RELU")
+    chain.conv(rng, 12, (3, 3), (0.0517, -7)).depth_to_space(2)
+    larger, chain.here = chain.here, 0
+    chain.upsample(8, 10).add(larger, (0.0413, 4))
+    return chain.conv(rng, 2, (3, 3), (0.2, 3))
+
+
+def test_depth_to_space_in_front_of_a_sum():
+    check(subpixels(np.random.default_rng(9)))
+
+
+@pytest.mark.slow  # builds a simulation
+def test_depth_to_space_on_hardware(tmp_path):
+    made = imported(subpixels(np.random.default_rng(9)))
+    images = np.random.default_rng(8).integers(-128, 128, (2, 4, 5, 3)).astype(np.int8)
+    got, golden = on_hardware(made, images, tmp_path / "subpixels")
+    np.testing.assert_array_equal(got, golden)
+
+
 DEPTHS = {
     "DCR": ("DepthToSpace", {"mode": "DCR"}),
     "CRD": ("DepthToSpace", {"mode": "CRD"}),
@@ -267,11 +331,16 @@ DEPTHS = {
 
 
 @pytest.mark.parametrize("name", DEPTHS)
-@pytest.mark.parametrize("dense", [False, True], ids=["at the end", "in front of a dense layer"])
-def test_depth_to_space_of_onnx(name, dense):
+@pytest.mark.parametrize("reader", ["", "MatMul", "Conv", "AveragePool"])
+def test_depth_to_space_of_onnx(name, reader):
     rng, (operator, attributes) = np.random.default_rng(9), DEPTHS[name]
     chain = quantised_onnx(rng, (3, 4, 6)).node(operator, blocksize=2, **attributes)
-    if dense:
+    if reader == "Conv":
+        channels = 16 if operator == "SpaceToDepth" else 1
+        chain.node("Conv", ternary(rng, 3, channels, 2, 2), kernel_shape=[2, 2], pads=[1, 0, 0, 1]).quant(1, 4)
+    elif reader == "AveragePool":
+        chain.node("AveragePool", kernel_shape=[2, 2]).node("Add", np.float32([0.01])).quant(0.25, 5, signed=0)
+    elif reader:
         chain.node("Flatten").node("MatMul", ternary(rng, 96, 5)).quant(1, 4)
     check_onnx(chain, by_qonnx, near=0)
 

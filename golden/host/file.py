@@ -1,11 +1,13 @@
 """Host files: what the host computes, as JSON, beside a model as ``NAME.host.json`` and in a program's file.
 
 {"format": "bitloom host", "version": 4, "digest": "...", "input": {...}, "outputs": [{...}, ...]}
+
+A detector's has "detections" besides.
 """
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import prod
 from pathlib import Path
@@ -22,6 +24,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import foreign_reason, naming
 from bitloom.golden.reading.json_text import parse_json, read_json
 
+from .detections import Detections
 from .host import CLOSINGS, MOST, Host, HostOutput, InputIntegers, OutputPart
 from .links import KINDS, Links
 
@@ -83,6 +86,7 @@ def to_bytes(host: Host) -> bytes:
             }
             for output in host.outputs
         ],
+        **({} if host.detections is None else {"detections": asdict(host.detections)}),
     }
     return (json.dumps(data, separators=(",", ":")) + "\n").encode()
 
@@ -170,7 +174,8 @@ def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
         reached=reached,
         first=first,
         stride=stride,
-        outputs=_outputs(data["outputs"], output),
+        outputs=(outputs := _outputs(data["outputs"], output)),
+        detections=_detections(data.get("detections"), outputs),
         integers=_integers(given["integers"]),
     )
 
@@ -186,11 +191,32 @@ def _outputs(given: Any, output: Map) -> tuple[HostOutput, ...]:
     return outputs
 
 
-def _output(given: Mapping[str, Any], output: Map) -> HostOutput:
-    """One of the file's outputs."""
-    name = given["name"]
+def _detections(given: Any, outputs: Sequence[HostOutput]) -> Detections | None:
+    """What is made of three outputs in the end, if anything is."""
+    if given is None:
+        return None
+    names = tuple(_name(name) for name in given["names"])
+    detections = Detections(**{**given, "names": names, "scales": tuple(map(float, given["scales"]))})
+    detections.check([output.shape for output in outputs])
+    anchors = outputs[detections.anchors].constant
+    if anchors is None or (anchors.reshape(-1, 4)[:, 2:] < 0).any():
+        raise ValueError("detections.anchors must be an output that is constant, with sizes >= 0")
+    others = [output.name for place, output in enumerate(outputs) if place not in detections.inputs]
+    if not {*names}.isdisjoint(others):
+        raise ValueError(f"detections.names must be those of no other output, got {shown(names)}")
+    return detections
+
+
+def _name(name: Any) -> str:
+    """An output's name, checked."""
     if not isinstance(name, str) or not name or len(name) > MOST_NAME or not name.isprintable():
         raise ValueError(f"outputs must have printable names of 1 to {MOST_NAME} characters, got {shown(name)}")
+    return name
+
+
+def _output(given: Mapping[str, Any], output: Map) -> HostOutput:
+    """One of the file's outputs."""
+    name = _name(given["name"])
     parts = tuple(_part(entry, output) for entry in given["parts"])
     constant = None
     values = sum(part.size for part in parts)

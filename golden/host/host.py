@@ -3,6 +3,8 @@
     image --lines, clips--> real numbers --levels--> [network] --lines, clips--> scores --closing--> the file's output
                                                            `--lines, clips--> values --closing--> another output
 
+Outputs may be boxes that a last step decodes and thins out (detections.py).
+
 An image is what the file's input takes. Where that is integers, as in int8 TFLite files, `InputIntegers` says which
 real numbers the integers stand for.
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, refuse_masked
 
+from .detections import Detections
 from .links import Links, back_through, keeps_order, through
 
 MOST = 1 << 31
@@ -181,6 +184,8 @@ class Host:
     them."""
     outputs: tuple[HostOutput, ...]
     """What makes the file's outputs of the network's output, in the file's order: the scores, or several outputs."""
+    detections: Detections | None = None
+    """What is made of three outputs in the end, which are then none of the file's own."""
     integers: InputIntegers | None = None
     """Of a file whose input takes integers: which ones, and what they stand for. None where it takes real numbers."""
 
@@ -321,7 +326,24 @@ class Host:
         """
         if len(self.outputs) == 1:
             return self.outputs[0].closed(output)
-        return {each.name: each.closed(output) for each in self.outputs}
+        closed = [each.closed(output) for each in self.outputs]
+        found: dict[str, Array] = {}
+        if self.detections is not None:
+            boxes, scores, anchors = (closed[place] for place in self.detections.inputs)
+            found = self.detections.run(boxes, scores, anchors.reshape(len(output), -1))
+        return {**found, **{each.name: values for each, values in zip(self.outputs, closed) if each in self._own}}
+
+    @property
+    def _own(self) -> list[HostOutput]:
+        """The outputs that the file has itself."""
+        read = () if self.detections is None else self.detections.inputs
+        return [output for place, output in enumerate(self.outputs) if place not in read]
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the file's outputs for an image, by name."""
+        found = {} if self.detections is None else self.detections.shapes
+        return {**found, **{output.name: output.shape for output in self._own}}
 
     @property
     def keeps_order(self) -> bool:

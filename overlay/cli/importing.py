@@ -149,7 +149,7 @@ def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> d
         "layers": [vars(built) for built in imported.emitted.built],
         "verified_values": sum(c.values for c in checked),
         "ties": sum(c.ties for c in checked),
-        "outputs": {output.name: list(output.shape) for output in imported.host.outputs},
+        "outputs": {name: list(shape) for name, shape in imported.host.shapes.items()},
         "classes_need_scores": imported.host.has_scores and not imported.host.keeps_order,
     }
 
@@ -168,7 +168,9 @@ def _ends(host: Host) -> dict[str, str]:
     """What the network's output tells: a class, or several outputs."""
     if host.has_scores:
         return {"class": "the largest integer" if host.keeps_order else "the largest score, by the host file"}
-    return {"outputs": ", ".join(f"{each.name} {' x '.join(map(str, each.shape))}" for each in host.outputs)}
+    return {
+        "outputs": ", ".join(f"{name} {' x '.join(map(str, shape or (1,)))}" for name, shape in host.shapes.items())
+    }
 
 
 def _show(imported: Imported, checked: list[Checked], written: list[Path], named: str, explain: bool) -> None:

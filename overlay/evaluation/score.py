@@ -124,7 +124,7 @@ def class_rule(network: Network, rule: str | None = None, host: Host | None = No
         If the network has several outputs, or one that is no vector of classes, or ``scores`` is chosen where there is
         no host file.
     """
-    names = [each.name for each in host.outputs] if host is not None else network.outputs
+    names = [*host.shapes] if host is not None else network.outputs
     if len(names) > 1:
         raise ValueError(f"{network.name}: {one_output_rule(names)}")
     output = network.output

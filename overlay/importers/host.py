@@ -104,6 +104,7 @@ def host_of(
         first=first,
         stride=held.stride,
         outputs=tuple(_outputs(graph_of_file, operations, graph, emitted)),
+        detections=graph_of_file.detections,
         integers=_integers(source),
     )
 

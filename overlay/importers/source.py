@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.detections import Detections
 from bitloom.golden.host.file import MOST_OUTPUTS
 
 from .errors import printable
@@ -120,6 +121,8 @@ class SourceGraph:
     """Version of ONNX's own operators."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Of tensors, where the file says them."""
+    detections: Detections | None = None
+    """What the file makes of the first three outputs in the end, which are then none of its own."""
     labels: tuple[Labels, ...] = ()
     """Names of classes that the file brings along, unchecked."""
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.detections import Detections
 from bitloom.golden.reading.file import naming
 
 from .activations import AT_THE_END
@@ -25,7 +26,7 @@ from .operators import OPERATORS
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, parts_of
 from .tflite_rules import TensorScale
 from .tflite_shapes import OF_SHAPES
-from .tflite_tables import MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
+from .tflite_tables import DETECTIONS, MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
 
 DTYPES: Mapping[str, type] = {
     "INT8": np.int8,
@@ -79,9 +80,12 @@ class _Graph:
         self._names = _unique_names([tensor.name for tensor in tables.tensors])
         self._constants: dict[str, Array] = {}
         self._alias: dict[int, int] = {}  # a conversion's result -> the result of the closing in front of it
-        self._end = _end(tables)
+        self._detector = _detector(tables)
+        self._end = _end(tables, self._detector)
         self._dilated = _dilated(tables)
         self._passed = {place for dilation in self._dilated.values() for place in dilation.passed}
+        if self._detector is not None:
+            self._passed.add(self._detector)
         self._maps = set(tables.inputs)  # tensors that are no constants
         self._reads = 0
         self._most_reads = MOST_READS * size
@@ -91,11 +95,19 @@ class _Graph:
         tables = self._tables
         nodes = [node for k, operator in enumerate(tables.operators) for node in self._nodes(k, operator)]
         used = {name for node in nodes for name in (*node.inputs, *node.outputs)}
+        outputs = tables.outputs
+        detections = None
+        if self._detector is not None:
+            with naming(f"{DETECTIONS}_{self._detector}"):
+                detections = self._detections(tables.operators[self._detector])
+            read = tables.operators[self._detector]
+            outputs = (*read.inputs, *(number for number in outputs if number not in read.outputs))
         source = SourceGraph(
             name=tables.name,
             source=self._source(tables.inputs[0]),
-            outputs=tuple(self._name(number) for number in tables.outputs),
-            output_names=tuple(self._names[number] for number in tables.outputs),
+            outputs=tuple(self._name(number) for number in outputs),
+            output_names=tuple(self._names[number] for number in outputs),
+            detections=detections,
             nodes=tuple(nodes),
             constants=self._constants,
             opset=17,
@@ -169,6 +181,17 @@ class _Graph:
                 yield SourceNode(name=name, op="Shape", inputs=inputs[:1], outputs=node.outputs)
             else:
                 yield node
+
+    def _detections(self, operator: OperatorTable) -> Detections:
+        """What the operator at a detector's end does."""
+        kinds = [self._tables.tensors[number].kind for number in operator.inputs]
+        if kinds != ["FLOAT32"] * 3:
+            raise ValueError(f"boxes, scores and anchors must be of type FLOAT32, got {', '.join(kinds)}")
+        self._read(operator.inputs[2])
+        options = dict(operator.options)
+        scales = tuple(options.pop(name) for name in ("y", "x", "h", "w"))
+        names = tuple(printable(self._names[number]) for number in operator.outputs)
+        return Detections(boxes=0, scores=1, anchors=2, names=names, scales=scales, **options)
 
     def _dilated_nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: padding, and the convolution with
@@ -291,16 +314,33 @@ def _whole(tables: FileTables, number: int) -> Array:
     return _constant(tensor) if number >= 0 and tensor.kind == "INT32" and tensor.data.size else np.zeros(0, np.int64)
 
 
-def _end(tables: FileTables) -> set[int]:
+def _detector(tables: FileTables) -> int | None:
+    """The number of the operator that makes detections at the end; None where there is none, or others read of it."""
+    for place, operator in enumerate(tables.operators):
+        plain = operator.kind == DETECTIONS and len(operator.inputs) == 3 and min(operator.inputs) >= 0
+        if plain and len({*operator.outputs}) == 4 and {*operator.outputs} <= {*tables.outputs}:
+            read = {number for other in tables.operators for number in other.inputs}
+            return None if read & {*operator.outputs} else place
+    return None
+
+
+def _end(tables: FileTables, detector: int | None) -> set[int]:
     """Numbers of the operators that the host computes: from each output back to one of AT_THE_END, if only conversions
-    and other shapes follow it, and nothing else reads the values of what these give."""
-    return set().union(*(_end_of(tables, output) for output in tables.outputs))
+    and other shapes follow it, and nothing else reads the values of what these give. What a detector's end reads counts
+    as an output; a sigmoid in front of it is a table of the network, which has the file's own values."""
+    ends = set().union(*(_end_of(tables, output, None) for output in tables.outputs))
+    if detector is None:
+        return ends
+    read = (_end_of(tables, number, detector) for number in tables.operators[detector].inputs)
+    return ends.union(*(end for end in read if all(tables.operators[place].kind != "LOGISTIC" for place in end)))
 
 
-def _end_of(tables: FileTables, output: int) -> set[int]:
-    """The same for one output; none where there is no such operator."""
+def _end_of(tables: FileTables, output: int, reader: int | None) -> set[int]:
+    """The same for one output, or what a ``reader`` at the end reads; none where there is no such operator."""
     makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
-    operators = [operator for operator in tables.operators if operator.kind != "SHAPE"]
+    operators = [
+        operator for place, operator in enumerate(tables.operators) if operator.kind != "SHAPE" and place != reader
+    ]
     readers = Counter(number for operator in operators for number in operator.inputs)
     readers.update(number for number in tables.outputs if number != output)
     places = set[int]()

@@ -77,6 +77,24 @@ WINDOW = {"strides": _pair("StrideH", "StrideW"), "auto_pad": _word("Padding", "
 CONV = {**WINDOW, "dilations": _pair("DilationHFactor", "DilationWFactor")}
 POOL = {**WINDOW, "kernel_shape": _pair("FilterHeight", "FilterWidth", ())}
 REDUCER = {"keep": _number("KeepDims", False)}
+DETECTIONS = "CUSTOM TFLite_Detection_PostProcess"
+"""The operator at a detector's end."""
+DETECTION_OPTIONS: dict[str, tuple[str, Any]] = {
+    "most": ("max_detections", 0),
+    "most_classes": ("max_classes_per_detection", 0),
+    "most_of_class": ("detections_per_class", 100),
+    "by_class": ("use_regular_nms", False),
+    "classes": ("num_classes", 0),
+    "least_score": ("nms_score_threshold", 0.0),
+    "most_overlap": ("nms_iou_threshold", 0.0),
+    "y": ("y_scale", 0.0),
+    "x": ("x_scale", 0.0),
+    "h": ("h_scale", 0.0),
+    "w": ("w_scale", 0.0),
+}
+"""Attribute -> the name of its option, and what it is where that is missing, of the type that it has."""
+MOST_OPTION_BYTES = 1 << 12
+"""Bytes of the options of an operator of nobody's schema."""
 OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
     "CONV_2D": ("Conv2DOptions", CONV),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", CONV),
@@ -279,6 +297,8 @@ class _Reader:
         )
 
     def _options(self, kind: str, table: Any) -> dict[str, Any]:
+        if kind == DETECTIONS:
+            return _custom_options(kind, bytes(_vector(table.CustomOptionsAsNumpy())), DETECTION_OPTIONS)
         name, attributes = OPTIONS.get(kind, ("", {}))
         union = table.BuiltinOptions()
         options = None
@@ -288,6 +308,26 @@ class _Reader:
             options = getattr(self._schema, name)()
             options.Init(union.Bytes, union.Pos)
         return {attribute: read(options) for attribute, read in attributes.items()}
+
+
+def _custom_options(kind: str, data: bytes, wanted: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
+    """Options of an operator, a map of numbers as FlexBuffers writes it; of the map only these are read."""
+    from flatbuffers import flexbuffers
+
+    if not data or len(data) > MOST_OPTION_BYTES:
+        raise ValueError(f"{kind} with {len(data):,} bytes of options")
+    readers = {bool: "AsBool", int: "AsInt", float: "AsFloat"}
+    out = {}
+    try:
+        given = flexbuffers.GetRoot(bytearray(data)).AsMap
+        for name, (option, default) in wanted.items():
+            try:
+                out[name] = getattr(given[option], readers[type(default)])
+            except KeyError:
+                out[name] = default
+    except (*DAMAGE, AssertionError) as e:
+        raise ValueError(f"{kind} with options that are no map of numbers: {reason(e)}") from None
+    return out
 
 
 def _words(names: Any) -> dict[int, str]:

@@ -66,5 +66,5 @@ def _check_apart() -> None:
 refused("If", "Loop", "Scan", "IF", "WHILE", instead="export the network without control flow")
 refused(
     "CUSTOM TFLite_Detection_PostProcess",
-    instead="convert the network without it: boxes and classes are its outputs then, and your own code does the rest",
+    instead="it must be the last one, with three inputs, and all its four results outputs of the file",
 )

@@ -24,8 +24,9 @@ from bitloom.overlay.virtual.board import activate
 from tests import simulated
 from tests.errors import value_error
 
+from .hardware import on_hardware
 from .test_tflite import imported, values_of
-from .tflite_files import DATA, Chain
+from .tflite_files import DATA, Chain, ssd
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="the extra import is not installed")
@@ -362,15 +363,95 @@ def test_a_detector_of_keras():
         assert np.abs(got[f"StatefulPartitionedCall_1:{name}"] - values).max() < 0.51 / 256
 
 
-def test_what_decodes_boxes_is_refused():
-    """An operator of the file's own, which TFLite's detectors have at their end."""
-    rng = np.random.default_rng(4)
-    chain = Chain((6, 5, 2), 0.02, 4).conv(rng, 8, (3, 3), (0.03, -9)).reshape(1, 60, 4)
-    chain.operator("TFLite_Detection_PostProcess", (1, 10, 4))
-    rule = "this operator of TFLite is not imported; convert the network without it: boxes and classes are its outputs"
-    op = "CUSTOM TFLite_Detection_PostProcess"
-    with pytest.raises(ImportRefused, match=f"^{op}_2 \\({op}\\): {rule} then, and your own code does the rest$"):
-        imported(chain)
+def test_a_detector_with_boxes():
+    """What decodes boxes at the end is the host's: against TFLite's reference kernels, those of the whole file."""
+    made = import_file(DATA / "ssd.tflite")
+    assert [layer.kind for layer in made.model.network.layers].count("lookup") == 2  # the scores are the file's own
+    with np.load(DATA / "ssd.npz") as recorded:
+        wanted = {name: recorded[name] for name in recorded.files}
+    got = closed(made, wanted.pop("x"))
+    assert {name: values.shape for name, values in got.items()} == {
+        "corners": (12, 30, 4), "classes": (12, 30), "scores": (12, 30), "count": (12,),
+    }  # fmt: skip
+    assert made.host.shapes == {"corners": (30, 4), "classes": (30,), "scores": (30,), "count": ()}
+    assert len(np.unique(wanted["count"])) > 2
+    for name, values in wanted.items():
+        for image, count in enumerate(wanted["count"].astype(int)):
+            there = slice(None) if name == "count" else slice(count)  # the kernel leaves all others as they were
+            assert np.array_equal(np.atleast_1d(got[name][image])[there], np.atleast_1d(values[image])[there])
+    verify(made, 2)
+    check_file(made)
+
+
+@pytest.mark.parametrize("change", [{"direct": False}, {"closing": "SOFTMAX"}, {"use_regular_nms": True}], ids=str)
+def test_other_detectors(change):
+    """Anchors as integers, a softmax, whose real numbers are the host's, and boxes that hide their own class alone."""
+    made = imported(ssd(**change))
+    verify(made, 2)
+    check_file(made)
+    images = np.random.default_rng(3).integers(-128, 128, (3, 8, 8, 3)).astype(np.int8)
+    got = closed(made, images)
+    assert got["count"].min() > 2
+    detections = made.host.detections
+    assert detections.by_class == ("use_regular_nms" in change)
+    integers = made.model.forward(made.host.to_input(images, (8, 8, 3)))
+    boxes, scores, anchors = (output.closed(integers) for output in made.host.outputs)
+    for name, values in detections.run(boxes, scores, anchors.reshape(3, -1)).items():
+        assert np.array_equal(values, got[name])
+
+
+def test_a_detector_with_boxes_on_hardware(tmp_path):
+    made = import_file(DATA / "ssd.tflite")
+    with np.load(DATA / "ssd.npz") as recorded:
+        images, count = recorded["x"], recorded["count"]
+    got, golden = on_hardware(made, images[:2], tmp_path / "ssd")
+    assert np.array_equal(got, golden)
+    assert np.array_equal(made.host.closed(got)["count"], count[:2])
+
+
+def outside(chain):
+    """One of the four results is no output."""
+    chain.outputs = chain.outputs[:3]
+    return chain
+
+
+def of_integers(chain):
+    """Boxes of type INT8."""
+    kind, (boxes, *others), *more = chain.operators[-1]
+    read = next(inputs[0] for _, inputs, results, *_ in chain.operators if results == (boxes,))
+    chain.operators[-1] = (kind, (read, *others), *more)
+    return chain
+
+
+def without_options(chain):
+    chain.operators[-1] = (*chain.operators[-1][:4], {})
+    return chain
+
+
+OP = "CUSTOM TFLite_Detection_PostProcess"
+INSIDE = f"{OP}_15 ({OP}): this operator of TFLite is not imported; it must be the last one, with three inputs, and "
+NO_DETECTIONS = {
+    "a result that is no output": (lambda: outside(ssd()), f"{INSIDE}all its four results outputs of the file"),
+    "integers": (lambda: of_integers(ssd()),
+                 f"{OP}_15: boxes, scores and anchors must be of type FLOAT32, got INT8, FLOAT32, FLOAT32"),
+    "other scales": (lambda: ssd(y_scale=0.0),
+                     f"{OP}_15: detections: scales must be four finite numbers > 0, got (0.0, 10.0, 5.0, 5.0)"),
+    "no options": (lambda: without_options(ssd()),
+                   f"must be a whole TFLite file, got: {OP} with 0 bytes of options"),
+    "text": (lambda: ssd(y_scale="ten"), f"must be a whole TFLite file, got: {OP} with options that are no map of "
+             "numbers: could not convert string to float: 'ten'"),
+    "other classes": (lambda: ssd(num_classes=5),
+                      "what the host computes must be written to a file: detections: boxes, scores and anchors must be "
+                      "(n, 4), (n, 5) or one class more, and (n, 4), got (40, 4), (40, 3), (40, 4)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_DETECTIONS)
+def test_detections_that_are_refused(name):
+    make, line = NO_DETECTIONS[name]
+    with pytest.raises(ValueError, match=r".") as refused:
+        imported(make())
+    assert str(refused.value) == line
 
 
 @pytest.mark.parametrize("alike", [False, True], ids=["of one image", "of all images"])
@@ -502,3 +583,23 @@ def test_a_damaged_host_file(tmp_path):
     rule = f"outputs.parts must lie in the network's output of {size} values, got {far.first}, {part.size}"
     assert refusal(replace(first, parts=(far, *first.parts[1:]))) == rule
     assert refusal(replace(second, order=second.order * 0)) == "outputs.order must have each of 512 places once"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"anchors": 0, "boxes": 2}, "detections.anchors must be an output that is constant, with sizes >= 0"),
+        ({"names": ["a", "b", "c", ""]}, "outputs must have printable names of 1 to 256 characters, got ''"),
+        ({"most": 0}, "detections: most must be an integer of 1..65536, got 0"),
+        ({"colour": 1}, "a field is missing or wrong: TypeError "),
+        ({"boxes": 1, "scores": 0}, "detections: boxes, scores and anchors must be "),
+    ],
+)
+def test_a_damaged_host_file_of_a_detector(change, message):
+    made = import_file(DATA / "ssd.tflite")
+    network = made.model.network
+    data = json.loads(hosts.to_bytes(made.host))
+    data["detections"].update(change)
+    with pytest.raises(ValueError, match=r".") as refused:
+        hosts.from_bytes(json.dumps(data).encode(), made.host.digest, network.input, network.output)
+    assert str(refused.value).startswith(message)

@@ -1,9 +1,9 @@
 """Small TFLite files, made here with the schema's own builder: a chain of operators with their constants.
 
-``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite, data/subtraction.tflite and
-data/bilinear.tflite again. Files of the same names, ``.npz``, hold images, ``x``, and the result of each operator:
-those of subtraction and bilinear are recorded from TFLite's own reference kernels (ai-edge-litert with
-``OpResolverType.BUILTIN_REF``).
+``python -m tests.overlay.importers.tflite_files`` writes data/small.tflite, data/subtraction.tflite,
+data/bilinear.tflite and data/ssd.tflite again. Files of the same names, ``.npz``, hold images, ``x``, and the result of
+each operator, of ssd those of the file: those of subtraction, bilinear and ssd are recorded from TFLite's own reference
+kernels (ai-edge-litert with ``OpResolverType.BUILTIN_REF``).
 """
 
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ import pytest
 
 tflite = pytest.importorskip("tflite", reason="the extra import is not installed")
 import flatbuffers  # noqa: E402
+from flatbuffers import flexbuffers  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
 KINDS = {"int8": "INT8", "uint8": "UINT8", "int32": "INT32", "int64": "INT64", "float32": "FLOAT32"}
@@ -248,6 +249,18 @@ class Chain:
         fields = {"Axis": axis, "FusedActivationFunction": fused}
         return self.operator("CONCATENATION", tuple(shape), made, others, "ConcatenationOptions", **fields)
 
+    def detections(self, boxes, scores, anchors, **options):
+        """What TFLite's object detection has at its end, of three tensors of real numbers: the four outputs."""
+        given = {"max_detections": 30, "max_classes_per_detection": 1, "nms_score_threshold": 0.9,
+                 "nms_iou_threshold": 0.5, "num_classes": self.tensors[scores].shape[-1] - 1, "y_scale": 10.0,
+                 "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, **options}  # fmt: skip
+        places = given["max_detections"] * given["max_classes_per_detection"]
+        shapes = {"corners": (1, places, 4), "classes": (1, places), "scores": (1, places), "count": (1,)}
+        self.outputs = [self._add(Tensor(name, shape, "FLOAT32")) for name, shape in shapes.items()]
+        inputs = boxes, scores, anchors
+        self.operators.append(("TFLite_Detection_PostProcess", inputs, tuple(self.outputs), None, given))
+        return self
+
     def bytes(self):
         """The file."""
         return _File(self).bytes()
@@ -313,6 +326,7 @@ class _File:
 
     def operator(self, kinds, kind, inputs, outputs, options, fields):
         made = self.table(options, **fields) if options else None
+        custom = self.b.CreateByteVector(bytes(flexbuffers.Dumps(fields))) if fields and not options else None
         inputs, outputs = self.numbers(inputs, np.int32), self.numbers(outputs, np.int32)
         union = getattr(tflite.BuiltinOptions, options) if options else None
         return self.table(
@@ -322,6 +336,7 @@ class _File:
             Outputs=outputs,
             BuiltinOptionsType=union,
             BuiltinOptions=made,
+            CustomOptions=custom,
         )
 
 
@@ -352,7 +367,41 @@ def bilinear():
     return chain.interpolate(3, 47, AlignCorners=True)
 
 
+def ssd(closing="LOGISTIC", direct=True, **options):
+    """A detector with heads of two sizes, and boxes that are decoded and thinned out at the end: the network of
+    data/ssd.tflite. With ``direct`` anchors are real numbers in the file, else integers that it dequantises."""
+    rng = np.random.default_rng(35)
+    chain = Chain((8, 8, 3), 0.02, 7)
+    heads = [], []
+    for strides in (2, 2):
+        chain.conv(rng, 6, (3, 3), (0.03, -128), (strides, strides), activation="RELU")
+        here = chain.here
+        rows, columns = chain.now.shape[1:3]
+        for head, values, made in zip(heads, (4, 3), ((0.07, 5), (0.05, -9))):
+            chain.here = here
+            head.append(chain.conv(rng, 2 * values, (3, 3), made).reshape(1, 2 * rows * columns, values).here)
+        chain.here = here
+    count = 2 * (4 * 4 + 2 * 2)
+    tensors = []
+    for head in heads:
+        chain.here = head[0]
+        chain.concat(*head[1:], axis=1)
+        if head is heads[1] and closing == "LOGISTIC":
+            chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+        elif head is heads[1]:
+            chain.softmax()
+        tensors.append(chain.operator("DEQUANTIZE", chain.now.shape, kept="FLOAT32").here)
+    if direct:
+        anchors = chain.constant(rng.uniform(0.1, 0.9, (count, 4)).astype(np.float32))
+        chain.tensors[anchors].scale = chain.tensors[anchors].zero = ()
+    else:
+        chain.here = chain.constant(rng.integers(10, 127, (count, 4)).astype(np.int8), (1 / 128,))
+        anchors = chain.operator("DEQUANTIZE", (count, 4), kept="FLOAT32").here
+    return chain.detections(*tensors, anchors, **options)
+
+
 if __name__ == "__main__":
+    (DATA / "ssd.tflite").write_bytes(ssd().bytes())
     (DATA / "bilinear.tflite").write_bytes(bilinear().bytes())
     (DATA / "small.tflite").write_bytes(small().bytes())
     (DATA / "subtraction.tflite").write_bytes(subtraction().bytes())

@@ -17,6 +17,7 @@ from .pool_unit import PoolIssuer, PoolResults, WayPast, outlet
 from .ports import FrameSource, MapResults, RawResults
 from .results import Activation, ResultsUnit, Taker
 from .sequencer import Issuer, writer
+from .skid import Skid, SkidSource
 from .stores import Fork, JoinedSource, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
@@ -106,7 +107,7 @@ class ProcessNetwork:
         frames = FrameSource(words, first.host_word_bits, system.stream_bits, binariser, self.done)
         frames.weights = self.loader
         frames.admitted = self.admitted
-        self._sources[0] = self._formed(0, frames)
+        self._sources[0] = SkidSource(self._formed(0, frames))
         return frames
 
     def _formed(self, layer: int, source: Source) -> Source:
@@ -224,7 +225,8 @@ class ProcessNetwork:
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         pooled = [layer for layer in layers if unit.pools(layer)]
         if npu.pool_unit is None or (npu.passes_by and not pooled):
-            results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, outlets, added)), raw)
+            activation = Activation(depth, self._addition(n, Skid(outlets), added))
+            results = ResultsUnit(several, arrived, credit, activation, raw)
             add("results unit", results.process(layers, frames), credit, *puts, *addition_writes)
             return
         readings = [unit.pool_reading(layer) for layer in pooled]
@@ -248,7 +250,8 @@ class ProcessNetwork:
             taker = way
             behind = way.behind
             result = [*puts]
-        results = ResultsUnit(several, arrived, credit, Activation(depth, self._addition(n, taker, added)), raw)
+        activation = Activation(depth, self._addition(n, Skid(taker), added))
+        results = ResultsUnit(several, arrived, credit, activation, raw)
         add("results unit", results.process(layers, frames), credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", pool.process(readings, frames), given, emitted)

@@ -40,6 +40,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         **({"raw": int(p.raw)} if "host" in npu.ports.outlets else {}),
         **(way_fields(planned) if npu.gives_ways else {}),
         **({"pooled": int(p.pool is not None)} if npu.passes_by else {}),
+        **({"adds": int(p.action(Addition) is not None), **kept_fields(planned)} if npu.has_skip else {}),
     }
     if isinstance(p.arithmetic, Xnor):
         fields["double"] = int(p.arithmetic.double)
@@ -53,7 +54,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     for action in actions.values():
         rows |= action.rows
     if npu.has_skip:
-        rows["additions"] = row(_addition_fields(p.action(Addition), npu) | kept_fields(planned))
+        rows["additions"] = row(_addition_fields(p.action(Addition), npu))
     return rows
 
 
@@ -157,7 +158,6 @@ def _addition_fields(addition: Addition | None, npu: Npu) -> dict[str, int]:
         return passing(npu)
     return {
         **passing(npu),
-        "adds": 1,
         "factor_kept": addition.factor_kept,
         "factor_skipped": addition.factor_added,
         "bias": addition.bias,

@@ -12,6 +12,6 @@ def fork_fields(planned: PlannedLayer) -> dict[str, int]:
 
 
 def kept_fields(planned: PlannedLayer) -> dict[str, int]:
-    """Whether a binary NPU keeps the steps of a layer's results, by fields of memory ``additions``. None in NPUs that
+    """Whether a binary NPU keeps the steps of a layer's results, by fields of memory ``results``. None in NPUs that
     keep no steps."""
     return {"keeps": int(planned.way.adder is not None)} if planned.npu.keeps_steps else {}

@@ -76,6 +76,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *([("raw", 1)] if "host" in npu.ports.outlets else []),
         *(way(npu) if npu.gives_ways else []),
         *([("pooled", 1)] if npu.passes_by else []),
+        *addition_marks(npu),
         *([("double", 1)] if npu.engine == "binary" else []),
         *([("low", npu.value_bits), ("high", npu.value_bits)] if npu.requantises else []),
         *(rounding_fields(npu) if npu.requantises else []),
@@ -88,11 +89,17 @@ def _unit_fields(npu: Npu, unit: FeatureUnit) -> FieldWidths:
     return [(unit.mark, 1), *([(unit.table.base, bits_for(npu.value(unit.capacity) - 1))] if unit.table else [])]
 
 
+def addition_marks(npu: Npu) -> FieldWidths:
+    """What is said to the addition with each step of a layer: whether something is added to it, and in a binary NPU
+    whether it is kept in the skip store. None without a skip store."""
+    if not npu.has_skip:
+        return []
+    return [("adds", 1), *([("keeps", 1)] if npu.keeps_steps else [])]
+
+
 def _addition_fields(npu: Npu, skip: SkipStore) -> FieldWidths:
-    """A layer to the addition. Fields are in two's complement, but for ``adds``, ``multiplies``, ``shift``, ``keeps``.
-    A binary NPU keeps the layer's results in the skip store where ``keeps`` says so."""
+    """A layer to the addition. Fields are in two's complement, but for ``multiplies`` and ``shift``."""
     return [
-        ("adds", 1),
         *([("multiplies", 1)] if npu.multiplies_maps else []),
         ("factor_kept", skip.factor_bits),
         ("factor_skipped", skip.factor_bits),
@@ -100,7 +107,6 @@ def _addition_fields(npu: Npu, skip: SkipStore) -> FieldWidths:
         ("shift", npu.add_shift_bits),
         ("low", npu.value_bits),
         ("high", npu.value_bits),
-        *([("keeps", 1)] if npu.keeps_steps else []),
     ]
 
 
@@ -118,5 +124,5 @@ def passing(npu: Npu) -> dict[str, int]:
         All fields of the row by name.
     """
     low = -1 << npu.value_bits - 1
-    fields = {"adds": 0, "factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": low, "high": ~low}
+    fields = {"factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": low, "high": ~low}
     return {**fields, "multiplies": 0} if npu.multiplies_maps else fields

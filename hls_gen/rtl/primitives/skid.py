@@ -7,6 +7,8 @@ The register cuts the path from out_ready to in_ready, where a ready comes throu
 (gearbox.py) cuts the other way, from in_valid and in_data to out.
 """
 
+from collections.abc import Sequence
+
 from veriloggen import Mux
 
 from .block import Block, Signal, any_of
@@ -16,7 +18,9 @@ from .stream import Stream
 from .text import Header
 
 
-def skidded(b: Block, library: Library, name: str, source: Stream, rst: Signal | None = None) -> Stream:
+def skidded(
+    b: Block, library: Library, name: str, source: Stream, unused: Sequence[str] = (), rst: Signal | None = None
+) -> Stream:
     """``source`` behind a skid register: its ready is a register.
 
     Parameters
@@ -25,6 +29,8 @@ def skidded(b: Block, library: Library, name: str, source: Stream, rst: Signal |
         Name of the instance, with which the names of the wires of its output begin.
     source : Stream
         The words, with ``last``; its side bits go with each word.
+    unused : sequence of str
+        Parts of the output that nobody will look at.
     rst : Signal or None
         Reset of the instance; None: that of ``b``.
 
@@ -33,7 +39,8 @@ def skidded(b: Block, library: Library, name: str, source: Stream, rst: Signal |
     Stream
         The same words in the same cycles, as long as they are taken at once.
     """
-    return chain(b, skid(library, source.data_bits, source.side_bits), name, source, rst=b.rst if rst is None else rst)
+    block = skid(library, source.data_bits, source.side_bits)
+    return chain(b, block, name, source, unused, rst=b.rst if rst is None else rst)
 
 
 def skid(library: Library, width: int, side: int = 0) -> Block:

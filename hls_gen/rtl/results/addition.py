@@ -6,8 +6,8 @@
             `-> layers that add nothing, while the stages are empty ----------------------------------'
 
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
-the stages by, as they are, from the second cycle on after the steps before them have left. Which row of memory
-``additions`` is a layer's comes with each step, as the number of its layer, so that layers may follow one another.
+the stages by, as they are, from the second cycle on after the steps before them have left. Whether its layer adds, and
+which row of memory ``additions`` is the layer's, comes with each step, so that layers may follow one another.
 
 A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
 goes with that. Where OL is more than KFP, several words make a step.
@@ -54,11 +54,9 @@ from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .step import number_bits, result_side_bits
+from .step import added_side_bits, number_bits, result_side_bits
 
 STAGES = timing.ADD_STAGES
-NO_STAGE = ("adds", "keeps")
-"""Fields of a layer's row that no stage looks at."""
 OF_STEPS = """
 In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``out``
 stands whether the layer's results are kept in the skip store.
@@ -90,8 +88,8 @@ class _Shared:
 def addition(library: Library, npu: Npu) -> Block:
     """The addition of an NPU with a skip store.
 
-    Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number above
-    those that go on; stream ``skip`` of words of the skip store.
+    Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number and its
+    marks above those that go on; stream ``skip`` of words of the skip store.
     """
     steps = npu.keeps_steps
     together = npu.results.ol // npu.skip_lanes
@@ -111,7 +109,7 @@ def addition(library: Library, npu: Npu) -> Block:
     memory = memory_of(npu, "additions")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     side = result_side_bits(npu)
-    source = Stream.input(b, "in", npu.results.ol * npu.value_bits, last=True, side_bits=side + number_bits(npu))
+    source = Stream.input(b, "in", npu.results.ol * npu.value_bits, last=True, side_bits=side + added_side_bits(npu))
     skip = Stream.input(b, "skip", npu.skip_word_bits)
     out = Stream.output(b, "out", npu.results.ol * npu.value_bits, last=True, side_bits=side + steps)
     waits = b.output("waits", means="a step waits for a word of the skip store")
@@ -121,12 +119,15 @@ def addition(library: Library, npu: Npu) -> Block:
     b.comment("The step that waits for what is added to it, and the row of its layer.")
     fields = library.loadable(b, memory, bus, bits(source.side, side, number_bits(npu)))
     valid = b.reg("row_valid")
-    adds = fields["adds"]
+    # a bit of the step, since much waits for it: the layer's row is looked up in this cycle
+    adds = b.wire("adds", 1, bits(source.side, side + number_bits(npu), 1))
     take = b.wire("take", 1, source.taken & adds)
-    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items() if name not in NO_STAGE}
+    row = {name: b.reg(f"row_{name}", w, init=None) for name, w in memory.widths.items()}
     kept = b.reg("row_data", source.data_bits, init=None)
     goes = side_by_side(
-        [source.last] + ([bits(source.side, 0, side)] if side else []) + ([fields["keeps"]] if steps else [])
+        [source.last]
+        + ([bits(source.side, 0, side)] if side else [])
+        + ([bits(source.side, side + number_bits(npu) + 1, 1)] if steps else [])
     )
     ends = b.reg("row_side", width(goes), init=None)
     b.on(take, *[(row[name], fields[name]) for name in row], (kept, source.data), (ends, goes))

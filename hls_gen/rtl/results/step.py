@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.memories.ports import way
+from bitloom.hls_gen.design.memories.results import addition_marks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, side_by_side, width
@@ -41,8 +42,8 @@ class Values:
     """The tuple ends with the step."""
     side: Signal | None
     """Where values go to the outlets, ``map_last`` and where the map goes; above it whether the map has a pool, where
-    others pass the pool unit by; and above that the layer's number where there is an addition. None where there is
-    nothing to be said."""
+    others pass the pool unit by; and above that, where there is an addition, the layer's number and what it says to the
+    addition with each step. None where there is nothing to be said."""
     raw: Signal | None
     """The values leave as they are; None in an NPU without outlet "host"."""
     map_last: Signal | None
@@ -75,6 +76,7 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
         sides.append(held("pooled", step.layer["pooled"]))
     if step.number is not None:
         sides.append(held("number", step.number, number_bits(npu)))
+        sides += [held(name, step.layer[name], w) for name, w in addition_marks(npu)]
     side = side_by_side(sides) if sides else None
     return Values(
         held("tuple_last", step.tuple_last),
@@ -94,6 +96,11 @@ def give(b: Block, features: Stream) -> None:
 def result_side_bits(npu: Npu) -> int:
     """Side bits of a step that the unit behind activation and addition looks at."""
     return 1 + npu.way_bits + npu.passes_by if npu.gives_ways else 0
+
+
+def added_side_bits(npu: Npu) -> int:
+    """Side bits of a step that the addition alone looks at, above those of `result_side_bits`."""
+    return number_bits(npu) + sum(w for _, w in addition_marks(npu))
 
 
 def number_bits(npu: Npu) -> int:

@@ -17,6 +17,7 @@ from bitloom.hls_gen.rtl.former.window_former import window_former
 from bitloom.hls_gen.rtl.ports.binariser import binariser
 from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits, const, side_by_side
+from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .context import NpuContext
@@ -41,12 +42,18 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
     streams: dict[str, Stream] = {}
     for name in c.npu.sources:
         if name == "host":
-            streams[name] = _host(c)
+            streams[name] = _skidded(c, name, _host(c))
         elif name == "ring":
             streams[name] = _ring(c)
         else:
             streams[name] = stores[name]
     return streams
+
+
+def _skidded(c: NpuContext, name: str, words: Stream) -> Stream:
+    """``words`` behind a skid register: from the tuple memory's room to the loader it is a long way."""
+    out = skidded(c.b, c.library, f"{name}_skid", words.replace(last=const(0, 1)), ("last",), rst=c.restart)
+    return out.replace(last=None)
 
 
 def _host(c: NpuContext) -> Stream:

@@ -108,7 +108,7 @@ def test_a_map_is_kept_where_it_is_added():
         ("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1"),
     ]  # fmt: skip
     rows = npu_rows(made)
-    assert [layer.row("additions")["keeps"] for layer in rows] == [1, 0]
+    assert [layer.row("results")["keeps"] for layer in rows] == [1, 0]
     assert (made.foldings[0].sources, made.foldings[0].targets) == (("host", "loop"), ("loop", "host"))
     assert [set(layer.row("results")) & {"forks", "low", "double"} for layer in rows] == [{"low", "double"}] * 2
 

@@ -47,7 +47,7 @@ def test_integers_wait_where_they_are_added():
         ("host", None, None, None),
     ]  # fmt: skip
     assert [npu.skips_onward for npu in made.foldings] == [1, 1]
-    assert [[layer.row("additions")["keeps"] for layer in npu_rows(made, n)] for n in range(2)] == [[1, 0]] * 2
+    assert [[layer.row("results")["keeps"] for layer in npu_rows(made, n)] for n in range(2)] == [[1, 0]] * 2
 
 
 def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():

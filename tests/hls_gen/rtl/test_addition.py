@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.memories.results import passing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.addition import addition
-from bitloom.hls_gen.rtl.results.step import result_side_bits
+from bitloom.hls_gen.rtl.results.step import number_bits, result_side_bits
 
 from .bench import Bench, Sink, Source, load, pack, run
 
@@ -95,7 +95,7 @@ def row_of(one: Npu, layer: tuple[Pairwise, dict[str, np.ndarray]] | None) -> di
     kept, skipped = (int(factor) for factor in ([0] if product else []) + arrays["multiplier"].tolist())
     return {
         **passing(one), **({"multiplies": int(product)} if one.multiplies_maps else {}),
-        "adds": 1, "factor_kept": kept, "factor_skipped": skipped, "bias": int(arrays["bias"][0]),
+        "factor_kept": kept, "factor_skipped": skipped, "bias": int(arrays["bias"][0]),
         "shift": int(arrays["shift"][0]), "low": add.low, "high": add.high,
     }  # fmt: skip
 
@@ -134,7 +134,8 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
                 made.words.append({"data": packed(one, word)})
         for k in range(steps):
             last, mark = int(k == steps - 1), draw.getrandbits(side) if side else 0
-            made.steps.append({"data": packed(one, kept[k]), "last": last, "side": number << side | mark})
+            above = int(of_layers[number] is not None) << number_bits(one) | number
+            made.steps.append({"data": packed(one, kept[k]), "last": last, "side": above << side | mark})
             made.sums.append((packed(one, wanted[k]), last, *([mark] if side else [])))
     return made
 
@@ -149,6 +150,11 @@ def built(request):
     one = NPUS[request.param]
     with Bench(addition(Library(32), one)) as made:
         yield made, one
+
+
+def is_added(one: Npu, step: dict[str, int]) -> int:
+    """Whether something is added to a step."""
+    return step["side"] >> result_side_bits(one) + number_bits(one)
 
 
 def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float]) -> list[Source | Sink]:
@@ -182,7 +188,7 @@ def test_rate_and_latency(built):
     steps, words, sums = agents(bench, one, made, (0, 0, 0))
     run(bench, steps, words, sums)
     if one.results.ol <= one.array.kfp:
-        adds = [made.rows[step["side"] >> result_side_bits(one)]["adds"] for step in made.steps]
+        adds = [is_added(one, step) for step in made.steps]
         assert sums.taken == [cycle + LATENCY * added for cycle, added in zip(steps.taken, adds)]
         waits = [1 + (LATENCY + 1) * (before > after) for before, after in pairwise(adds)]
         assert [after - before for before, after in pairwise(steps.taken)] == waits
@@ -194,7 +200,7 @@ def test_a_step_waits_for_its_word(built):
     bench.reset()
     made = play(one, 60, 3)
     steps, _, sums = agents(bench, one, made, (0, 0, 0))
-    before = next(k for k, step in enumerate(made.steps) if made.rows[step["side"] >> result_side_bits(one)]["adds"])
+    before = next(k for k, step in enumerate(made.steps) if is_added(one, step))
     bench["skip_valid"] = 0
     sums.expect = before
     run(bench, sums, steps, cycles=before + 20)

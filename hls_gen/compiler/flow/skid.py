@@ -1,0 +1,104 @@
+"""Skid registers (hls_gen/rtl/primitives/skid.py): in front of a taker of steps, and behind a source of words.
+
+    steps --> Skid --> taker        source --> SkidSource --> writer
+
+A word that isn't taken at once waits aside; the next one comes in a cycle after that has left.
+"""
+
+from .kahn import Wait
+from .results import Taken, Taker
+from .streams import Source
+
+
+class Skid:
+    """A taker of steps in front of another one.
+
+    Parameters
+    ----------
+    behind
+        What takes the steps that leave.
+    """
+
+    def __init__(self, behind: Taker):
+        self._behind = behind
+        self._waiting: tuple[int, bool] | None = None
+        """The step that came in and of which it isn't known yet when it leaves: its cycle, whether its tuple ends."""
+        self._free = -1
+        """First cycle in which another step comes in, as far as known."""
+
+    @property
+    def room(self) -> tuple[Wait, ...]:
+        """What ``take`` or ``flush`` waits for."""
+        return self._behind.room
+
+    def sure(self, cycle: int) -> int:
+        """See Taker. One step always has room, if none waits."""
+        if self._waiting or cycle < self._free:
+            return 0
+        return max(self._behind.sure(cycle), 1)
+
+    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
+        """Take the next steps; see ``Gearbox.take``."""
+        if not self._leave():
+            return None
+        cycle = max(cycle, self._free)
+        through = min(count, self._behind.sure(cycle))
+        if through > 1:
+            taken = self._behind.take(cycle, last and through == count, through)
+            assert taken == (cycle, through), "steps that are sure to be taken are taken as they come"
+            self._free = cycle + through
+            return taken
+        self._waiting = cycle, last and count == 1
+        self._leave()
+        return cycle, 1
+
+    def flush(self) -> bool:
+        """Give on all that can be; see Taker."""
+        return self._leave() and self._behind.flush()
+
+    def _leave(self) -> bool:
+        """Whether it is known when the step that came in leaves."""
+        if self._waiting:
+            taken = self._behind.take(*self._waiting, 1)
+            if taken is None:
+                return False
+            self._free = taken[0] + 1
+            self._waiting = None
+        return True
+
+
+class SkidSource:
+    """A source of words behind another one.
+
+    Parameters
+    ----------
+    source
+        Where words come from.
+    """
+
+    def __init__(self, source: Source):
+        self._source = source
+        self._there: int | None = None
+        """Cycle in which the word at hand came in, as far as known."""
+        self._left = -1
+        """Cycle in which the word before it left."""
+
+    @property
+    def word(self) -> Wait:
+        """See Source."""
+        return self._source.word
+
+    def next(self) -> int | None:
+        """See Source."""
+        if self._there is None:
+            offered = self._source.next()
+            if offered is None:
+                return None
+            self._there = max(offered, self._left + 1)
+            self._source.taken(self._there)
+        return self._there
+
+    def taken(self, cycle: int) -> None:
+        """See Source."""
+        self._left = cycle
+        self._there = None

@@ -9,11 +9,11 @@ FIRST, WEIGHTS = 64 * 256, 64 * 256 + 256 * 256 + 256 * 10
 READ, HIDDEN, NEURONS = 64 + 256 + 256, 256 + 256, 256 + 256 + 10
 """Inputs of all layers; neurons with an activation, and all."""
 BATCH = 64
+"""Images of a batch, but in the settings with binary activations."""
 
 
 def cost(name: str):
     setting = SETTINGS[name]
-    assert setting.batch == BATCH
     return training_cost(64, setting.specs(64, (256, 256), 10), setting.rule, setting.batch)
 
 
@@ -36,6 +36,25 @@ def test_weights_of_codes_with_a_master_copy(bits):
     assert found.shifts == 2 * WEIGHTS - FIRST
     assert found.look_ups == 0
     assert found.parameter_bits == pytest.approx((WEIGHTS * (bits + 64) + 2 * NEURONS * 64) / parameters)
+
+
+@pytest.mark.parametrize(("name", "of_codes"), [("binary", WEIGHTS - FIRST), ("binary-input", WEIGHTS)])
+def test_binary_activations(name, of_codes):
+    """Forwards both factors are codes, in the first layer only where the input is one, too; backwards and of gradients
+    one of them."""
+    found, batch = cost(name), SETTINGS[name].batch
+    assert found.look_ups == of_codes
+    assert found.shifts == (WEIGHTS - FIRST) + of_codes + (WEIGHTS - of_codes)
+    rest = HIDDEN + NEURONS * (6 + 1 / batch) + 2 * (WEIGHTS + 2 * NEURONS) / batch
+    assert found.multiplications == pytest.approx(WEIGHTS - of_codes + rest)
+
+
+def test_a_rule_that_remembers_nothing():
+    """A gradient of codes takes a shift by the rate, and no bit between two updates."""
+    found = cost("discrete-1")
+    assert found.multiplications == NEURONS / BATCH
+    assert found.shifts == WEIGHTS / BATCH + HIDDEN
+    assert found.parameter_bits == pytest.approx((WEIGHTS * 33 + NEURONS * 32) / (WEIGHTS + NEURONS))
 
 
 def test_discrete_training_multiplies_for_biases_alone():

@@ -38,6 +38,18 @@ def bars(axes: Axes) -> list[tuple[float, float]]:
     return [(bar.get_x(), bar.get_width()) for bar in axes.patches]
 
 
+def test_images():
+    figure = Figure()
+    axes = figure.subplots(1, 3)
+    pictures = np.arange(3 * 4).reshape(3, 2, 2, 1)
+    plots.images(axes, pictures, ["a", "b", "c"], [False, True, False])
+    assert [one.get_title() for one in axes] == ["a", "b", "c"]
+    assert [one.title.get_color() for one in axes] == ["black", plots.BAD, "black"]
+    for one, picture in zip(axes, pictures):
+        np.testing.assert_array_equal(one.images[0].get_array(), picture[:, :, 0])
+        assert one.images[0].get_clim() == (0, 11)  # the same greys in all of them
+
+
 @pytest.fixture
 def drawn() -> Iterator[Callable[[], list[Axes]]]:
     """Gives the axes of the figure that was drawn last."""

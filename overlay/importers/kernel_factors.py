@@ -71,13 +71,12 @@ def undivided(weights: Weights, sums: Line, rule: KernelRule) -> tuple[Weights, 
     """Weights as the file has them, not divided by what an output's have in common, and what their sums are worth.
 
     The rule is for the sums of the undivided weights. If undivided weights are wider, and a line has all steps of the
-    rule, the weights stay divided. A line lacks steps only where values of both signs are rounded twice: halves are
-    then rounded up below the middle and down above it.
+    rule, the weights stay divided.
     """
     times = np.array([int(scale) if scale.denominator == 1 else 1 for scale in weights.scale], np.int64)
     values = weights.values * times.reshape(-1, 1, 1, 1)
     line = Line(multiply=sums.multiply / np.array([Fraction(int(t)) for t in times], object), add=sums.add)
     encoding = weight_encoding(values, weights.groups)
     divided = replace(weights, values=values, scale=weights.scale / times, encoding=encoding)
-    lineless = rule.roundings == 2 and rule.low < 0 and not weight_limit(values)
+    lineless = rule.needs_sums and not weight_limit(values)
     return (divided, line) if lineless or divided.encoding == weights.encoding else (weights, sums)

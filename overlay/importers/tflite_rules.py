@@ -103,6 +103,12 @@ class KernelRule:
     count: int = 1
     """How many values each sum has, if what is rounded are means of these."""
 
+    @property
+    def needs_sums(self) -> bool:
+        """Whether no line has its values, so that a layer must have the rule's own sums: where values of both signs
+        are rounded twice, halves are rounded up below the middle and down above it."""
+        return self.roundings == 2 and self.low < 0
+
 
 def _ceil(numerator: int, denominator: int) -> int:
     return -(-numerator // denominator)

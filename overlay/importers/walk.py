@@ -52,7 +52,9 @@ from .sections import (
     WeightSection,
     golden_order,
 )
+from .tflite_rules import KernelRule
 from .weights import MOST_WEIGHT
+from .wide_weights import fitting, in_parts
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -502,7 +504,7 @@ class Walk:
             self._merge(operation)
             return
         if self.open.copies and operation.rule is not None:
-            self._multiply_weights(self.open)
+            self._multiply_weights(self.open, operation.rule)
         self.source = _quantised(operation)
         section = replace(
             self.open,
@@ -514,17 +516,18 @@ class Walk:
         )
         self._close(section)
 
-    def _multiply_weights(self, section: WeightSection) -> None:
+    def _multiply_weights(self, section: WeightSection, rule: KernelRule) -> None:
         """Multiply weights that copy with the whole numbers that follow, as a kernel's rule is for such products."""
         first = self.links[0] if self.links else None
         if isinstance(first, Line) and all(number.denominator == 1 for number in first.multiply):
             factors = np.array([int(number) for number in first.multiply], np.int64)
-            self.open = replace(section, weight=section.weight * factors[:, None, None, None], copies=False)
+            product = replace(section, weight=section.weight * factors[:, None, None, None], copies=False)
+            self.open = in_parts(product) if rule.needs_sums else product
             self.links[0] = Line(multiply=np.full(len(factors), Fraction(1), object), add=first.add)
 
     def _close(self, section: Section) -> None:
         """Add a section, behind which the walk stands."""
-        self.done.append(section)
+        self.done.append(fitting(section) if isinstance(section, WeightSection) else section)
         self.map = self.number
         self.number = self.number + 1
         if isinstance(section, WeightSection):

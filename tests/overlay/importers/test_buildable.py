@@ -8,8 +8,10 @@ from bitloom.overlay.build.buildable import check_buildable
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.verify import real_inputs, sample_inputs
 
-from .against import by_onnxruntime, check, imported
+from .against import by_onnxruntime, by_qonnx, check, imported
+from .hardware import on_hardware
 from .onnx_files import Chain
 from .test_engine_choice import both_kinds
 
@@ -19,9 +21,9 @@ RULE = (
 )
 
 
-def qdq(weights, zero, *, in_floats=False):
+def qdq(weights, zero, result=(2, 4), *, in_floats=False):
     """A convolution between quantisers, whose weights of 8 bits have a zero point; the file may have them in floats,
-    in front of a quantiser."""
+    in front of a quantiser. ``result``: scale and zero point of what it makes."""
     chain = Chain((2, 5, 5))
     scale, offset = chain.constant(np.float32(0.5)), chain.constant(np.uint8(4), np.uint8)
     chain.node("QuantizeLinear", scale, offset).node("DequantizeLinear", scale, offset)
@@ -31,18 +33,20 @@ def qdq(weights, zero, *, in_floats=False):
     else:
         integers = chain.constant(np.asarray(weights, np.uint8), np.uint8)
     chain.node("Conv", chain.weight("DequantizeLinear", integers, *lattice))
-    return chain.node("QuantizeLinear", np.float32(2), offset).node("DequantizeLinear", np.float32(2), offset)
+    ends = chain.constant(np.float32(result[0])), chain.constant(np.uint8(result[1]), np.uint8)
+    return chain.node("QuantizeLinear", *ends).node("DequantizeLinear", *ends)
 
 
-def operator(weights, zero):
+def operator(weights, zero, result=(2, 4)):
     """The same in onnxruntime's older format."""
     chain = Chain((2, 5, 5))
     scale, offset = chain.constant(np.float32(0.5)), chain.constant(np.uint8(4), np.uint8)
     chain.node("QuantizeLinear", scale, offset)
     integers = chain.constant(np.asarray(weights, np.uint8), np.uint8)
     zero = chain.constant(np.uint8(zero), np.uint8)
-    chain.node("QLinearConv", scale, offset, integers, np.float32(0.125), zero, np.float32(2), offset)
-    return chain.node("DequantizeLinear", np.float32(2), offset)
+    ends = chain.constant(np.float32(result[0])), chain.constant(np.uint8(result[1]), np.uint8)
+    chain.node("QLinearConv", scale, offset, integers, np.float32(0.125), zero, *ends)
+    return chain.node("DequantizeLinear", *ends)
 
 
 def random_weights():
@@ -62,12 +66,69 @@ def test_weights_without_a_sign(kind):
 
 
 @pytest.mark.parametrize("kind", [qdq, operator])
-@pytest.mark.parametrize(("zero", "got"), [(119, "-119..136"), (0, "0..255"), (255, "-255..0")])
-def test_weights_of_nine_bits(kind, zero, got):
+@pytest.mark.parametrize(
+    ("zero", "parts", "result"), [(119, 2, (2, 4)), (0, 3, (128, 4)), (255, 3, (128, 250))], ids=["119", "0", "255"]
+)
+def test_weights_of_nine_bits(kind, zero, parts, result):
+    """Each is the sum of weights that read the same position: -254 is two times -127, and 255 takes three."""
+    made = check(kind(random_weights(), zero, result), by_onnxruntime, near=0)
+    assert [built.wrong for built in made.emitted.built] == [(0, 0)]
+    check_buildable(made.model)
+    layer = made.model.network.layers[0]
+    assert (layer.kernel, layer.stride, layer.growth, layer.repeats) == ((3, 3 * parts), (1, parts), (1, parts), True)
+    weight = made.model.arrays["conv_1"]["weight"]
+    assert np.array_equal(weight.reshape(3, 3, 3, parts, 2).sum(axis=3), random_weights().transpose(0, 2, 3, 1) - zero)
+
+
+def wide(op, shape, **attributes):
+    """A network of QONNX with weights of 9 bits in its second layer, which an operator has."""
+    rng = np.random.default_rng(2)
+    chain = Chain((3, 6, 5)).quant(0.25, 4)
+    chain.node("Conv", rng.integers(-1, 2, (4, 3, 1, 1)).astype(np.float32)).node("Relu").quant(0.5, 4, signed=0)
+    if op == "MatMul":
+        chain.node("Flatten")
+    weights = rng.integers(-255, 256, shape).astype(np.float32)
+    weights.flat[:2] = -255, 255
+    return chain.node(op, weights, **attributes).node("Add", np.float32([7])).quant(32, 8)
+
+
+WIDE = {
+    "strides and padding": lambda: wide("Conv", (5, 4, 3, 2), strides=[2, 3], pads=[1, 0, 2, 1]),
+    "taps apart in rows": lambda: wide("Conv", (5, 4, 2, 2), dilations=[2, 1]),
+    "taps apart in columns": lambda: wide("Conv", (5, 4, 2, 2), dilations=[1, 2]),
+    "depthwise": lambda: wide("Conv", (4, 1, 3, 3), group=4, pads=[1, 1, 1, 1]),
+    "groups": lambda: wide("Conv", (6, 2, 3, 3), group=2),
+    "a dense layer": lambda: wide("MatMul", (120, 5)),
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_layers_with_weights_of_nine_bits(name):
+    made = check(WIDE[name](), by_qonnx, near=0)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    assert made.model.network.layers[2].growth == ((3, 1) if name == "taps apart in columns" else (1, 3))
+
+
+@pytest.mark.slow  # builds a simulation
+def test_weights_of_nine_bits_on_hardware(tmp_path):
+    made = imported(WIDE["strides and padding"]())
+    images = real_inputs(made, sample_inputs(made, 2, seed=1))
+    got, golden = on_hardware(made, images, tmp_path / "wide")
+    assert np.array_equal(got, golden)
+
+
+@pytest.mark.parametrize(
+    ("make", "op"),
+    [
+        (lambda: wide("ConvTranspose", (4, 3, 3, 3), strides=[2, 2]), "ConvTranspose"),
+        (lambda: wide("Conv", (5, 4, 2, 2), dilations=[2, 2]), "Conv"),
+    ],
+    ids=["a transposed convolution", "taps apart in both directions"],
+)
+def test_weights_of_nine_bits_that_have_no_parts(make, op):
     with pytest.raises(ImportRefused) as refused:
-        imported(kind(random_weights(), zero))
-    node = "Conv_3" if kind is qdq else "QLinearConv_1"
-    assert refused.value.lines == (f"{node}: {RULE.format(got)}",)
+        imported(make())
+    assert refused.value.lines == (f"{op}_4: {RULE.format('-255..255')}",)
 
 
 @pytest.mark.parametrize("in_floats", [False, True])

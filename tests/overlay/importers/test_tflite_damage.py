@@ -48,22 +48,24 @@ def outcome(data):
     return ()
 
 
-def check(count, seed):
+def check(name, count, seed):
     refused = 0
-    for data in variants(small(), count, seed):
+    for data in variants((DATA / f"{name}.tflite").read_bytes(), count, seed):
         lines = outcome(data)
         refused += bool(lines)
         assert all(line and "\n" not in line and len(line) < 1000 for line in lines), lines
     assert refused > count // 2
 
 
-def test_damaged_files():
-    check(200, seed=1)
+@pytest.mark.parametrize(("name", "count"), [("small", 200), ("ssd", 60)])
+def test_damaged_files(name, count):
+    check(name, count, seed=1)
 
 
 @pytest.mark.slow  # a minute or two
-def test_many_damaged_files():
-    check(10_000, seed=2)
+@pytest.mark.parametrize(("name", "count"), [("small", 10_000), ("ssd", 1_000)])
+def test_many_damaged_files(name, count):
+    check(name, count, seed=2)
 
 
 def test_the_output_is_the_input():

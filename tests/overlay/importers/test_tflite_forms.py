@@ -205,6 +205,7 @@ CONSTANTS = {
     "a product with one number": ("MUL", 77, (0.011, 0), (0.017, -5), "RELU", False),
     "a product with numbers below 0": ("MUL", (-90, -3, -127), (0.011, 0), (0.017, -5), "RELU6", True),
     "a product with 0": ("MUL", (-90, 0, 127), (0.011, 0), (0.017, -5), "NONE", False),
+    "a product with numbers of 9 bits": ("MUL", (120, -100, 16), (0.0047, -111), (0.017, -5), "NONE", False),
     "a product with a number of 9 bits": ("MUL", 120, (0.0047, -111), (0.017, -5), "NONE", False),
     "a sum with channels": ("ADD", (-90, 3, 127), (0.011, -7), (0.037, -5), "NONE", False),
     "a sum with one number": ("ADD", -90, (0.011, -7), (0.037, -5), "RELU", True),
@@ -368,26 +369,20 @@ REAL = {
     "esc10_miniresnet_1stacks_64x50_int8": None,
     "person_mobilenet_v2_0.35_128_int8": None,
     "str_ww_ref_model": None,
-    "esc10_miniresnetv2_1stacks_64x50_int8": 143,
+    "esc10_miniresnetv2_1stacks_64x50_int8": None,
     "COCO_ssd_mobilenet_v1_025_192_int8": None,
     "hps_model_2022_01_05_74ops": None,
     "keyword_scrambled_8bit": "input :52: must be of type INT8, UINT8, FLOAT32, got INT16; convert it with ",
     "presence_201k_96ops": None,
     "trained_lstm_int8": "UNIDIRECTIONAL_SEQUENCE_LSTM_0 (UNIDIRECTIONAL_SEQUENCE_LSTM): this operator of TFLite ",
 }
-"""Networks as people have them -> what the refusal begins with; None for those that are imported, or how many sums are
-one level off: of factors of 9 bits."""
+"""Networks as people have them -> what the refusal begins with; None for those that are imported."""
 
 
 @pytest.mark.slow  # some take 10 s
 @pytest.mark.parametrize(("name", "refusal"), REAL.items())
 def test_networks_as_people_have_them(name, refusal):
     path = data(f"tflite_real/{name}.tflite")
-    if isinstance(refusal, int):
-        made = import_file(path)
-        assert sum(built.wrong[0] for built in made.emitted.built) == refusal
-        assert max(built.wrong[1] for built in made.emitted.built) == 1
-        return
     if refusal is None:
         made = import_file(path)
         assert {built.wrong for built in made.emitted.built} == {(0, 0)}

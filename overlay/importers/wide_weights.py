@@ -1,0 +1,74 @@
+"""Weights of more bits than the integer engine has: each is the sum of several, which read the same position.
+
+    a b c, weights 200 and -3    -->    a a b b c c, weights 127 73 -3 0 and a stride of 2
+
+A map's positions are repeated as by nearest upsampling, which costs no hardware; a layer takes as many times the beats
+as a weight has parts.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.window import Window
+
+from .operations import check_weights
+from .sections import WeightSection
+from .weights import MOST_WEIGHT, weight_limit, weights_of
+
+MOST_PARTS = 4
+"""Parts of a weight at most."""
+
+
+def in_parts(section: WeightSection) -> WeightSection:
+    """The section with weights that fit the integer engine: parts of them, where they don't.
+
+    There are none where a map that grows has nothing between its positions, or where taps are apart in both directions.
+    """
+    if not _is_wide(section.weight):
+        return section
+    parts = _parts(section.weight)
+    window = section.window or Window(kernel=(section.weight.shape[1], section.weight.shape[2]))
+    axis = 1 if window.dilation[1] == 1 else 0
+    grows = window.growth != (1, 1) and not window.repeats
+    if len(parts) > MOST_PARTS or grows or window.dilation[axis] != 1 or section.real is not None:
+        return section
+    check_weights(section.weight.size * len(parts))
+    times = (len(parts), 1) if axis == 0 else (1, len(parts))
+    return replace(
+        section,
+        weight=np.stack(parts, axis=axis + 2).reshape(
+            len(section.weight), window.kernel[0] * times[0], window.kernel[1] * times[1], -1
+        ),
+        window=replace(
+            window,
+            kernel=(window.kernel[0] * times[0], window.kernel[1] * times[1]),
+            stride=(window.stride[0] * times[0], window.stride[1] * times[1]),
+            padding=tuple(side * times[place % 2] for place, side in enumerate(window.padding)),
+            growth=(window.growth[0] * times[0], window.growth[1] * times[1]),
+            repeats=True,
+        ),
+    )
+
+
+def fitting(section: WeightSection) -> WeightSection:
+    """The section itself where its weights fit the integer engine once what an output's have in common is taken out,
+    else `in_parts`."""
+    wide = _is_wide(section.weight) and weight_limit(weights_of(section).values)
+    return in_parts(section) if wide else section
+
+
+def _is_wide(weight: Array) -> bool:
+    return bool(weight.size and (weight.max() > MOST_WEIGHT or weight.min() < -MOST_WEIGHT - 1))
+
+
+def _parts(weight: Array) -> list[Array]:
+    """Weights of -127..127 that add up to these."""
+    parts = []
+    while not parts or weight.any():
+        parts.append(np.clip(weight, -MOST_WEIGHT, MOST_WEIGHT))
+        weight = weight - parts[-1]
+        if len(parts) > MOST_PARTS:
+            break
+    return parts

@@ -24,6 +24,7 @@ from .boundaries import Line, Link, first_line
 from .budget import OverBudget
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
+from .indexes import Grown
 from .operations import (
     Closing,
     Concatenation,
@@ -53,7 +54,7 @@ from .sections import (
     golden_order,
 )
 from .source import MOST_CHANNELS
-from .walk import Grown, Walk
+from .walk import Walk
 
 
 def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionGraph:

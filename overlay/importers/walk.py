@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import singledispatchmethod
-from itertools import pairwise, permutations
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -26,6 +26,18 @@ from .bends import Bend
 from .boundaries import Line, Link, Steps, bend_name, first_line, staircases
 from .curves import Curve
 from .errors import ImportRefused, Unsupported, node_line, printable
+from .indexes import (
+    OUTSIDE,
+    Blocks,
+    Copy,
+    Grown,
+    Selection,
+    copying,
+    has_each_once,
+    is_padded,
+    reaching,
+    whole,
+)
 from .operations import (
     Closing,
     Elementwise,
@@ -56,8 +68,6 @@ from .tflite_rules import KernelRule
 from .weights import MOST_WEIGHT
 from .wide_weights import fitting, in_parts
 
-OUTSIDE = -1
-"""Place of a padded value."""
 MOST_LINKS = 64
 """Links of a chain at most."""
 
@@ -362,7 +372,7 @@ class Walk:
         """A pool that takes the padding in front of it: a maximum where padding is no larger than any value of the map.
         Elsewhere the padded map is made before, by weights."""
         lowest = min(self._worth_of(self.input.base + self.input.step * level) for level in (0, self.input.levels))
-        index, window = _reaching(self.index, operation.window)
+        index, window = reaching(self.index, operation.window)
         fits = window is not None and window.growth == (1, 1) and not window.clamps
         if operation.average or self.padded_with > lowest or not fits:
             self.copy_map(operation)
@@ -401,8 +411,8 @@ class Walk:
         if selection is not None and not selection.is_whole:
             index, copy = selection.whole(), selection.copy()
         elif not self.has_each_once:
-            index, window = _whole(index, self.size)
-            copy = _copying(window, self.size)
+            index, window = whole(index, self.size)
+            copy = copying(window, self.size)
         elif blocks is not None:
             index, copy = blocks.whole, blocks.copy()
         if is_padded(self.index):
@@ -750,7 +760,7 @@ class Walk:
         there is no such index."""
         window = operation.window
         if window is not None and (self.padded_with == 0 or not is_padded(self.index)):
-            index, more = _reaching(self.index, window)
+            index, more = reaching(self.index, window)
             if more is not None and more.reaches(*self.size[:2]):
                 return index, more
         self.copy_map(operation)
@@ -952,366 +962,6 @@ def _pads(operations: Sequence[Operation]) -> bool:
         if isinstance(operation, Linear):
             return operation.window is not None and any(operation.window.padding)
     return False
-
-
-def has_each_once(index: Array) -> bool:
-    """Whether no place comes again in an index."""
-    return np.unique(index).size == index.size
-
-
-def is_padded(index: Array) -> bool:
-    """Whether a tensor with this index has padded places."""
-    return bool((index == OUTSIDE).any())
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grown:
-    """A tensor as a smaller one that grows, and is padded then: each has a number an axis."""
-
-    index: Array
-    """Of the smaller one."""
-    growth: tuple[int, ...]
-    repeats: bool
-    clamps: bool
-    """growth, repeats, clamps: as `bitloom.golden.window.Window` has them."""
-    before: tuple[int, ...]
-    behind: tuple[int, ...]
-    """before, behind: how many places come around."""
-
-    @classmethod
-    def of(cls, index: Array) -> "Grown":
-        """The smallest tensor that an index can be made of so."""
-        inside = np.argwhere(index != OUTSIDE)
-        first = inside.min(axis=0).tolist()
-        last = (inside.max(axis=0) + 1).tolist()
-        box = index[tuple(map(slice, first, last))]
-        repeats = not is_padded(box)
-        growth, edges = zip(*(_growth(np.moveaxis(box, axis, 0), repeats) for axis in range(box.ndim)))
-        sizes = zip(box.shape, growth, edges)
-        grown = cls(
-            index=box[tuple(slice(before, size - behind, step) for size, step, (before, behind) in sizes)],
-            growth=growth,
-            repeats=repeats,
-            clamps=any(map(any, edges)),
-            before=tuple(place + before for place, (before, _) in zip(first, edges)),
-            behind=tuple(size - place + behind for size, place, (_, behind) in zip(index.shape, last, edges)),
-        )
-        if is_padded(grown.index) or not has_each_once(grown.index) or not np.array_equal(grown.again(), index):
-            raise Unsupported("rows and columns must be padded, and grow, by the same numbers everywhere")
-        return grown
-
-    def again(self) -> Array:
-        """The index of the tensor that grew."""
-        grown = self.index
-        for axis, size in enumerate(self.index.shape):
-            window = Window(
-                kernel=(1, 1),
-                padding=(self.before[axis], 0, self.behind[axis], 0),
-                growth=(self.growth[axis], 1),
-                repeats=self.repeats,
-                clamps=self.clamps,
-            )
-            places = window.positions(size, 1).ravel()
-            grown = grown.take(places, axis=axis)
-            grown[(slice(None),) * axis + (places == OUTSIDE,)] = OUTSIDE
-        return grown
-
-    def window(self, window: Window, axes: Sequence[int]) -> Window:
-        """A window of the tensor as one of the map that it is made of; ``axes`` are those of channels, rows and
-        columns."""
-        channels, rows, columns = axes
-        if self.growth[channels] > 1 or self.before[channels] or self.behind[channels]:
-            raise Unsupported("only rows and columns can be padded, or grow")
-        top, left, bottom, right = window.padding
-        return replace(
-            window,
-            padding=(
-                top + self.before[rows],
-                left + self.before[columns],
-                bottom + self.behind[rows],
-                right + self.behind[columns],
-            ),
-            growth=(self.growth[rows], self.growth[columns]),
-            repeats=self.repeats and self.growth != (1,) * len(self.growth),
-            clamps=self.clamps,
-        )
-
-
-def _growth(slices: Array, repeats: bool) -> tuple[int, tuple[int, int]]:
-    """By how much an axis grows, and how many places its first and its last position take beside the axis; ``slices``
-    are those of the grown axis, from the first to the last one with places of the map."""
-    apart = 1 if repeats else _gap(slices)
-    places = slices[::apart]
-    begins = [place for place, each in enumerate(places) if not place or (each != places[place - 1]).any()]
-    runs = np.diff([*begins, len(places)]).tolist()
-    times = (runs[1] if len(runs) > 2 else min(runs)) if repeats else 1
-    first = max(runs[0] - times, 0) * apart
-    last = max(runs[-1] - times, 0) * apart if len(runs) > 1 else 0
-    return apart * times, (first, last)
-
-
-def _gap(slices: Array) -> int:
-    """How far the second of some slices that has places of the map is from the first one; 1 where there is none."""
-    return next((place for place, each in enumerate(slices) if place and (each != OUTSIDE).any()), 1)
-
-
-def _reaching(index: Array, window: Window) -> tuple[Array, Window | None]:
-    """The index (1, channels, rows, columns) of the map that a tensor is made of, and the window of that map; None
-    where there is no such window: the padding is too large for it, or of two kinds."""
-    grown = Grown.of(index)
-    more = grown.window(window, (1, 2, 3))
-    if more.clamps and any(window.padding):
-        return grown.index, None
-    try:
-        more.check("the window")
-    except ValueError:
-        return grown.index, None
-    return grown.index, more
-
-
-def _whole(index: Array, size: Size) -> tuple[Array, Window]:
-    """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
-    rows, columns, channels = size
-    plain = golden_order((1, channels, rows, columns))[0]
-    grown = Grown.of(index)
-    for axes in permutations(range(1, index.ndim)) if index.ndim == 4 else ():
-        turned = (0, *axes)  # of the tensor's axes, those of channels, rows and columns
-        if not np.array_equal(grown.index.transpose(turned), plain):
-            continue
-        window = grown.window(Window(kernel=(1, 1)), axes)
-        whole = golden_order((1, channels, *window.output_size(rows, columns)))[0]
-        return whole.transpose(np.argsort(turned)), window
-    raise Unsupported("only rows and columns can be padded, or grow")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Copy:
-    """Weights that copy a map, or some of it: each output is one channel at one tap of a window."""
-
-    window: Window
-    tap: tuple[int, int] = (0, 0)
-    channels: Array | None = None
-    """The channel of each output; None: all channels, in their order."""
-    blocks: Array | None = None
-    """(outputs, rows, columns) int64, or None: the channel of each output at each tap, -1 where there is none. Of the
-    taps with channels one is on the map in each window."""
-
-    def weight(self, channels: int) -> Array:
-        """The weights for a map of so many channels: (outputs, rows, columns, channels / groups) int64; in as many
-        groups as channels if all are copied."""
-        if self.blocks is not None:
-            check_weights(self.blocks.size * channels)
-            return (self.blocks[..., None] == np.arange(channels)).astype(np.int64)
-        if self.channels is None:
-            check_weights(channels * self.window.taps)
-            weight = np.zeros((channels, *self.window.kernel, 1), np.int64)
-            weight[:, self.tap[0], self.tap[1]] = 1
-            return weight
-        outputs = len(self.channels)
-        check_weights(outputs * channels * self.window.taps)
-        weight = np.zeros((outputs, *self.window.kernel, channels), np.int64)
-        weight[np.arange(outputs), self.tap[0], self.tap[1], self.channels] = 1
-        return weight
-
-
-def _copying(window: Window, size: Size) -> Copy:
-    """What copies what a window of one tap reads, by a window of as many taps that each has one on the map."""
-    top, left, bottom, right = window.padding
-    around = (0, 0) if window.clamps else (top + bottom, left + right)
-    rows, columns = (
-        max(places + 1, 1 if window.repeats else growth) - 1 for places, growth in zip(around, window.growth)
-    )
-    tap = (0, 0) if window.clamps else (rows - top, columns - left)
-    wider = replace(
-        window,
-        kernel=(rows + 1, columns + 1),
-        padding=(top + tap[0], left + tap[1], bottom + rows - tap[0], right + columns - tap[1]),
-    )
-    return Copy(window=wider, tap=tap)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """Rows, or columns, of a map that are as far apart as their neighbours."""
-
-    first: int
-    step: int
-    count: int
-    size: int
-    """Of the map."""
-
-    @classmethod
-    def of(cls, places: Array, size: int) -> "Run | None":
-        """Some rows or columns of ``size``; None if they are not evenly apart, or go back."""
-        steps = np.unique(np.diff(places))
-        if len(steps) > 1 or (len(steps) and steps[0] < 1):
-            return None
-        step = int(steps[0]) if len(steps) else size - int(places[0])  # of one place: far enough that no second comes
-        return cls(first=int(places[0]), step=step, count=len(places), size=size)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether all are there."""
-        return self.count == self.size
-
-    @property
-    def taps(self) -> tuple[int, int, int]:
-        """(taps, dilation, number of the tap that counts) of a window with stride ``step`` that has one place for each
-        row or column of the run: the fewest taps that do."""
-        least = max(self.first + 1, self.size - self.count * self.step + 1)  # else there is a place more
-        choices = []
-        for apart in range(1, least + 1):
-            taps = -(-(least - 1) // apart) + 1
-            span = (taps - 1) * apart + 1
-            fits = span <= self.size - (self.count - 1) * self.step
-            if fits and self.first % apart == 0 and self.first // apart < taps:
-                choices.append((taps, apart, self.first // apart))
-        return min(choices)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Selection:
-    """A tensor as some channels of a map, in any order, at rows and columns that are evenly apart."""
-
-    channels: Array
-    rows: Run
-    columns: Run
-    of_map: int
-    """Channels of the map."""
-    shape: tuple[int, ...]
-    axes: tuple[int, ...]
-    """shape, axes: of the tensor, and of its axes, with four of them, those of images, channels, rows and columns."""
-
-    @classmethod
-    def of(cls, index: Array, size: Size) -> "Selection | None":
-        """What a tensor with this index is of a map; None if it is no selection."""
-        rows, columns, channels = size
-        shape = index.shape
-        four = index.reshape({2: (*shape, 1, 1), 3: (*shape[:2], 1, *shape[2:])}.get(index.ndim, shape))
-        for axes in permutations(range(1, 4)) if four.ndim == 4 else ():
-            position, channel = np.divmod(four.transpose((0, *axes)), channels)
-            row, column = np.divmod(position, columns)
-            alike = (
-                (channel == channel[:, :, :1, :1]).all()
-                and (row == row[:, :1, :, :1]).all()
-                and (column == column[:, :1, :1, :]).all()
-            )
-            if not alike:
-                continue
-            runs = Run.of(row[0, 0, :, 0], rows), Run.of(column[0, 0, 0, :], columns)
-            if runs[0] is not None and runs[1] is not None:
-                of_each = channel[0, :, 0, 0]
-                return cls(
-                    channels=of_each, rows=runs[0], columns=runs[1], of_map=channels, shape=shape, axes=(0, *axes)
-                )
-        return None
-
-    @property
-    def has_all_positions(self) -> bool:
-        """Whether it has all rows and columns."""
-        return self.rows.is_whole and self.columns.is_whole
-
-    @property
-    def has_all_channels(self) -> bool:
-        """Whether it has all channels, in their order."""
-        return np.array_equal(self.channels, np.arange(self.of_map))
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is the map."""
-        return self.has_all_positions and self.has_all_channels
-
-    def whole(self) -> Array:
-        """The tensor's index in a map that has its values alone."""
-        plain = golden_order((1, len(self.channels), self.rows.count, self.columns.count))[0]
-        return plain.transpose(np.argsort(self.axes)).reshape(self.shape)
-
-    def copy(self) -> Copy:
-        """What makes that map."""
-        taps = self.rows.taps, self.columns.taps
-        kernel, dilation, tap = ((rows, columns) for rows, columns in zip(*taps))
-        window = Window(kernel=kernel, stride=(self.rows.step, self.columns.step), dilation=dilation)
-        return Copy(window=window, tap=tap, channels=None if self.has_all_channels else self.channels)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Blocks:
-    """A tensor as a map in blocks: the channels of a position become positions of a block, as depth to space has them,
-    or the positions of a block become channels of one."""
-
-    channels: Array
-    """(outputs, rows, columns) int64: the channel of the map that each output has at each place of a block; where
-    positions become channels, -1 at all places but the output's own."""
-    grows: bool
-    """Whether channels become positions."""
-    whole: Array
-    """The tensor's index in a map that has its values in order."""
-
-    @classmethod
-    def of(cls, index: Array, size: Size, axes: tuple[int, ...] = (1, 2, 3)) -> "Blocks | None":
-        """What a tensor with this index is of a map; None if it doesn't have all values once, in blocks.
-
-        ``axes``: those of channels, rows and columns, if they can be; of a map of one position several can."""
-        rows, columns, channels = size
-        if index.ndim != 4 or index.size != prod(size):
-            return None
-        choices = sorted(permutations(range(1, 4)), key=lambda choice: choice != axes)
-        plain = golden_order((1, channels, rows, columns))[0]
-        if any(np.array_equal(index.transpose((0, *choice)), plain) for choice in choices):
-            return None
-        for choice in choices:
-            turned = index.transpose((0, *choice))[0]  # (outputs, rows, columns)
-            outputs, *sizes = turned.shape
-            grows = outputs < channels
-            small, large = ((rows, columns), sizes) if grows else (sizes, (rows, columns))
-            if outputs == channels or any(one % other for one, other in zip(large, small)):
-                continue
-            block = large[0] // small[0], large[1] // small[1]
-            taken = (_of_channels_of_blocks if grows else _of_positions_of_blocks)(turned, size, block)
-            if taken is not None:
-                whole = golden_order((1, outputs, *sizes))[0].transpose(np.argsort((0, *choice)))
-                return cls(channels=taken, grows=grows, whole=whole)
-        return None
-
-    def copy(self) -> Copy:
-        """What makes that map: windows of a block; where channels become positions, of the map that has grown by a
-        block, so that each window has one position of the map."""
-        rows, columns = self.channels.shape[1:]
-        if not self.grows:
-            return Copy(window=Window(kernel=(rows, columns), stride=(rows, columns)), blocks=self.channels)
-        window = Window(
-            kernel=(rows, columns),
-            padding=(rows - 1, columns - 1, rows - 1, columns - 1),
-            growth=(rows, columns),
-        )
-        return Copy(window=window, blocks=self.channels[:, ::-1, ::-1])
-
-
-def _of_channels_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> Array | None:
-    """Of an index (outputs, rows, columns) whose blocks are made of the channels of a position, `Blocks.channels`; None
-    if they aren't."""
-    rows, columns, channels = size
-    apart = index.reshape(len(index), rows, block[0], columns, block[1])
-    first = apart[:, 0, :, 0, :]
-    places = np.arange(rows * columns).reshape(rows, 1, columns, 1) * channels
-    alike = has_each_once(first) and (first >= 0).all() and (first < channels).all()
-    return first if alike and np.array_equal(apart, first[:, None, :, None, :] + places) else None
-
-
-def _of_positions_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> Array | None:
-    """Of an index (outputs, rows, columns) whose channels are the positions of blocks, `Blocks.channels`; None if they
-    aren't."""
-    _, columns, channels = size
-    outputs, *sizes = index.shape
-    position, channel = np.divmod(index[:, 0, 0], channels)
-    row, column = np.divmod(position, columns)
-    down, aside = np.arange(sizes[0])[:, None] * block[0] * columns, np.arange(sizes[1]) * block[1]
-    alike = has_each_once(position * channels + channel) and (row < block[0]).all() and (column < block[1]).all()
-    if not alike or not np.array_equal(index, index[:, :1, :1] + (down + aside) * channels):
-        return None
-    taken = np.full((outputs, *block), -1)
-    taken[np.arange(outputs), row, column] = channel
-    return taken
 
 
 def _of_channels(weight: Array, channels: Array | None, count: int) -> Array:

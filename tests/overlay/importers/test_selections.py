@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.walk import Run
+from bitloom.overlay.importers.indexes import Run
 
 from . import onnx_files
 from .against import by_onnxruntime

@@ -107,6 +107,19 @@ def test_residual_network_on_hardware(tmp_path):
     print(f"{result.counters['cycles']:,} cycles for 2 frames, {flow.cycles_per_frame:,} a frame in a stream")
 
 
+@pytest.mark.slow  # builds a simulation of 256 multipliers, and runs it for 700,000 cycles
+def test_detector_on_hardware(tmp_path):
+    """An SSD whose pyramid is interpolated: every value is golden's, which is TFLite's (test_tflite_forms.py)."""
+    made = import_file(data("tflite_real/COCO_ssd_mobilenet_v1_025_192_int8.tflite"))
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    images = np.random.default_rng(1).integers(0, 256, (1, 192, 192, 3)).astype(np.uint8)
+    given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16, "depthwise": True}
+    result = run_on_hardware(made, images, tmp_path / "ssd", **given)
+    assert np.array_equal(result.outputs, result.golden)
+    outputs = made.host.closed(result.outputs)
+    assert [values.shape for values in outputs.values()] == [(1, 3830, 2), (1, 3830, 4), (1, 3830, 4)]
+
+
 @pytest.mark.slow  # builds a simulation
 def test_small_network_on_hardware(tmp_path):
     recorded = np.load(DATA / "small.npz")

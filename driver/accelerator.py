@@ -16,17 +16,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.integers import integer
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import VLNV, Manifest
 from bitloom.hls_gen.design.packet_text import describe_header
+from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.program import Program
 
 from .device import Device
 from .errors import DeviceError, PacketError
 from .frames import Frames, loads
+from .host_maps import HostMaps
 from .owner import Owner
 from .predictor import Predictor, Progress
 
 Array = NDArray[Any]
+ROUND_BYTES = 1 << 26
+"""Bytes of a map, of 8 bytes a value, that wait in the host's memory between two partitions, for all frames of a
+round."""
 
 
 class Accelerator(Predictor, Device[Manifest]):
@@ -36,7 +42,7 @@ class Accelerator(Predictor, Device[Manifest]):
     Attributes
     ----------
     program
-        The loaded program; None before ``load``.
+        The loaded program, or the network in partitions; None before ``load``.
     results
         After ``load(..., results=N)``: pynq's buffer with the results as the device gave them, (N *
         program.result_words,) uint32, in memory from ``physical_address`` on. The results of frame i begin at word
@@ -47,7 +53,8 @@ class Accelerator(Predictor, Device[Manifest]):
     _vlnv = VLNV
 
     def _set_up(self) -> None:
-        self.program: Program | None = None
+        self.program: CompiledNetwork | None = None
+        self._on_device: Program | None = None
         self.results: Any = None
         self._owner = Owner(self.overlay, self.registers, self.manifest, self.name)
 
@@ -55,8 +62,9 @@ class Accelerator(Predictor, Device[Manifest]):
         loaded = self.program.name if self.program else "no program"
         return f"<Accelerator {self.name}: {loaded}; {self.manifest.design.summary}>"
 
-    def load(self, program: Program | str | Path, results: int = 0) -> None:
-        """Send the parameters of ``program``, or of its file; frames are computed with them from now on.
+    def load(self, program: CompiledNetwork | str | Path, results: int = 0) -> None:
+        """Send the parameters of ``program``, or of its file; frames are computed with them from now on. Of a network
+        in partitions, the parameters of each partition are sent when its turn comes.
 
         Parameters
         ----------
@@ -78,12 +86,16 @@ class Accelerator(Predictor, Device[Manifest]):
         results = integer(f"{self.name}: results", results)
         if results < 0:
             raise ValueError(f"{self.name}: results must be >= 0 frames, got {results}")
-        program = program if isinstance(program, Program) else Program.load(program)
-        parts = loads(program, self.manifest, self._link.limit_bytes)
-        self.program = self.results = None
-        self._send_parameters(program, parts)
+        program = program if isinstance(program, CompiledNetwork) else read_program(program)
+        first = program.programs[0]
+        if results and program is not first:
+            raise ValueError(f"{program.name}: results of a network in partitions must be 0 frames, got {results}")
+        for each in program.programs:
+            loads(each, self.manifest, self._link.limit_bytes)
+        self.program = self._on_device = self.results = None
+        self._send_parameters(first)
         if results:
-            self.results = self._link.allocate("results", results * program.result_words)
+            self.results = self._link.allocate("results", results * first.result_words)
         self.program = program
 
     def predict(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
@@ -95,7 +107,8 @@ class Accelerator(Predictor, Device[Manifest]):
             (N, H, W, C) integers, each a value of the input's encoding. Later batches are packed while earlier ones are
             computed: what is changed in the array before the call has ended may still change what is computed.
         batch
-            Frames a transfer; by default as many as frames.BATCH_BYTES hold. The next batch is packed meanwhile.
+            Frames a transfer; by default as many as frames.BATCH_BYTES hold. The next batch is packed meanwhile. Of a
+            network in partitions: frames that go through one before the next one is loaded.
         progress
             Called with (frames done, N) after each batch.
 
@@ -114,10 +127,10 @@ class Accelerator(Predictor, Device[Manifest]):
             The device is in an unknown state; the next call resets it first.
         """
         outputs = self._outputs(images)
-        batches = self._batches(images, batch, progress, outputs)
-        with self._transferring():
-            for words, what in batches:
-                self._finish(words, what)
+        for batches in self._turns(images, batch, progress, outputs):
+            with self._transferring():
+                for words, what in batches:
+                    self._finish(words, what)
         return outputs
 
     async def predict_async(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:
@@ -128,10 +141,10 @@ class Accelerator(Predictor, Device[Manifest]):
         raises DeviceError; ``close`` ends the call under way.
         """
         outputs = self._outputs(images)
-        batches = self._batches(images, batch, progress, outputs)
-        with self._transferring():
-            for words, what in batches:
-                await self._finish_async(words, what)
+        for batches in self._turns(images, batch, progress, outputs):
+            with self._transferring():
+                for words, what in batches:
+                    await self._finish_async(words, what)
         return outputs
 
     def counters(self) -> dict[str, int]:
@@ -151,15 +164,15 @@ class Accelerator(Predictor, Device[Manifest]):
 
     def reset(self) -> None:
         """Abort everything in device and DMA and load the program again: the next frame is right."""
-        if self.program is None:
+        if self._on_device is None:
             super().reset()
         else:
-            self._send_parameters(self.program, loads(self.program, self.manifest, self._link.limit_bytes))
+            self._send_parameters(self._on_device)
 
     def close(self) -> None:
         """Free the buffers; the program must be loaded again after this."""
         super().close()
-        self.program = self.results = None
+        self.program = self._on_device = self.results = None
 
     # What differs between devices
 
@@ -184,7 +197,7 @@ class Accelerator(Predictor, Device[Manifest]):
 
     # Frames
 
-    def _need_program(self) -> Program:
+    def _need_program(self) -> CompiledNetwork:
         if self.program is None:
             raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
         return self.program
@@ -193,7 +206,7 @@ class Accelerator(Predictor, Device[Manifest]):
         """Room for the outputs of ``images``, which are checked here. Resets the device after an error."""
         program = self._need_program()
         program.check_images(images)
-        room = len(images) if self.results is None else self.results.size // program.result_words
+        room = len(images) if self.results is None else self.results.size // program.programs[0].result_words
         if len(images) > room:
             raise ValueError(f"{program.name}: images must be at most {room}, as load was told, got {len(images)}")
         self._owner.check()
@@ -201,11 +214,43 @@ class Accelerator(Predictor, Device[Manifest]):
             self.reset()
         return np.empty((len(images), *program.network_shape), np.int64)
 
-    def _batches(
+    def _turns(
         self, images: Array, batch: int | None, progress: Progress | None, outputs: Array
+    ) -> Iterator[Iterator[tuple[int, str]]]:
+        """Compute ``outputs``. Yields the batches of each program that takes its turn, with the program on the device.
+
+        All frames of a round go through a program before the next one takes its turn.
+        """
+        network = self._need_program()
+        turns = network.turns
+        alone = len(turns) == 1
+        count = max(1, len(images)) if alone else self._round(network, batch)
+        for begin in range(0, max(1, len(images)), count):
+            maps = HostMaps(turns, images[begin : begin + count], outputs[begin : begin + count])
+            for turn in turns:
+                program = turn.program
+                if program is not self._on_device:
+                    self._owner.check()
+                    self._send_parameters(program)
+                batching = (batch, progress) if alone else (None, None)
+                yield self._batches(program, maps.images(turn), *batching, maps.outputs(turn))
+                maps.done(turn)
+            if progress is not None and not alone:
+                progress(min(begin + count, len(images)), len(images))
+
+    def _round(self, network: CompiledNetwork, batch: int | None) -> int:
+        """Frames that go through a network's partitions together: a batch, or as many as ROUND_BYTES hold."""
+        if batch is not None:
+            wanted = integer(f"{network.name}: batch", batch)
+            network.require(wanted >= 1, "batch must be >= 1 frames", wanted)
+            return wanted
+        return max(1, ROUND_BYTES // (8 * max(program.input.size for program in network.programs)))
+
+    def _batches(
+        self, program: Program, images: Array, batch: int | None, progress: Progress | None, outputs: Array
     ) -> Iterator[tuple[int, str]]:
-        """Compute ``outputs``. Yields (result words, what is done) whenever a transfer must be waited for."""
-        program = self._need_program()
+        """Compute ``outputs`` by a program. Yields (result words, what is done) whenever a transfer must be waited
+        for."""
         frames = Frames(self.manifest, program, self._link.limit_bytes // 4)
         size = frames.batch(self._link.limit_bytes, batch)
         if len(images):
@@ -228,9 +273,10 @@ class Accelerator(Predictor, Device[Manifest]):
             if progress is not None:
                 progress(begin + len(now), len(images))
 
-    def _send_parameters(self, program: Program, parts: list[Array]) -> None:
+    def _send_parameters(self, program: Program) -> None:
         """Reset, send the parameters and see them arrive."""
         registers = self.registers
+        parts = loads(program, self.manifest, self._link.limit_bytes)
         self._restart()
         with self._transferring():
             total = 0
@@ -246,6 +292,7 @@ class Accelerator(Predictor, Device[Manifest]):
             )
             self._check_error()
             self._owner.claim(program.name, parts)
+        self._on_device = program
 
     def _fill(self, program: Program, frames: Frames, number: int, begin: int, images: Array) -> None:
         """Write the blocks of images, those from ``begin`` of the call on, and make room for their results."""

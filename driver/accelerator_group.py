@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.integers import integer
-from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
+from bitloom.hls_gen.design.partitioned_program import read_program
 
 from .accelerator import Accelerator
 from .errors import DeviceError, DigestMismatch
@@ -74,7 +75,7 @@ class AcceleratorGroup(Predictor):
                 raise DigestMismatch(f"board {number}: {rule}, {first}, got {digest}", first, digest)
         self.accelerators = tuple(accelerators)
         self.patience = patience
-        self.program: Program | None = None
+        self.program: CompiledNetwork | None = None
         self.lost: dict[int, Exception] = {}
         self.frames = [0] * len(accelerators)
 
@@ -82,7 +83,7 @@ class AcceleratorGroup(Predictor):
         loaded = self.program.name if self.program else "no program"
         return f"<AcceleratorGroup of {len(self.accelerators)} boards, {len(self.lost)} lost: {loaded}>"
 
-    def load(self, program: Program | str | Path) -> None:
+    def load(self, program: CompiledNetwork | str | Path) -> None:
         """Send the parameters of a program, or of its file, to all boards, those too that were lost.
 
         Raises
@@ -93,7 +94,7 @@ class AcceleratorGroup(Predictor):
             All boards are lost.
         """
         self.program = None
-        program = program if isinstance(program, Program) else Program.load(program)
+        program = program if isinstance(program, CompiledNetwork) else read_program(program)
         self.lost = {}
         for number, accelerator in enumerate(self.accelerators):
             try:
@@ -173,7 +174,7 @@ class AcceleratorGroup(Predictor):
     ) -> None:
         self.close()
 
-    def _need_program(self) -> Program:
+    def _need_program(self) -> CompiledNetwork:
         if self.program is None:
             raise DeviceError("a program must be loaded on the group before images, got none")
         return self.program

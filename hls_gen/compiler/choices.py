@@ -16,7 +16,7 @@ A dataflow is what stays in the PEs, sums or words (spec B9, A10).
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -155,6 +155,10 @@ def named_dataflow(inner: int, passes: int) -> str:
     return "input_stationary" if passes == 1 else f"input_stationary:{inner}"
 
 
+WRITTEN_IF_SET = ("chunk", "shortcuts", "copy_depthwise", "partitions")
+"""Fields of `CompileChoices` that files have only where they are not the default."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CompileChoices:
     """What a person chooses when networks are compiled for a design.
@@ -184,6 +188,15 @@ class CompileChoices:
     """Whether a depthwise convolution that has no layer to follow, as a network's first one, follows a copy of its
     input, so that a pool unit can compute it. Faster where that takes its taps in fewer cycles than the array."""
 
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    """Layers in front of which the network is cut into partitions (hls_gen/compiler/partitions.py), each with the
+    number of programs by which the channels of its partition are computed; none: one program computes all."""
+
+    @property
+    def of_partition(self) -> "CompileChoices":
+        """The choices of each partition."""
+        return replace(self, partitions={})
+
     @property
     def cut(self) -> dict[str, Any]:
         """Parameters of `bitloom.hls_gen.compiler.lowering.lowered_for`: how the network is cut into parts."""
@@ -205,6 +218,11 @@ class CompileChoices:
             raise ValueError(f"shortcuts must be one of {', '.join(SHORTCUTS)}, got {self.shortcuts!r}")
         if not isinstance(self.copy_depthwise, bool):
             raise ValueError(f"copy_depthwise must be true or false, got {self.copy_depthwise!r}")
+        pairs = self.partitions.items() if isinstance(self.partitions, Mapping) else [(None, None)]
+        if not all(isinstance(name, str) and type(count) is int and count >= 1 for name, count in pairs):
+            raise ValueError(f"partitions must be numbers of programs >= 1 by layer, got {self.partitions!r}")
+        if self.partitions and self.mapping is not None:
+            raise ValueError(f"mapping must be left out of a network in partitions, got {list(self.mapping)}")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the choices again, without the mapping: files hold that elsewhere."""
@@ -214,6 +232,7 @@ class CompileChoices:
             **({"chunk": self.chunk} if self.chunk else {}),
             **({"shortcuts": self.shortcuts} if self.shortcuts != "first" else {}),
             **({"copy_depthwise": True} if self.copy_depthwise else {}),
+            **({"partitions": dict(self.partitions)} if self.partitions else {}),
         }
 
     @classmethod
@@ -223,8 +242,8 @@ class CompileChoices:
         Raises
         ------
         ValueError
-            A value is missing or unknown; chunk, shortcuts and copy_depthwise may be missing.
+            A value is missing or unknown; chunk, shortcuts, copy_depthwise and partitions may be missing.
         """
         given: dict[str, Any] = {name: data.get(name) for name in ("map_order", "dataflow")}
-        given |= {name: data[name] for name in ("chunk", "shortcuts", "copy_depthwise") if name in data}
+        given |= {name: data[name] for name in WRITTEN_IF_SET if name in data}
         return cls(**given)

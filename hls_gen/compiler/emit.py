@@ -17,11 +17,13 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
 from bitloom.hls_gen.compiler.rows.loader import network_row
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, memory_words, rows_of
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork, Turn
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import load_packet, weights_packet
+from bitloom.hls_gen.design.partitioned_program import PartitionedProgram
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.rows import pack_fields
 
@@ -29,6 +31,7 @@ from .choices import CompileChoices
 from .host_tail import split
 from .layout import lane_bits, to_stream
 from .lowered_layers import LoweredLayer
+from .partitions import partitions
 from .plan import Plan, plan
 from .planned_layer import PlannedLayer
 from .shortages import check_capacities
@@ -97,6 +100,27 @@ def compile_model(
         result_index=index.astype(np.int32),
         host=host,
         tail=tail,
+    )
+
+
+def compile_network(
+    model: Model, manifest: Manifest, choices: CompileChoices | None = None, *, host: Host | None = None
+) -> CompiledNetwork:
+    """Compile a network for the design of a manifest, in the partitions that the choices name.
+
+    Parameters and errors are those of `compile_model` and `bitloom.hls_gen.compiler.partitions.partitions`.
+    """
+    choices = choices or CompileChoices()
+    parts = partitions(model, choices.partitions, manifest.npus)
+    if len(parts) == 1:
+        return compile_model(model, manifest, choices.of_partition, host=host)
+    turns = (Turn(compile_model(part.model, manifest, choices.of_partition), part.reads, part.gives) for part in parts)
+    return PartitionedProgram(
+        name=model.network.name,
+        model_digest=model_digest(model),
+        programs_in_turn=tuple(turns),
+        classes=model.network.classes,
+        host=host,
     )
 
 

@@ -129,6 +129,9 @@ def plan(
     ValueError, too, where lanes that share a weight need different ones.
     """
     choices = choices or CompileChoices()
+    if choices.partitions:
+        got = ", ".join(choices.partitions)
+        raise ValueError(f"{model.network.name}: partitions are planned one by one, got the network with cuts at {got}")
     lowered = lowered_for(model, npus, choices.mapping, **choices.cut)
     network_plan = plan_lowered(lowered, npus, choices, chunk=chunk)
     for planned in network_plan.layers:

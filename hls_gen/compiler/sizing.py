@@ -16,6 +16,7 @@ from .fitted import fitted, margins, streamed, unsized
 from .flow import smooth, smooth_skips
 from .lowering import lowered_for
 from .needs import NpuNeeds
+from .partitions import check_partitions, partitions
 from .plan import Plan, plan_lowered
 from .sharing import sharing, values_read
 from .ways import with_equal_steps
@@ -77,7 +78,9 @@ def size_memories(
     choices = choices or CompileChoices()
     sizing = sizing or Sizing()
     npus = tuple(unsized(folding) for folding in ((foldings,) if isinstance(foldings, Npu) else foldings))
-    npus, plans = _planned(name, models, npus, choices, equal=sizing.equal)
+    check_partitions(name, models, choices.partitions)
+    models = [part.model for model in models for part in partitions(model, choices.partitions, npus)]
+    npus, plans = _planned(name, models, npus, choices.of_partition, equal=sizing.equal)
     needs_by_npu = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
         needs_by_npu = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]

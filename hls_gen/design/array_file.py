@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.reading.archive import listed, read_archive
+from bitloom.golden.names import shown
+from bitloom.golden.reading.archive import Archive, listed, read_archive
 from bitloom.golden.reading.file import naming
 
 Array = NDArray[Any]
@@ -72,9 +73,22 @@ def read_arrays(path: str | Path, names: Sequence[str], *together: Sequence[str]
     """
     archive = read_archive(path)
     with naming(path):
-        known = {f"{name}.npy" for group in (names, *together) for name in group}
-        foreign = [name for name in archive.names if name not in known]
-        if foreign and f"{names[0]}.npy" in archive.names:  # else it is another kind of file, which is told below
-            raise ValueError(f"must hold no arrays but {', '.join(sorted(known))}, got {listed(foreign)}")
-        more = [name for group in together if group[0] in archive.arrays for name in group]
-        return {name: archive.array(name) for name in (*names, *more)}
+        return arrays_of(archive, names, *together)
+
+
+def arrays_of(archive: Archive, names: Sequence[str], *together: Sequence[str]) -> dict[str, Array]:
+    """Arrays of an archive; parameters and ValueError are as of `read_arrays`, without a path."""
+    known = {f"{name}.npy" for group in (names, *together) for name in group}
+    foreign = [name for name in archive.names if name not in known]
+    if foreign and f"{names[0]}.npy" in archive.names:  # else it is another kind of file, which is told below
+        raise ValueError(f"must hold no arrays but {', '.join(sorted(known))}, got {listed(foreign)}")
+    more = [name for group in together if group[0] in archive.arrays for name in group]
+    return {name: archive.array(name) for name in (*names, *more)}
+
+
+def take_digest(arrays: dict[str, Array]) -> None:
+    """Take array ``digest`` out of a file's arrays; ValueError unless it is the digest of the others."""
+    digest = arrays.pop("digest").tobytes().hex()
+    content = array_digest(arrays)
+    if digest != content:
+        raise ValueError(f"the content's digest must be {shown(digest)}, got {content!r}")

@@ -16,25 +16,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden import classes
 from bitloom.golden import file as model_file
-from bitloom.golden.atomic import write_bytes
 from bitloom.golden.encoding import Encoding
+from bitloom.golden.graph import INPUT
 from bitloom.golden.host import file as host_file
 from bitloom.golden.host.host import Host
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import TAPS
-from bitloom.golden.names import check_classes, check_layer_names, check_name, shown
+from bitloom.golden.names import check_classes, check_layer_names, check_name
 from bitloom.golden.network import Model, Network
+from bitloom.golden.reading.archive import Archive, read_archive
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import parse_json
 
-from .array_file import array_bytes, array_digest, read_arrays
+from .array_file import array_bytes, array_digest, arrays_of, take_digest
+from .compiled_network import OUTPUT, CompiledNetwork, MapPart, Turn
 from .copies import copied, is_copy
 from .image_bits import read_results, stored_bits
-from .program_host import input_of, read_host, read_tail
+from .program_host import read_host, read_tail
 from .reader import Reader
 
 Array = NDArray[Any]
@@ -56,8 +57,8 @@ CHUNK_BITS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Program:
-    """A compiled network. Checked when it is made.
+class Program(CompiledNetwork):
+    """A network, or a partition of one, that was compiled as one program. Checked when it is made.
 
     Raises
     ------
@@ -184,11 +185,6 @@ class Program:
         self.require(size == self.output_shape, f"the host's layers must read a map of shape {self.output_shape}", size)
         self.require(not kinds, "the host's layers must have no weights", ", ".join(kinds))
 
-    def require(self, ok: bool, rule: str, value: Any) -> None:
-        """Raise ValueError with the rule and the value unless ``ok``."""
-        if not ok:
-            raise ValueError(f"{self.name}: {rule}, got {value}")
-
     @property
     def network_shape(self) -> tuple[int, int, int]:
         """(height, width, channels) of the network's output, which the host may compute of the device's."""
@@ -200,19 +196,19 @@ class Program:
         return tuple(n for (name, _), n in zip(self.layers, self.mapping) if not is_copy(name))
 
     @property
+    def turns(self) -> tuple[Turn, ...]:
+        channels = self.network_shape[2]
+        return (Turn(self, (MapPart(INPUT, 0, self.input.channels),), MapPart(OUTPUT, 0, channels)),)
+
+    @property
+    def gives_single_bits(self) -> bool:
+        """Whether each value of the network's output is one bit, as the device gives it."""
+        return self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
+
+    @property
     def payload_words(self) -> int:
         """32-bit words of a frame's payload, the header not counted."""
         return len(self.frame_source) // 32
-
-    def check_images(self, images: Array) -> None:
-        """Raise ValueError unless ``images`` are (n, H, W, C) integers of the input map's encoding."""
-        shape = ", ".join(str(n) for n in self.input.shape)
-        got = getattr(images, "shape", type(images).__name__)
-        ok = isinstance(images, np.ndarray) and images.ndim == 4 and images.shape[1:] == self.input.shape
-        self.require(ok, f"images must have shape (N, {shape})", got)
-        encoding = self.input.encoding
-        for i in range(0, max(len(images), 1), self._chunk):
-            encoding.check(f"{self.name}: images", images[i : i + self._chunk])
 
     def pack_images(self, images: Array, out: Array | None = None) -> Array:
         """Make the payloads of frames. Scratch memory doesn't grow with their number.
@@ -275,54 +271,7 @@ class Program:
         outputs: Array = values.reshape(len(words), *self.output_shape)
         return self.tail.forward(outputs) if self.tail is not None else outputs
 
-    @property
-    def has_classes(self) -> bool:
-        """Whether the network has one output, which tells a class."""
-        return self.output_maps == 1 if self.host is None else self.host.has_scores
-
-    def require_classes(self) -> None:
-        """ValueError unless the network has one output, which tells a class."""
-        if self.host is not None:
-            self.host.require_classes()
-        self.require(self.has_classes, "classes are of networks with one output", self.output_maps)
-
-    def classify(self, outputs: Array) -> Array:
-        """Find the class, (n,), of each frame: the number of its largest output value, of equal ones the first.
-
-        That is so if the output is 1 x 1 x classes. Of single bits it is the last one that is set, else 0. Of an
-        imported network it is the largest score of its file. ValueError if there are several outputs.
-        """
-        self.require_classes()
-        if self.host is not None:
-            return self.host.classes(outputs)
-        values = outputs.reshape(len(outputs), prod(self.network_shape))
-        single_bits = self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
-        return classes.highest_set(values) if single_bits else classes.largest(values)
-
-    def to_input(self, images: Array) -> Array:
-        """Make values of the input, (n, H, W, C) integers, of an imported network's images as its file has them.
-
-        Parameters
-        ----------
-        images
-            (n, ...) numbers; where the network isn't an imported one, (n, H, W, C) integers, which stay as they are.
-
-        Raises
-        ------
-        ValueError
-            Images have another shape, or give values that aren't the input's.
-        """
-        if self.host is None:
-            return images
-        with naming(self.name):
-            return input_of(self.host, images, self.input)
-
-    def save(self, path: str | Path) -> None:
-        """Write the program to a file, in one step: a process that is killed leaves the old file."""
-        write_bytes(path, self.to_bytes())
-
     def to_bytes(self) -> bytes:
-        """Content of the program's file, which ends with the digest of the rest; equal programs are equal bytes."""
         arrays = {"header": np.frombuffer(json.dumps(self._header(), sort_keys=True).encode(), np.uint8)}
         arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
         arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
@@ -366,20 +315,25 @@ class Program:
         ValueError
             The file holds no program, or not what was saved. One line that begins with the path.
         """
-        arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
+        archive = read_archive(path)
         with naming(path):
-            digest = arrays.pop("digest").tobytes().hex()
-            content = array_digest(arrays)
-            given: dict[str, Any] = _read_header(arrays.pop("header"))
-            if digest != content:
-                raise ValueError(f"the content's digest must be {shown(digest)}, got {content!r}")
-            if "tail" in arrays:
-                given["tail"] = read_tail(arrays.pop("tail"))
-            if "host" in arrays:
-                given["host"] = read_host(arrays.pop("host"), given)
-            for key, array in arrays.items():
-                given[key] = _scalar(key, array) if key in (*SCALARS, "weights_before") else array
-            return cls(**given)
+            return cls.of(archive)
+
+    @classmethod
+    def of(cls, archive: Archive) -> "Program":
+        """The program that the archive holds; ValueError as of `load`, without the path."""
+        arrays = arrays_of(archive, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
+        given: dict[str, Any] = _read_header(arrays["header"])
+        take_digest(arrays)
+        del arrays["header"]
+        if "tail" in arrays:
+            given["tail"] = read_tail(arrays.pop("tail"))
+        if "host" in arrays:
+            shape = given["tail"].network.output.shape if "tail" in given else given["output_shape"]
+            given["host"] = read_host(arrays.pop("host"), given["model_digest"], given["input"], shape)
+        for key, array in arrays.items():
+            given[key] = _scalar(key, array) if key in (*SCALARS, "weights_before") else array
+        return cls(**given)
 
 
 def _scalar(name: str, array: Array) -> int:

@@ -1,6 +1,5 @@
 """What a program has the host do: images of an imported network become its input, and layers at a network's end."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -50,26 +49,29 @@ def input_of(host: Host, images: NDArray[Any], source: Map) -> NDArray[np.int32]
     return integers
 
 
-def read_host(text: NDArray[Any], header: Mapping[str, Any]) -> Host:
+def read_host(text: NDArray[Any], digest: str, source: Map, shape: tuple[int, int, int]) -> Host:
     """The part of the host in a program's file.
 
     Parameters
     ----------
     text
         (n,) uint8, the bytes of its JSON.
-    header
-        Of the program, checked, with its ``tail`` if it has one.
+    digest
+        Of the network and its arrays.
+    source
+        The network's input.
+    shape
+        Of the network's output.
 
     Raises
     ------
     ValueError
         If it is damaged, or belongs to another network.
     """
-    tail: Model | None = header.get("tail")
-    height, width, channels = tail.network.output.shape if tail is not None else header["output_shape"]
+    height, width, channels = shape
     output = Map(height=height, width=width, channels=channels, encoding=signed(32))
     with naming("host"):
-        return host_file.from_bytes(text.tobytes(), header["model_digest"], header["input"], output)
+        return host_file.from_bytes(text.tobytes(), digest, source, output)
 
 
 def read_tail(data: NDArray[Any]) -> Model:

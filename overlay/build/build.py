@@ -31,10 +31,11 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packetizer import Packetizer
-from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.hls_gen.rtl.primitives.memory import Target
@@ -86,7 +87,7 @@ class Build:
     """The user's files that lay where this build put its files, and files of an older build that the user had
     changed."""
 
-    def program(self, network: str) -> Program:
+    def program(self, network: str) -> CompiledNetwork:
         """The compiled network of that name.
 
         Raises
@@ -95,9 +96,9 @@ class Build:
             If the build has none.
         """
         self._check(network)
-        return Program.load(self.programs[network])
+        return read_program(self.programs[network])
 
-    def program_of(self, model: Model) -> Program:
+    def program_of(self, model: Model) -> CompiledNetwork:
         """The program that was compiled from the model.
 
         Raises
@@ -224,7 +225,9 @@ def build(
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
     files = {**_modules(generated.modules, synthesis), **overlay, **programs, **kept, **hosts}
     if target.raw:
-        packetizer = Packetizer.of(compiled_networks[names[0]], design.stream_bits, target.raw)
+        packetizer = Packetizer.of(
+            compiled_networks[names[0]].only_program("a raw stream"), design.stream_bits, target.raw
+        )
         block_design = replace(block_design, packetizer=packetizer)
     if target.board:
         sources = source_files(block_design, generated.manifest, synthesis, programs)

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.emit import compile_network
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.steps import step
 
 
@@ -16,7 +16,7 @@ def compiled(
     manifest: Manifest,
     choices: Mapping[str, CompileChoices] | CompileChoices,
     hosts: Mapping[str, Host],
-) -> dict[str, Program]:
+) -> dict[str, CompiledNetwork]:
     """Compile networks for a design; a step for each of them.
 
     Parameters
@@ -41,12 +41,12 @@ def compiled(
         Two networks have one name, or a network doesn't fit the design.
     """
     check_names(manifest.name, [model.network.name for model in models])
-    programs = {}
+    programs = dict[str, CompiledNetwork]()
     for model in models:
         name = model.network.name
         with step(f"compiling {name}"):
             how = choices if isinstance(choices, CompileChoices) else choices[name]
-            programs[name] = compile_model(model, manifest, how, host=hosts.get(name))
+            programs[name] = compile_network(model, manifest, how, host=hosts.get(name))
     return programs
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.steps import step
 from bitloom.overlay.virtual.board import activate
 
@@ -46,7 +46,7 @@ IDEAL = Conditions()
 class Run:
     """What hardware and golden gave for the same images."""
 
-    program: Program
+    program: CompiledNetwork
     """The program that ran."""
     outputs: np.ndarray
     golden: np.ndarray

@@ -23,6 +23,7 @@ from bitloom.hls_gen.design.packetizer import MARKS, RawStream
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
+from bitloom.overlay.build.partitioning import fitting_partitions
 from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.explore.advice import Advice, advice, advice_rows
 from bitloom.overlay.explore.candidate import Candidate
@@ -30,11 +31,11 @@ from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
 from bitloom.overlay.platform.dma_core import AMD, DMA_CORES
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.show.report.compiled import compiled
+from bitloom.overlay.show.report.compiled import plans
 from bitloom.overlay.study.lane_counts import lanes
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, FOLDER, board_option, design_options, given, wanted_of
+from .options import AUTO, FILE, FOLDER, board_option, design_options, given, partitions_option, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 from .subject import Subject, hosts_of, subject_of, tell_kept
@@ -51,6 +52,7 @@ LOG = "build.log"
     "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
 )
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
+@partitions_option
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
 @option_group(
     "Board",
@@ -118,7 +120,7 @@ def build_command(
             chosen: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model, subject.models[1:])
             design = chosen.design(subject.model, subject.name, subject.models[1:])
         else:
-            chosen, design = _designed(subject, options)
+            chosen, design = _designed(subject, options, target)
         build = builds.build(
             folder,
             design,
@@ -161,10 +163,18 @@ def _raw(marks: str | None, values: int | None, target: Board | None) -> RawStre
     return RawStream(marks=marks, beat_values=values)
 
 
-def _designed(subject: Subject, options: Mapping[str, Any]) -> tuple[ReferenceDesign, Design]:
+def _designed(subject: Subject, options: Mapping[str, Any], board: Board | None) -> tuple[ReferenceDesign, Design]:
     """The reference design of ``subject``, or what the options say."""
-    wanted = replace(wanted_of(options), design=subject.design)
+    found = options["partitions"] == AUTO
+    wanted = replace(wanted_of({**options, **({"partitions": None} if found else {})}), design=subject.design)
     chosen = chosen_design(subject.model, wanted)
+    if found:
+        if board is None:
+            raise ValueError("--partitions auto: --board must say what must hold them, got none")
+        slices = dict[str, int]()
+        for model in subject.models:
+            slices |= fitting_partitions(model, chosen.npus, board.bram36, chosen.choices, chosen.stream_bits)
+        chosen = replace(chosen, choices=replace(chosen.choices, partitions=slices))
     return chosen, chosen.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
 
 
@@ -172,14 +182,14 @@ def _tell_what_stays(design: Design, build: builds.Build) -> None:
     """Name the networks of which no weight is streamed although the hardware could stream weights."""
     if any(npu.loader.stream_weights for npu in design.npus):
         for name in build.programs:
-            if not len(build.program(name).weights):
+            if not any(len(program.weights) for program in build.program(name).programs):
                 click.echo(f"{name}: all weights stay on the device, none is streamed", err=True)
 
 
 def _tell_weight_copies(build: builds.Build, models: Sequence[Model]) -> None:
     """Name the NPUs that store a network's weights once for each bit of a value."""
     for model in models:
-        for copies in weight_copies(compiled(build, model).plan):
+        for copies in {text: 0 for plan in plans(build, model) for text in weight_copies(plan)}:
             click.echo(f"{model.network.name}: {copies}", err=True)
 
 
@@ -239,9 +249,10 @@ def _facts(
             {**_parallelism(npu), "memories": {m.name: [m.depth, m.width] for m in memory_map(npu)}}
             for npu in design.npus
         ],
-        "mapping": list(program.mapping),
+        "mapping": [n for each in program.programs for n in each.mapping],
+        **({"programs": len(program.programs)} if len(program.programs) > 1 else {}),
         "ideal_cycles_per_frame": program.ideal_cycles,
-        "parameter_words": int(program.parameters.size),
+        "parameter_words": sum(each.parameters.size for each in program.programs),
         "clock_mhz": clock_mhz,
         "networks": {name: build.program(name).ideal_cycles for name in build.programs},
         "area": {"lut": area.lut + area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp},
@@ -264,6 +275,7 @@ def _hardware_rows(facts: Mapping[str, Any]) -> dict[str, str]:
         "lanes",
         "xnor_lanes",
         "mapping",
+        "programs",
         "parameter_words",
     )
     rows = {key.replace("_", " "): facts[key] for key in shown if key in facts}

@@ -60,9 +60,9 @@ def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_j
         {
             "network": program.name,
             "file": str(path),
-            "mapping": list(program.mapping),
+            "mapping": [n for each in program.programs for n in each.mapping],
             "ideal_cycles_per_frame": program.ideal_cycles,
-            "parameter_words": int(program.parameters.size),
+            "parameter_words": sum(each.parameters.size for each in program.programs),
         }
         for path, program in zip(files, programs)
     ]

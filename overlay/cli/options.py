@@ -221,6 +221,33 @@ def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str
     return given
 
 
+AUTO = "auto"
+"""What ``--partitions`` has where they shall be found."""
+_PARTITION = re.compile(r"([a-z][a-z0-9_]*)(?::([1-9][0-9]{0,3}))?", re.ASCII)
+
+
+def _partitions(ctx: click.Context, param: click.Parameter, given: str | None) -> Any:
+    """Numbers of programs by layer, or AUTO; None where nothing was given."""
+    if given is None or given == AUTO:
+        return given
+    words = given.split(",")
+    matches = [match for word in words if (match := _PARTITION.fullmatch(word))]
+    found = {match[1]: int(match[2] or 1) for match in matches}
+    if len(found) < len(words):
+        rule = "must be auto, or layers with commas between them, each once, perhaps with :N, N programs"
+        raise click.BadParameter(f"{rule}, got {given!r}", ctx, param)
+    return found
+
+
+partitions_option = click.option(
+    "--partitions",
+    callback=_partitions,
+    metavar="auto|LAYER[:N],...",
+    help="Cut a network that is larger than the device: a program for what begins with each of these layers, or N, "
+    "each for some channels; maps between lie in the host's memory. auto: as few as --board holds.",
+)
+
+
 def chunk_option(default: str = "tuples:1") -> Decorator:
     """``--chunk``; ``default`` is what help says of it."""
     return click.option(

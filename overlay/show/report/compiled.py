@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
@@ -31,9 +32,17 @@ def compiled(build: Build, model: Model) -> Compiled:
     Raises
     ------
     ValueError
-        If the build has no such network, or compiled it from another model.
+        If the build has no such network, compiled it from another model, or in partitions.
     """
-    program = build.program_of(model)
+    program = build.program_of(model).only_program("a report")
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
     network_plan = plan(model, manifest.npus, build.choices_of(program.name))
     return Compiled(build, model, program, manifest, network_plan)
+
+
+def plans(build: Build, model: Model) -> list[Plan]:
+    """The compiler's plan of ``model``, or those of its partitions, as the build has it; ValueError as `compiled`."""
+    choices = build.choices_of(build.program_of(model).name)
+    npus = Manifest.load(build.bit.with_suffix(".manifest.json")).npus
+    parts = partitions(model, choices.partitions, npus)
+    return [plan(part.model, npus, choices.of_partition) for part in parts]

@@ -1,0 +1,56 @@
+"""Maps in the host's memory, between the programs that take turns on a device."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.design.compiled_network import MapPart, Turn
+
+Array = NDArray[Any]
+
+
+class HostMaps:
+    """The maps of some frames, each held from the first program that makes channels of it to the last one that reads
+    it.
+
+    Parameters
+    ----------
+    turns
+        The programs, in their order.
+    images
+        (N, H, W, C), what the first one reads.
+    outputs
+        (N, H', W', C') int64, where the last map is written.
+    """
+
+    def __init__(self, turns: Sequence[Turn], images: Array, outputs: Array) -> None:
+        self._maps = {INPUT: images, turns[-1].gives.map: outputs}
+        self._channels = {turn.gives.map: turn.gives.end for turn in turns}
+        self._last_reader = {part.map: turn for turn in turns for part in turn.reads}
+
+    def images(self, turn: Turn) -> Array:
+        """What a program reads: (N, H, W, C)."""
+        parts = [_channels(self._maps[part.map], part) for part in turn.reads]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
+
+    def outputs(self, turn: Turn) -> Array:
+        """Where a program's outputs are written: (N, H', W', C') int64."""
+        name = turn.gives.map
+        if name not in self._maps:
+            height, width, _ = turn.program.network_shape
+            self._maps[name] = np.empty((len(self._maps[INPUT]), height, width, self._channels[name]), np.int64)
+        return _channels(self._maps[name], turn.gives)
+
+    def done(self, turn: Turn) -> None:
+        """Let go of the maps that no program behind this one reads."""
+        for part in turn.reads:
+            if part.map != INPUT and self._last_reader[part.map] is turn:
+                self._maps.pop(part.map, None)
+
+
+def _channels(values: Array, part: MapPart) -> Array:
+    """Channels of a map; a view."""
+    return values[:, :, :, part.begin : part.end]

@@ -1,0 +1,253 @@
+"""A network that is larger than its device is computed in partitions: each is a network of its own, with a program of
+its own, and the maps between them lie in the host's memory.
+
+    image -> conv_1 .. requantise_4 | conv_5 .. requantise_8 | dense_9 -> output
+             partition 0              partition 1              partition 2, in two slices: classes 0..499, 500..999
+
+A partition holds the weights of its own layers alone, and of the maps that it reads only the rows that its windows
+need. Where a single layer's weights are too many, slices of its channels are programs of their own.
+
+Several maps may cross a cut, as behind the first convolution of a residual block. What a partition reads of them is its
+input, channels behind channels: a convolution has weights of 0 for those of other maps, and a copy takes out what other
+layers read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from bitloom.golden.encoding import Array, signed, smallest
+from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Layer, Map, OneInput
+from bitloom.golden.layers.add import Pairwise
+from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.grouped import ConvByGroups, DepthwiseConv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.names import NAME_LENGTH, shown
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.design.compiled_network import MapPart
+from bitloom.hls_gen.design.npu import Npu
+
+Slices = Mapping[str, int]
+"""Layer that begins a partition -> programs by which its channels are computed, >= 1. The first layer of the network
+begins one in any case; layers of other networks are left out."""
+Channels = tuple[int, int]
+"""First channel of a map that is meant, and the one behind the last."""
+Arrays = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class PartModel:
+    """What one program computes of a network."""
+
+    model: Model
+    """The network of it; its images are what it reads, channels behind channels."""
+    reads: tuple[MapPart, ...]
+    """Channels of maps in the host's memory."""
+    gives: MapPart
+    """Channels of the map that it makes."""
+
+
+def partitions(model: Model, slices: Slices, npus: Sequence[Npu]) -> tuple[PartModel, ...]:
+    """Cut a model in front of some layers.
+
+    Parameters
+    ----------
+    model
+        The network.
+    slices
+        Where partitions begin, and of how many slices they are.
+    npus
+        Of the design: slices end where groups of kernels end.
+
+    Returns
+    -------
+    tuple of PartModel
+        In the order in which they can be computed. Where no layer of the network begins a partition, it is the model
+        itself alone.
+
+    Raises
+    ------
+    ValueError
+        Several maps are made in a partition for later ones, or its channels can't be computed by themselves. One line:
+        layer, rule and value.
+    """
+    names = [layer.name for layer in model.network.layers]
+    if not slices.keys() & set(names):
+        source, output = model.network.input, model.network.output
+        whole = MapPart(INPUT, 0, source.channels)
+        return (PartModel(model, (whole,), MapPart(names[-1], 0, output.channels)),)
+    begins = [place for place, name in enumerate(names) if place == 0 or name in slices]
+    return tuple(
+        part
+        for begin, end in zip(begins, [*begins[1:], len(names)])
+        for part in partition(model, begin, end, slices.get(names[begin], 1), npus)
+    )
+
+
+def check_partitions(design: str, models: Sequence[Model], slices: Slices) -> None:
+    """ValueError, which begins with the design's name, if no network has a layer that begins a partition."""
+    known = {layer.name for model in models for layer in model.network.layers}
+    for name in slices:
+        if name not in known:
+            raise ValueError(f"{design}: a partition must begin with a layer of a network, got {shown(name)}")
+
+
+def partition(model: Model, begin: int, end: int, slices: int, npus: Sequence[Npu]) -> tuple[PartModel, ...]:
+    """The partition of the layers from place ``begin`` to ``end``, in slices; else as `partitions`."""
+    network = model.network
+    layers = network.layers[begin:end]
+    made = {layer.name for layer in layers}
+    later = {name for layer in network.layers[end:] for name in network.reads[layer.name]}
+    given = sorted(made & later) if end < len(network.layers) else [layers[-1].name]
+    if len(given) != 1 or given[0] != layers[-1].name:
+        rule = "the last layer of a partition alone must make a map for later ones"
+        raise ValueError(f"{network.name}: {layers[0].name}: {rule}, got {', '.join(given)} before {layers[-1].name}")
+    channels = network.maps[given[0]].channels
+    ranges = _ranges(network, layers[0].name, channels, slices, max(npu.array.kgp for npu in npus))
+    name = f"{network.name[: NAME_LENGTH // 2]}.{layers[0].name[: NAME_LENGTH // 2 - 5]}"
+    names = [name] if slices == 1 else [f"{name}.{number}" for number in range(slices)]
+    return tuple(_part(model, name, layers, output) for name, output in zip(names, ranges))
+
+
+def _ranges(network: Network, layer: str, channels: int, count: int, granule: int) -> list[Channels]:
+    """The channels of each slice; all but the last are multiples of ``granule`` where there are so many."""
+    if not 1 <= count <= channels:
+        raise ValueError(f"{network.name}: {layer}: slices must be 1..{channels}, its channels, got {count}")
+    unit = granule if -(-channels // granule) >= count else 1
+    units = -(-channels // unit)
+    ends = [min(channels, unit * (units * n // count)) for n in range(count + 1)]
+    return list(pairwise(ends))
+
+
+def _wanted(network: Network, layers: Sequence[Layer], output: Channels) -> dict[str, Channels]:
+    """Which channels of each map are computed, for ``output`` of the last layer's map.
+
+    ValueError where these take all channels of a map that is made in the partition: each slice would make it again.
+    """
+    wanted = {layers[-1].name: output}
+    for layer in reversed(layers):
+        here = wanted[layer.name]
+        for name in network.reads[layer.name]:
+            if name in {each.name for each in layers}:
+                if here != (0, network.maps[layer.name].channels) and not _channelwise(layer):
+                    rule = "slices are of one convolution or dense layer, and of what computes each channel by itself"
+                    raise ValueError(f"{network.name}: {layers[0].name}: {rule}, got {layer.name}")
+                wanted[name] = _needed(network, layer, here, name)
+    return wanted
+
+
+def _needed(network: Network, layer: Layer, channels: Channels, read: str) -> Channels:
+    """Which channels of a map that it reads a layer needs for some of its own."""
+    whole = channels == (0, network.maps[layer.name].channels)
+    return channels if _channelwise(layer) and not whole else (0, network.maps[read].channels)
+
+
+def _channelwise(layer: Layer) -> bool:
+    """Whether each channel of the layer's map is computed of the same channel of the maps that it reads alone."""
+    weights = isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv)
+    return isinstance(layer, (OneInput, Pairwise)) and not weights
+
+
+def _part(model: Model, name: str, layers: Sequence[Layer], output: Channels) -> PartModel:
+    """What computes some channels of the last of these layers."""
+    network = model.network
+    wanted = _wanted(network, layers, output)
+    crossing = dict[str, list[Channels]]()
+    for layer in layers:
+        for read in network.reads[layer.name]:
+            if read not in wanted:
+                crossing.setdefault(read, []).append(_needed(network, layer, wanted[layer.name], read))
+    reads = tuple(MapPart(read, min(needs)[0], max(high for _, high in needs)) for read, needs in crossing.items())
+    joined = _joined(name, [_cut(network.maps[part.map], (part.begin, part.end)) for part in reads])
+    places = dict(
+        zip([part.map for part in reads], np.cumsum([0, *(part.end - part.begin for part in reads)]).tolist())
+    )
+    begins = {part.map: places[part.map] - part.begin for part in reads}  # of each map's channel 0 in the input
+    new = list[tuple[Layer, Arrays]]()
+    copies = dict[tuple[str, Channels], str]()  # channels of maps -> the layer whose map they are
+    if len(reads) == 1:
+        copies[reads[0].map, (reads[0].begin, reads[0].end)] = INPUT
+    for layer in layers:
+        here = wanted[layer.name]
+        needed = [wanted.get(read) or _needed(network, layer, here, read) for read in network.reads[layer.name]]
+        arrays = _sliced(model, layer, here, needed)
+        inputs = []
+        for read, channels in zip(network.reads[layer.name], needed):
+            if read in wanted:
+                inputs.append(read)
+            elif (read, channels) in copies:
+                inputs.append(copies[read, channels])
+            elif isinstance(layer, Weighted) and not isinstance(layer, ConvByGroups):
+                inputs.append(INPUT)
+                before = begins[read]
+                behind = joined.channels - before - channels[1]
+                arrays["weight"] = np.pad(arrays["weight"], [(0, 0)] * 3 + [(before, behind)])
+            else:
+                label = f"part_of_{read.strip('@')}"[: NAME_LENGTH - 5]
+                copy = _copy(label, network.maps[read], begins[read], channels, joined)
+                new += copy
+                copies[read, channels] = copy[-1][0].name
+                inputs.append(copies[read, channels])
+        new.append((replace(_of_channels(layer, here), inputs=tuple(inputs)), arrays))
+    part = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
+    made = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
+    return PartModel(made, reads, MapPart(layers[-1].name, *output))
+
+
+def _of_channels(layer: Layer, channels: Channels) -> Layer:
+    """The layer that makes these channels alone."""
+    return replace(layer, out_channels=channels[1] - channels[0]) if isinstance(layer, Weighted) else layer
+
+
+def _cut(source: Map, channels: Channels) -> Map:
+    """A map of these channels alone."""
+    return replace(source, channels=channels[1] - channels[0])
+
+
+def _joined(name: str, maps: Sequence[Map]) -> Map:
+    """The map of the channels of all these maps; ValueError if they aren't of one size."""
+    if len(maps) == 1:
+        return maps[0]
+    sizes = {(each.height, each.width) for each in maps}
+    if len(sizes) > 1:
+        got = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
+        raise ValueError(f"{name}: maps that a partition reads must have one height and width, got {got}")
+    channels = sum(each.channels for each in maps)
+    return replace(maps[0], channels=channels, encoding=smallest(name, [each.encoding for each in maps]))
+
+
+def _copy(name: str, source: Map, begin: int, channels: Channels, joined: Map) -> list[tuple[Layer, Arrays]]:
+    """Layers, with their arrays, that take the channels of one map out of all that a partition reads."""
+    count = channels[1] - channels[0]
+    weight = np.zeros((count, 1, 1, joined.channels), np.int8)
+    weight[np.arange(count), 0, 0, begin + np.arange(count)] = 1
+    conv = Conv(name=name, out_channels=count, kernel=(1, 1), weight=signed(2), inputs=(INPUT,))
+    same = {
+        "multiplier": np.ones(count, np.int64),
+        "bias": np.zeros(count, np.int64),
+        "shift": np.zeros(count, np.int64),
+    }
+    return [
+        (conv, {"weight": weight}),
+        (Requantise(name=f"{name}_same", encoding=source.encoding, inputs=(name,)), same),
+    ]
+
+
+def _sliced(model: Model, layer: Layer, channels: Channels, read: Sequence[Channels]) -> dict[str, Array]:
+    """A layer's arrays for some channels of its map; ``read``: those of the maps that it reads."""
+    sources = model.network.sources(layer)
+    part = _of_channels(layer, channels)
+    shapes = layer.array_shapes_of(sources)
+    part_shapes = part.array_shapes_of([_cut(source, each) for source, each in zip(sources, read)])
+    return {
+        key: array[
+            tuple(
+                slice(*channels) if size != part_size else slice(None)
+                for size, part_size in zip(shapes[key], part_shapes[key])
+            )
+        ]
+        for key, array in model.arrays.get(layer.name, {}).items()
+    }

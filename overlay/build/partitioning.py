@@ -1,0 +1,141 @@
+"""Partitions of a network for a board: as few as its block RAM allows (hls_gen/compiler/partitions.py)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.layers.grouped import DepthwiseConv
+from bitloom.golden.network import Model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.partitions import partition
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.steps import step
+
+MOST_SLICES = 64
+"""Slices of a partition at most: each is a program, for which the partition's map is sent again."""
+SMALLER = 0.95
+"""Where the memories of all partitions together are too large, each gets so much less, and all are cut again."""
+TRIES = 10
+
+
+def fitting_partitions(
+    model: Model, npus: Sequence[Npu], bram36: float, choices: CompileChoices, stream_bits: int
+) -> dict[str, int]:
+    """Cut a network so that one design, made for all partitions, has no more block RAM than a board.
+
+    Each partition goes as far as it fits, by the area model.
+
+    Parameters
+    ----------
+    model
+        The network.
+    npus
+        Foldings of the NPUs.
+    bram36
+        Blocks of RAM of the board, of 36 Kbit.
+    choices
+        How partitions are compiled.
+    stream_bits
+        Width of the stream, 32 or 64.
+
+    Returns
+    -------
+    dict
+        `CompileChoices.partitions`; none where the network fits as it is.
+
+    Raises
+    ------
+    ValueError
+        A layer doesn't fit, in slices neither.
+    """
+    cutter = _Cutter(model, npus, choices, stream_bits)
+    most = bram36
+    with step("cutting the network into partitions"):
+        for _ in range(TRIES):
+            found = cutter.cut(most)
+            got = cutter.together(found)
+            if got <= bram36:
+                return found
+            most *= SMALLER
+    rule = f"memories of all partitions must fit {bram36:g} BRAM36"
+    raise ValueError(f"{model.network.name}: {rule}, got {got:g}, where each fits {most / SMALLER:g}")
+
+
+class _Cutter:
+    """Cuts a network, and remembers what its pieces take; parameters are those of `fitting_partitions`."""
+
+    def __init__(self, model: Model, npus: Sequence[Npu], choices: CompileChoices, stream_bits: int) -> None:
+        self._model = model
+        self._npus = npus
+        self._choices = choices
+        self._stream_bits = stream_bits
+        self._blocks = dict[tuple[int, int, int], float]()
+        self._refused = ""
+        layers = model.network.layers
+        begins = [isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv) for layer in layers]
+        self._places = [place for place, begin in enumerate(begins) if begin and place] + [len(layers)]
+
+    def cut(self, most: float) -> dict[str, int]:
+        """Partitions that take ``most`` blocks each at most."""
+        layers = self._model.network.layers
+        found = dict[str, int]()
+        begin = 0
+        while begin < len(layers):
+            end, slices = self._longest(begin, most) or self._sliced(begin, most)
+            found[layers[begin].name] = slices
+            begin = end
+        return {} if list(found.values()) == [1] else found
+
+    def together(self, partitions: dict[str, int]) -> float:
+        """Blocks of one design for all these partitions."""
+        return self._size([self._model], replace(self._choices, partitions=partitions))
+
+    def _longest(self, begin: int, most: float) -> tuple[int, int] | None:
+        """(end, 1) of the longest partition from a place on that fits; None where none does."""
+        longest = None
+        for end in self._ends(begin):
+            blocks = self._taken(begin, end, 1)
+            if blocks <= most:
+                longest = end, 1
+            elif blocks < inf:
+                break
+        return longest
+
+    def _sliced(self, begin: int, most: float) -> tuple[int, int]:
+        """(end, slices) of the shortest partition from a place on that fits in slices, as few as do."""
+        blocks = inf
+        for end in self._ends(begin):
+            for slices in range(2, MOST_SLICES + 1):
+                blocks = min(blocks, self._taken(begin, end, slices))
+                if blocks <= most:
+                    return end, slices
+                if self._taken(begin, end, slices) == inf:
+                    break
+        layer = self._model.network.layers[begin].name
+        got = f"{blocks:g}" if blocks < inf else self._refused
+        rule = f"what begins with {layer} must fit {most:g} BRAM36 in at most {MOST_SLICES} slices"
+        raise ValueError(f"{self._model.network.name}: {rule}, got {got}")
+
+    def _ends(self, begin: int) -> list[int]:
+        return [place for place in self._places if place > begin]
+
+    def _taken(self, begin: int, end: int, slices: int) -> float:
+        """Blocks of a design for the layers from ``begin`` to ``end`` alone; infinite where they can't be computed."""
+        key = begin, end, slices
+        if key not in self._blocks:
+            one = replace(self._choices, partitions={}, mapping=None, dataflow=CompileChoices().dataflow)
+            try:
+                parts = partition(self._model, begin, end, slices, self._npus)
+                self._blocks[key] = self._size([part.model for part in parts], one)
+            except ValueError as e:
+                self._blocks[key] = inf
+                self._refused = str(e)
+        return self._blocks[key]
+
+    def _size(self, models: Sequence[Model], choices: CompileChoices) -> float:
+        """Blocks of a design for some networks."""
+        name = self._model.network.name
+        return estimate(size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits)).bram36

@@ -9,7 +9,7 @@ from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.partitions import partition
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.steps import step
@@ -19,6 +19,8 @@ MOST_SLICES = 64
 SMALLER = 0.95
 """Where the memories of all partitions together are too large, each gets so much less, and all are cut again."""
 TRIES = 10
+LEAST_SKIP_WORDS = 2
+"""Words of a skip store: the fewest that there can be."""
 
 
 def fitting_partitions(
@@ -72,7 +74,7 @@ class _Cutter:
         self._npus = npus
         self._choices = choices
         self._stream_bits = stream_bits
-        self._blocks = dict[tuple[int, int, int], float]()
+        self._blocks = dict[tuple[int, int, int, bool], float]()
         self._refused = ""
         layers = model.network.layers
         begins = [isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv) for layer in layers]
@@ -91,13 +93,13 @@ class _Cutter:
 
     def together(self, partitions: dict[str, int]) -> float:
         """Blocks of one design for all these partitions."""
-        return self._size([self._model], replace(self._choices, partitions=partitions))
+        return self._size([self._model], replace(self._choices, partitions=partitions), Sizing())
 
     def _longest(self, begin: int, most: float) -> tuple[int, int] | None:
         """(end, 1) of the longest partition from a place on that fits; None where none does."""
         longest = None
         for end in self._ends(begin):
-            blocks = self._taken(begin, end, 1)
+            blocks = self._taken(begin, end, 1, most)
             if blocks <= most:
                 longest = end, 1
             elif blocks < inf:
@@ -109,10 +111,10 @@ class _Cutter:
         blocks = inf
         for end in self._ends(begin):
             for slices in range(2, MOST_SLICES + 1):
-                blocks = min(blocks, self._taken(begin, end, slices))
+                blocks = min(blocks, self._taken(begin, end, slices, most))
                 if blocks <= most:
                     return end, slices
-                if self._taken(begin, end, slices) == inf:
+                if self._taken(begin, end, slices, most) == inf:
                     break
         layer = self._model.network.layers[begin].name
         got = f"{blocks:g}" if blocks < inf else self._refused
@@ -122,20 +124,28 @@ class _Cutter:
     def _ends(self, begin: int) -> list[int]:
         return [place for place in self._places if place > begin]
 
-    def _taken(self, begin: int, end: int, slices: int) -> float:
-        """Blocks of a design for the layers from ``begin`` to ``end`` alone; infinite where they can't be computed."""
-        key = begin, end, slices
+    def _taken(self, begin: int, end: int, slices: int, most: float) -> float:
+        """Blocks of a design for the layers from ``begin`` to ``end`` alone: as many, or more than ``most``. Infinite
+        where they can't be computed."""
+        least = self._known(begin, end, slices, exact=False)
+        return least if least > most else self._known(begin, end, slices, exact=True)
+
+    def _known(self, begin: int, end: int, slices: int, exact: bool) -> float:
+        """Blocks as of `_taken`; unless ``exact`` without skip stores, whose words only the flow model knows."""
+        key = begin, end, slices, exact
         if key not in self._blocks:
             one = replace(self._choices, partitions={}, mapping=None, dataflow=CompileChoices().dataflow)
             try:
                 parts = partition(self._model, begin, end, slices, self._npus)
-                self._blocks[key] = self._size([part.model for part in parts], one)
+                sizing = Sizing(skip_words=None if exact else LEAST_SKIP_WORDS)
+                self._blocks[key] = self._size([part.model for part in parts], one, sizing)
             except ValueError as e:
                 self._blocks[key] = inf
                 self._refused = str(e)
         return self._blocks[key]
 
-    def _size(self, models: Sequence[Model], choices: CompileChoices) -> float:
+    def _size(self, models: Sequence[Model], choices: CompileChoices, sizing: Sizing) -> float:
         """Blocks of a design for some networks."""
         name = self._model.network.name
-        return estimate(size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits)).bram36
+        design = size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits, sizing=sizing)
+        return estimate(design).bram36

@@ -36,6 +36,8 @@ begins one in any case; layers of other networks are left out."""
 Channels = tuple[int, int]
 """First channel of a map that is meant, and the one behind the last."""
 Arrays = Mapping[str, Array]
+MOST_FEATURE_BITS = 9
+"""Bits of the widest features."""
 
 
 @dataclass(frozen=True)
@@ -128,15 +130,24 @@ def _wanted(network: Network, layers: Sequence[Layer], output: Channels) -> dict
     ValueError where these take all channels of a map that is made in the partition: each slice would make it again.
     """
     wanted = {layers[-1].name: output}
+    made = {layer.name for layer in layers}
     for layer in reversed(layers):
         here = wanted[layer.name]
-        for name in network.reads[layer.name]:
-            if name in {each.name for each in layers}:
-                if here != (0, network.maps[layer.name].channels) and not _channelwise(layer):
-                    rule = "slices are of one convolution or dense layer, and of what computes each channel by itself"
-                    raise ValueError(f"{network.name}: {layers[0].name}: {rule}, got {layer.name}")
-                wanted[name] = _needed(network, layer, here, name)
+        some = here != (0, network.maps[layer.name].channels)
+        if (
+            some
+            and not _channelwise(layer)
+            and not (_takes_any_map(layer) and made.isdisjoint(network.reads[layer.name]))
+        ):
+            rule = "slices are of one convolution or dense layer, and of what computes each channel by itself"
+            raise ValueError(f"{network.name}: {layers[0].name}: {rule}, got {layer.name}")
+        wanted |= {name: _needed(network, layer, here, name) for name in network.reads[layer.name] if name in made}
     return wanted
+
+
+def _takes_any_map(layer: Layer) -> bool:
+    """Whether the layer's kernels may be some of all, and read more channels with weights of 0."""
+    return isinstance(layer, Weighted) and not isinstance(layer, ConvByGroups)
 
 
 def _needed(network: Network, layer: Layer, channels: Channels, read: str) -> Channels:
@@ -180,7 +191,10 @@ def _part(model: Model, name: str, layers: Sequence[Layer], output: Channels) ->
                 inputs.append(read)
             elif (read, channels) in copies:
                 inputs.append(copies[read, channels])
-            elif isinstance(layer, Weighted) and not isinstance(layer, ConvByGroups):
+            elif isinstance(layer, Weighted) and _takes_any_map(layer):
+                if layer.weight.kind == "bipolar":
+                    rule = "weights for one of several maps that a partition reads must have a 0"
+                    raise ValueError(f"{network.name}: {layer.name}: {rule}, got {layer.weight}")
                 inputs.append(INPUT)
                 before = begins[read]
                 behind = joined.channels - before - channels[1]
@@ -221,6 +235,9 @@ def _joined(name: str, maps: Sequence[Map]) -> Map:
 
 def _copy(name: str, source: Map, begin: int, channels: Channels, joined: Map) -> list[tuple[Layer, Arrays]]:
     """Layers, with their arrays, that take the channels of one map out of all that a partition reads."""
+    if joined.encoding.kind == "bipolar" or joined.encoding.bits > MOST_FEATURE_BITS:
+        rule = f"several maps that a partition reads must be of integers of {MOST_FEATURE_BITS} bits at most"
+        raise ValueError(f"{name}: {rule}, got {joined.encoding}")
     count = channels[1] - channels[0]
     weight = np.zeros((count, 1, 1, joined.channels), np.int8)
     weight[np.arange(count), 0, 0, begin + np.arange(count)] = 1

@@ -41,6 +41,9 @@ class MapPart:
     end: int
     """begin, end: the first channel, and the one behind the last."""
 
+    def __str__(self) -> str:
+        return f"channels {self.begin}..{self.end - 1} of {self.map}"
+
 
 @dataclass(frozen=True)
 class Turn:

@@ -1,0 +1,198 @@
+"""Networks in partitions: golden's models of the parts, one after the other, give what the network gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitloom.golden import zoo
+from bitloom.golden.encoding import signed, unsigned
+from bitloom.golden.graph import INPUT
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_network
+from bitloom.hls_gen.compiler.partitions import PartModel, partitions
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from tests.errors import value_error
+from tests.networks import (
+    BYTES,
+    SEEDS,
+    depthwise_networks,
+    graph_networks,
+    grouped_networks,
+    networks,
+    random_images,
+    random_integer_model,
+    random_model,
+    residual_networks,
+    some,
+)
+from tests.simulated import outputs, overlay
+
+NPU = Npu.of(engine="integer", kfp=4, kgp=4, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32)
+
+
+def forward(parts: tuple[PartModel, ...], images: np.ndarray) -> np.ndarray:
+    """The map of the last part, by golden; each part finds the maps that it reads whole."""
+    maps = {INPUT: images}
+    ends = {INPUT: images.shape[3]}
+    for part in parts:
+        assert all(each.end <= ends[each.map] for each in part.reads)
+        read = np.concatenate([maps[each.map][..., each.begin : each.end] for each in part.reads], axis=3)
+        made = part.model.forward(read)
+        before = maps.get(part.gives.map, made[..., :0])
+        assert before.shape[3] == part.gives.begin
+        maps[part.gives.map] = np.concatenate([before, made], axis=3)
+        ends[part.gives.map] = part.gives.end
+    return maps[parts[-1].gives.map]
+
+
+def cut(network: Network, names: list[str], count: int) -> dict[str, int]:
+    """Some of the layers, each in so many slices."""
+    return {name: count for name in names if name in {layer.name for layer in network.layers}}
+
+
+@some(60)
+@given(
+    st.one_of(residual_networks(BYTES), graph_networks(BYTES), depthwise_networks(BYTES), grouped_networks(BYTES)),
+    SEEDS,
+    st.data(),
+)
+def test_parts_give_what_the_network_gives(network, seed, data):
+    check(random_integer_model(network, seed, 32), seed, data)
+
+
+@some(20)
+@given(networks(), SEEDS, st.data())
+def test_parts_of_networks_of_bits(network, seed, data):
+    check(random_model(network, seed), seed, data)
+
+
+def check(model: Model, seed: int, data: st.DataObject) -> None:
+    """Some cuts give what the network gives, or are refused by a rule of partitions."""
+    names = [layer.name for layer in model.network.layers]
+    begins = data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=4, unique=True))
+    slices = {name: data.draw(st.integers(1, 3)) for name in begins}
+    parts = partitions_or_rule(model, slices)
+    if parts is None:
+        return
+    images = random_images(model.network, 2, seed)
+    np.testing.assert_array_equal(forward(parts, images), packed.forward(model, images))
+
+
+RULES = (
+    "the last layer of a partition alone",
+    "slices must be 1..",
+    "slices are of one",
+    "maps that a partition reads must",
+    "must be bipolar",  # maps of bits and integers
+    "must be <",  # sums of more channels, which a requantisation may not take
+)
+"""Rules of partitions that a random cut may break."""
+
+
+def partitions_or_rule(model: Model, slices: dict[str, int]) -> tuple[PartModel, ...] | None:
+    """The partitions; None where one of RULES is broken, and no other."""
+    try:
+        return partitions(model, slices, [NPU])
+    except ValueError as error:
+        if not any(rule in str(error) for rule in RULES):
+            raise
+        return None
+
+
+def test_a_residual_block_is_cut_in_its_middle():
+    """The second convolution's slices read all of the map before, and their own channels of the block's input."""
+    model = residual()
+    parts = partitions(model, {"conv_2": 1, "conv_3": 2}, [NPU])
+    assert [[(each.map, each.begin, each.end) for each in part.reads] for part in parts] == [
+        [(INPUT, 0, 3)],
+        [("requantise_1", 0, 8)],
+        [("requantise_2", 0, 8), ("requantise_1", 0, 4)],
+        [("requantise_2", 0, 8), ("requantise_1", 4, 8)],
+    ]
+    assert [(part.gives.map, part.gives.begin, part.gives.end) for part in parts[2:]] == [
+        ("add_4", 0, 4),
+        ("add_4", 4, 8),
+    ]
+    images = random_images(model.network, 3, 1)
+    np.testing.assert_array_equal(forward(parts, images), model.forward(images))
+
+
+def residual() -> Model:
+    """A convolution, and a residual block of two."""
+
+    def layers(n, encoding):
+        sizes = {"out_channels": 8, "kernel": (3, 3), "padding": (1, 1, 1, 1), "weight": signed(8)}
+        return [Conv(name=f"conv_{n}", **sizes), Requantise(name=f"requantise_{n}", encoding=encoding)]
+
+    network = Network(
+        name="block",
+        input=Map(height=6, width=5, channels=3, encoding=unsigned(8)),
+        layers=(
+            *layers(1, unsigned(8)),
+            *layers(2, unsigned(8)),
+            *layers(3, signed(9)),
+            Add(name="add_4", inputs=("requantise_1", "requantise_3"), encoding=unsigned(8)),
+        ),
+    )
+    return random_integer_model(network, 7, 32)
+
+
+ONE = "slices are of one convolution or dense layer, and of what computes each channel by itself"
+
+LAST = "the last layer of a partition alone must make a map for later ones"
+
+
+@pytest.mark.parametrize(
+    ("slices", "message"),
+    [
+        ({"conv_2": 2}, f"block: conv_2: {ONE}, got conv_3"),
+        ({"conv_2": 1, "conv_3": 9}, "block: conv_3: slices must be 1..8, its channels, got 9"),
+        ({"conv_3": 1}, f"block: conv_1: {LAST}, got requantise_1, requantise_2 before requantise_2"),
+        ({"requantise_3": 1}, f"block: conv_1: {LAST}, got conv_3, requantise_1 before conv_3"),
+    ],
+)
+def test_refused(slices, message):
+    with value_error(message):
+        partitions(residual(), slices, [NPU])
+
+
+def test_a_design_for_partitions_is_smaller():
+    model = residual()
+    whole = size_memories("block", [model], NPU)
+    choices = CompileChoices(partitions={"conv_2": 1, "conv_3": 1})
+    cut = size_memories("block", [model], NPU, choices)
+    assert cut.npus[0].array.kernel_rows < whole.npus[0].array.kernel_rows
+    with value_error("block: a partition must begin with a layer of a network, got 'conv_9'"):
+        size_memories("block", [model], NPU, CompileChoices(partitions={"conv_9": 1}))
+    with value_error("block: partitions are planned one by one, got the network with cuts at conv_2, conv_3"):
+        plan(model, whole.npus, choices)
+
+
+@pytest.mark.parametrize("stall", [0.0, 0.4])
+def test_on_the_virtual_board(stall):
+    """A block cut in its middle, and digits-cnn on a design that holds all of it."""
+    model = residual()
+    choices = CompileChoices(partitions={"conv_2": 1, "conv_3": 2})
+    check_board(model, size_memories("block", [model], NPU, choices), choices, stall)
+    digits = zoo.load("digits-cnn")
+    design = size_memories("digits", [digits], Npu.of(kfp=32, kgp=16, pfp=16, ol=4, planes=6))
+    check_board(digits, design, CompileChoices(partitions={"conv_2": 1, "dense_4": 2}), stall)
+
+
+def check_board(model, design, choices, stall):
+    bit, manifest = overlay(design)
+    network = compile_network(model, Manifest.of(design, manifest.digest), choices)
+    assert len(network.programs) == 4
+    images = random_images(model.network, 3, 2)
+    got, _ = outputs(bit, network, images, source=stall, sink=stall, seed=1)
+    np.testing.assert_array_equal(got, model.forward(images))

@@ -133,7 +133,8 @@ class PartitionedProgram(CompiledNetwork):
         arrays |= {_key(n): np.frombuffer(program.to_bytes(), np.uint8) for n, program in enumerate(self.programs)}
         if self.host is not None:
             arrays["host"] = np.frombuffer(host_file.to_bytes(self.host), np.uint8)
-        return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
+        digest = np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)
+        return array_bytes({**arrays, "digest": digest}, deflated=True)
 
 
 def _key(number: int) -> str:

@@ -30,8 +30,8 @@ from bitloom.golden.names import shown
 from bitloom.golden.reading.file import naming, read_file
 from bitloom.golden.transform import NONE
 from bitloom.hls_gen.design.array_file import array_bytes
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.folder import DEPLOYED, KeptFile, replace_build
 from bitloom.overlay.build.images import random_images
@@ -190,7 +190,7 @@ def _bitstream(build: Build, bit: Path | None) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (_beside(bit, end) for end in SUFFIXES)}
 
 
-def _transform(program: Program, network: str, text: str | None) -> str:
+def _transform(program: CompiledNetwork, network: str, text: str | None) -> str:
     """The transform of a network's pixels, checked; "none" where images are what the network takes."""
     if text is None:
         return str(zoo.TRANSFORMS.get(network, NONE))
@@ -205,12 +205,12 @@ def _check(build: Build, network: str) -> bytes:
     return array_bytes({"images": images, "outputs": packed.forward(model, images)})
 
 
-def _not_in_c(programs: Mapping[str, Program]) -> tuple[str, ...]:
+def _not_in_c(programs: Mapping[str, CompiledNetwork]) -> tuple[str, ...]:
     """The networks that the driver in C doesn't take, or classifies no image with."""
-    return tuple(name for name, p in programs.items() if not p.has_classes or p.output_maps > 1)
+    return tuple(name for name, p in programs.items() if not p.has_classes or p.output_maps > 1 or len(p.programs) > 1)
 
 
-def _options(program: Program) -> str:
+def _options(program: CompiledNetwork) -> str:
     """The options of driver.py that write what a network gives."""
     if program.has_classes:
         return "--out classes.npy"
@@ -219,7 +219,7 @@ def _options(program: Program) -> str:
 
 
 def _readme(
-    text: str, description: Mapping[str, Any], build: Build, programs: Mapping[str, Program], with_c: bool
+    text: str, description: Mapping[str, Any], build: Build, programs: Mapping[str, CompiledNetwork], with_c: bool
 ) -> str:
     """The page of the folder, with what is in it."""
     networks = "\n".join(
@@ -234,7 +234,8 @@ def _readme(
         else ""
     )
     others = "".join(
-        f" It doesn't take `{name}`: its networks have one output, of one map." for name in _not_in_c(programs)
+        f" It doesn't take `{name}`: its networks have one output, of one map, and no partitions."
+        for name in _not_in_c(programs)
     )
     c = (
         "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`, whose last word is how "

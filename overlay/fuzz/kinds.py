@@ -28,11 +28,14 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
 from bitloom.golden.zoo import bnn_pynq
-from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model, compile_network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.array_file import array_bytes, npy_bytes
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images, read_images
@@ -94,6 +97,12 @@ def _model() -> Model:
 @cache
 def _manifest() -> Manifest:
     return Manifest.of(size_memories("digits", [_model()], (NPU,)), DIGEST)
+
+
+@cache
+def _partitioned() -> CompiledNetwork:
+    """A network in three programs."""
+    return compile_network(_model(), _manifest(), CompileChoices(partitions={"dense_4": 2}))
 
 
 @cache
@@ -282,6 +291,7 @@ _ALL = (
     FileKind("host", "net.host.json", _write_host, _read_host),
     FileKind("model", "model.npz", lambda folder: file.save(_model(), folder / "model.npz"), file.load),
     FileKind("program", "a.program.npz", lambda folder: _program().save(folder / "a.program.npz"), Program.load),
+    FileKind("partitions", "a.program.npz", lambda folder: _partitioned().save(folder / "a.program.npz"), read_program),
     FileKind(
         "manifest",
         "a.manifest.json",

@@ -378,3 +378,35 @@ def test_wrong_options_of_learn(arguments: list[str], message: str) -> None:
     result = call("learn", "digits", *arguments)
     assert result.exit_code == 1
     assert result.output == f"bitloom: {message}\n"
+
+
+def test_partitions(tmp_path: Path) -> None:
+    """Named ones, and those that a board needs; a network that a board holds stays whole."""
+    folder = str(tmp_path / "parts")
+    facts = json.loads(
+        call("build", "digits-cnn", "--partitions", "conv_2,dense_4:2", "--out", folder, "--json").stdout
+    )
+    assert facts["programs"] == 4
+    assert builds.load(Path(folder)).choices.partitions == {"conv_2": 1, "dense_4": 2}
+    assert json.loads(call("simulate", folder, "--frames", "2", "--json").stdout)["bit_exact_frames"] == 2
+    again = call("compile", "digits-cnn", "--for", folder, "--out", str(tmp_path), "--json")
+    assert json.loads(again.stdout)["programs"][0]["parameter_words"] == facts["parameter_words"]
+    assert (
+        error("report", folder)
+        == "bitloom: digits-cnn: a report needs a network of one program, without partitions, got several"
+    )
+    auto = ["build", "digits-cnn", "--partitions", "auto", "--out", str(tmp_path / "whole")]
+    assert error(*auto) == "bitloom: --partitions auto: --board must say what must hold them, got none"
+    assert "programs" not in json.loads(call(*auto, "--board", "pynq-z2", "--json").stdout)
+    for wrong in ("conv_2:0", "conv_2,conv_2", "", "Conv"):
+        assert (
+            f"must be auto, or layers with commas between them, each once, perhaps with :N, N programs, got {wrong!r}"
+            in (" ".join(call("build", "digits-cnn", "--partitions", wrong).output.split()))
+        )
+    assert error("build", "digits-cnn", "--partitions", "conv_9", "--out", folder) == (
+        "bitloom: digits-cnn: a partition must begin with a layer of a network, got 'conv_9'"
+    )
+    mapped = ["build", "digits-cnn", "--topology", "ring", "--npus", "2", "--mapping", "0,1,0"]
+    assert error(*mapped, "--partitions", "conv_2", "--out", folder) == (
+        "bitloom: mapping must be left out of a network in partitions, got [0, 1, 0]"
+    )

@@ -245,7 +245,7 @@ def test_a_network_with_several_outputs_is_told_how_it_runs(several):
     page = (folder / "README.md").read_text()
     assert "\npython3 driver.py images.npy --outputs --out outputs.npy\n" in page
     assert "\n| `imported` | none | `--outputs --out outputs.npz` |\n" in page
-    assert " It doesn't take `heads`: its networks have one output, of one map. It doesn't take `imported`:" in page
+    assert " It doesn't take `heads`: its networks have one output, of one map, and no partitions. It doesn't" in page
 
 
 @pytest.mark.slow

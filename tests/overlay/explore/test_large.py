@@ -16,10 +16,10 @@ from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.platform.boards import board
 from tests.memory import peak_mb
-from tests.overlay.explore.test_large import mobilenet
+from tests.large_networks import mobilenet
 
 budget = Budget.of_board(board("zcu104"))
-found = explore(mobilenet(), budget, effort=Effort(points=4, halvings=0))
+found = explore(mobilenet(0.5), budget, effort=Effort(points=4, halvings=0))
 row = found.shown
 print(json.dumps({
     "fits": found.best is not None,
@@ -29,22 +29,6 @@ print(json.dumps({
     "megabytes": peak_mb(),
 }))
 """
-
-
-def mobilenet():
-    """The network with its weights: 13 pairs of a depthwise convolution and one of 1 x 1."""
-    from bitloom.golden.layer import Map
-    from bitloom.golden.layers.dense import Dense
-    from bitloom.golden.layers.pool import AvgPool
-    from bitloom.golden.zoo import mlperf_tiny as tiny
-
-    layers, n, inner = tiny._weighted(tiny._conv(1, 16, (3, 3), (2, 2), tiny.HALVED)), 2, 16
-    for channels, stride in tiny.MOBILENET:  # of width 0.25 there
-        layers += tiny._separable(n, inner, 2 * channels, stride)
-        n, inner = n + 2, 2 * channels
-    layers.append(AvgPool(name=f"pool_{n - 1}", kernel=(7, 7), stride=(7, 7)))
-    layers += tiny._weighted(Dense(name=f"dense_{n}", out_channels=1000, weight=tiny.INT8), tiny.INT8)
-    return tiny.seeded(tiny._network("large", Map(height=224, width=224, channels=3, encoding=tiny.UINT8), layers))
 
 
 @pytest.mark.slow

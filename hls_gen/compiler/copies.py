@@ -19,12 +19,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.golden.graph import INPUT
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.copies import copy_name
 from bitloom.hls_gen.design.npu import Npu
 
 from .engine_rules import Engine
+from .input_maps import is_input
 from .parts import Part, Parts
 from .taps import Taps
 from .tuple_parts import WeightedLanes
@@ -89,7 +89,7 @@ class _Copier:
         """By map: (part that needs it, whether it "reads", "joins" or "adds"); outputs "leave" for ""."""
         for part in parts:
             for how, name in needs(part).items():
-                if name != INPUT:
+                if not is_input(name):
                     self._needs[name].append((part.name, "joins" if part.joins and how == "reads" else how))
         self._on[""] = mapping[-1]  # all outputs leave from there
         for part in parts:
@@ -102,7 +102,7 @@ class _Copier:
 
     def take(self, part: Part, n: int) -> None:
         """Append the next part, behind the copies that it needs on its NPU ``n``."""
-        needed = {how: name for how, name in needs(part).items() if name != INPUT}
+        needed = {how: name for how, name in needs(part).items() if not is_input(name)}
         missing = [name for name in dict.fromkeys(needed.values()) if (name, n) not in self._held]
         coming = {name: self._held[name, self._before(n)] for name in self._fetched(part.name, missing, n)}
         names = {how: coming.get(name) or self._held[name, n] for how, name in needed.items()}

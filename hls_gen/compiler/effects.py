@@ -42,7 +42,8 @@ def check_effects(name: str, networks: Sequence[Lowered], npus: Sequence[Npu], c
         if layer not in known:
             raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
     plain = CompileChoices().cut
-    for choice, value in choices.cut.items():
+    for choice in RULES:
+        value = choices.cut[choice]
         others = {**choices.cut, choice: plain[choice]}
         if value != plain[choice] and all(
             _order(network, npus, choices.cut) == _order(network, npus, others) for network in networks

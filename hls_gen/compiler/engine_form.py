@@ -11,15 +11,22 @@ from . import concatenations, tail_copies
 from .layer_graph import Arrays, LayerGraph, check_same
 
 
-def engine_form(model: Model) -> Model:
+def engine_form(model: Model, repeat_input: bool = False) -> Model:
     """Rewrite a model so that an engine finds a part for each layer, if it can.
+
+    Parameters
+    ----------
+    model
+        The layers with their arrays.
+    repeat_input
+        Whether several layers with weights may read the input, which is else copied.
 
     Returns
     -------
     Model
         With the same output; the model itself where there is nothing to rewrite.
     """
-    network, arrays = _rewritten(model.network, model.arrays)
+    network, arrays = _rewritten(model.network, model.arrays, repeat_input)
     return model if network is model.network else Model(network, arrays)
 
 
@@ -28,9 +35,9 @@ def engine_form_of(network: Network) -> Network:
     return _rewritten(network, {})[0]
 
 
-def _rewritten(network: Network, arrays: Arrays) -> tuple[Network, Arrays]:
+def _rewritten(network: Network, arrays: Arrays, repeat_input: bool = False) -> tuple[Network, Arrays]:
     """A network and its arrays as the rules leave them; the same objects where none applies."""
-    for rules in (concatenations.RULES, tail_copies.RULES):
+    for rules in (concatenations.RULES, tail_copies.rules(repeat_input)):
         given = LayerGraph.of(network, arrays)
         graph = given
         for group in rules:

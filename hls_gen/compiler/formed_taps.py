@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
+from .input_maps import is_input
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name
 from .planned_layer import map_layout
@@ -67,7 +67,7 @@ def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:
     for part, n in zip(lowered.parts, lowered.mapping, strict=True):
         inlets = npus[n].ports.inlets
         alone = inlets == ("ring",) and lowered.mapping.count(n) == 1
-        here = "host" in inlets if part.reads == INPUT else alone
+        here = "host" in inlets if is_input(part.reads) else alone
         if here and part.behind_former(npus[n]) is not None:
             names.append(part.name)
     return names
@@ -113,11 +113,11 @@ def windows_of(
         columns=wanted[1],
         column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
         word_lanes=npu.array.plane_lanes,
-        packed=layer.reads == INPUT,
+        packed=is_input(layer.reads),
     )
     if not _comes_in_order(formed, lowered, layer, tables, npus):
         return None
-    if formed.pads and layer.binary and not (layer.reads == INPUT and lowered.input_bits):
+    if formed.pads and layer.binary and not (is_input(layer.reads) and lowered.input_bits):
         return None
     groups = -(-layer.out_channels // npu.array.kgp)
     ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=layer.binary))
@@ -163,7 +163,7 @@ def _comes_in_order(
 
     The host sends frames as the former wants them.
     """
-    if layer.reads == INPUT:
+    if is_input(layer.reads):
         return True
     rows, columns = formed.sent
     order = np.arange(rows)[:, None] * formed.width + np.arange(columns)

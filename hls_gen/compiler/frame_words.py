@@ -1,5 +1,6 @@
 """Words of a frame: which image bit each bit of NPU 0's first map carries, and the binariser's thresholds."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,7 +30,9 @@ class FrameWords:
     """(words of a tuple, kfp): thresholds of the binariser; no rows where there is none."""
 
 
-def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindows | None = None) -> FrameWords:
+def frame_words(
+    lowered: Lowered, folding: Npu, orders: Sequence[Ints], formed: FormedWindows | None = None
+) -> FrameWords:
     """Words of a frame.
 
     Parameters
@@ -38,8 +41,9 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
         The network's lowered layers.
     folding
         Of the NPU that frames enter.
-    order
-        (tuples,): positions of the input map in the order in which they are sent; of no meaning for a former.
+    orders
+        (tuples,): positions of the input map in the order in which they are sent, for each layer that reads it; of no
+        meaning for a former.
     formed
         What the window former makes of the frame, where it joins the taps of the first layer.
 
@@ -51,6 +55,7 @@ def frame_words(lowered: Lowered, folding: Npu, order: Ints, formed: FormedWindo
     layout, codes = input_layout(lowered, folding, formed)
     if formed is not None:
         return FrameWords(layout, codes, _packed(lowered, folding, formed))
+    order = np.concatenate(orders)
     if not lowered.layers[0].binary:
         return FrameWords(layout, codes, integer_words(lowered.source, layout, order, folding.array.feature_bits))
     words = _input_words(lowered, layout, order)

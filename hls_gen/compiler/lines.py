@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.formed_lines import FormedLines, fits_line
 from bitloom.hls_gen.design.npu import Npu
 
 from .formed_taps import tables_of
+from .input_maps import is_input
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, line_name
 from .schedule import StageTables
@@ -34,7 +34,7 @@ def array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
     plain = tables_of(lowered.schedule(map_order)) if any(npu.takes_lines for npu in npus) else {}
     for layer, part, n in zip(lowered.layers, lowered.parts, lowered.mapping, strict=True):
         array = npus[n].array
-        if layer.reads == INPUT or layer.formed_taps or not part.with_lines or not npus[n].takes_lines:
+        if is_input(layer.reads) or layer.formed_taps or not part.with_lines or not npus[n].takes_lines:
             continue
         window = part.window.window
         words = -(-layer.weight.shape[2] // array.map_lanes)

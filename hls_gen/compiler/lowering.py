@@ -29,6 +29,7 @@ from . import lowering_binary, lowering_integer
 from .engine_form import engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
+from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
 from .parts import Cut, Part, Target, segmented
@@ -186,6 +187,7 @@ def lower(routed: Placed) -> Lowered:
         bits = segmented_model.target.binariser_bits
         limits, complement[INPUT] = lowering_binary.binariser(segmented_model.model, segmented_model.binariser, bits)
     layers: list[LoweredLayer] = []
+    complement |= {part.reads: complement[INPUT] for part in routed.parts if is_input(part.reads)}
     for part in routed.parts:
         inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
         layer, complement[part.name] = _lowered(cut, part, inverted)
@@ -212,9 +214,11 @@ def lowered_for(
     *,
     shortcuts: str = "first",
     copy_depthwise: bool = False,
+    repeat_input: bool = False,
 ) -> Lowered:
     """Lower a network for NPUs; parameters and errors are those of `placed`, errors also those of `lower`."""
-    return lower(placed(model, npus, mapping, shortcuts=shortcuts, copy_depthwise=copy_depthwise))
+    cut = placed(model, npus, mapping, shortcuts=shortcuts, copy_depthwise=copy_depthwise, repeat_input=repeat_input)
+    return lower(cut)
 
 
 def _refuse_complements(last: str, part: Part) -> NoReturn:
@@ -344,7 +348,7 @@ def engines_of(network: Network) -> list[str]:
 def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
     has one."""
-    out, last = [], {INPUT: INPUT}  # last: lowered layer -> its last stage
+    out, last = [], {p.reads: p.reads for p in layers if is_input(p.reads)}  # last: lowered layer -> its last stage
     for p in layers:
         reads = last[p.reads]
         if p.formed_taps:

@@ -73,6 +73,7 @@ def placed(
     *,
     shortcuts: str = "first",
     copy_depthwise: bool = False,
+    repeat_input: bool = False,
 ) -> Placed:
     """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
 
@@ -91,6 +92,8 @@ def placed(
         When shorter ways to additions are computed, one of `bitloom.hls_gen.compiler.segments.SHORTCUTS`.
     copy_depthwise
         Whether depthwise convolutions that have no part to follow follow copies (hls_gen/compiler/depthwise.py).
+    repeat_input
+        Whether one NPU without a window former is sent the input once for each layer that reads it.
 
     Raises
     ------
@@ -100,7 +103,12 @@ def placed(
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    target = replace(target_of(npus), shortcuts=shortcuts, copy_depthwise=copy_depthwise)
+    target = replace(
+        target_of(npus),
+        shortcuts=shortcuts,
+        copy_depthwise=copy_depthwise,
+        repeat_input=repeat_input and len(npus) == 1 and npus[0].former is None and npus[0].engine == "integer",
+    )
     try:
         return _placed(segmented(model, target), npus, mapping)
     except ValueError as why:

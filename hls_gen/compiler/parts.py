@@ -26,6 +26,7 @@ from .depthwise import behind_copies, fused, plain_of, window_of
 from .engine_form import engine_form
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
+from .input_maps import input_name
 from .margins import Range
 from .pools import canonical
 from .segments import Segment, segments
@@ -129,6 +130,8 @@ class Target:
     """Whether depthwise convolutions are fused with the part before, for pool units with weights."""
     copy_depthwise: bool = False
     """Whether depthwise convolutions without a part to follow follow a copy then."""
+    repeat_input: bool = False
+    """Whether the input is sent once for each layer that reads it."""
     shortcuts: str = "first"
     """When shorter ways to additions are computed (hls_gen/compiler/segments.py)."""
 
@@ -163,6 +166,10 @@ class SegmentedModel:
         binary = {name for name, engine in kinds.items() if engine.name == "binary"}
         planes = self._planes() if self.binariser is None and self.names[0] in binary else 0
         parts = [self._part(segment, kinds[segment.name], binary, planes) for segment in self.segments]
+        readers = [part.name for part in parts if part.reads == INPUT]
+        if self.target.repeat_input:
+            names = {name: input_name(number) for number, name in enumerate(readers)}
+            parts = [replace(part, reads=names.get(part.name, part.reads)) for part in parts]
         return Cut(self, tuple(parts))
 
     def _planes(self) -> int:
@@ -215,7 +222,7 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
         No engine can compute a layer where it stands. The message names the layer, the rule and the value.
     """
     given, _ = split(model)
-    model = flat(engine_form(given), target.lanes)
+    model = flat(engine_form(given, target.repeat_input), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
     if target.depthwise and target.copy_depthwise:

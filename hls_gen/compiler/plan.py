@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.rows.array import check_shared_weights
 from bitloom.hls_gen.design.formed_windows import FormedWindows
@@ -24,6 +23,7 @@ from .choices import Chunk, CompileChoices, dataflow_of, inner_groups, named_dat
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import Formed, formed_taps, pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
+from .input_maps import is_input
 from .layout import Layout
 from .lines import array_lines, pool_lines
 from .lowered_layers import LoweredLayer
@@ -202,8 +202,8 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     lowered, lines = array_lines(lowered, npus, choices.map_order)
     lowered, of_pools = pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
-    frame = frame_words(lowered, npus[0], orders.input_order, formed.get(lowered.layers[0].name))
-    maps = {INPUT: MapWords(frame.layout, frame.codes, "host")}
+    frame = frame_words(lowered, npus[0], orders.input_orders, formed.get(lowered.layers[0].name))
+    maps = {p.reads: MapWords(frame.layout, frame.codes, "host") for p in lowered.layers if is_input(p.reads)}
     tables = tables_of(orders)
     layers = list[PlannedLayer]()
     for p in lowered.layers:
@@ -211,7 +211,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
         way = lowered.ways[p.name]
         windows = formed.get(p.name)
         read = words_read(p, maps, lowered.ways)
-        read = read if windows is None or p.reads == INPUT else windows_read(read, windows)
+        read = read if windows is None or is_input(p.reads) else windows_read(read, windows)
         planned = planned_layer(
             p,
             on[p.name],
@@ -259,7 +259,7 @@ def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowe
 
 def _tuple_words(lowered: Lowered, layer: LoweredLayer, npu: Npu) -> int:
     """Words of a tuple that a layer reads whose taps are not formed."""
-    if layer.reads == INPUT:
+    if is_input(layer.reads):
         return len(input_layout(lowered, npu)[0])
     return -(-layer.weight.shape[2] // npu.array.kfp)
 

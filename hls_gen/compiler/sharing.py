@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.npu import Npu
 
+from .input_maps import is_input
 from .layout import Layout
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered
@@ -125,7 +125,7 @@ def weight_copies(plan: Plan) -> list[WeightCopies]:
 
 def value_bits(lowered: Lowered, p: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
-    if p.reads == INPUT:
+    if is_input(p.reads):
         return 0 if lowered.input_bits else lowered.source.encoding.bits
     return _bits(next(maker for maker in lowered.layers if maker.name == p.reads))
 

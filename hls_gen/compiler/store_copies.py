@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
 from bitloom.hls_gen.design.npu import Npu
 
 from .copies import copy_of, needs, renamed
+from .input_maps import is_input
 from .parts import Part, Parts
 
 KEPT = 48
@@ -98,7 +98,9 @@ def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Npu])
     for n, npu in enumerate(npus):
         here = [part for part in parts if on[part.name] == n]
         if here and not here[0].binary:
-            elsewhere = {part.reads for part in parts if part.reads != INPUT and on[part.reads] == n != on[part.name]}
+            elsewhere = {
+                part.reads for part in parts if not is_input(part.reads) and on[part.reads] == n != on[part.name]
+            }
             runs |= _Copies(here, elsewhere, n, npu).with_copies()
     return [p for part in parts for p in runs[part.name]], [on[part.name] for part in parts for _ in runs[part.name]]
 

@@ -17,7 +17,7 @@ addition and one pool; no other layer may read a map in between. Everything else
 (hls_gen/compiler/layer_graph.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bitloom.golden.encoding import TERNARY
@@ -80,11 +80,23 @@ def _with_copy_for(graph: LayerGraph, pool: Layer) -> LayerGraph:
 
 def the_input_is_copied(graph: LayerGraph) -> LayerGraph | None:
     """An input of integers that several layers read, or one without weights."""
-    readers = graph.readers(INPUT)
+    return None if len(graph.readers(INPUT)) == 1 and _read_by_weights(graph) else _with_copied_input(graph)
+
+
+def the_input_of_others_is_copied(graph: LayerGraph) -> LayerGraph | None:
+    """An input of integers that a layer without weights reads."""
+    return None if _read_by_weights(graph) else _with_copied_input(graph)
+
+
+def _read_by_weights(graph: LayerGraph) -> bool:
+    """Whether layers with weights alone read the input."""
+    return all(isinstance(layer, Weighted) for layer in graph.readers(INPUT))
+
+
+def _with_copied_input(graph: LayerGraph) -> LayerGraph | None:
+    """The graph with a copy of the input of integers, where it has layers with weights."""
     weighted = any(isinstance(layer, Weighted) for layer in graph.layers.values())
-    if _has_bits(graph) or not weighted or (len(readers) == 1 and isinstance(readers[0], Weighted)):
-        return None
-    return _with_copy(graph, INPUT, "input", readers)
+    return _with_copy(graph, INPUT, "input", graph.readers(INPUT)) if weighted and not _has_bits(graph) else None
 
 
 def outputs_are_maps_of_their_own(graph: LayerGraph) -> LayerGraph | None:
@@ -226,8 +238,11 @@ class _Tails:
         return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER.tails, *INTEGER_ADD.tails) and not joins
 
 
-RULES = (
-    (outputs_are_maps_of_their_own,),
-    (first_pools_of_bits_follow_copies, the_input_is_copied, layers_without_weights_follow_copies),
-)
-"""Each group is applied until none of its rules applies, then the next group."""
+def rules(repeat_input: bool) -> tuple[tuple[Callable[[LayerGraph], LayerGraph | None], ...], ...]:
+    """Groups of rules, each applied until none of its rules applies, then the next group. ``repeat_input``: whether
+    several layers with weights may read the input."""
+    of_input = the_input_of_others_is_copied if repeat_input else the_input_is_copied
+    return (
+        (outputs_are_maps_of_their_own,),
+        (first_pools_of_bits_follow_copies, of_input, layers_without_weights_follow_copies),
+    )

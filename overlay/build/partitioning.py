@@ -134,7 +134,7 @@ class _Cutter:
         """Blocks as of `_taken`; unless ``exact`` without skip stores, whose words only the flow model knows."""
         key = begin, end, slices, exact
         if key not in self._blocks:
-            one = replace(self._choices, partitions={}, mapping=None, dataflow=CompileChoices().dataflow)
+            one = replace(self._choices, repeat_input=True, mapping=None, dataflow=CompileChoices().dataflow)
             try:
                 parts = partition(self._model, begin, end, slices, self._npus)
                 sizing = Sizing(skip_words=None if exact else LEAST_SKIP_WORDS)

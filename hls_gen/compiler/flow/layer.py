@@ -88,7 +88,8 @@ class FlowLayer:
     """Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
     buffer holds."""
     reads: str | None = None
-    """Name of the layer whose map it reads; None: of the one before, or the frame."""
+    """Name of the layer whose map it reads, or `bitloom.golden.graph.INPUT`, words of the frame behind those of earlier
+    layers; None: of the layer before, of the first one the frame."""
     from_skip: bool = False
     """Whether it reads that map from the skip store."""
     joins: str | None = None

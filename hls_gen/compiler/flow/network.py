@@ -102,12 +102,13 @@ class ProcessNetwork:
             results = MapResults(maps, npu.array.map_bits, system.stream_bits, self.done)
         self._sinks |= dict.fromkeys(outputs, results)
         self._puts[system.mapping[-1]].append(self.done)
-        words = system.layers[0].coming_words
+        reading = [i for i, layer in enumerate(system.layers) if system.maker(i) is None]
+        words = sum(system.layers[i].coming_words for i in reading)
         binariser = first.ports.binariser is not None
         frames = FrameSource(words, first.host_word_bits, system.stream_bits, binariser, self.done)
         frames.weights = self.loader
         frames.admitted = self.admitted
-        self._sources[0] = SkidSource(self._formed(0, frames))
+        self._sources |= dict.fromkeys(reading, SkidSource(self._formed(reading[0], frames)))
         return frames
 
     def _formed(self, layer: int, source: Source) -> Source:

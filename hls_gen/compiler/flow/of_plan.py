@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.input_maps import is_input
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
@@ -93,7 +94,7 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         pool=reading(planned.on_pool_unit) if planned.on_pool_unit and p.pool else None,
         raw=p.raw,
         chunk_words=planned.chunk_words if on.get(p.reads, planned.number) != planned.number else None,
-        reads=None if p.reads == INPUT else p.joins if p.joins and skipped == p.reads else p.reads,
+        reads=INPUT if is_input(p.reads) else p.joins if p.joins and skipped == p.reads else p.reads,
         from_skip=skipped is not None and p.joins is None,
         joins=skipped if p.joins else None,
         joined_words=planned.read.parts or (0, 0),

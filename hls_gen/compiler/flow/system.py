@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import Latencies, latencies
@@ -106,6 +107,8 @@ class System:
         reads = self.layers[layer].reads
         if reads is None:
             return layer - 1 if layer else None
+        if reads == INPUT:
+            return None
         return self._numbers[reads]
 
     def joined(self, layer: int) -> int | None:

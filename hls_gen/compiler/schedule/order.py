@@ -8,6 +8,7 @@ import numpy as np
 from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.input_maps import is_input
 
 from .stage import Stage, stages
 from .tables import StageTables, frozen
@@ -27,9 +28,9 @@ class Schedule:
     """Of each stage. The output order of a stage is the input order of the one that reads its map."""
 
     @property
-    def input_order(self) -> Ints:
-        """The pixel reorder (B2): row-major position of the i-th tuple to send."""
-        return self.tables[0].input_order
+    def input_orders(self) -> list[Ints]:
+        """The pixel reorder (B2): row-major position of the i-th tuple to send, for each stage that reads the input."""
+        return [tables.input_order for tables in self.tables if is_input(tables.stage.reads)]
 
 
 def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
@@ -78,6 +79,7 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     positions. Where an earlier reader needs further positions, all orders are worked out anew with these.
     """
     last_of = _last_of_groups(chain)
+    inputs = [stage.reads for stage in chain if is_input(stage.reads)]
     widths = {last_of[stage.reads]: stage.width for stage in chain}
     more: dict[str, list[Ints]] = {last: [] for last in last_of.values()}
     while True:
@@ -92,7 +94,8 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
             if last_map not in orders:
                 orders[last_map] = _merged(needs[last_map], map_order, widths[last_map])
             needs[last_of[stage.reads]].insert(0, _first_visits(stage, orders[last_map]))
-        orders[last_of[INPUT]] = _merged(needs[last_of[INPUT]], map_order, widths[last_of[INPUT]])
+        for name in inputs:
+            orders[last_of[name]] = _merged(needs[last_of[name]], map_order, widths[last_of[name]])
         missing = {last: np.setdiff1d(np.concatenate(visits), orders[last]) for last, visits in needs.items() if visits}
         if not any(len(positions) for positions in missing.values()):
             return {name: orders[last] for name, last in last_of.items()}
@@ -103,7 +106,8 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
 def _last_of_groups(chain: Sequence[Stage]) -> dict[str, str]:
     """Map -> the map whose order it takes. Maps that are added to each other or read side by side, directly or by way
     of further maps, all take the order of the last of them."""
-    last_of = {name: name for name in (INPUT, *(stage.name for stage in chain))}
+    inputs = (stage.reads for stage in chain if is_input(stage.reads))
+    last_of = {name: name for name in (*inputs, *(stage.name for stage in chain))}
     place = {name: number for number, name in enumerate(last_of)}
     for stage in chain:
         pairs = [(stage.adds, stage.name)] * bool(stage.adds) + [(stage.reads, stage.joins)] * bool(stage.joins)
@@ -137,7 +141,7 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
     by_name = {stage.name: stage for stage in out}
     for number, stage in enumerate(out):
         known = before[: number + 1]
-        if stage.reads not in known:
+        if stage.reads not in known and not is_input(stage.reads):
             raise ValueError(f"{stage.name}: must read the map of a stage before it, got {stage.reads}")
         maker = by_name.get(stage.reads)
         if maker and maker.output_size != (stage.height, stage.width):

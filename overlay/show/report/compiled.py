@@ -36,7 +36,7 @@ def compiled(build: Build, model: Model) -> Compiled:
     """
     program = build.program_of(model).only_program("a report")
     manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    network_plan = plan(model, manifest.npus, build.choices_of(program.name))
+    network_plan = plan(model, manifest.npus, build.choices_of(program.name).of_partition)
     return Compiled(build, model, program, manifest, network_plan)
 
 

@@ -17,7 +17,10 @@ from bitloom.overlay.steps import step
 MOST_SLICES = 64
 """Slices of a partition at most: each is a program, for which the partition's map is sent again."""
 SMALLER = 0.95
-"""Where the memories of all partitions together are too large, each gets so much less, and all are cut again."""
+"""Where the memories of all partitions together are too large, each gets less, this share at most, and all are cut
+again."""
+LEAST_SMALLER = 0.85
+"""And this share at least."""
 TRIES = 10
 LEAST_SKIP_WORDS = 2
 """Words of a skip store: the fewest that there can be."""
@@ -58,12 +61,12 @@ def fitting_partitions(
     with step("cutting the network into partitions"):
         for _ in range(TRIES):
             found = cutter.cut(most)
-            got = cutter.together(found)
+            got = cutter.together(found, bram36)
             if got <= bram36:
                 return found
-            most *= SMALLER
+            most *= max(LEAST_SMALLER, min(SMALLER, bram36 / got))
     rule = f"memories of all partitions must fit {bram36:g} BRAM36"
-    raise ValueError(f"{model.network.name}: {rule}, got {got:g}, where each fits {most / SMALLER:g}")
+    raise ValueError(f"{model.network.name}: {rule}, got {got:g} at last")
 
 
 class _Cutter:
@@ -91,9 +94,11 @@ class _Cutter:
             begin = end
         return {} if list(found.values()) == [1] else found
 
-    def together(self, partitions: dict[str, int]) -> float:
-        """Blocks of one design for all these partitions."""
-        return self._size([self._model], replace(self._choices, partitions=partitions), Sizing())
+    def together(self, partitions: dict[str, int], most: float) -> float:
+        """Blocks of one design for all these partitions: as many, or more than ``most``."""
+        choices = replace(self._choices, partitions=partitions)
+        least = self._size([self._model], choices, Sizing(skip_words=LEAST_SKIP_WORDS))
+        return least if least > most else self._size([self._model], choices, Sizing())
 
     def _longest(self, begin: int, most: float) -> tuple[int, int] | None:
         """(end, 1) of the longest partition from a place on that fits; None where none does."""

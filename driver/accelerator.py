@@ -53,7 +53,7 @@ class Accelerator(Predictor, Device[Manifest]):
     _vlnv = VLNV
 
     def _set_up(self) -> None:
-        self.program: CompiledNetwork | None = None
+        self.program: CompiledNetwork[Program] | None = None
         self._on_device: Program | None = None
         self.results: Any = None
         self._owner = Owner(self.overlay, self.registers, self.manifest, self.name)
@@ -62,7 +62,7 @@ class Accelerator(Predictor, Device[Manifest]):
         loaded = self.program.name if self.program else "no program"
         return f"<Accelerator {self.name}: {loaded}; {self.manifest.design.summary}>"
 
-    def load(self, program: CompiledNetwork | str | Path, results: int = 0) -> None:
+    def load(self, program: CompiledNetwork[Program] | str | Path, results: int = 0) -> None:
         """Send the parameters of ``program``, or of its file; frames are computed with them from now on. Of a network
         in partitions, the parameters of each partition are sent when its turn comes.
 
@@ -197,7 +197,7 @@ class Accelerator(Predictor, Device[Manifest]):
 
     # Frames
 
-    def _need_program(self) -> CompiledNetwork:
+    def _need_program(self) -> CompiledNetwork[Program]:
         if self.program is None:
             raise DeviceError(f"{self.name}: a program must be loaded before images, got none")
         return self.program
@@ -238,7 +238,7 @@ class Accelerator(Predictor, Device[Manifest]):
             if progress is not None and not alone:
                 progress(min(begin + count, len(images)), len(images))
 
-    def _round(self, network: CompiledNetwork, batch: int | None) -> int:
+    def _round(self, network: CompiledNetwork[Program], batch: int | None) -> int:
         """Frames that go through a network's partitions together: a batch, or as many as ROUND_BYTES hold."""
         if batch is not None:
             wanted = integer(f"{network.name}: batch", batch)

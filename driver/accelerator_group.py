@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bitloom.golden.integers import integer
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.partitioned_program import read_program
+from bitloom.hls_gen.design.program import Program
 
 from .accelerator import Accelerator
 from .errors import DeviceError, DigestMismatch
@@ -75,7 +76,7 @@ class AcceleratorGroup(Predictor):
                 raise DigestMismatch(f"board {number}: {rule}, {first}, got {digest}", first, digest)
         self.accelerators = tuple(accelerators)
         self.patience = patience
-        self.program: CompiledNetwork | None = None
+        self.program: CompiledNetwork[Program] | None = None
         self.lost: dict[int, Exception] = {}
         self.frames = [0] * len(accelerators)
 
@@ -83,7 +84,7 @@ class AcceleratorGroup(Predictor):
         loaded = self.program.name if self.program else "no program"
         return f"<AcceleratorGroup of {len(self.accelerators)} boards, {len(self.lost)} lost: {loaded}>"
 
-    def load(self, program: CompiledNetwork | str | Path) -> None:
+    def load(self, program: CompiledNetwork[Program] | str | Path) -> None:
         """Send the parameters of a program, or of its file, to all boards, those too that were lost.
 
         Raises
@@ -174,7 +175,7 @@ class AcceleratorGroup(Predictor):
     ) -> None:
         self.close()
 
-    def _need_program(self) -> CompiledNetwork:
+    def _need_program(self) -> CompiledNetwork[Program]:
         if self.program is None:
             raise DeviceError("a program must be loaded on the group before images, got none")
         return self.program

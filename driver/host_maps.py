@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.compiled_network import MapPart, Turn
+from bitloom.hls_gen.design.program import Program
 
 Array = NDArray[Any]
 
@@ -26,17 +27,17 @@ class HostMaps:
         (N, H', W', C') int64, where the last map is written.
     """
 
-    def __init__(self, turns: Sequence[Turn], images: Array, outputs: Array) -> None:
+    def __init__(self, turns: Sequence[Turn[Program]], images: Array, outputs: Array) -> None:
         self._maps = {INPUT: images, turns[-1].gives.map: outputs}
         self._channels = {turn.gives.map: turn.gives.end for turn in turns}
         self._last_reader = {part.map: turn for turn in turns for part in turn.reads}
 
-    def images(self, turn: Turn) -> Array:
+    def images(self, turn: Turn[Program]) -> Array:
         """What a program reads: (N, H, W, C)."""
         parts = [_channels(self._maps[part.map], part) for part in turn.reads]
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
 
-    def outputs(self, turn: Turn) -> Array:
+    def outputs(self, turn: Turn[Program]) -> Array:
         """Where a program's outputs are written: (N, H', W', C') int64."""
         name = turn.gives.map
         if name not in self._maps:
@@ -44,7 +45,7 @@ class HostMaps:
             self._maps[name] = np.empty((len(self._maps[INPUT]), height, width, self._channels[name]), np.int64)
         return _channels(self._maps[name], turn.gives)
 
-    def done(self, turn: Turn) -> None:
+    def done(self, turn: Turn[Program]) -> None:
         """Let go of the maps that no program behind this one reads."""
         for part in turn.reads:
             if part.map != INPUT and self._last_reader[part.map] is turn:

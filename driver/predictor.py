@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
+from bitloom.hls_gen.design.program import Program
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -20,7 +21,7 @@ class Predictor(ABC):
         """Compute the network's outputs, which equal golden's: (N, H', W', C') int64."""
 
     @abstractmethod
-    def _need_program(self) -> CompiledNetwork:
+    def _need_program(self) -> CompiledNetwork[Program]:
         """The loaded program; DeviceError where there is none."""
 
     def classify(self, images: Array, batch: int | None = None, progress: Progress | None = None) -> Array:

@@ -105,7 +105,7 @@ def compile_model(
 
 def compile_network(
     model: Model, manifest: Manifest, choices: CompileChoices | None = None, *, host: Host | None = None
-) -> CompiledNetwork:
+) -> CompiledNetwork[Program]:
     """Compile a network for the design of a manifest, in the partitions that the choices name.
 
     Parameters and errors are those of `compile_model` and `bitloom.hls_gen.compiler.partitions.partitions`.

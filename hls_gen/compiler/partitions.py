@@ -240,7 +240,7 @@ def _copy(name: str, source: Map, begin: int, channels: Channels, joined: Map) -
         raise ValueError(f"{name}: {rule}, got {joined.encoding}")
     count = channels[1] - channels[0]
     weight = np.zeros((count, 1, 1, joined.channels), np.int8)
-    weight[np.arange(count), 0, 0, begin + np.arange(count)] = 1
+    weight[np.arange(count), 0, 0, begin + np.arange(*channels)] = 1
     conv = Conv(name=name, out_channels=count, kernel=(1, 1), weight=signed(2), inputs=(INPUT,))
     same = {
         "multiplier": np.ones(count, np.int64),

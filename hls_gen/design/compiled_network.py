@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,9 @@ from bitloom.golden.reading.file import naming
 
 from .program_host import input_of
 
-if TYPE_CHECKING:
-    from .program import Program
-
 Array = NDArray[Any]
+P = TypeVar("P")
+"""What runs in a turn: `bitloom.hls_gen.design.program.Program`."""
 OUTPUT = "@output"
 """Name of the one map that a program alone makes. No layer can have it."""
 CHUNK_VALUES = 1 << 18
@@ -46,17 +45,17 @@ class MapPart:
 
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(Generic[P]):
     """A program, and the maps in the host's memory for which it runs."""
 
-    program: "Program"
+    program: P
     reads: tuple[MapPart, ...]
     """Its images, channels behind channels."""
     gives: MapPart
     """Where its outputs are."""
 
 
-class CompiledNetwork(ABC):
+class CompiledNetwork(ABC, Generic[P]):
     """A compiled network.
 
     Attributes
@@ -91,7 +90,7 @@ class CompiledNetwork(ABC):
 
     @property
     @abstractmethod
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[Turn[P], ...]:
         """The programs that run for each image, one after another; the last one ends the output."""
 
     @property
@@ -106,14 +105,19 @@ class CompiledNetwork(ABC):
         chooses."""
 
     @property
-    def programs(self) -> "tuple[Program, ...]":
+    def programs(self) -> tuple[P, ...]:
         """All programs, in the order in which they run."""
         return tuple(turn.program for turn in self.turns)
 
-    def only_program(self, user: str) -> "Program":
+    def only_program(self, user: str) -> P:
         """The network's one program; ValueError, which says that ``user`` needs it, where there are several."""
         self.require(len(self.programs) == 1, f"{user} needs a network of one program, without partitions", "several")
         return self.programs[0]
+
+    @property
+    @abstractmethod
+    def gives_single_bits(self) -> bool:
+        """Whether each value of the network's output is one bit, as the device gives it."""
 
     @abstractmethod
     def to_bytes(self) -> bytes:
@@ -160,8 +164,7 @@ class CompiledNetwork(ABC):
         if self.host is not None:
             return self.host.classes(outputs)
         values = outputs.reshape(len(outputs), prod(self.network_shape))
-        single_bits = self.programs[-1].gives_single_bits
-        return classes.highest_set(values) if single_bits else classes.largest(values)
+        return classes.highest_set(values) if self.gives_single_bits else classes.largest(values)
 
     def to_input(self, images: Array) -> Array:
         """Make values of the input, (n, H, W, C) integers, of an imported network's images as its file has them.

@@ -36,7 +36,7 @@ Shape = tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PartitionedProgram(CompiledNetwork):
+class PartitionedProgram(CompiledNetwork[Program]):
     """A network in partitions. Checked when it is made.
 
     Raises
@@ -49,7 +49,7 @@ class PartitionedProgram(CompiledNetwork):
     """The network's name."""
     model_digest: str
     """Of the whole network and its arrays."""
-    programs_in_turn: tuple[Turn, ...]
+    programs_in_turn: tuple[Turn[Program], ...]
     """Of `turns`. The first one reads the network's input alone. Programs of one map give its channels one behind the
     other, before another one reads them."""
     classes: tuple[str, ...] = ()
@@ -88,8 +88,12 @@ class PartitionedProgram(CompiledNetwork):
             self.require(given == self.model_digest, f"the host's part must be of {self.model_digest[:12]}", given[:12])
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[Turn[Program], ...]:
         return self.programs_in_turn
+
+    @property
+    def gives_single_bits(self) -> bool:
+        return self.programs[-1].gives_single_bits
 
     @property
     def network_shape(self) -> Shape:
@@ -155,7 +159,7 @@ def _map_part(reader: Reader) -> MapPart:
     return MapPart(name, reader.number("begin", 0, LARGEST), reader.number("end", 1, LARGEST))
 
 
-def read_program(path: str | Path) -> CompiledNetwork:
+def read_program(path: str | Path) -> CompiledNetwork[Program]:
     """Read a compiled network: a program, or one of a network in partitions.
 
     Raises

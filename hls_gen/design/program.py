@@ -57,7 +57,7 @@ CHUNK_BITS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Program(CompiledNetwork):
+class Program(CompiledNetwork["Program"]):
     """A network, or a partition of one, that was compiled as one program. Checked when it is made.
 
     Raises
@@ -196,13 +196,12 @@ class Program(CompiledNetwork):
         return tuple(n for (name, _), n in zip(self.layers, self.mapping) if not is_copy(name))
 
     @property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> "tuple[Turn[Program], ...]":
         channels = self.network_shape[2]
         return (Turn(self, (MapPart(INPUT, 0, self.input.channels),), MapPart(OUTPUT, 0, channels)),)
 
     @property
     def gives_single_bits(self) -> bool:
-        """Whether each value of the network's output is one bit, as the device gives it."""
         return self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
 
     @property

@@ -36,6 +36,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.partitioned_program import read_program
+from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.design.reader import Reader
 from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.hls_gen.rtl.primitives.memory import Target
@@ -87,7 +88,7 @@ class Build:
     """The user's files that lay where this build put its files, and files of an older build that the user had
     changed."""
 
-    def program(self, network: str) -> CompiledNetwork:
+    def program(self, network: str) -> CompiledNetwork[Program]:
         """The compiled network of that name.
 
         Raises
@@ -98,7 +99,7 @@ class Build:
         self._check(network)
         return read_program(self.programs[network])
 
-    def program_of(self, model: Model) -> CompiledNetwork:
+    def program_of(self, model: Model) -> CompiledNetwork[Program]:
         """The program that was compiled from the model.
 
         Raises

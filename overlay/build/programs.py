@@ -8,6 +8,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_network
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.steps import step
 
 
@@ -16,7 +17,7 @@ def compiled(
     manifest: Manifest,
     choices: Mapping[str, CompileChoices] | CompileChoices,
     hosts: Mapping[str, Host],
-) -> dict[str, CompiledNetwork]:
+) -> dict[str, CompiledNetwork[Program]]:
     """Compile networks for a design; a step for each of them.
 
     Parameters
@@ -41,7 +42,7 @@ def compiled(
         Two networks have one name, or a network doesn't fit the design.
     """
     check_names(manifest.name, [model.network.name for model in models])
-    programs = dict[str, CompiledNetwork]()
+    programs = dict[str, CompiledNetwork[Program]]()
     for model in models:
         name = model.network.name
         with step(f"compiling {name}"):

@@ -12,6 +12,7 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.steps import step
 from bitloom.overlay.virtual.board import activate
 
@@ -46,7 +47,7 @@ IDEAL = Conditions()
 class Run:
     """What hardware and golden gave for the same images."""
 
-    program: CompiledNetwork
+    program: CompiledNetwork[Program]
     """The program that ran."""
     outputs: np.ndarray
     golden: np.ndarray

@@ -32,6 +32,7 @@ from bitloom.golden.transform import NONE
 from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.folder import DEPLOYED, KeptFile, replace_build
 from bitloom.overlay.build.images import random_images
@@ -205,12 +206,12 @@ def _check(build: Build, network: str) -> bytes:
     return array_bytes({"images": images, "outputs": packed.forward(model, images)})
 
 
-def _not_in_c(programs: Mapping[str, CompiledNetwork]) -> tuple[str, ...]:
+def _not_in_c(programs: Mapping[str, CompiledNetwork[Program]]) -> tuple[str, ...]:
     """The networks that the driver in C doesn't take, or classifies no image with."""
     return tuple(name for name, p in programs.items() if not p.has_classes or p.output_maps > 1 or len(p.programs) > 1)
 
 
-def _options(program: CompiledNetwork) -> str:
+def _options(program: CompiledNetwork[Program]) -> str:
     """The options of driver.py that write what a network gives."""
     if program.has_classes:
         return "--out classes.npy"
@@ -219,7 +220,11 @@ def _options(program: CompiledNetwork) -> str:
 
 
 def _readme(
-    text: str, description: Mapping[str, Any], build: Build, programs: Mapping[str, CompiledNetwork], with_c: bool
+    text: str,
+    description: Mapping[str, Any],
+    build: Build,
+    programs: Mapping[str, CompiledNetwork[Program]],
+    with_c: bool,
 ) -> str:
     """The page of the folder, with what is in it."""
     networks = "\n".join(

@@ -100,7 +100,7 @@ def _manifest() -> Manifest:
 
 
 @cache
-def _partitioned() -> CompiledNetwork:
+def _partitioned() -> CompiledNetwork[Program]:
     """A network in three programs."""
     return compile_network(_model(), _manifest(), CompileChoices(partitions={"dense_4": 2}))
 

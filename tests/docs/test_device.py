@@ -120,6 +120,6 @@ def test_keys_of_the_files(tmp_path):
         header = json.loads(archive.read("header.npy").partition(b"\n")[2])
     told = {row[0].strip("`"): row[2] for row in rows(section("Program"))}
     assert names <= set(told)
-    assert set(told) - names <= {"host", "tail", "weights", "weights_before"}
+    assert set(told) - names <= {"host", "tail", "weights", "weights_before", "program_0"}
     for key in header:
         assert key in told["header"], key

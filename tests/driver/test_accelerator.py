@@ -318,7 +318,7 @@ def test_slow_is_not_stuck(bench, monkeypatch):
 
 def test_results_too_long(bench):
     accelerator = bench.loaded()
-    accelerator.program = dataclasses.replace(bench.program, result_words=7, name="dense")
+    accelerator.program = accelerator._on_device = dataclasses.replace(bench.program, result_words=7, name="dense")
     results, core = bench.manifest.memory(0, "results"), bench.device.core
     last = {"groups_minus_1": 4, "last_units_minus_1": 2, "raw": 1}  # 7 outputs become 15
     core.memory[results.id][0] = sum(results.field(name).at(value) for name, value in last.items())

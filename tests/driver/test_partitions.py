@@ -16,6 +16,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import PartitionedProgram, read_program
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
 from tests.errors import value_error
 from tests.simulated import loaded, overlay
@@ -32,7 +33,7 @@ def device():
 
 
 @cache
-def network() -> CompiledNetwork:
+def network() -> CompiledNetwork[Program]:
     """Four programs, the last two of which give the classes together."""
     return compile_network(MODEL, device()[1], CompileChoices(partitions={"conv_2": 1, "dense_4": 2}))
 

@@ -16,12 +16,9 @@ from bitloom.overlay.steps import step
 
 MOST_SLICES = 64
 """Slices of a partition at most: each is a program, for which the partition's map is sent again."""
-SMALLER = 0.95
-"""Where the memories of all partitions together are too large, each gets less, this share at most, and all are cut
-again."""
-LEAST_SMALLER = 0.85
-"""And this share at least."""
-TRIES = 10
+SMALLER = 0.92
+"""Where the memories of all partitions together are too large, each gets so much less, and all are cut again."""
+TRIES = 12
 LEAST_SKIP_WORDS = 2
 """Words of a skip store: the fewest that there can be."""
 
@@ -64,7 +61,7 @@ def fitting_partitions(
             got = cutter.together(found, bram36)
             if got <= bram36:
                 return found
-            most *= max(LEAST_SMALLER, min(SMALLER, bram36 / got))
+            most *= SMALLER
     rule = f"memories of all partitions must fit {bram36:g} BRAM36"
     raise ValueError(f"{model.network.name}: {rule}, got {got:g} at last")
 

@@ -166,7 +166,7 @@ def chains(draw: st.DrawFn) -> list[Stage]:
 def test_orders_equal_demand_driven_evaluation(chain, map_order):
     s = schedule(chain, map_order)
     orders = naive_orders(chain, map_order)
-    assert s.input_order.tolist() == orders[0]
+    assert s.input_orders[0].tolist() == orders[0]
     assert orders[-1] == list(range(len(orders[-1])))
     for i, t in enumerate(s.tables):
         assert t.input_order.tolist() == orders[i]
@@ -227,7 +227,7 @@ def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
     assert sorted(sent) == [0, 3, 6, 14, 17, 20]  # rows 0 and 2, columns 0, 3 and 6
     assert sent == ([0, 14, 3, 17, 6, 20] if map_order == "columns" else sorted(sent))
     assert len(s.tables[0].index) == 12
-    assert sorted(s.input_order) == [7 * y + x for y in (0, 1, 2, 3) for x in (0, 3, 6)]
+    assert sorted(s.input_orders[0]) == [7 * y + x for y in (0, 1, 2, 3) for x in (0, 3, 6)]
 
 
 # Figures --------------------------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_stages_of_a_network():
         Stage(name="pool", weighted=False, height=6, width=3, window=Taps(pool), reads="conv"),
         Stage(name="dense", weighted=True, height=3, width=3, window=Taps(Window(kernel=(3, 3))), reads="pool"),
     )
-    assert schedule(network, "pull").input_order.tolist() == schedule(stages(network), "pull").input_order.tolist()
+    assert schedule(network, "pull").input_orders[0].tolist() == schedule(stages(network), "pull").input_orders[0].tolist()
 
 
 class Crop(OneInput):

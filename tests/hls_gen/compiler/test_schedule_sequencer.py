@@ -76,7 +76,7 @@ def run(model: Model, images: np.ndarray, map_order: str, kernels_per_group: int
     """Send the images through the tables stage by stage; every stage must equal the golden layer."""
     s = schedule(model.network, map_order)
     golden = model.trace(images)
-    stream = images.reshape(len(images), -1, images.shape[3])[:, s.input_order].reshape(-1, images.shape[3])
+    stream = images.reshape(len(images), -1, images.shape[3])[:, s.input_orders[0]].reshape(-1, images.shape[3])
     for (layer, source), t, wanted in zip(model.network.chain("a test"), s.tables, golden):
         if isinstance(layer, Weighted):
             reread = layer.out_channels > kernels_per_group

@@ -19,8 +19,8 @@ from .streams import Source
 
 
 class CollectedSteps:
-    """The collector that makes steps of several words of the skip store each (hls_gen/rtl/primitives/gearbox.py); a
-    source of steps.
+    """The collector that makes steps of words of the skip store (hls_gen/rtl/primitives/gearbox.py);
+    a source of steps.
 
     The collector takes words as soon as its output is free, whether or not a step of results waits for them: the words
     leave the skip store, where others may need the room.
@@ -30,7 +30,7 @@ class CollectedSteps:
     words
         What comes out of the skip store.
     together
-        Words of a step, >= 2.
+        Words of a step, >= 1.
     """
 
     def __init__(self, words: Source, together: int):
@@ -72,12 +72,12 @@ class CollectedSteps:
 
 
 class AddedSteps:
-    """Words of the skip store cut into steps of OL lanes.
+    """Words of a collector cut into steps of OL lanes.
 
     Parameters
     ----------
     source
-        The words, or the steps that a collector made of them.
+        The words, or the steps that it made of them.
     pieces
         Steps of a word, >= 1.
     """

@@ -112,8 +112,11 @@ class ProcessNetwork:
         return frames
 
     def _formed(self, layer: int, source: Source) -> Source:
-        """The words of ``source``, or windows of them, where a former stands in front of the layer."""
+        """The words of ``source``, or windows of them, where a former stands in front of the layer. In an NPU with a
+        former they pass a skid register."""
         formed = self.system.layers[layer].formed
+        if self.system.units[self.system.mapping[layer]].npu.former_sizes:
+            source = SkidSource(source)
         return Former(source, formed, self.frames) if formed else source
 
     def _loop(self, n: int) -> None:
@@ -181,7 +184,8 @@ class ProcessNetwork:
             process = writer([(count, fifo) for count, _ in maps], pair, self.frames)
             self.processes.append(FlowProcess("spill store", None, process, (takes, full)))
         for maker, i in edges:
-            self._sinks[maker], self._sources[i] = entry, self._formed(i, pair)
+            is_formed = "host" not in system.units[n].npu.ports.inlets
+            self._sinks[maker], self._sources[i] = entry, self._formed(i, pair) if is_formed else pair
 
     def _npu(self, n: int) -> None:
         """The processes of NPU ``n``."""
@@ -216,7 +220,9 @@ class ProcessNetwork:
             self._sinks[i]: Gearbox(npu.results.ol, 1, self._sinks[i]) for i, layer in zip(numbers, layers) if layer.raw
         }
         raw = Activation(0, gearboxes([(1, gearbox) for gearbox in raws.values()]))
-        outlets = self._outlets(n)
+        outlets: Taker = self._outlets(n)
+        if npu.passes_by:
+            outlets = Skid(outlets)
         several = npu.array.accumulators > 1
         latencies = unit.latencies
         depth = latencies.activation - 1
@@ -274,21 +280,21 @@ class ProcessNetwork:
         return LineGearbox(*lanes, _line_former(ring, readings))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
-        """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. Where a step takes
-        several words, a process of its own collects them."""
+        """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. A process of its
+        own collects the words."""
         npu = self.system.units[n].npu
         layers = [self.system.layers[i] for i in self.system.of(n)]
         store = self._skips.get(n) or SkipFifo(None, [])
         words = SkipSource(store, store.addition)
         takes = [store.addition.takes, store.addition.seen]
         together, pieces = gear(npu.skip_lanes, npu.results.ol)
-        if together == 1:
-            return AddedSteps(words, pieces), takes
         collected = CollectedSteps(words, together)
-        count = sum(layer.reading.windows * layer.tuple_steps for layer in layers if layer.adds is not None)
+        count = sum(
+            layer.reading.windows * -(-layer.tuple_steps // pieces) for layer in layers if layer.adds is not None
+        )
         process = collected.process(count * self.frames)
         self.processes.append(FlowProcess("collector", n, process, (*takes, collected.offered)))
-        return AddedSteps(collected, 1), [collected.freed]
+        return AddedSteps(collected, pieces), [collected.freed]
 
     def _addition(self, n: int, gears: Taker, added: AddedSteps) -> Taker:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes

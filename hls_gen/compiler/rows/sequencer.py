@@ -56,8 +56,10 @@ def counter_values(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows
         line_rows = raster.x.kernel * tap_rows
         rows = {
             "x_lead_rows": raster.x.lead * tap_rows,
+            "x_second_rows": max(0, raster.x.lead - raster.x.step) * tap_rows,
             "x_stride_rows": raster.x.step * tap_rows,
             "y_lead_rows": raster.y.lead * line_rows,
+            "y_second_rows": max(0, raster.y.lead - raster.y.step) * line_rows,
             "y_stride_rows": raster.y.step * line_rows,
             "line_rows": line_rows,
         }

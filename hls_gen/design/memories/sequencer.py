@@ -115,8 +115,8 @@ def kernel_moves(sequencer: NpuSequencer) -> FieldWidths:
     """Moves in kernel rows of a layer that counters run by; none without counters, and without kernel rows."""
     if not (sequencer.kind.counters and sequencer.kind.kernel_rows):
         return []
-    names = ("x_lead_rows", "x_stride_rows", "y_lead_rows", "y_stride_rows", "line_rows")
-    return [(name, sequencer.row_bits) for name in names]
+    axes = [f"{axis}_{what}_rows" for axis in "xy" for what in ("lead", "second", "stride")]
+    return [(name, sequencer.row_bits) for name in (*axes, "line_rows")]
 
 
 def _input_fields(npu: Npu) -> FieldWidths:

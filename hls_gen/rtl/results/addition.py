@@ -24,6 +24,7 @@ from veriloggen import Cat, Repeat
 from veriloggen.core.vtypes import Srl
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
@@ -165,26 +166,24 @@ def addition(library: Library, npu: Npu) -> Block:
 
 
 def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
-    """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple."""
+    """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple. A word
+    waits in a register, since much follows from whether it is there."""
     step_bits = npu.results.ol * npu.value_bits
-    pieces = npu.skip_lanes // npu.results.ol
-    if npu.results.ol > npu.skip_lanes:
-        return collected(
-            b, library, "step", skip.replace(last=const(0, 1)), step_bits, npu.results.ol // npu.skip_lanes, ("last",)
-        )
-    step = Stream(skip.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
+    together, pieces = gear(npu.skip_lanes, npu.results.ol)
+    words = collected(
+        b, library, "added", skip.replace(last=const(0, 1)), together * npu.skip_word_bits, together, ("last",)
+    )
     if pieces == 1:
-        step.data.assign(skip.data)
-        skip.ready.assign(step.ready)
-        return step
+        return words
+    step = Stream(words.valid, b.wire("step_ready"), b.wire("step_data", step_bits))
     b.comment("A word is cut into steps, and leaves with its last one, or with that of its tuple.")
     w = bits_for(pieces - 1)
     piece = b.reg("piece", w)
     last = any_of(eq(piece, b.localparam("LAST_PIECE", pieces - 1, w)), tuple_last)
     word_last = b.wire("word_last", 1, last)
-    b.on(step.ready & skip.valid, (piece, choose(word_last, 0, add(piece, 1, w), w)))
-    skip.ready.assign(step.ready & word_last)
-    step.data.assign(_chosen(piece, [bits(skip.data, k * step_bits, step_bits) for k in range(pieces)]))
+    b.on(step.ready & words.valid, (piece, choose(word_last, 0, add(piece, 1, w), w)))
+    words.ready.assign(step.ready & word_last)
+    step.data.assign(_chosen(piece, [bits(words.data, k * step_bits, step_bits) for k in range(pieces)]))
     return step
 
 

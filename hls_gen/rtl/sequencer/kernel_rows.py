@@ -54,12 +54,14 @@ class KernelRows:
         words_minus_1 = now.words_minus_1 if now.kernel.part is None else now.kernel.part.words_minus_1
         tap_rows = words_minus_1 if now.kernel.tap_rows_minus_1 is None else now.kernel.tap_rows_minus_1
         next_row = choose(jump, group_row + target, add(row, tap_rows, w) + const(1, w), w)
-        landing = choose(jump, target, 0, w)
+        base = now.kernel.kernel_base
+        landing = base + choose(jump, target, 0, w)
         if counters is not None:
             line = b.reg("line_row", w)  # row of the first tap of this line of the kernel
             line_next = b.wire("line_row_next", w, line + now.raster.kernel.line_rows)
             next_row = choose(counters.serves & counters.line_end, line_next, next_row, w)
-            landing = choose(counters.serves, counters.landing(progress), landing, w)
+            by_counters = counters.landing(progress, base, self._layers.upcoming.kernel.kernel_base)
+            landing = choose(counters.serves, by_counters, landing, w)
         first = self._first_row(progress, b.wire("landing", w, landing))
         begins = any_of(progress.change, progress.last)  # another pass, which begins at row ``first``
         moves = progress.move & any_of(progress.change, ~skip)
@@ -77,7 +79,7 @@ class KernelRows:
         w = width(group_row)
         change = progress.change
         rewind = progress.rewind
-        first = now.kernel_base + landing
+        first = landing
         group = now.kernel_base
         if rewind is not None:
             pass_row = b.reg("pass_row", w)  # row of the first tap of the pass at hand

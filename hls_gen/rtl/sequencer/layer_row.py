@@ -44,8 +44,9 @@ class LayerStart:
     y_room: Signal | None = None
     """y_lead, y_room: as x_lead and x_room in RasterRow, downwards. None without ``raster``."""
     y_lead_rows: Signal | None = None
-    """Kernel rows of the y_lead lines of the kernel that lie before the map; row bits. None without ``raster`` and
-    without kernel rows."""
+    y_second_rows: Signal | None = None
+    """y_lead_rows, y_second_rows: kernel rows of the lines of the kernel that lie before the map, in the first row of
+    windows and in the second one; row bits. None without ``raster`` and without kernel rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,9 @@ class RasterKernelRow:
     """Kernel rows of moves on the map, for layers by counters; all have row bits."""
 
     x_lead_rows: Signal
-    """Kernel rows of the x_lead places that lie before the map in the first window of each row."""
+    x_second_rows: Signal
+    """x_lead_rows, x_second_rows: kernel rows of the places that lie before the map, in the first window of each row
+    and in the second one."""
     x_stride_rows: Signal
     y_stride_rows: Signal
     """x_stride_rows, y_stride_rows: kernel rows of as many places as a stride has, and of as many lines."""

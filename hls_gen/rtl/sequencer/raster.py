@@ -215,29 +215,32 @@ class CounterTaps:
             w = width(register)
             self._b.on(moves, (register, choose(progress.change, first, onward, w)))
 
-    def landing(self, progress: Progress) -> Signal:
-        """Kernel row of the next window's first tap, counted from the kernel group's first one; row bits.
+    def landing(self, progress: Progress, base: Signal, upcoming_base: Signal) -> Signal:
+        """Kernel row of the next window's first tap in the first kernel group; row bits.
 
         To be called after `advance`. Registers have the rows of the next window's lead, and of the next row of
-        windows, since two sums come behind them.
+        windows, these from the layer's first kernel row on, so that one sum alone stands behind them.
+
+        Parameters
+        ----------
+        progress : Progress
+            What happens to the tap at hand.
+        base, upcoming_base : Signal
+            First kernel row of the layer at hand, and of the one that begins next.
         """
         b = self._b
         row = self._row.kernel
         upcoming = self._upcoming.kernel
+        start = self._start
         end = self.row_end
         w = width(row.line_rows)
-        x_next, y_rows, y_next, left = (
-            b.reg(f"{name}_rows", w) for name in ("x_first_next", "y_first", "y_first_next", "left_next")
-        )
+        x_next, y_row, y_next = (b.reg(name, w) for name in ("x_first_next_rows", "y_first_row", "y_first_next_row"))
         x_less = b.wire("x_rows_less", w, choose(self.x.next_beyond, x_next - row.x_stride_rows, 0, w))
-        y_less = b.wire("y_rows_less", w, choose(self.y.next_beyond, y_next - row.y_stride_rows, 0, w))
-        (_, x_beyond), (_, y_beyond) = self._begins
-        y_lead = self._start.y_lead_rows
-        x_begin = b.wire("x_rows_begin", w, choose(x_beyond, upcoming.x_lead_rows - upcoming.x_stride_rows, 0, w))
-        y_begin = b.wire("y_rows_begin", w, choose(y_beyond, y_lead - upcoming.y_stride_rows, 0, w))
-        self._become(progress, self._windows, (x_next, choose(end, left, x_less, w), x_begin))
-        self._become(progress, self._rows, (y_rows, y_next, y_lead), (y_next, y_less, y_begin))
-        b.on(progress.begin, (left, x_begin))
+        y_less = b.wire("y_row_less", w, choose(self.y.next_beyond, y_next - row.y_stride_rows, base, w))
+        y_first, y_second = (upcoming_base + rows for rows in (start.y_lead_rows, start.y_second_rows))
+        x_onward = choose(end, row.x_second_rows, x_less, w)
+        self._become(progress, self._windows, (x_next, x_onward, upcoming.x_second_rows))
+        self._become(progress, self._rows, (y_row, y_next, y_first), (y_next, y_less, y_second))
         x_after = b.wire("x_rows_after", w, choose(end, row.x_lead_rows, x_next, w))
-        y_after = b.wire("y_rows_after", w, choose(end, y_next, y_rows, w))
+        y_after = b.wire("y_row_after", w, choose(end, y_next, y_row, w))
         return b.wire("counted_landing", w, x_after + y_after)

@@ -74,6 +74,7 @@ def _formed(c: NpuContext, words: Stream) -> Stream:
     windows = Stream.wires(c.b, "windows", c.npu.array.word_bits)
     fields = {name: c.settings[name] for name, _ in former_fields(c.npu)}
     unit = c.library.get(window_former, c.library, c.npu)
+    words = _skidded(c, "former", words)
     c.place(unit, "window_former", **words.ports("in"), **windows.ports("out"), **fields)
     return windows
 

@@ -1,4 +1,5 @@
-"""A block of a design with the sizes by which its area goes, and the blocks that stand everywhere: gearboxes, FIFOs."""
+"""A block of a design with the sizes by which its area goes, and the blocks that stand everywhere: gearboxes, FIFOs and
+skid registers."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -65,6 +66,13 @@ def collector(width: int, count: int, target: int, side: int, n: int | None = No
         },
         n,
     )
+
+
+def skid(width: int, side: int, n: int) -> AreaPart:
+    """A skid register, by rule: a register and a choice for each bit, and whether a word waits."""
+    name = sized_name("skid", {"WIDTH": width, "SIDE_WIDTH": max(side, 1)})
+    word = width + side
+    return AreaPart("skid", name, {}, n, lut=word + 3, ff=word + 2)
 
 
 def fifo(width: int, depth: int, n: int | None = None, margin: int = timing.FIFO_MARGIN) -> AreaPart:

@@ -6,7 +6,7 @@ from bitloom.hls_gen.design.former import FormerSizes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 
-from .area_part import AreaPart
+from .area_part import AreaPart, skid
 from .store import Store
 
 
@@ -14,6 +14,7 @@ def former_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     """The window former of NPU ``n``; none where there is none."""
     if npu.former_sizes:
         yield AreaPart("window_former", "window_former", {}, n, **_former(npu, npu.former_sizes))
+        yield skid(npu.host_word_bits if "host" in npu.ports.inlets else npu.array.map_bits, 0, n)
 
 
 def former_stores(npu: Npu) -> Iterator[Store]:

@@ -7,7 +7,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
-from .area_part import AreaPart, fifo, gear
+from .area_part import AreaPart, fifo, gear, skid
 from .store import Store
 
 
@@ -22,9 +22,17 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     if npu.ports.binariser:
         lanes = npu.array.kfp * npu.ports.binariser.bits
         yield AreaPart("binariser", "binariser", {"one": 1, "lanes": lanes}, n)
+    if "host" in npu.ports.inlets:
+        whole = npu.ports.binariser or npu.former_sizes
+        yield skid(npu.array.word_bits if whole else npu.host_word_bits, 0, n)
+    features = npu.results.ol * npu.array.feature_bits
+    yield skid(features, 1 + npu.way_bits + npu.passes_by if npu.gives_ways else 0, n)
+    if npu.passes_by:
+        yield skid(features, 1 + npu.way_bits, n)
     if "host" in npu.ports.outlets:
         acc = npu.array.acc_bits
         yield from gear(npu.results.ol * acc, acc, 0, n)
+        yield skid(acc, 0, n)
         yield from gear(32, stream_bits, 0, n)
         yield fifo(word + 1, timing.MAP_HELD, n)
         yield from gear(word, stream_bits, 0, n)

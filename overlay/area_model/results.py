@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_product import split_product
@@ -46,8 +47,8 @@ def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
     cut = npu.skip_word_bits * (npu.skip_lanes > ol)
     sizes = {"one": 1, "wide": ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", sizes, n, **_addition_products(npu, skip))
-    if ol > npu.skip_lanes:
-        yield collector(npu.skip_word_bits, ol // npu.skip_lanes, ol * npu.array.feature_bits, 0, n)
+    together, _ = gear(npu.skip_lanes, ol)
+    yield collector(npu.skip_word_bits, together, together * npu.skip_word_bits, 0, n)
 
 
 def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def _is(part: AreaPart, module: str, number: str) -> bool:
     if part.kind.startswith("pe_"):
         own = module.startswith("pe_") and not module.startswith("pe_sums")  # which are parts of their own
         return own and (not number or module.endswith(f"_{number}"))
-    if part.kind in ("collector", "divider", "fifo"):
+    if part.kind in ("collector", "divider", "fifo", "skid"):
         return module == part.module
     return module == _numbered(part.module, number)
 

@@ -29,6 +29,7 @@ from .lines import array_lines, pool_lines
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
+from .partitions import partitions
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
 from .schedule import AUTOMATIC, Schedule
 from .ways import MapWay, onward
@@ -137,6 +138,14 @@ def plan(
     for planned in network_plan.layers:
         check_shared_weights(planned)
     return network_plan
+
+
+def plans(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = None) -> list[Plan]:
+    """Plans of a network's partitions, in the order in which they are computed, or of the network alone; parameters and
+    errors are those of `plan`, errors also those of `bitloom.hls_gen.compiler.partitions.partitions`."""
+    choices = choices or CompileChoices()
+    parts = partitions(model, choices.partitions, npus)
+    return [plan(part.model, npus, choices.of_partition) for part in parts]
 
 
 def plan_lowered(

@@ -31,7 +31,7 @@ from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
 from bitloom.overlay.platform.dma_core import AMD, DMA_CORES
 from bitloom.overlay.platform.target import BoardTarget
-from bitloom.overlay.show.report.compiled import plans
+from bitloom.overlay.show.report.compiled import plans_of
 from bitloom.overlay.study.lane_counts import lanes
 
 from .option_groups import GroupedCommand, option_group
@@ -40,6 +40,7 @@ from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 from .subject import Subject, hosts_of, subject_of, tell_kept
 
+CUT = "; --partitions auto cuts a network whose weights or maps are too large"
 LOG = "build.log"
 """File in a build's folder to which each build appends its time, its command, and its steps with their times."""
 
@@ -189,7 +190,7 @@ def _tell_what_stays(design: Design, build: builds.Build) -> None:
 def _tell_weight_copies(build: builds.Build, models: Sequence[Model]) -> None:
     """Name the NPUs that store a network's weights once for each bit of a value."""
     for model in models:
-        for copies in {text: 0 for plan in plans(build, model) for text in weight_copies(plan)}:
+        for copies in {text: 0 for plan in plans_of(build, model) for text in weight_copies(plan)}:
             click.echo(f"{model.network.name}: {copies}", err=True)
 
 
@@ -200,7 +201,7 @@ def _warn(design: Design, target: Board) -> None:
         click.echo(
             f"warning: by estimate the device alone takes {area.lut + area.lutram:,} LUT, {area.ff:,} FF, "
             f"{area.bram36:g} BRAM36 and {area.dsp} DSP; {target.name} has {target.lut:,}, {target.ff:,}, "
-            f"{target.bram36:g} and {target.dsp:,}",
+            f"{target.bram36:g} and {target.dsp:,}" + CUT * (area.bram36 > target.bram36),
             err=True,
         )
 

@@ -300,7 +300,8 @@ def _missed(explored: Explored, limit: Budget) -> str:
         for key, times in limit.excess(figures).items()
     ]
     fastest = number(min(row.figures.cycles for row in explored.front))
-    return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame"
+    cut = "; bitloom build --partitions auto cuts a network that is too large" * ("bram36" in limit.excess(figures))
+    return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame{cut}"
 
 
 def _times(times: float) -> str:

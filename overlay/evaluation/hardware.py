@@ -8,7 +8,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
-from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.plan import plans
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
@@ -47,7 +47,7 @@ class FrameCycles:
 
 
 def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> FrameCycles:
-    """Cycles by the flow model.
+    """Cycles by the flow model: those of all partitions together, without the loading of their parameters.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def cycles_by_flow(model: Model, design: Design, choices: CompileChoices) -> Fra
     Deadlock
         If the design can't finish a frame.
     """
-    result = simulate(whole_system(plan(model, design.npus, choices), design))
-    return FrameCycles(FLOW, result.cycles_per_frame, result.latency)
+    results = [simulate(whole_system(each, design)) for each in plans(model, design.npus, choices)]
+    return FrameCycles(FLOW, sum(each.cycles_per_frame for each in results), sum(each.latency for each in results))
 
 
 def cycles_by_simulation(

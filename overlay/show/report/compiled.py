@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.partitions import partitions
-from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.compiler.plan import Plan, plan, plans
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
@@ -40,9 +39,7 @@ def compiled(build: Build, model: Model) -> Compiled:
     return Compiled(build, model, program, manifest, network_plan)
 
 
-def plans(build: Build, model: Model) -> list[Plan]:
+def plans_of(build: Build, model: Model) -> list[Plan]:
     """The compiler's plan of ``model``, or those of its partitions, as the build has it; ValueError as `compiled`."""
     choices = build.choices_of(build.program_of(model).name)
-    npus = Manifest.load(build.bit.with_suffix(".manifest.json")).npus
-    parts = partitions(model, choices.partitions, npus)
-    return [plan(part.model, npus, choices.of_partition) for part in parts]
+    return plans(model, Manifest.load(build.bit.with_suffix(".manifest.json")).npus, choices)

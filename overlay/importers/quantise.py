@@ -607,20 +607,23 @@ def _behind(graph: OperationGraph, tensor: str) -> list[Operation]:
 
 
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
-    """`golden_order` of the input; if a layout comes first, that of the map that the weights read."""
+    """`golden_order` of the input; if layouts come first, that of the map that the weights read, as far as that is one
+    map that grows."""
     shape = graph.shapes[graph.source]
-    places = np.arange(int(np.prod(shape))).reshape(shape)
+    places = made = np.arange(int(np.prod(shape))).reshape(shape)
     turned = False
     for operation in operations:
         if isinstance(operation, Layout):
-            if operation.order.size < places.size:
+            if operation.order.size < made.size:
                 break
-            places = places.ravel()[operation.order]
+            made = made.ravel()[operation.order]
+            try:
+                places = Grown.of(made).index if made.size > prod(shape) else made
+            except Unsupported:
+                break
             turned = True
         elif not isinstance(operation, Scaling | Elementwise | Levels):
             break
-    if places.size > prod(shape):
-        places = Grown.of(places).index
     if graph.channels_last and not turned and len(shape) <= 4:
         return places, (*(1, 1, *shape[1:-1])[-2:], shape[-1])
     if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):

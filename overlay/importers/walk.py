@@ -284,8 +284,8 @@ class Walk:
         changes = operation.order.size != self.index.size
         cuts = operation.order.size < self.index.size and self.is_cut
         blocks = changes and self.blocks(operation)
-        grows = operation.order.ndim >= 3 and (not changes or self._is_grown(index))
-        if blocks or not (self.has_each_once or cuts or grows):
+        stays = operation.order.ndim >= 3 and ((self.is_cut and not changes) or self._is_grown(index))
+        if blocks or not (self.has_each_once or cuts or stays):
             self.copy_map(operation)
             index = self.index.ravel()[operation.order]
         self.index = index

@@ -268,6 +268,7 @@ INSIDE = {
     "in front of padding": lambda rng: begun(rng).depth_to_space(2).pad((1, 2), (0, 1)).pool("AVERAGE", (2, 2)),
     "in front of upsampling": lambda rng: begun(rng).depth_to_space(2).upsample(20, 24).conv(rng, 3, (2, 2), (0.2, 3)),
     "in front of interpolation": lambda rng: begun(rng).depth_to_space(2).interpolate(20, 24),
+    "behind upsampling": lambda rng: begun(rng).upsample(10, 12).depth_to_space(2).conv(rng, 3, (3, 3), (0.2, 3)),
     "in front of constants": lambda rng: Chain((3, 4, 8), 0.02, 5)
     .conv(rng, 18, (1, 1), (0.03, 2))
     .depth_to_space(3)
@@ -294,6 +295,13 @@ def test_a_dense_layer_that_becomes_a_map(reader):
     made, _ = check(chain.transposed_conv(rng, 3, (3, 3), (0.1, 4)))
     assert growths(made)[0] == ((2, 3), False)
     assert made.model.network.output.shape[2] == 3
+
+
+def test_an_input_that_is_interpolated_and_put_in_blocks():
+    """No one map grows to what the first convolution reads: copies of the input do."""
+    rng = np.random.default_rng(9)
+    chain = Chain((3, 4, 8), 0.02, 5).upsample(6, 8).interpolate(12, 16).depth_to_space(2)
+    check(chain.conv(rng, 3, (3, 3), (0.2, 3)))
 
 
 def test_depth_to_space_of_the_input_is_the_hosts():

@@ -106,6 +106,7 @@ INTERPOLATED = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", INTERPOLATED)
 def test_bilinear_upsampling(name):
     made, _ = check(INTERPOLATED[name](np.random.default_rng(5)))
@@ -276,6 +277,7 @@ INSIDE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", INSIDE)
 def test_depth_to_space_inside(name):
     """A transposed convolution puts channels where they belong."""

@@ -400,6 +400,7 @@ def test_other_detectors(change):
         assert np.array_equal(values, got[name])
 
 
+@pytest.mark.slow  # builds a simulation
 def test_a_detector_with_boxes_on_hardware(tmp_path):
     made = import_file(DATA / "ssd.tflite")
     with np.load(DATA / "ssd.npz") as recorded:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,17 @@ def needed(how, index):
     weight = np.zeros(layer.weight.shape, np.uint32)
     weight[place.channel : place.channel + how.block[0]] = 1
     return words, weight
+
+
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize("map_", UNEVEN)
+def test_a_block_reads_each_word_that_it_needs_once(map_, word_bits):
+    """The upper half of 64-bit words has no channel, and its block needs nothing."""
+    made = case(images=2, channels=129, out_channels=31, word_bits=word_bits, **map_)
+    how = replace(plan(made.layer, made.words, block=(32, 2, 3), patch=(2, 2)), stage_groups=2)
+    for index in range(how.blocks):
+        reads = reference.Reads.none(made.layer, made.words)
+        reference.run(made.layer, made.words, how, order=[index], reads=reads)
+        words, weight = needed(how, index)
+        assert np.array_equal(reads.words, words)
+        assert np.array_equal(reads.weight, weight)

@@ -4,14 +4,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import numpy as np
 import pytest
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.network import Model
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.grouped import GroupedConv
+from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.memories.memory_map import memory_map
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import build, load
@@ -21,6 +29,7 @@ from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.show.report import gather as gathering
 from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import gather
+from bitloom.overlay.show.report.layer_work import layers
 from bitloom.overlay.show.report.report import Report
 from bitloom.overlay.show.report.text import TIMES
 from tests.errors import value_error
@@ -81,6 +90,20 @@ def test_layers_counted_by_hand(one: Report) -> None:
     assert (facts["conv_1"].what, facts["conv_1"].weights) == (f"3 {TIMES} 3, padding 1", 144)
     assert facts["conv_1"].weight_encoding == "bipolar 1"
     assert sum(layer.weights for layer in one.layers) == 28_944
+
+
+def test_products_of_a_grouped_convolution_are_those_of_a_kernels_own_channels() -> None:
+    """Each kernel of conv_1 reads 2 of 8 channels: half of the lanes of the one word that a kernel group reads."""
+    conv = GroupedConv(name="conv_1", out_channels=8, groups=4, kernel=(1, 2), weight=signed(4))
+    source = Map(height=3, width=5, channels=8, encoding=signed(4))
+    network = Network(name="grouped", input=source, layers=(conv,))
+    model = Model(network, {"conv_1": {"weight": np.ones((8, 1, 2, 2), np.int64)}})
+    folding = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
+    design = size_memories("grouped", [model], folding)
+    made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
+    (work,) = layers(cast(Compiled, made))
+    assert (work.beats, work.operations, work.busy) == (3 * 4 * 2 * 1 * 2, 3 * 4 * 2 * 2 * 8, 0.5)
+    assert work.beats * work.busy * 4 * 4 == work.operations
 
 
 def test_roofline(report: Report) -> None:

@@ -71,7 +71,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
             same = program.design_digest == first.design_digest
             self.require(same, f"programs must be for design {first.design_digest[:16]}", program.design_digest[:16])
             self.require(program.host is None, "programs of partitions must have no host's part", program.name)
-            single = program.output_maps == 1 or (len(self.turns[-1:]) == 1 and program is last)
+            single = program.output_maps == 1 or program is last
             self.require(single, "one map must leave a partition", program.output_maps)
         for name, value in {
             "design_digest": first.design_digest,
@@ -102,18 +102,23 @@ class PartitionedProgram(CompiledNetwork[Program]):
     def _shapes(self) -> dict[str, Shape]:
         """Shape of each map; ValueError unless each is whole before it is read, and as its readers want it."""
         shapes = {INPUT: self.programs[0].input.shape}
-        for turn in self.turns:
+        read_by = dict[str, int]()  # map -> number of the last program that reads it
+        for number, turn in enumerate(self.turns):
             program, gives = turn.program, turn.gives
             read = [part.end - part.begin for part in turn.reads]
             for part in turn.reads:
+                self.require(read_by.get(part.map) != number, f"{program.name} must read a map once", part.map)
+                read_by[part.map] = number
                 height, width, channels = shapes.get(part.map, (0, 0, 0))
-                ok = part.map != gives.map and (height, width) == program.input.shape[:2]
+                ok = (height, width) == program.input.shape[:2]
                 self.require(ok, f"{program.name} must read maps of {program.input.shape[:2]} positions", part.map)
                 self.require(0 <= part.begin < part.end <= channels, f"{part.map} has {channels} channels", part)
             self.require(sum(read) == program.input.channels, f"{program.name} must read its channels", sum(read))
+            ok = gives.map not in read_by
+            self.require(ok, f"{program.name} must give channels of a map that nobody has read", gives.map)
             height, width, channels = program.network_shape
             before = shapes.get(gives.map, (height, width, 0))
-            ok = before == (height, width, gives.begin) and gives.end - gives.begin == channels and gives.map != INPUT
+            ok = before == (height, width, gives.begin) and gives.end - gives.begin == channels
             self.require(ok, f"{program.name} must give the next {channels} channels of a map of {before}", gives)
             shapes[gives.map] = height, width, gives.end
         return shapes

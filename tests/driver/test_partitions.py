@@ -13,7 +13,7 @@ from bitloom.golden import zoo
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model, compile_network
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.compiled_network import CompiledNetwork
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork, MapPart, Turn
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import PartitionedProgram, read_program
 from bitloom.hls_gen.design.program import Program
@@ -137,3 +137,16 @@ def test_programs_that_dont_go_together(numbers, message):
     turns = tuple(network().turns[n] for n in numbers)
     with pytest.raises(ValueError, match=re.escape(message)):
         PartitionedProgram(name="digits-cnn", model_digest="0" * 64, programs_in_turn=turns)
+
+
+def test_a_map_is_whole_before_it_is_read_and_read_once():
+    """Else the driver would let go of its first channels, and a small file would fill any memory."""
+    first, second, *rest = network().turns
+    late = Turn(first.program, first.reads, MapPart("threshold_1", 16, 32))
+    twice = Turn(second.program, second.reads * 2, second.gives)
+    for turns, rule in (
+        ((first, second, late, *rest), f"{FIRST} must give channels of a map that nobody has read"),
+        ((first, twice, *rest), f"{SECOND} must read a map once"),
+    ):
+        with value_error(f"digits-cnn: {rule}, got threshold_1"):
+            PartitionedProgram(name="digits-cnn", model_digest="0" * 64, programs_in_turn=turns)

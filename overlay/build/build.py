@@ -132,8 +132,10 @@ class Build:
         return file.load(path)
 
     def choices_of(self, network: str) -> CompileChoices:
-        """How the network of that name was compiled."""
-        return replace(self.choices, mapping=self.program(network).weighted_mapping)
+        """How the network of that name was compiled, which in partitions has no mapping."""
+        mapping = self.program(network).weighted_mapping
+        choices = self.choices if mapping is None else self.choices.of_partition
+        return replace(choices, mapping=mapping)
 
     def choices_for(self, model: Model) -> CompileChoices:
         """How another network is compiled for the build: as the build's networks were.

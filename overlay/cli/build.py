@@ -122,6 +122,8 @@ def build_command(
             design = chosen.design(subject.model, subject.name, subject.models[1:])
         else:
             chosen, design = _designed(subject, options, target)
+        if with_advice and chosen.choices.partitions:
+            raise ValueError("--advice: the network must be one program, got partitions")
         build = builds.build(
             folder,
             design,
@@ -172,9 +174,9 @@ def _designed(subject: Subject, options: Mapping[str, Any], board: Board | None)
     if found:
         if board is None:
             raise ValueError("--partitions auto: --board must say what must hold them, got none")
-        slices = dict[str, int]()
-        for model in subject.models:
-            slices |= fitting_partitions(model, chosen.npus, board.bram36, chosen.choices, chosen.stream_bits)
+        if len(subject.models) > 1:
+            raise ValueError(f"--partitions auto: NETWORK must be one, got {len(subject.models)}: name the layers")
+        slices = fitting_partitions(subject.model, chosen.npus, board.bram36, chosen.choices, chosen.stream_bits)
         chosen = replace(chosen, choices=replace(chosen.choices, partitions=slices))
     return chosen, chosen.design(subject.name, subject.models, stream_weights=wanted.stream_weights)
 

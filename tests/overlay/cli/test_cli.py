@@ -12,6 +12,7 @@ from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import digits
+from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
@@ -400,6 +401,9 @@ def test_partitions(tmp_path: Path) -> None:
     auto = ["build", "digits-cnn", "--partitions", "auto", "--out", str(tmp_path / "whole")]
     assert error(*auto) == "bitloom: --partitions auto: --board must say what must hold them, got none"
     assert "programs" not in json.loads(call(*auto, "--board", "pynq-z2", "--json").stdout)
+    assert error(*auto, "digits-residual", "--board", "pynq-z2") == (
+        "bitloom: --partitions auto: NETWORK must be one, got 2: name the layers"
+    )
     for wrong in ("conv_2:0", "conv_2,conv_2", "", "Conv"):
         assert (
             f"must be auto, or layers with commas between them, each once, perhaps with :N, N programs, got {wrong!r}"
@@ -412,3 +416,20 @@ def test_partitions(tmp_path: Path) -> None:
     assert error(*mapped, "--partitions", "conv_2", "--out", folder) == (
         "bitloom: mapping must be left out of a network in partitions, got [0, 1, 0]"
     )
+    assert error("build", "digits-cnn", "--partitions", "conv_2", "--advice", "--out", str(tmp_path / "none")) == (
+        "bitloom: --advice: the network must be one program, got partitions"
+    )
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_network_that_stays_whole_beside_partitions(tmp_path: Path) -> None:
+    """It has none of the layers that are named."""
+    folder = str(tmp_path / "both")
+    call("build", "digits-cnn", "digits-residual", "--partitions", "dense_4", "--out", folder)
+    build = builds.load(Path(folder))
+    assert [len(build.program(name).programs) for name in ("digits-cnn", "digits-residual")] == [2, 1]
+    compiled = call("compile", "digits-residual", "--for", folder, "--out", str(tmp_path), "--json")
+    assert compiled.exit_code == 0
+    again = read_program(tmp_path / "digits-residual.program.npz")
+    assert again.to_bytes() == build.program("digits-residual").to_bytes()
+    assert not build.choices_of("digits-residual").partitions

@@ -19,6 +19,7 @@ from bitloom.driver.c import files as c_files
 from bitloom.golden import zoo
 from bitloom.golden.kernels import packed
 from bitloom.golden.zoo.digits import load_digits
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.array_file import array_bytes
 from bitloom.overlay.build import build as builds
@@ -102,6 +103,18 @@ def test_every_bit_is_goldens_on_the_virtual_board(folder):
         r"driver\n",
         said,
     )
+
+
+def test_cycles_of_partitions_are_added_up(tmp_path):
+    """A frame takes those of both programs, each of which counts it as a frame."""
+    model = zoo.load("digits-cnn")
+    choices = CompileChoices(partitions={"conv_2": 1})
+    made = builds.build(
+        tmp_path / "build", size_memories("digits-cnn", [model], DIGITS, choices), [model], choices=choices
+    )
+    deploy(made, tmp_path / "board")
+    said = re.search(r"([\d,]+) cycles a frame", driver(tmp_path / "board", "--check", "--virtual"))
+    assert int(said[1].replace(",", "")) >= made.program("digits-cnn").ideal_cycles
 
 
 def test_a_wrong_bit_is_told(folder, tmp_path):

@@ -124,6 +124,8 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
     frame_words
         Words of a frame; 0 where none comes to this NPU.
     """
+    if "kernel_rows" not in need.sizes:  # no layer runs on this NPU
+        return need
     kernel_rows = need.sizes["kernel_rows"]
     tuple_words = need.sizes["tuple_words"]
     two = min(kernel_rows, 2 * need.largest_kernel)

@@ -21,9 +21,10 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_network
 from bitloom.hls_gen.compiler.partitions import PartModel, partitions
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import ring
 from tests.errors import value_error
 from tests.networks import (
     BYTES,
@@ -198,6 +199,17 @@ def test_a_design_for_partitions_is_smaller():
         size_memories("block", [model], NPU, CompileChoices(partitions={"conv_9": 1}))
     with value_error("block: partitions are planned one by one, got the network with cuts at conv_2, conv_3"):
         plan(model, whole.npus, choices)
+
+
+def test_weights_are_streamed_where_a_partition_leaves_an_npu_idle():
+    """The first partition has one layer, and the ring two NPUs, each with kernels for two layers of the second one."""
+    digits = zoo.load("digits-cnn")
+    choices = CompileChoices(partitions={"conv_2": 1})
+    sizing = Sizing(stream_weights=True)
+    design = size_memories("digits", [digits], ring([Npu.of(kfp=32, kgp=16)] * 2), choices, sizing=sizing)
+    network = compile_network(digits, Manifest.of(design, "0" * 64), choices)
+    assert all(npu.loader.stream_weights for npu in design.npus)
+    assert len(network.programs) == 2
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])

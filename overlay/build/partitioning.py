@@ -75,7 +75,7 @@ class _Cutter:
         self._choices = choices
         self._stream_bits = stream_bits
         self._blocks = dict[tuple[int, int, int, bool], float]()
-        self._refused = ""
+        self._refused = dict[tuple[int, int, int], str]()  # first layer, end, slices -> why it can't be computed
         layers = model.network.layers
         begins = [isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv) for layer in layers]
         self._places = [place for place, begin in enumerate(begins) if begin and place] + [len(layers)]
@@ -111,6 +111,7 @@ class _Cutter:
     def _sliced(self, begin: int, most: float) -> tuple[int, int]:
         """(end, slices) of the shortest partition from a place on that fits in slices, as few as do."""
         blocks = inf
+        end = slices = 0
         for end in self._ends(begin):
             for slices in range(2, MOST_SLICES + 1):
                 blocks = min(blocks, self._taken(begin, end, slices, most))
@@ -119,7 +120,8 @@ class _Cutter:
                 if self._taken(begin, end, slices, most) == inf:
                     break
         layer = self._model.network.layers[begin].name
-        got = f"{blocks:g}" if blocks < inf else self._refused
+        whole = begin, len(self._model.network.layers), 1  # refused: mostly the folding's fault, not that of the cuts
+        got = f"{blocks:g}" if blocks < inf else self._refused.get(whole) or self._refused[begin, end, slices]
         rule = f"what begins with {layer} must fit {most:g} BRAM36 in at most {MOST_SLICES} slices"
         raise ValueError(f"{self._model.network.name}: {rule}, got {got}")
 
@@ -143,7 +145,7 @@ class _Cutter:
                 self._blocks[key] = self._size([part.model for part in parts], one, sizing)
             except ValueError as e:
                 self._blocks[key] = inf
-                self._refused = str(e)
+                self._refused[begin, end, slices] = str(e)
         return self._blocks[key]
 
     def _size(self, models: Sequence[Model], choices: CompileChoices, sizing: Sizing) -> float:

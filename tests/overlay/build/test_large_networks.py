@@ -40,6 +40,12 @@ def test_as_few_partitions_as_fit():
     assert estimate(design).bram36 <= whole - 0.5
     with value_error("block: what begins with conv_1 must fit 0 BRAM36 in at most 64 slices, got 1.5"):
         found(0)
+    npu = npu.changed(feature_bits=8)  # what is wrong with the whole is told, not what is wrong with its last slices
+    with value_error(
+        "block: what begins with conv_1 must fit 9 BRAM36 in at most 64 slices, got "
+        "conv_1: its map must fit 8 bits in two's complement, got unsigned 8 bit (0..255)"
+    ):
+        found(9)
 
 
 @pytest.mark.slow

@@ -220,7 +220,7 @@ static const char *next_member(bitloom_bytes file, bitloom_bytes *directory, siz
     directory->data += CENTRAL_BYTES + more;
     directory->size -= CENTRAL_BYTES + more;
     if (bitloom_u16(entry + 8) || bitloom_u16(entry + 10) || bitloom_u32(entry + 20) != size)
-        return "must be stored, without compression or encryption, as bitloom writes it";
+        return "must be stored, without compression or encryption, as in a network of one program, without partitions";
     if (offset > data_end || data_end - offset < LOCAL_BYTES + named) return "must lie in the file";
     local = file.data + offset;
     local_more = named + bitloom_u16(local + 28);

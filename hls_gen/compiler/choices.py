@@ -223,8 +223,9 @@ class CompileChoices:
         Chunk.of(self.chunk)
         if self.shortcuts not in SHORTCUTS:
             raise ValueError(f"shortcuts must be one of {', '.join(SHORTCUTS)}, got {self.shortcuts!r}")
-        if not isinstance(self.copy_depthwise, bool):
-            raise ValueError(f"copy_depthwise must be true or false, got {self.copy_depthwise!r}")
+        for name in ("copy_depthwise", "repeat_input"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
         pairs = self.partitions.items() if isinstance(self.partitions, Mapping) else [(None, None)]
         if not all(isinstance(name, str) and type(count) is int and count >= 1 for name, count in pairs):
             raise ValueError(f"partitions must be numbers of programs >= 1 by layer, got {self.partitions!r}")

@@ -183,6 +183,15 @@ def test_several_outputs_are_refused(tmp_path):
     assert outcome.text.startswith(f"digits-cnn: host: {rule}, got [")
 
 
+def test_networks_in_partitions_are_refused(tmp_path):
+    path = tmp_path / "parts.npz"
+    path.write_bytes(valid_file("partitions"))
+    (outcome,) = outcomes([path])
+    assert not outcome.read
+    rule = "must be stored, without compression or encryption, as in a network of one program, without partitions"
+    assert outcome.text.endswith(f"member header.npy: {rule}")
+
+
 def test_what_a_header_says_of_its_maps(tmp_path):
     """None, as most programs; one, as nobody writes it; and what no program has."""
     paths = [tmp_path / f"{number}.npz" for number in range(7)]

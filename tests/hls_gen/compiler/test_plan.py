@@ -174,6 +174,7 @@ def test_shifts_must_reach_the_highest_plane():
         ({"chunk": 2}, "chunk must be a text, got 2"),
         ({"shortcuts": True}, "shortcuts must be one of first, last, got True"),
         ({"copy_depthwise": "no"}, "copy_depthwise must be true or false, got 'no'"),
+        ({"repeat_input": "no"}, "repeat_input must be true or false, got 'no'"),
     ],
 )
 def test_choices_that_mean_nothing_are_refused_as_they_are_made(choice, message):

@@ -110,7 +110,8 @@ class Accelerator(Predictor, Device[Manifest]):
             Frames a transfer; by default as many as frames.BATCH_BYTES hold. The next batch is packed meanwhile. Of a
             network in partitions: frames that go through one before the next one is loaded.
         progress
-            Called with (frames done, N) after each batch.
+            Called with (frames done, N) after each batch; of a network in partitions after each program, too, before
+            the round's frames are done.
 
         Returns
         -------
@@ -235,8 +236,8 @@ class Accelerator(Predictor, Device[Manifest]):
                 batching = (batch, progress) if alone else (None, None)
                 yield self._batches(program, maps.images(turn), *batching, maps.outputs(turn))
                 maps.done(turn)
-            if progress is not None and not alone:
-                progress(min(begin + count, len(images)), len(images))
+                if progress is not None and not alone:
+                    progress(min(begin + count, len(images)) if turn is turns[-1] else begin, len(images))
 
     def _round(self, network: CompiledNetwork[Program], batch: int | None) -> int:
         """Frames that go through a network's partitions together: a batch, or as many as ROUND_BYTES hold."""

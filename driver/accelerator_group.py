@@ -119,7 +119,8 @@ class AcceleratorGroup(Predictor):
         progress
             Called with (frames done, N) as shares are done.
         share
-            Frames that a board takes at once, >= 1; by default there are SHARES shares for each board.
+            Frames that a board takes at once, >= 1; by default there are SHARES shares for each board, and one
+            where the network is in partitions, whose programs each share loads.
 
         Returns
         -------
@@ -137,7 +138,8 @@ class AcceleratorGroup(Predictor):
         program.check_images(images)
         self._check_any()
         boards = [number for number in range(len(self.accelerators)) if number not in self.lost]
-        size = max(1, -(-len(images) // (SHARES * len(boards)))) if share is None else integer("share", share)
+        shares = SHARES if len(program.programs) == 1 else 1  # each share loads all programs of partitions
+        size = max(1, -(-len(images) // (shares * len(boards)))) if share is None else integer("share", share)
         if size < 1:
             raise ValueError(f"share must be >= 1 frame, got {size}")
         call = _Call(len(images), size, program.network_shape, len(boards), self.patience)

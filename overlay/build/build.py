@@ -144,12 +144,12 @@ class Build:
         ----------
         model
             The other network. If it has the layers of one of the build's networks, it gets the mapping of that
-            network; else the compiler chooses one.
+            network, or its partitions; else the compiler chooses a mapping, and the network stays whole.
         """
         layers = _unlabelled(model.network)
         twins = (name for name in self.models if _unlabelled(self.model(name).network) == layers)
         twin = next(twins, None)
-        return self.choices_of(twin) if twin else self.choices
+        return self.choices_of(twin) if twin else self.choices.of_partition
 
     def _check(self, network: str) -> None:
         """ValueError unless the build has the network."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.accelerator_group import AcceleratorGroup
 from bitloom.driver.errors import DeviceTaken, DigestMismatch
 from bitloom.golden import zoo
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -68,6 +69,15 @@ def test_classes_counters_and_no_images(accelerator):
 
 def test_with_coroutines(accelerator):
     np.testing.assert_array_equal(asyncio.run(accelerator.predict_async(IMAGES)), EXPECTED)
+
+
+def test_a_group_gives_a_board_one_share(accelerator):
+    told = []
+    group = AcceleratorGroup([accelerator])
+    group.load(network())
+    got = group.predict(IMAGES, progress=lambda done, total: told.append((done, total)))
+    np.testing.assert_array_equal(got, EXPECTED)
+    assert told == [(7, 7)]
 
 
 def test_after_another_program_and_an_error(accelerator):

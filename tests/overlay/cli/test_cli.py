@@ -390,6 +390,7 @@ def test_partitions(tmp_path: Path) -> None:
     assert facts["programs"] == 4
     assert builds.load(Path(folder)).choices.partitions == {"conv_2": 1, "dense_4": 2}
     assert json.loads(call("simulate", folder, "--frames", "2", "--json").stdout)["bit_exact_frames"] == 2
+    assert builds.load(Path(folder)).choices_for(networks.load("digits-residual")).partitions == {}
     by_flow = json.loads(call("evaluate", folder, "--json").stdout)
     assert by_flow["hardware"]["latency_cycles"] == 1_452
     again = call("compile", "digits-cnn", "--for", folder, "--out", str(tmp_path), "--json")

@@ -44,16 +44,16 @@ BLOCKED = re.compile(r"\S+: spill_words must be >= (\d+), design \w+ has (\d+): 
 
 
 @cache
-def folder() -> Path:
-    """Where the overlays of this process lie."""
-    return Path(tempfile.mkdtemp(prefix="bitloom-tests-"))
+def folder() -> "tempfile.TemporaryDirectory[str]":
+    """Where the overlays of this process lie, to its end. It is made late: in the folder that tests have then."""
+    return tempfile.TemporaryDirectory(prefix="bitloom-tests-")
 
 
 @cache
 def overlay(design: Design) -> tuple[Path, Manifest]:
     """The .bit of a design's simulation overlay, made once, and its manifest."""
     generated = generate(design)
-    bit = write_simulation_overlay(folder(), generated.manifest, generated.text)
+    bit = write_simulation_overlay(folder().name, generated.manifest, generated.text)
     return bit, Manifest.from_dict(generated.manifest, design.name)
 
 

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +29,12 @@ UNREAD = ("layers", "mapping", "ideal_cycles")
 """Keys of the header that are for reports: the C side doesn't look at them."""
 TOO_LARGE = ("must be 1..16777215", "must be 1..67108863")
 """Rules for numbers that no device has room for, which Python doesn't look at."""
-FOLDER = tempfile.TemporaryDirectory(prefix="bitloom-tests-")
-"""Where a valid file lies."""
+
+
+@cache
+def folder() -> "tempfile.TemporaryDirectory[str]":
+    """Where a valid file lies; it is made late, in the folder that tests have then."""
+    return tempfile.TemporaryDirectory(prefix="bitloom-tests-")
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ def judge(folder: Path, file_of: Callable[[int], bytes], count: int) -> Counter[
 
 def signed(change: Callable[[dict[str, np.ndarray], np.random.Generator], None], seed: int) -> bytes:
     """A program's file with changed arrays, and the digest that belongs to them."""
-    path = Path(FOLDER.name, "valid.npz")
+    path = Path(folder().name, "valid.npz")
     path.write_bytes(valid_file("program"))
     arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
     del arrays["digest"]

@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,13 @@ def array_bytes(arrays: Mapping[str, Array], *, deflated: bool = False) -> bytes
 
 def array_digest(arrays: Mapping[str, Array]) -> str:
     """SHA-256 of the names, dtypes, shapes and values of arrays, in their order, as 64 hexadecimal digits."""
+    return digest_of(arrays.items())
+
+
+def digest_of(arrays: Iterable[tuple[str, Array]]) -> str:
+    """As `array_digest`, of arrays that need not be in memory together."""
     digest = hashlib.sha256()
-    for name, array in arrays.items():
+    for name, array in arrays:
         digest.update(json.dumps([name, array.dtype.str, list(array.shape)]).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
@@ -80,17 +85,20 @@ def read_arrays(path: str | Path, names: Sequence[str], *together: Sequence[str]
 
 def arrays_of(archive: Archive, names: Sequence[str], *together: Sequence[str]) -> dict[str, Array]:
     """Arrays of an archive; parameters and ValueError are as of `read_arrays`, without a path."""
+    return {name: archive.array(name) for name in names_of(archive, names, *together)}
+
+
+def names_of(archive: Archive, names: Sequence[str], *together: Sequence[str]) -> list[str]:
+    """Names of the arrays that `arrays_of` reads; ValueError if there are others."""
     known = {f"{name}.npy" for group in (names, *together) for name in group}
     foreign = [name for name in archive.names if name not in known]
     if foreign and f"{names[0]}.npy" in archive.names:  # else it is another kind of file, which is told below
         raise ValueError(f"must hold no arrays but {', '.join(sorted(known))}, got {listed(foreign)}")
-    more = [name for group in together if group[0] in archive.arrays for name in group]
-    return {name: archive.array(name) for name in (*names, *more)}
+    return [*names, *(name for group in together if group[0] in archive.arrays for name in group)]
 
 
-def take_digest(arrays: dict[str, Array]) -> None:
-    """Take array ``digest`` out of a file's arrays; ValueError unless it is the digest of the others."""
-    digest = arrays.pop("digest").tobytes().hex()
-    content = array_digest(arrays)
-    if digest != content:
-        raise ValueError(f"the content's digest must be {shown(digest)}, got {content!r}")
+def check_digest(digest: Array, content: str) -> None:
+    """ValueError unless array ``digest`` of a file is that of its other arrays."""
+    given = digest.tobytes().hex()
+    if given != content:
+        raise ValueError(f"the content's digest must be {shown(given)}, got {content!r}")

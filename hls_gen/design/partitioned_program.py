@@ -22,9 +22,9 @@ from bitloom.golden.reading.archive import Archive, read_archive
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import parse_json
 
-from .array_file import array_bytes, array_digest, arrays_of, take_digest
+from .array_file import array_bytes, array_digest, check_digest, digest_of, names_of
 from .compiled_network import CompiledNetwork, MapPart, Turn
-from .program import LARGEST, Program
+from .program import LARGEST, Array, Program
 from .program_host import read_host
 from .reader import Reader
 
@@ -186,13 +186,15 @@ def _partitioned(archive: Archive) -> PartitionedProgram:
     entries = [Reader(entry, "header: turns") for entry in header.entries("turns")]
     header.require(1 <= len(entries) <= MOST_PROGRAMS, f"turns must be 1..{MOST_PROGRAMS}", len(entries))
     keys = [_key(n) for n in range(len(entries))]
-    arrays = arrays_of(archive, ("header", *keys, "digest"), ("host",))
-    take_digest(arrays)
+    names = names_of(archive, ("header", *keys, "digest"), ("host",))
+    digest = archive.array("digest")
+    check_digest(digest, digest_of((name, archive.array(name)) for name in names if name != "digest"))
     turns = []
+    shared = dict[bytes, Array]()
     for key, entry in zip(keys, entries):
         reads = tuple(_map_part(Reader(part, "header: reads")) for part in entry.entries("reads"))
         with naming(key):
-            program = Program.of(Archive(arrays[key].tobytes()))
+            program = Program.of(Archive(archive.array(key).tobytes())).with_shared(shared)
         turns.append(Turn(program, reads, _map_part(entry.inner("gives"))))
     given: dict[str, Any] = {
         "name": header.text("name"),
@@ -200,8 +202,8 @@ def _partitioned(archive: Archive) -> PartitionedProgram:
         "programs_in_turn": tuple(turns),
     }
     classes = header.texts("classes")
-    if "host" not in arrays:
+    if "host" not in names:
         return PartitionedProgram(**given, classes=classes)
     alone = PartitionedProgram(**given)  # checked: it has shapes
-    host = read_host(arrays["host"], alone.model_digest, alone.input, alone.network_shape)
+    host = read_host(archive.array("host"), alone.model_digest, alone.input, alone.network_shape)
     return PartitionedProgram(**given, classes=classes, host=host)

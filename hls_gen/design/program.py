@@ -7,8 +7,7 @@ of its own.
 """
 
 import json
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from bitloom.golden.reading.archive import Archive, read_archive
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import parse_json
 
-from .array_file import array_bytes, array_digest, arrays_of, take_digest
+from .array_file import array_bytes, array_digest, arrays_of, check_digest
 from .compiled_network import OUTPUT, CompiledNetwork, MapPart, Turn
 from .copies import copied, is_copy
 from .image_bits import read_results, stored_bits
@@ -234,7 +233,7 @@ class Program(CompiledNetwork["Program"]):
             out = np.empty((len(images), self.payload_words), np.uint32)
         size = self.input.size
         bits = self.input.size * self.input.encoding.bits
-        index = self._gather
+        index = self._gather()
         pool = np.zeros((min(self._chunk, len(images)), bits + 2), np.uint8)  # the image's bits, 0, 1
         pool[:, bits + 1] = 1
         for i in range(0, len(images), self._chunk):
@@ -244,9 +243,8 @@ class Program(CompiledNetwork["Program"]):
             out[i : i + self._chunk] = np.packbits(payload, axis=1, bitorder="little").view("<u4")
         return out
 
-    @cached_property
     def _gather(self) -> Array:
-        """Column of (image bits, 0, 1) for each payload bit."""
+        """Column of (image bits, 0, 1) for each payload bit. Not kept: it is twice as large as ``frame_source``."""
         bits = self.input.size * self.input.encoding.bits
         index = self.frame_source.astype(np.intp)
         index[self.frame_source == ZERO] = bits
@@ -269,6 +267,15 @@ class Program(CompiledNetwork["Program"]):
         values = read_results(words, self.result_index, self.output_kind)
         outputs: Array = values.reshape(len(words), *self.output_shape)
         return self.tail.forward(outputs) if self.tail is not None else outputs
+
+    def with_shared(self, shared: dict[bytes, Array]) -> "Program":
+        """The program with those of its arrays that equal one of ``shared`` by their digests, which gets the others:
+        slices of a map are laid out alike."""
+
+        def kept(array: Array) -> Array:
+            return shared.setdefault(bytes.fromhex(array_digest({"": array})), array)
+
+        return replace(self, frame_source=kept(self.frame_source), result_index=kept(self.result_index))
 
     def to_bytes(self) -> bytes:
         arrays = {"header": np.frombuffer(json.dumps(self._header(), sort_keys=True).encode(), np.uint8)}
@@ -323,7 +330,8 @@ class Program(CompiledNetwork["Program"]):
         """The program that the archive holds; ValueError as of `load`, without the path."""
         arrays = arrays_of(archive, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
         given: dict[str, Any] = _read_header(arrays["header"])
-        take_digest(arrays)
+        digest = arrays.pop("digest")
+        check_digest(digest, array_digest(arrays))
         del arrays["header"]
         if "tail" in arrays:
             given["tail"] = read_tail(arrays.pop("tail"))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.design.compiled_network import MapPart, Turn
+from bitloom.hls_gen.design.compiled_network import MapChannels, Turn
 from bitloom.hls_gen.design.program import Program
 
 Array = NDArray[Any]
@@ -52,6 +52,6 @@ class HostMaps:
                 self._maps.pop(part.map, None)
 
 
-def _channels(values: Array, part: MapPart) -> Array:
+def _channels(values: Array, part: MapChannels) -> Array:
     """Channels of a map; a view."""
     return values[:, :, :, part.begin : part.end]

@@ -27,10 +27,10 @@ from bitloom.golden.layers.grouped import ConvByGroups, DepthwiseConv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.design.compiled_network import MapPart
+from bitloom.hls_gen.design.compiled_network import MapChannels
 from bitloom.hls_gen.design.npu import Npu
 
-Slices = Mapping[str, int]
+Cuts = Mapping[str, int]
 """Layer that begins a partition -> programs by which its channels are computed, >= 1. The first layer of the network
 begins one in any case; layers of other networks are left out."""
 Channels = tuple[int, int]
@@ -41,32 +41,32 @@ MOST_FEATURE_BITS = 9
 
 
 @dataclass(frozen=True)
-class PartModel:
+class ProgramModel:
     """What one program computes of a network."""
 
     model: Model
     """The network of it; its images are what it reads, channels behind channels."""
-    reads: tuple[MapPart, ...]
+    reads: tuple[MapChannels, ...]
     """Channels of maps in the host's memory."""
-    gives: MapPart
+    gives: MapChannels
     """Channels of the map that it makes."""
 
 
-def partitions(model: Model, slices: Slices, npus: Sequence[Npu]) -> tuple[PartModel, ...]:
+def partitions(model: Model, cuts: Cuts, npus: Sequence[Npu]) -> tuple[ProgramModel, ...]:
     """Cut a model in front of some layers.
 
     Parameters
     ----------
     model
         The network.
-    slices
+    cuts
         Where partitions begin, and of how many slices they are.
     npus
         Of the design: slices end where groups of kernels end.
 
     Returns
     -------
-    tuple of PartModel
+    tuple of ProgramModel
         In the order in which they can be computed. Where no layer of the network begins a partition, it is the model
         itself alone.
 
@@ -77,27 +77,27 @@ def partitions(model: Model, slices: Slices, npus: Sequence[Npu]) -> tuple[PartM
         layer, rule and value.
     """
     names = [layer.name for layer in model.network.layers]
-    if not slices.keys() & set(names):
+    if not cuts.keys() & set(names):
         source, output = model.network.input, model.network.output
-        whole = MapPart(INPUT, 0, source.channels)
-        return (PartModel(model, (whole,), MapPart(names[-1], 0, output.channels)),)
-    begins = [place for place, name in enumerate(names) if place == 0 or name in slices]
+        whole = MapChannels(INPUT, 0, source.channels)
+        return (ProgramModel(model, (whole,), MapChannels(names[-1], 0, output.channels)),)
+    begins = [place for place, name in enumerate(names) if place == 0 or name in cuts]
     return tuple(
         part
         for begin, end in zip(begins, [*begins[1:], len(names)])
-        for part in partition(model, begin, end, slices.get(names[begin], 1), npus)
+        for part in partition(model, begin, end, cuts.get(names[begin], 1), npus)
     )
 
 
-def check_partitions(design: str, models: Sequence[Model], slices: Slices) -> None:
+def check_partitions(design: str, models: Sequence[Model], cuts: Cuts) -> None:
     """ValueError, which begins with the design's name, if no network has a layer that begins a partition."""
     known = {layer.name for model in models for layer in model.network.layers}
-    for name in slices:
+    for name in cuts:
         if name not in known:
             raise ValueError(f"{design}: a partition must begin with a layer of a network, got {shown(name)}")
 
 
-def partition(model: Model, begin: int, end: int, slices: int, npus: Sequence[Npu]) -> tuple[PartModel, ...]:
+def partition(model: Model, begin: int, end: int, slices: int, npus: Sequence[Npu]) -> tuple[ProgramModel, ...]:
     """The partition of the layers from place ``begin`` to ``end``, in slices; else as `partitions`."""
     network = model.network
     layers = network.layers[begin:end]
@@ -111,7 +111,7 @@ def partition(model: Model, begin: int, end: int, slices: int, npus: Sequence[Np
     ranges = _ranges(network, layers[0].name, channels, slices, max(npu.array.kgp for npu in npus))
     name = f"{network.name[: NAME_LENGTH // 2]}.{layers[0].name[: NAME_LENGTH // 2 - 5]}"
     names = [name] if slices == 1 else [f"{name}.{number}" for number in range(slices)]
-    return tuple(_part(model, name, layers, output) for name, output in zip(names, ranges))
+    return tuple(_program_model(model, name, layers, output) for name, output in zip(names, ranges))
 
 
 def _ranges(network: Network, layer: str, channels: int, count: int, granule: int) -> list[Channels]:
@@ -162,7 +162,7 @@ def _channelwise(layer: Layer) -> bool:
     return isinstance(layer, (OneInput, Pairwise)) and not weights
 
 
-def _part(model: Model, name: str, layers: Sequence[Layer], output: Channels) -> PartModel:
+def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Channels) -> ProgramModel:
     """What computes some channels of the last of these layers."""
     network = model.network
     wanted = _wanted(network, layers, output)
@@ -171,7 +171,7 @@ def _part(model: Model, name: str, layers: Sequence[Layer], output: Channels) ->
         for read in network.reads[layer.name]:
             if read not in wanted:
                 crossing.setdefault(read, []).append(_needed(network, layer, wanted[layer.name], read))
-    reads = tuple(MapPart(read, min(needs)[0], max(high for _, high in needs)) for read, needs in crossing.items())
+    reads = tuple(MapChannels(read, min(needs)[0], max(high for _, high in needs)) for read, needs in crossing.items())
     joined = _joined(name, [_cut(network.maps[part.map], (part.begin, part.end)) for part in reads])
     places = dict(
         zip([part.map for part in reads], np.cumsum([0, *(part.end - part.begin for part in reads)]).tolist())
@@ -208,7 +208,7 @@ def _part(model: Model, name: str, layers: Sequence[Layer], output: Channels) ->
         new.append((replace(_of_channels(layer, here), inputs=tuple(inputs)), arrays))
     part = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
     made = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
-    return PartModel(made, reads, MapPart(layers[-1].name, *output))
+    return ProgramModel(made, reads, MapChannels(layers[-1].name, *output))
 
 
 def _of_channels(layer: Layer, channels: Channels) -> Layer:

@@ -31,7 +31,7 @@ CHUNK_VALUES = 1 << 18
 
 
 @dataclass(frozen=True)
-class MapPart:
+class MapChannels:
     """Channels of a map in the host's memory."""
 
     map: str
@@ -49,9 +49,9 @@ class Turn(Generic[P]):
     """A program, and the maps in the host's memory for which it runs."""
 
     program: P
-    reads: tuple[MapPart, ...]
+    reads: tuple[MapChannels, ...]
     """Its images, channels behind channels."""
-    gives: MapPart
+    gives: MapChannels
     """Where its outputs are."""
 
 

@@ -23,7 +23,7 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import parse_json
 
 from .array_file import array_bytes, array_digest, check_digest, digest_of, names_of
-from .compiled_network import CompiledNetwork, MapPart, Turn
+from .compiled_network import CompiledNetwork, MapChannels, Turn
 from .program import LARGEST, Array, Program
 from .program_host import read_host
 from .reader import Reader
@@ -151,17 +151,17 @@ def _key(number: int) -> str:
     return f"program_{number}"
 
 
-def _entry(part: MapPart) -> dict[str, Any]:
-    """JSON data of channels of a map; `_map_part` is the inverse."""
+def _entry(part: MapChannels) -> dict[str, Any]:
+    """JSON data of channels of a map; `_map_channels` is the inverse."""
     return {"map": part.map, "begin": part.begin, "end": part.end}
 
 
-def _map_part(reader: Reader) -> MapPart:
+def _map_channels(reader: Reader) -> MapChannels:
     """Channels of a map, of JSON data."""
     name = reader.text("map")
     if name != INPUT:
         check_layer_names(name)
-    return MapPart(name, reader.number("begin", 0, LARGEST), reader.number("end", 1, LARGEST))
+    return MapChannels(name, reader.number("begin", 0, LARGEST), reader.number("end", 1, LARGEST))
 
 
 def read_program(path: str | Path) -> CompiledNetwork[Program]:
@@ -192,10 +192,10 @@ def _partitioned(archive: Archive) -> PartitionedProgram:
     turns = []
     shared = dict[bytes, Array]()
     for key, entry in zip(keys, entries):
-        reads = tuple(_map_part(Reader(part, "header: reads")) for part in entry.entries("reads"))
+        reads = tuple(_map_channels(Reader(part, "header: reads")) for part in entry.entries("reads"))
         with naming(key):
             program = Program.of(Archive(archive.array(key).tobytes())).with_shared(shared)
-        turns.append(Turn(program, reads, _map_part(entry.inner("gives"))))
+        turns.append(Turn(program, reads, _map_channels(entry.inner("gives"))))
     given: dict[str, Any] = {
         "name": header.text("name"),
         "model_digest": header.digest("model_digest"),

@@ -31,7 +31,7 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import parse_json
 
 from .array_file import array_bytes, array_digest, arrays_of, check_digest
-from .compiled_network import OUTPUT, CompiledNetwork, MapPart, Turn
+from .compiled_network import OUTPUT, CompiledNetwork, MapChannels, Turn
 from .copies import copied, is_copy
 from .image_bits import read_results, stored_bits
 from .program_host import read_host, read_tail
@@ -197,7 +197,7 @@ class Program(CompiledNetwork["Program"]):
     @property
     def turns(self) -> "tuple[Turn[Program], ...]":
         channels = self.network_shape[2]
-        return (Turn(self, (MapPart(INPUT, 0, self.input.channels),), MapPart(OUTPUT, 0, channels)),)
+        return (Turn(self, (MapChannels(INPUT, 0, self.input.channels),), MapChannels(OUTPUT, 0, channels)),)
 
     @property
     def gives_single_bits(self) -> bool:

@@ -14,7 +14,7 @@ from bitloom.golden import zoo
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model, compile_network
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.compiled_network import CompiledNetwork, MapPart, Turn
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork, MapChannels, Turn
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import PartitionedProgram, read_program
 from bitloom.hls_gen.design.program import Program
@@ -125,6 +125,8 @@ def test_file(tmp_path, accelerator):
     assert read.to_bytes() == network().to_bytes()
     assert (read.turns[2].reads, read.turns[3].gives) == (network().turns[2].reads, network().turns[3].gives)
     assert read.classes == network().classes
+    slices = read.programs[2:]
+    assert slices[0].frame_source is slices[1].frame_source, "what slices have alike is kept once"
     accelerator.load(path)
     np.testing.assert_array_equal(accelerator.predict(IMAGES), EXPECTED)
     whole = compile_model(MODEL, device()[1])
@@ -153,7 +155,7 @@ def test_programs_that_dont_go_together(numbers, message):
 def test_a_map_is_whole_before_it_is_read_and_read_once():
     """Else the driver would let go of its first channels, and a small file would fill any memory."""
     first, second, *rest = network().turns
-    late = Turn(first.program, first.reads, MapPart("threshold_1", 16, 32))
+    late = Turn(first.program, first.reads, MapChannels("threshold_1", 16, 32))
     twice = Turn(second.program, second.reads * 2, second.gives)
     for turns, rule in (
         ((first, second, late, *rest), f"{FIRST} must give channels of a map that nobody has read"),

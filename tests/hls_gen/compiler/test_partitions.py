@@ -19,7 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo.mlperf_tiny import seeded
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_network
-from bitloom.hls_gen.compiler.partitions import PartModel, partitions
+from bitloom.hls_gen.compiler.partitions import ProgramModel, partitions
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
@@ -39,12 +39,12 @@ from tests.networks import (
     residual_networks,
     some,
 )
-from tests.simulated import outputs, overlay
+from tests.simulated import compare, outputs, overlay
 
 NPU = Npu.of(engine="integer", kfp=4, kgp=4, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32)
 
 
-def forward(parts: tuple[PartModel, ...], images: np.ndarray) -> np.ndarray:
+def forward(parts: tuple[ProgramModel, ...], images: np.ndarray) -> np.ndarray:
     """The map of the last part, by golden; each part finds the maps that it reads whole."""
     maps = {INPUT: images}
     ends = {INPUT: images.shape[3]}
@@ -122,7 +122,7 @@ RULES = (
 """Rules of partitions that a random cut may break."""
 
 
-def partitions_or_rule(model: Model, slices: dict[str, int]) -> tuple[PartModel, ...] | None:
+def partitions_or_rule(model: Model, slices: dict[str, int]) -> tuple[ProgramModel, ...] | None:
     """The partitions; None where one of RULES is broken, and no other."""
     try:
         return partitions(model, slices, [NPU])
@@ -230,3 +230,16 @@ def check_board(model, design, choices, stall):
     images = random_images(model.network, 3, 2)
     got, _ = outputs(bit, network, images, source=stall, sink=stall, seed=1)
     np.testing.assert_array_equal(got, model.forward(images))
+
+
+def test_an_input_that_is_sent_twice() -> None:
+    """Where two layers read a partition's input, nothing copies it: the frame has its words twice. Every cycle is the
+    flow model's."""
+    part = partitions(residual(), {"conv_2": 1, "conv_3": 2}, [NPU])[2].model
+    choices = CompileChoices(map_order="raster", repeat_input=True)
+    design = size_memories("twice", [part], NPU, choices)
+    compared = compare(design, part, choices, batches=(1, 2, 4))
+    assert [planned.layer.reads for planned in compared.plan.layers] == [INPUT, f"{INPUT}.1"]
+    copied = plan(part, size_memories("copied", [part], NPU).npus)
+    assert len(compared.plan.input_words) == 2 * len(copied.input_words)
+    assert len(copied.layers) == 3

@@ -15,6 +15,9 @@ Memories, fields of layer rows that say where a table's rows begin, needs of lay
 from dataclasses import dataclass
 from typing import NamedTuple
 
+FIRST = "first_"
+"""What names of fields begin with that say what tables have for a layer's first tap."""
+
 
 class TapTable(NamedTuple):
     """A table of taps: the name of its memory and the flat name of its number of rows, both behind the sequencer's
@@ -23,6 +26,10 @@ class TapTable(NamedTuple):
     name: str
     capacity: str
     base: str
+
+    def first(self, field: str) -> str:
+        """The field of memory ``layers`` that says what a field of the table is at a layer's first tap."""
+        return f"{FIRST}{self.name}_{field}"
 
 
 FLAGS = TapTable("flags", "taps", "flags_base")

@@ -4,7 +4,9 @@
     layers row --> taps, one after another: flags row (new tuple or old one, last of its window, ...)
                                             olds, jumps, aheads row where the flags say so
 
-Words are those of the tuple memory (kfp or pfp bits); old addresses are relative to the first word of the layer.
+What is at hand stands in registers, for which a table is read a row ahead: so the row of a layer has what its tables
+say first, and each row of a table what they say next. Words are those of the tuple memory (kfp or pfp bits); old
+addresses are relative to the first word of the layer.
 """
 
 import numpy as np
@@ -114,7 +116,14 @@ def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
     layer |= {name: 0 for name, _ in (*counter_fields(sequencer), *kernel_moves(sequencer))}
     if counts.counters:
         layer |= counter_values(counts.counters, sequencer, words, tap_rows)
-    rows = {"inputs": row({"words": on.coming_words}), "layers": row(layer), **_tables(on)}
+    tables = _tables(on)
+    layer |= {
+        table.first(name): int(column[0]) if len(column) else 0
+        for table in kind.tables
+        for name, column in tables[table.name].items()
+    }
+    following = {table: {name: np.roll(column, -1) for name, column in rows.items()} for table, rows in tables.items()}
+    rows = {"inputs": row({"words": on.coming_words}), "layers": row(layer), **following}
     if on.lines:
         rows["lines"] = row(line_values(on.lines, sequencer))
     return {sequencer.prefix + name: columns for name, columns in rows.items()}
@@ -135,8 +144,8 @@ def line_values(lines: FormedLines, sequencer: NpuSequencer) -> dict[str, int]:
 
 
 def _tables(on: OnSequencer) -> dict[str, Columns]:
-    """Rows of a sequencer's tables, in which each visit of a tap counts as a tap; none where counters or nothing take
-    the place of the tables.
+    """What a sequencer's tables say of a layer, in the order of its taps; each visit of a tap counts as a tap. None
+    where counters or nothing take the place of the tables.
 
     Before a tap's own tuple others may arrive that the tap doesn't read. Either a flag of the tap says that there are
     such tuples, and the table ``aheads`` how many; or each of them is a skip, a row before the tap's.

@@ -8,7 +8,7 @@ from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 from .memory import FieldWidths, Rows
 from .ports import way
 from .results import rounding_fields, scale_fields
-from .sequencer import bases, counter_fields, kernel_moves, reading_fields, reading_memories
+from .sequencer import counter_fields, kernel_moves, reading_fields, reading_memories, starts
 
 MARKS = tuple(reduction.mark for reduction in (*POOLS, PRODUCTS) if reduction.mark)
 """Marks of a layer by which the pool unit chooses what it computes, each in NPUs alone that have a choice."""
@@ -57,7 +57,7 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
         *((pool.mark, 1) for pool in npu.pools if pool.mark),
         *counter_fields(sequencer),
         *([("depthwise", 1)] if npu.depthwise else []),
-        *bases(sequencer, SOMETIMES),
+        *starts(sequencer, SOMETIMES),
         *([("start_row", row), ("kernel_base", row)] if sequencer.kind.kernel_rows else []),
         *kernel_moves(sequencer),
     ]

@@ -31,19 +31,13 @@ def reading_memories(sequencer: NpuSequencer, input_fields: FieldWidths, layer_f
     npu = sequencer.npu
     prefix = sequencer.prefix
     lines = sequencer.forms_lines
-    fields: dict[TapTable, FieldWidths] = {
-        FLAGS: _flags(sequencer.kind),
-        OLDS: [("word", sequencer.address_bits)],
-        JUMPS: [("row", sequencer.row_bits)],
-        AHEADS: [("words", bits_for(npu.sequencer.input_words))],
-    }
     return {
         f"{prefix}inputs": Rows(npu.loader.layers, input_fields, read_at_once=True),
         f"{prefix}layers": Rows(npu.loader.layers, layer_fields, read_at_once=True),
         **{
             prefix + table.name: Rows(
                 rows,
-                fields[table],
+                table_fields(sequencer, table),
                 counted_as=prefix + table.capacity,
                 based_by=(f"{prefix}layers", table.base),
             )
@@ -51,6 +45,18 @@ def reading_memories(sequencer: NpuSequencer, input_fields: FieldWidths, layer_f
         },
         **({f"{prefix}lines": Rows(npu.loader.layers, _lines(sequencer), read_at_once=True)} if lines else {}),
     }
+
+
+def table_fields(sequencer: NpuSequencer, table: TapTable) -> FieldWidths:
+    """Fields of a row of a table."""
+    if table == FLAGS:
+        return _flags(sequencer.kind)
+    name, width = {
+        OLDS: ("word", sequencer.address_bits),
+        JUMPS: ("row", sequencer.row_bits),
+        AHEADS: ("words", bits_for(sequencer.npu.sequencer.input_words)),
+    }[table]
+    return [(name, width)]
 
 
 def _flags(kind: SequencerKind) -> FieldWidths:
@@ -84,6 +90,14 @@ def bases(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:
     return [(table.base, bits_for(rows[table] - 1)) for table in tables if table in rows]
 
 
+def starts(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:
+    """Fields of a layer that say where its rows in those tables begin, and what they say first: a row has what
+    follows."""
+    tables = [table for table in tables if table in sequencer.table_rows]
+    firsts = [(table.first(name), w) for table in tables for name, w in table_fields(sequencer, table)]
+    return [*bases(sequencer, tables), *firsts]
+
+
 def reading_fields(sequencer: NpuSequencer) -> FieldWidths:
     """Fields of a layer that each sequencer has."""
     counts = sequencer.npu.sequencer
@@ -95,7 +109,7 @@ def reading_fields(sequencer: NpuSequencer) -> FieldWidths:
         ("direct", 1),
         ("window_taps_minus_1", bits_for(counts.window_taps - 1)),
         ("windows_minus_1", bits_for(counts.windows - 1)),
-        *bases(sequencer, ALWAYS),
+        *starts(sequencer, ALWAYS),
     ]
 
 
@@ -137,7 +151,7 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
     binary = npu.engine == "binary"
     fields = [
         *reading_fields(sequencer),
-        *bases(sequencer, SOMETIMES),
+        *starts(sequencer, SOMETIMES),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *_part_fields(npu),

@@ -25,6 +25,8 @@ class HeaderWords:
     """Wires: their fields (``hls_gen.design.headers.FIELDS``), by name."""
     complete: Signal
     """Pulse: the last of the words is taken in this cycle."""
+    end_row: Signal
+    """Register: row behind the last one that the header names, by the low bits of its numbers alone."""
 
     @property
     def kind(self) -> Signal:
@@ -62,8 +64,8 @@ def kind_number(b: Block, name: str, number: int) -> Signal:
     return b.localparam(f"KIND_{name}", number, headers.word_0("KIND").width)
 
 
-def header_words(c: LoaderContext) -> HeaderWords:
-    """Takes the header's words in state HEADER, one or two a stream word."""
+def header_words(c: LoaderContext, end_bits: int) -> HeaderWords:
+    """Takes the header's words in state HEADER, one or two a stream word; ``end_bits``: width of ``end_row``."""
     b = c.b
     per_beat = c.design.stream_bits // 32
     b.comment("Header: four words, kept until the next packet begins.")
@@ -72,11 +74,18 @@ def header_words(c: LoaderContext) -> HeaderWords:
     here = b.wire("header_take", 1, c.at["HEADER"] & c.given)
     words = []
     fields = {}
+    end_row = b.reg("end_row", end_bits, init=None)  # a sum beside the words: a comparison follows
     for k, parts in enumerate(FIELDS):
         word = b.reg(f"header_{k}", 32, init=None)
-        b.on(here & eq(place, k // per_beat), (word, bits(c.data, 32 * (k % per_beat), 32)))
+        comes = bits(c.data, 32 * (k % per_beat), 32)
+        now = here & eq(place, k // per_beat)
+        b.on(now, (word, comes))
         words.append(word)
         for part in parts:
             fields[part.name] = b.wire(f"header_{part.name.lower()}", part.width, field_of(word, part))
+            if part.name == "LENGTH":  # the address came before, as a stream word has two words at most
+                length = field_of(comes, part)
+                sides = (bits(end, 0, min(end_bits - 1, part.width)) for end in (fields["ADDRESS"], length))
+                b.on(now, (end_row, add(*sides, end_bits)))
     b.on(here, (place, add(place, 1, bits_for(beats - 1))))  # beats is a power of two: wraps
-    return HeaderWords(words, fields, b.wire("header_done", 1, here & eq(place, beats - 1)))
+    return HeaderWords(words, fields, b.wire("header_done", 1, here & eq(place, beats - 1)), end_row)

@@ -130,11 +130,10 @@ def _beyond(b: Block, header: HeaderWords, target: AddressedMemory) -> list[tupl
     """Why the memory hasn't the rows that the header names: their end, numbers that are no row's at all, and none. A
     short sum is enough for the end, since no memory has more rows than the bits of ``target.depth`` say."""
     w = width(target.depth)
-    low = [bits(word, 0, min(w, ROW_BITS)) for word in (header.address, header.length)]
-    end = b.wire("end_row", w + 1, resize(low[0], w + 1) + resize(low[1], w + 1))  # so that it can't wrap
     beside = b.wire("beside_rows", LAYER_BITS, header.fields["LAYER"] | header.fields["NUMBER"])
     marked = nonzero(beside) if target.is_weights is None else nonzero(beside) & ~target.is_weights
-    parts = [("end", end > resize(target.depth, w + 1)), ("none", eq(header.length, 0) | marked)]
+    beyond = header.end_row > resize(target.depth, width(header.end_row))
+    parts = [("end", beyond), ("none", eq(header.length, 0) | marked)]
     if w < ROW_BITS:
         high = [bits(word, w, ROW_BITS - w) for word in (header.address, header.length)]
         parts.append(("high", nonzero(b.wire("no_row", ROW_BITS - w, high[0] | high[1]))))

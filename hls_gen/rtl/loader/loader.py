@@ -89,7 +89,7 @@ def loader(library: Library, design: Design) -> Block:
     taken = b.wire("take", 1, words.taken)
     early = b.reg("early_last")
     c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
-    header = header_words(c)
+    header = header_words(c, port.row_bits + 2)  # a sum of two such numbers as a depth, which can't wrap
     progress = PacketProgress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
     fault = Fault.make(b)
 

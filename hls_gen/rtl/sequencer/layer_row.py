@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import TypeVar
 
+from bitloom.hls_gen.design.sequencer_kind import FIRST
 from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .pool_marks import PoolMarks
@@ -25,8 +26,9 @@ class LayerStart:
 
     flags_base: Signal
     old_base: Signal
-    """flags_base, old_base: first row of the layer in the memories ``flags`` and ``olds``. A row of each is as wide as
-    its address."""
+    """flags_base, old_base: first row of the layer in the memories ``flags`` and ``olds``."""
+    firsts: Mapping[str, Signal]
+    """What each table says of the layer's first tap, by the names of the fields (`TapTable.first`)."""
     windows_minus_1: Signal
     """Windows of the layer, less 1."""
     hold_tuples: Signal | None = None
@@ -160,13 +162,18 @@ class LayerRow:
     """Fields of counters, None without ``raster``."""
 
 
-START_ONLY = tuple(f.name for f in fields(LayerStart))
-"""Names of the fields that need no register."""
+def start_only(name: str) -> bool:
+    """Whether a field is only looked at as the layer begins, so that it needs no register."""
+    return name in _OF_START or name.startswith(FIRST)
+
+
+_OF_START = {f.name for f in fields(LayerStart)}
 
 
 def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
     """The typed form of those fields of a row that only a layer's beginning looks at."""
-    return _part(LayerStart, signals)
+    firsts = {name: signal for name, signal in signals.items() if name.startswith(FIRST)}
+    return _part(LayerStart, signals, firsts=firsts)
 
 
 def layer_row(signals: Mapping[str, Signal]) -> LayerRow:

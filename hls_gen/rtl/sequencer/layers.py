@@ -10,7 +10,7 @@ from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, resize
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 
 from .context import Context
-from .layer_row import START_ONLY, layer_row, layer_start
+from .layer_row import layer_row, layer_start, start_only
 
 
 class Layers:
@@ -47,8 +47,6 @@ class Layers:
         self.begin = b.wire("begin_layer", 1, self.move & self.change)
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
         row = context.memory("layers", resize(self.number, bits_for(memory.depth - 1)))
-        kept = {
-            name: b.reg(f"layer_{name}", w, init=None) for name, w in memory.widths.items() if name not in START_ONLY
-        }
+        kept = {name: b.reg(f"layer_{name}", w, init=None) for name, w in memory.widths.items() if not start_only(name)}
         self.start, self.upcoming, self.now = layer_start(row), layer_row(row), layer_row(kept)
         b.on(self.begin, (self.have, 1), *[(register, row[name]) for name, register in kept.items()])

@@ -27,6 +27,8 @@ class Progress:
     """``begin``, or the tap taken is the last one of its window: another window is at hand in the next cycle."""
     last: Signal
     """The tap at hand is the last one of a pass over its window. This and the following hold before ``taken`` too."""
+    first: Signal | None
+    """Register: the tap at hand is the first one of its pass. None in the pool's sequencer."""
     rewind: Signal | None
     """The tap at hand is the last one of a pass, and the same window comes again for the next kernel group. None in the
     pool's sequencer, which passes each window once."""
@@ -35,25 +37,21 @@ class Progress:
 
 
 class Pointer:
-    """A register that follows the taps through a table, or through the tuple memory. At the end of each pass over a
+    """A register that follows the taps through the tuple memory, from layer to layer. At the end of each pass over a
     window but the last it goes back to the window's first tap.
 
     Attributes
     ----------
     value : Signal
         Where the tap at hand is.
-    upcoming : Signal
-        Wire: ``value`` in the next cycle, if the pointer moves. A memory that is read with it has its row at hand
-        together with the tap.
     """
 
     def __init__(self, b: Block, name: str, w: int):
         self._b = b
         self._name = name
         self.value = b.reg(name, w)
-        self.upcoming = b.wire(f"{name}_next", w)
 
-    def advance(self, progress: Progress, stepped: Signal, start: Signal | None = None) -> None:
+    def advance(self, progress: Progress, stepped: Signal) -> None:
         """Let the pointer follow the taps.
 
         Parameters
@@ -62,17 +60,12 @@ class Pointer:
             What happens to the tap at hand.
         stepped : Signal
             The pointer's value for the window's next tap.
-        start : Signal, optional
-            Its value for the first tap of a layer that begins; without it the pointer runs on from layer to layer.
         """
         b = self._b
-        value = self.value
         after = stepped
-        w = width(value)
+        w = width(self.value)
         if progress.rewind is not None:
             saved = b.reg(f"{self._name}_saved", w)  # where the window's first tap was
-            after = choose(progress.rewind, saved, stepped, w)
-            kept = progress.taken & progress.window_end if start is None else progress.windows
-            b.on(kept, (saved, self.upcoming))
-        self.upcoming.assign(after if start is None else choose(progress.change, start, after, w))
-        b.on(progress.taken if start is None else progress.move, (value, self.upcoming))
+            after = b.wire(f"{self._name}_next", w, choose(progress.rewind, saved, stepped, w))
+            b.on(progress.taken & progress.window_end, (saved, after))
+        b.on(progress.taken, (self.value, after))

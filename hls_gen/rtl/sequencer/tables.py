@@ -5,18 +5,64 @@
     jumps row --> kernel row after a jump    one row a jump; where taps have kernel rows
     aheads row --> words claimed ahead       one row a tap with flag ``ahead``; in NPUs alone that have this table
 
-Each table holds the rows of all layers, one layer after another. It is read with the next value of its pointer, so that
-its row is at hand together with the tap. At the end of a pass over a window pointers go back to the window's first row,
-if another kernel group follows.
+Each table holds the rows of all layers, one layer after another. What a table says is at hand, in registers, together
+with the tap; the memory is read a row ahead, since the longest paths of the tap source would begin at its output: a row
+has what follows, and the row of the layer what comes first. At the end of a pass over a window a table goes back to the
+window's first tap, if another kernel group follows.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, choose, width
+from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, TapTable
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, choose, width
 
 from .context import Context
-from .layer_row import LayerRow
+from .layer_row import LayerRow, LayerStart
 from .layers import Layers
-from .progress import Pointer, Progress
-from .source import NEVER
+from .progress import Progress
+from .source import ALWAYS, NEVER
+
+
+class _Table:
+    """A table, and what it says at hand.
+
+    Attributes
+    ----------
+    now : dict of str to Signal
+        Registers, by field.
+    """
+
+    def __init__(self, context: Context, table: TapTable, start: LayerStart):
+        b = self._b = context.b
+        name = self._name = table.name
+        base = getattr(start, table.base)
+        self._pointer = pointer = b.reg(f"{name}_pointer", width(base))
+        self._pointer_next = b.wire(f"{name}_pointer_next", width(base))
+        self._moves = b.wire(f"{name}_moves")
+        fields = context.memory(name, self._pointer_next, read=self._moves)
+        self.now = {field: b.reg(f"{name}_{field}_now", width(row), init=None) for field, row in fields.items()}
+        # register, what it becomes as a layer begins, and with the next row
+        self._registers = [(pointer, base, add(pointer, 1, width(base)))]
+        self._registers += [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
+
+    def advance(self, progress: Progress, used: Signal) -> None:
+        """Go on by a row where the tap at hand ``used`` what is at hand; to the window's first tap; to a layer's."""
+        b = self._b
+        rewind = progress.rewind
+        goes = used
+        if rewind is not None:  # in a window of one tap the next pass begins with what is at hand
+            goes = choose(rewind, ~progress.first, used, 1)
+        self._moves.assign(progress.move & any_of(progress.change, goes))
+        for register, first, following in self._registers:
+            w = width(register)
+            after = following
+            if rewind is not None:
+                saved = b.reg(f"{register.name}_saved", w, init=None)  # of the window's first tap
+                b.on(progress.taken & progress.first, (saved, register))
+                after = choose(rewind, saved, following, w)
+            after = choose(progress.change, first, after, w)
+            if register is self._pointer:
+                self._pointer_next.assign(after)
+                after = self._pointer_next
+            b.on(self._moves, (register, after))
 
 
 class TableTaps:
@@ -38,48 +84,37 @@ class TableTaps:
 
     def __init__(self, context: Context, layers: Layers):
         b = context.b
-        self._start = layers.start
         now = layers.now
         jumps = "" if now.kernel is None else ", of jumps for each jump of the kernel row"
         b.comment(f"Taps from tables: a row of flags for each tap, of olds for each old tuple{jumps}.")
-        self._flag = Pointer(b, "flag_pointer", width(self._start.flags_base))
-        self._old = Pointer(b, "old_pointer", width(self._start.old_base))
-        flags = context.memory("flags", self._flag.upcoming, read=layers.move)
-        olds = context.memory("olds", self._old.upcoming, read=layers.move)
+        tables = {table: _Table(context, table, layers.start) for table in context.spec.kind.tables}
+        flags = tables[FLAGS].now
         self.serves = _by_tables(now)
         self.last = flags["last"]
         self.new = flags["new"]
-        self.word = olds["word"]
+        self.word = tables[OLDS].now["word"]
         self.skip: Signal = flags.get("skip", NEVER)
+        self.placed = b.wire("reads_old", 1, ~self.new)
         self.ahead_words: Signal | None = None
         self.claims_ahead: Signal | None = None
         self.ahead_row: Signal | None = None
-        if self._start.ahead_base is not None:
+        self.jump: Signal | None = None
+        if AHEADS in tables:
             self.serves = b.reg("by_tables", init=None)  # what taps claim ahead is on a long path
             b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
-            self._ahead = Pointer(b, "ahead_pointer", width(self._start.ahead_base))
             self.claims_ahead = b.wire("claims_ahead", 1, all_of(self.serves, flags["ahead"]))
-            self.ahead_row = context.memory("aheads", self._ahead.upcoming, read=layers.move)["words"]
+            self.ahead_row = tables[AHEADS].now["words"]
             self.ahead_words = choose(self.claims_ahead, self.ahead_row, 0, width(self.ahead_row))
-        self.placed = b.wire("reads_old", 1, ~self.new)
-        self.jump: Signal | None = None
-        if now.kernel is not None:
-            self._jump = Pointer(b, "jump_pointer", width(self._start.jump_base))
+        if JUMPS in tables:
             self.jump = b.wire("tap_jump", 1, all_of(self.serves, flags["jump"]))
-            self.jump_row = context.memory("jumps", self._jump.upcoming, read=layers.move)["row"]
+            self.jump_row = tables[JUMPS].now["row"]
+        used = {FLAGS: ALWAYS, OLDS: self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
+        self._used = [(made, used[table]) for table, made in tables.items()]
 
     def advance(self, progress: Progress) -> None:
         """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""
-        runs: list[tuple[Pointer, Signal | int, Signal]] = [
-            (self._flag, 1, self._start.flags_base),
-            (self._old, self.placed, self._start.old_base),
-        ]
-        if self.jump is not None:
-            runs.append((self._jump, self.jump, self._start.jump_base))
-        if self.claims_ahead is not None:
-            runs.append((self._ahead, self.claims_ahead, self._start.ahead_base))
-        for pointer, used, start in runs:
-            pointer.advance(progress, add(pointer.value, used, width(pointer.value)), start)
+        for table, used in self._used:
+            table.advance(progress, used)
 
 
 def _by_tables(row: LayerRow) -> Signal:

@@ -127,6 +127,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass = None
     window_end = last
+    first = None
     rewind = None
     kernel = layers.now.kernel
     passes = b.wire("next_pass", 1, layers.move & any_of(layers.change, last))
@@ -138,6 +139,8 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         b.on(passes, (first_pass, any_of(layers.change, groups.last)))
         window_end = last & groups.last
         rewind = last & ~groups.last
+        first = b.reg("first_of_pass", init=None)
+        b.on(layers.move, (first, any_of(layers.change, last)))
     window_end = b.wire("window_end", 1, window_end)
     progress = Progress(
         begin=layers.begin,
@@ -148,6 +151,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         windows=passes if rewind is None else b.wire("next_window", 1, layers.move & any_of(layers.change, window_end)),
         last=last,
         window_end=window_end,
+        first=first,
         rewind=None if rewind is None else b.wire("rewind", 1, rewind),
     )
     upcoming = layers.start.windows_minus_1

@@ -20,6 +20,9 @@ from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.parts import present
 
 MASK = 0xFFFFFFFF
+TABLES = (("flags", "flags_base"), ("olds", "old_base"), ("jumps", "jump_base"), ("aheads", "ahead_base"))
+Said = tuple[dict[str, int], int]
+"""What a table says at hand, and the row that says what follows."""
 
 
 class Deadlock(Exception):
@@ -109,6 +112,14 @@ class Sequencer:
     def row(self, name: str, row: int) -> dict[str, int]:
         return self.unit.row(self.prefix + name, row)
 
+    def first(self, layer: dict[str, int], name: str, base: str) -> Said:
+        """What a table says first of a layer, and the row that follows."""
+        said = {key.removeprefix(f"first_{name}_"): value for key, value in layer.items() if f"first_{name}_" in key}
+        return said, layer.get(base, 0)
+
+    def following(self, name: str, said: Said) -> Said:
+        return self.row(name, said[1]), said[1] + 1
+
     def fill(self) -> int:
         """Write whatever has come and has room; how many words were written since the start."""
         while True:
@@ -131,10 +142,11 @@ class Sequencer:
         layer_word = 0
         for layer in cycle(self.layers):
             row = self.row("layers", layer)
-            words, start, ahead = row["words_minus_1"] + 1, row.get("start_row", 0), row.get("ahead_base")
-            self.hold = row["hold_words"] if ahead is not None else row["hold_tuples"] * words
+            words, start = row["words_minus_1"] + 1, row.get("start_row", 0)
+            self.hold = row["hold_words"] if "ahead_base" in row else row["hold_tuples"] * words
             part = row.get("part_words_minus_1", words - 1) + 1  # words of a tuple that a pass reads
-            after = (row["flags_base"], row["old_base"], row.get("jump_base", 0), ahead, layer_word)
+            tables = [self.first(row, *names) for names in TABLES]
+            after = (*tables, layer_word)
             for _ in range(row["windows_minus_1"] + 1):
                 before, landing = after, 0
                 for group in range(row.get("groups_minus_1", 0) + 1):
@@ -146,17 +158,17 @@ class Sequencer:
                         if row["direct"]:
                             flags = {"new": 1, "last": int(count == row["window_taps_minus_1"])}
                         else:
-                            flags, flag = self.row("flags", flag), flag + 1
+                            flags, flag = flag[0], self.following("flags", flag)
                         last, count = bool(flags["last"]), count + 1
                         if flags.get("ahead"):
-                            more, ahead = self.row("aheads", ahead)["words"], ahead + 1
+                            more, ahead = ahead[0]["words"], self.following("aheads", ahead)
                             new_word += more
                             self.claim(more * (group == 0))
                         if flags["new"]:
                             address, new_word = new_word, new_word + words
                             self.claim(words * (group == 0))
                         else:
-                            address, old = layer_word + self.row("olds", old)["word"], old + 1
+                            address, old = layer_word + old[0]["word"], self.following("olds", old)
                         while self.fill() < self.claimed:
                             yield None
                         if flags.get("skip"):
@@ -166,7 +178,7 @@ class Sequencer:
                         yield Tap(layer, first, last, kernel_row, data)
                         first, landing, kernel_row = False, 0, kernel_row + part
                         if flags.get("jump"):
-                            landing, jump = self.row("jumps", jump)["row"], jump + 1
+                            landing, jump = jump[0]["row"], self.following("jumps", jump)
                             kernel_row = group_row + landing
                 after, start = (flag, old, jump, ahead, new_word), landing
             self.free += row["hold_words"]

@@ -25,14 +25,13 @@ from bitloom.hls_gen.design.program import Program
 from .device import Device
 from .errors import DeviceError, PacketError
 from .frames import Frames, loads
-from .host_maps import HostMaps
+from .host_maps import HostMaps, held_dtype
 from .owner import Owner
 from .predictor import Predictor, Progress
 
 Array = NDArray[Any]
 ROUND_BYTES = 1 << 26
-"""Bytes of a map, of 8 bytes a value, that wait in the host's memory between two partitions, for all frames of a
-round."""
+"""Bytes of a map that wait in the host's memory between two partitions, for all frames of a round."""
 
 
 class Accelerator(Predictor, Device[Manifest]):
@@ -245,7 +244,8 @@ class Accelerator(Predictor, Device[Manifest]):
             wanted = integer(f"{network.name}: batch", batch)
             network.require(wanted >= 1, "batch must be >= 1 frames", wanted)
             return wanted
-        return max(1, ROUND_BYTES // (8 * max(program.input.size for program in network.programs)))
+        inputs = [program.input for program in network.programs]
+        return max(1, ROUND_BYTES // max(source.size * held_dtype(source).itemsize for source in inputs))
 
     def _batches(
         self, program: Program, images: Array, batch: int | None, progress: Progress | None, outputs: Array
@@ -270,7 +270,7 @@ class Accelerator(Predictor, Device[Manifest]):
                 self._start(program, frames, other, begin + size, len(after))
             key, first = self._place(program, this, begin)
             results = self._link.buffer(key, first + words)[first : first + words]
-            outputs[begin : begin + len(now)] = program.unpack_results(results)
+            program.unpack_results(results, outputs[begin : begin + len(now)])
             if progress is not None:
                 progress(begin + len(now), len(images))
 

@@ -7,15 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitloom.golden.graph import INPUT
+from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.compiled_network import MapChannels, Turn
 from bitloom.hls_gen.design.program import Program
 
 Array = NDArray[Any]
 
 
+def held_dtype(source: Map) -> "np.dtype[Any]":
+    """The smallest integers of whole bytes that have all values of a map."""
+    low, high = source.encoding.low, source.encoding.high
+    return np.min_scalar_type(high if low == 0 else -high - 1)
+
+
 class HostMaps:
     """The maps of some frames, each held from the first program that makes channels of it to the last one that reads
-    it.
+    it, in integers as small as its readers take them.
 
     Parameters
     ----------
@@ -31,6 +38,7 @@ class HostMaps:
         self._maps = {INPUT: images, turns[-1].gives.map: outputs}
         self._channels = {turn.gives.map: turn.gives.end for turn in turns}
         self._last_reader = {part.map: turn for turn in turns for part in turn.reads}
+        self._dtypes = {part.map: held_dtype(turn.program.input) for turn in turns for part in turn.reads}
 
     def images(self, turn: Turn[Program]) -> Array:
         """What a program reads: (N, H, W, C)."""
@@ -38,11 +46,12 @@ class HostMaps:
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
 
     def outputs(self, turn: Turn[Program]) -> Array:
-        """Where a program's outputs are written: (N, H', W', C') int64."""
+        """Where a program's outputs are written: (N, H', W', C')."""
         name = turn.gives.map
         if name not in self._maps:
             height, width, _ = turn.program.network_shape
-            self._maps[name] = np.empty((len(self._maps[INPUT]), height, width, self._channels[name]), np.int64)
+            shape = (len(self._maps[INPUT]), height, width, self._channels[name])
+            self._maps[name] = np.empty(shape, self._dtypes.get(name, np.int64))
         return _channels(self._maps[name], turn.gives)
 
     def done(self, turn: Turn[Program]) -> None:

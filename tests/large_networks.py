@@ -6,6 +6,16 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.network import Model
 from bitloom.golden.zoo import mlperf_tiny as tiny
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_network
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.build.partitioning import fitting_partitions
+from bitloom.overlay.build.small_npu import small_npu
+from bitloom.overlay.platform.boards import board
 
 CLASSES = 1000
 PICTURE = Map(height=224, width=224, channels=3, encoding=tiny.UINT8)
@@ -48,3 +58,20 @@ def resnet18() -> Model:
     layers.append(AvgPool(name="pool_2", kernel=(7, 7), stride=(7, 7)))
     layers += tiny._weighted(Dense(name=f"dense_{n}", out_channels=CLASSES, weight=tiny.INT8), tiny.INT8)
     return tiny.seeded(tiny._network("resnet18", PICTURE, layers))
+
+
+NETWORKS = {
+    "mobilenet": lambda: (mobilenet(1.0), {"depthwise": True, "pool_line_taps": 3, "lut_products": ("pool",)}),
+    "resnet18": lambda: (resnet18(), {"lut_products": ("addition", "pool")}),
+}
+"""Of each network a function that makes it, and what its NPU on a PYNQ-Z1 has of its own."""
+STREAM_BITS = 64
+
+
+def built(model: Model, **folding: object) -> tuple[Design, CompiledNetwork[Program]]:
+    """The design of a network for a PYNQ-Z1, and the network compiled for it, without the digest of its Verilog."""
+    npu = small_npu(model).changed(kfp=16, kgp=24, pfp=16, ol=4, raster=True, kernels_per_multiplier=2, **folding)
+    cuts = fitting_partitions(model, (npu,), board("pynq-z1").bram36, CompileChoices(), STREAM_BITS)
+    choices = CompileChoices(partitions=cuts)
+    design = size_memories(model.network.name, [model], npu, choices, stream_bits=STREAM_BITS)
+    return design, compile_network(model, Manifest.of(design, "0" * 64), choices)

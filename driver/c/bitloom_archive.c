@@ -16,9 +16,9 @@ static const struct {
     const char *name, *dtype;
     unsigned axes;
 } ARRAYS[BITLOOM_ARRAYS] = {
-    {"header", "|u1", 1},       {"parameters", "<u4", 1}, {"frame_source", "<i4", 1}, {"result_index", "<i4", 2},
-    {"frame_words", "i", 0},    {"result_words", "i", 0}, {"digest", "|u1", 1},       {"weights", "<u4", 1},
-    {"weights_before", "i", 0}, {"host", "|u1", 1},       {"tail", "|u1", 1},
+    {"header", "|u1", 1},        {"parameters", "<u4", 1},    {"frame_positions", "<i4", 2}, {"frame_lanes", "<i4", 2},
+    {"result_maps", "<i4", 2},   {"result_places", "<i4", 2}, {"digest", "|u1", 1},          {"weights", "<u4", 1},
+    {"weights_before", "i", 0},  {"host", "|u1", 1},          {"tail", "|u1", 1},
 };
 
 const char *bitloom_array_name(unsigned number) { return ARRAYS[number].name; }

@@ -26,7 +26,7 @@ void bitloom_release(const bitloom_heap *heap, void *memory);
 
 /* Little-endian numbers at any address. */
 uint32_t bitloom_u16(const uint8_t *bytes);
-static inline uint32_t bitloom_u32(const uint8_t *bytes) { /* in a header: packing a frame calls it for every bit */
+static inline uint32_t bitloom_u32(const uint8_t *bytes) { /* in a header: packing a frame calls it often */
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 uint64_t bitloom_u64(const uint8_t *bytes);
@@ -98,10 +98,10 @@ bitloom_shown bitloom_show_bytes(const uint8_t *bytes, size_t size);
 enum {
     BITLOOM_HEADER,
     BITLOOM_PARAMETERS,
-    BITLOOM_FRAME_SOURCE,
-    BITLOOM_RESULT_INDEX,
-    BITLOOM_FRAME_WORDS,
-    BITLOOM_RESULT_WORDS,
+    BITLOOM_FRAME_POSITIONS,
+    BITLOOM_FRAME_LANES,
+    BITLOOM_RESULT_MAPS,
+    BITLOOM_RESULT_PLACES,
     BITLOOM_DIGEST,
     BITLOOM_WEIGHTS_ARRAY,
     BITLOOM_WEIGHTS_BEFORE,
@@ -181,6 +181,19 @@ double bitloom_transform_number(const bitloom_program *program, double pixel);
 typedef enum bitloom_encoding { BITLOOM_BIPOLAR, BITLOOM_TERNARY, BITLOOM_SIGNED, BITLOOM_UNSIGNED } bitloom_encoding;
 typedef enum bitloom_output { BITLOOM_RAW, BITLOOM_BITS, BITLOOM_SIGNED_BITS } bitloom_output;
 
+/* Words of lanes, and how they become stream words (hls_gen/design/lane_words.py). */
+typedef struct bitloom_words {
+    uint32_t lanes, lane_bits;
+    uint64_t word_bits;
+    uint32_t together, pieces; /* words in a stream word, stream words of a word: one of the two is 1 */
+} bitloom_words;
+
+/* What a lane of a frame holds: `what` 0 or 1 is that number; 2: the bits of a value from `shift` on. */
+typedef struct bitloom_lane {
+    uint32_t position, channel; /* position: of its group */
+    uint8_t what, shift;
+} bitloom_lane;
+
 struct bitloom_program {
     bitloom_heap heap;
     bitloom_program_facts facts;
@@ -190,7 +203,9 @@ struct bitloom_program {
     unsigned bits; /* of a value of the input */
     bitloom_output output;
     size_t payload_words, result_words, weights, weights_before; /* in 32-bit words */
-    uint32_t frame_words;
+    uint32_t frame_words, stream_bits, position_values;
+    bitloom_words frame;
+    bitloom_lane *lanes; /* of the words of a group of positions, one behind the other */
     char *class_names; /* one behind the other, each with a 0 */
     bool has_host;
     bitloom_host host;
@@ -199,7 +214,7 @@ struct bitloom_program {
 
 /* Scratch memory of whoever packs and unpacks frames: of one device. */
 typedef struct bitloom_scratch {
-    uint8_t *pool;    /* (image bits + 2,) a byte each: the image's bits, 0, 1 */
+    uint64_t *codes;  /* (image values,) as they are stored, the highest bit repeated where values may be negative */
     double *numbers;  /* (image values,) of an imported network */
     int64_t *outputs; /* (outputs,) */
     double *scores;

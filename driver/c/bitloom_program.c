@@ -6,7 +6,10 @@
 
 /* Bits of an image at most, as the compiler has it (BITLOOM_MAX_FRAME_BITS). */
 #define MOST_IMAGE_BITS (1u << 24)
-enum { LABEL_LENGTH = 100, ZERO = -1, ONE = -2, FORMAT_VERSION = 2 };
+/* 32-bit words of a frame and of its results, and values of these, at most (hls_gen/design/program.py). */
+#define MOST_WORDS (1u << 24)
+#define MOST_VALUES (1u << 26)
+enum { LABEL_LENGTH = 100, UNUSED = -1, ONE = -2, FORMAT_VERSION = 3, MOST_LANE_BITS = 32, MAP_NUMBERS = 6 };
 
 /* Reading */
 
@@ -77,6 +80,25 @@ static bitloom_status read_input(bitloom_program *p, const bitloom_json *json) {
     return BITLOOM_OK;
 }
 
+/* The numbers of a frame's layout; `read_layout` reads its arrays. */
+static bitloom_status read_frame(bitloom_program *p, const bitloom_json *json) {
+    const bitloom_node *frame = bitloom_json_get(json, json->nodes, "frame");
+    const bitloom_node *stream = bitloom_json_get(json, json->nodes, "stream_bits");
+    uint32_t word_bits;
+    if (!size_of(json, stream, &p->stream_bits) || (p->stream_bits != 32 && p->stream_bits != 64))
+        return bitloom_json_wrong(json, "stream_bits must be 32 or 64", stream);
+    if (!size_of(json, bitloom_json_get(json, frame, "channels"), &p->position_values) ||
+        p->facts.image_values % p->position_values)
+        return bitloom_json_wrong(json, "frame: channels must be a divisor of an image's values", frame);
+    if (!size_of(json, bitloom_json_get(json, frame, "lane_bits"), &p->frame.lane_bits) ||
+        p->frame.lane_bits > MOST_LANE_BITS)
+        return bitloom_json_wrong(json, "frame: lane_bits must be 1..32", frame);
+    if (!size_of(json, bitloom_json_get(json, frame, "word_bits"), &word_bits))
+        return bitloom_json_wrong(json, "frame: word_bits must be an integer 1..2147483647", frame);
+    p->frame.word_bits = word_bits;
+    return BITLOOM_OK;
+}
+
 static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) {
     static const char *const KINDS[] = {"raw", "bits", "signed"};
     bitloom_program_facts *facts = &p->facts;
@@ -95,11 +117,9 @@ static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) 
         if (!size_of(json, entry, sizes + i))
             return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
         outputs *= sizes[i];
-        if (outputs > p->arrays[BITLOOM_RESULT_INDEX].shape[0])
-            return bitloom_json_wrong(json, "output_shape must have as many outputs as result_index has rows", shape);
+        if (outputs > MOST_VALUES)
+            return bitloom_json_wrong(json, "output_shape must have at most 67108864 values", shape);
     }
-    if (outputs != p->arrays[BITLOOM_RESULT_INDEX].shape[0])
-        return bitloom_json_wrong(json, "output_shape must have as many outputs as result_index has rows", shape);
     facts->output_height = sizes[0];
     facts->output_width = sizes[1];
     facts->output_channels = sizes[2];
@@ -147,9 +167,10 @@ static bitloom_status read_header(bitloom_program *p, const bitloom_json *json) 
     if (!bitloom_json_is(json, format, "bitloom-program"))
         return bitloom_json_wrong(json, "format must be bitloom-program", format);
     if (!bitloom_json_integer(json, version, &number) || number != FORMAT_VERSION)
-        return bitloom_json_wrong(json, "version must be 2", version);
+        return bitloom_json_wrong(json, "version must be 3", version);
     status = read_names(p, json);
     if (!status) status = read_input(p, json);
+    if (!status) status = read_frame(p, json);
     if (!status) status = read_output(p, json);
     if (!status) status = read_output_maps(p, json);
     return status ? status : read_classes(p, json);
@@ -172,44 +193,146 @@ static int32_t value_at(const bitloom_array *array, size_t number) {
     return (int32_t)bitloom_u32(array->data + 4 * number);
 }
 
-/* All values of an array must be low..high. */
-static bitloom_status check_values(const bitloom_program *p, unsigned array, int64_t low, int64_t high,
-                                   const char *name, bitloom_error *error) {
+/* Some values of an array must be low..high. */
+static bitloom_status check_values(const bitloom_program *p, unsigned array, size_t first, size_t count, int64_t low,
+                                   int64_t high, const char *name, bitloom_error *error) {
     size_t i;
-    for (i = 0; i < p->arrays[array].count; i++) {
+    for (i = first; i < first + count; i++) {
         const int32_t value = value_at(p->arrays + array, i);
         if (value < low || value > high)
-            return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be %ld..%ld, got %ld", bitloom_array_name(array),
-                                (long)low, (long)high, (long)value);
+            return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be %ld..%.0f, got %ld",
+                                bitloom_array_name(array), (long)low, (double)high, (long)value);
     }
     return BITLOOM_OK;
 }
 
-static bitloom_status read_arrays(bitloom_program *p, const char *name, bitloom_error *error) {
-    const bitloom_array *source = p->arrays + BITLOOM_FRAME_SOURCE, *index = p->arrays + BITLOOM_RESULT_INDEX;
-    const int64_t image_bits = (int64_t)p->facts.image_values * p->bits;
-    size_t frame_words = 0;
-    bitloom_status status = read_scalar(p, BITLOOM_FRAME_WORDS, 1, 0xFFFFFF, &frame_words, name, error);
-    if (!status) status = read_scalar(p, BITLOOM_RESULT_WORDS, 1, INT32_MAX / 32, &p->result_words, name, error);
+/* Bits of a stream word that words begin, and how many 32-bit words `count` of them take. False where these are more
+   than MOST_WORDS. */
+static bool gear(bitloom_words *words, uint32_t stream_bits, uint64_t count, size_t *taken) {
+    const uint64_t together = words->word_bits <= stream_bits ? stream_bits / words->word_bits : 1;
+    const uint64_t pieces = words->word_bits <= stream_bits ? 1 : (words->word_bits + stream_bits - 1) / stream_bits;
+    const uint64_t units = (count + together - 1) / together;
+    if (units > MOST_WORDS || pieces > MOST_WORDS || units * pieces * (stream_bits / 32) > MOST_WORDS) return false;
+    words->together = (uint32_t)together;
+    words->pieces = (uint32_t)pieces;
+    *taken = (size_t)(units * pieces * (stream_bits / 32));
+    return true;
+}
+
+/* The layout of frames: its arrays, and the table of its lanes. */
+static bitloom_status read_layout(bitloom_program *p, const char *name, bitloom_error *error) {
+    const bitloom_array *positions = p->arrays + BITLOOM_FRAME_POSITIONS, *lanes = p->arrays + BITLOOM_FRAME_LANES;
+    const uint64_t bits = (uint64_t)positions->shape[1] * p->position_values * p->bits;
+    uint64_t words;
+    size_t i;
+    bitloom_status status;
+    if (!positions->count || !lanes->count)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "frame_positions and frame_lanes must have a value, got none");
+    status = check_values(p, BITLOOM_FRAME_POSITIONS, 0, positions->count, UNUSED,
+                          (int64_t)(p->facts.image_values / p->position_values) - 1, name, error);
+    if (!status)
+        status = check_values(p, BITLOOM_FRAME_LANES, 0, lanes->count, ONE,
+                              bits > INT32_MAX ? INT32_MAX : (int64_t)bits - 1, name, error);
     if (status) return status;
-    p->frame_words = (uint32_t)frame_words;
+    if (lanes->shape[1] > p->frame.word_bits / p->frame.lane_bits)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "word_bits must be those of all lanes, got %.0f for %lu",
+                            (double)p->frame.word_bits, (unsigned long)lanes->shape[1]);
+    p->frame.lanes = (uint32_t)lanes->shape[1];
+    words = (uint64_t)positions->shape[0] * lanes->shape[0];
+    if (positions->shape[0] > 0xFFFFFF || lanes->shape[0] > 0xFFFFFF || words > 0xFFFFFF)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "words of a frame must be 1..16777215, got %.0f",
+                            (double)words);
+    p->frame_words = (uint32_t)words;
+    if (!gear(&p->frame, p->stream_bits, words, &p->payload_words))
+        return bitloom_fail(error, BITLOOM_INVALID, name, "a frame must have at most 16777216 words, got more");
+    p->lanes = bitloom_allocate(&p->heap, lanes->count, sizeof *p->lanes);
+    if (!p->lanes) return bitloom_fail(error, BITLOOM_NO_MEMORY, name, "a frame's lanes need memory, got none");
+    for (i = 0; i < lanes->count; i++) {
+        const int32_t bit = value_at(lanes, i);
+        const uint32_t value = bit < 0 ? 0 : (uint32_t)bit / p->bits;
+        p->lanes[i].what = bit >= 0 ? 2 : bit == ONE;
+        p->lanes[i].position = value / p->position_values;
+        p->lanes[i].channel = value % p->position_values;
+        p->lanes[i].shift = (uint8_t)(bit < 0 ? 0 : (uint32_t)bit % p->bits);
+    }
+    return BITLOOM_OK;
+}
+
+/* A map that leaves. */
+typedef struct result_map {
+    size_t channels, first, positions, words;
+    bitloom_words form;
+} result_map;
+
+static result_map map_of(const bitloom_program *p, size_t number) {
+    const bitloom_array *maps = p->arrays + BITLOOM_RESULT_MAPS;
+    result_map map;
+    size_t taken;
+    memset(&map, 0, sizeof map);
+    map.channels = (size_t)value_at(maps, MAP_NUMBERS * number);
+    map.first = (size_t)value_at(maps, MAP_NUMBERS * number + 1);
+    map.positions = (size_t)value_at(maps, MAP_NUMBERS * number + 2);
+    map.words = (size_t)value_at(maps, MAP_NUMBERS * number + 3);
+    map.form.lanes = (uint32_t)value_at(maps, MAP_NUMBERS * number + 4);
+    map.form.lane_bits = (uint32_t)value_at(maps, MAP_NUMBERS * number + 5);
+    map.form.word_bits = (uint64_t)map.form.lanes * map.form.lane_bits;
+    gear(&map.form, p->stream_bits, (uint64_t)map.positions * map.words, &taken);
+    return map;
+}
+
+/* The layout of results. */
+static bitloom_status read_results(bitloom_program *p, const char *name, bitloom_error *error) {
+    static const char *const NUMBERS[MAP_NUMBERS] = {"channels", "first word", "positions", "words", "lanes", "bits"};
+    const bitloom_array *maps = p->arrays + BITLOOM_RESULT_MAPS, *places = p->arrays + BITLOOM_RESULT_PLACES;
+    const int32_t least = p->output == BITLOOM_RAW ? 32 : 1, most = p->output == BITLOOM_BITS ? 1 : MOST_LANE_BITS;
+    uint64_t values = 0;
+    size_t i, j, first = 0;
+    if (!maps->shape[0] || maps->shape[1] != MAP_NUMBERS)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps must have 6 numbers a map, got %lu",
+                            (unsigned long)maps->shape[1]);
+    if (!places->count || (p->output != BITLOOM_BITS && places->shape[1] != 1))
+        return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must have k = 1, of bits more, got %lu",
+                            (unsigned long)places->shape[1]);
+    for (i = 0; i < maps->shape[0]; i++) {
+        bitloom_status status;
+        result_map map;
+        uint64_t lanes;
+        size_t taken;
+        for (j = 0; j < MAP_NUMBERS; j++) {
+            const int32_t number = value_at(maps, MAP_NUMBERS * i + j), low = j == 1 ? 0 : j == 5 ? least : 1;
+            if (number < low || (j == 5 && number > most))
+                return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps: %s must be >= %ld, got %ld", NUMBERS[j],
+                                    (long)low, (long)number);
+        }
+        map = map_of(p, i);
+        if (map.channels > places->shape[0] - first)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must have a row a channel, got %lu",
+                                (unsigned long)places->shape[0]);
+        lanes = (uint64_t)map.words * map.form.lanes;
+        status = check_values(p, BITLOOM_RESULT_PLACES, first * places->shape[1], map.channels * places->shape[1], 0,
+                              lanes > INT32_MAX ? INT32_MAX : (int64_t)lanes - 1, name, error);
+        if (status) return status;
+        first += map.channels;
+        values += (uint64_t)map.channels * map.positions;
+        if (!gear(&map.form, p->stream_bits, (uint64_t)map.positions * map.words, &taken) ||
+            map.first > MOST_WORDS - taken || values > MOST_VALUES)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "a result must have at most 16777216 words, got more");
+        if (map.first + taken > p->result_words) p->result_words = map.first + taken;
+    }
+    if (first != places->shape[0] || values != p->facts.outputs)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps must have the %lu values of output_shape, got %lu",
+                            (unsigned long)p->facts.outputs, (unsigned long)values);
+    return BITLOOM_OK;
+}
+
+static bitloom_status read_arrays(bitloom_program *p, const char *name, bitloom_error *error) {
+    bitloom_status status = BITLOOM_OK;
     p->weights = p->arrays[BITLOOM_WEIGHTS_ARRAY].count;
     if (p->arrays[BITLOOM_WEIGHTS_BEFORE].data)
         status = read_scalar(p, BITLOOM_WEIGHTS_BEFORE, 0, (int64_t)(p->weights > INT32_MAX ? INT32_MAX : p->weights),
                              &p->weights_before, name, error);
-    if (status) return status;
-    if (source->count < 32 || source->count % 32)
-        return bitloom_fail(error, BITLOOM_INVALID, name, "frame_source must have 32 m bits, got %lu",
-                            (unsigned long)source->count);
-    p->payload_words = source->count / 32;
-    status = check_values(p, BITLOOM_FRAME_SOURCE, ONE, image_bits - 1, name, error);
-    if (status) return status;
-    if (index->shape[1] < 1 || index->shape[1] > 62 || (p->output == BITLOOM_RAW && index->shape[1] != 1))
-        return bitloom_fail(error, BITLOOM_INVALID, name,
-                            "result_index must have k = 1..62, of a raw output 1, got %lu",
-                            (unsigned long)index->shape[1]);
-    return check_values(p, BITLOOM_RESULT_INDEX, 0, (int64_t)p->result_words * (p->output == BITLOOM_RAW ? 1 : 32) - 1,
-                        name, error);
+    if (!status) status = read_layout(p, name, error);
+    return status ? status : read_results(p, name, error);
 }
 
 static bitloom_status read_program(bitloom_program *p, bitloom_bytes file, const char *name, bitloom_error *error) {
@@ -257,6 +380,7 @@ void bitloom_program_free(bitloom_program *program) {
     if (!program) return;
     bitloom_host_free(&program->heap, &program->host);
     bitloom_release(&program->heap, program->class_names);
+    bitloom_release(&program->heap, program->lanes);
     {
         const bitloom_heap heap = program->heap;
         bitloom_release(&heap, program);
@@ -277,21 +401,17 @@ const char *bitloom_class_name(const bitloom_program *program, size_t number) {
 bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_program *program,
                                         bitloom_scratch *scratch, bitloom_error *error) {
     const bitloom_program_facts *facts = &program->facts;
-    const size_t bits = facts->image_values * program->bits;
-    scratch->pool = bitloom_allocate(heap, bits + 2, 1);
+    scratch->codes = bitloom_allocate(heap, facts->image_values, sizeof *scratch->codes);
     scratch->numbers = bitloom_allocate(heap, program->has_host ? facts->image_values : 1, sizeof(double));
     scratch->outputs = bitloom_allocate(heap, facts->outputs, sizeof(int64_t));
     scratch->scores = bitloom_allocate(heap, facts->scores, sizeof(double));
-    if (scratch->pool && scratch->numbers && scratch->outputs && scratch->scores) {
-        scratch->pool[bits + 1] = 1; /* behind the image: 0, 1 */
-        return BITLOOM_OK;
-    }
+    if (scratch->codes && scratch->numbers && scratch->outputs && scratch->scores) return BITLOOM_OK;
     bitloom_scratch_free(heap, scratch);
     return bitloom_fail(error, BITLOOM_NO_MEMORY, program->name, "packing a frame needs memory, got none");
 }
 
 void bitloom_scratch_free(const bitloom_heap *heap, bitloom_scratch *scratch) {
-    bitloom_release(heap, scratch->pool);
+    bitloom_release(heap, scratch->codes);
     bitloom_release(heap, scratch->numbers);
     bitloom_release(heap, scratch->outputs);
     bitloom_release(heap, scratch->scores);
@@ -308,33 +428,75 @@ static int64_t integer_at(const void *images, bitloom_type type, size_t at) {
     }
 }
 
-/* What the image's bits are, a byte each, of a value of the input; false where the encoding has no such value. */
-static bool store(const bitloom_program *p, int64_t value, uint8_t *bits) {
-    uint64_t code = (uint64_t)value;
-    unsigned bit;
+/* How a value of the input is stored; false where the encoding has no such value. */
+static bool store(const bitloom_program *p, int64_t value, uint64_t *code) {
+    *code = (uint64_t)value;
     if (value < p->facts.low || value > p->facts.high) return false;
     if (p->encoding == BITLOOM_BIPOLAR) { /* a thermometer: the first ones are 1 */
         if ((value - p->facts.low) % 2) return false;
-        code = ((uint64_t)1 << ((value - p->facts.low) / 2)) - 1;
+        *code = value == p->facts.high ? ~(uint64_t)0 : ((uint64_t)1 << ((value - p->facts.low) / 2)) - 1;
     }
-    for (bit = 0; bit < p->bits; bit++) bits[bit] = (uint8_t)(code >> bit & 1);
     return true;
 }
 
-/* The payload's bits from the image's. */
-static void gather(const bitloom_program *p, const uint8_t *pool, volatile uint32_t *payload) {
-    const uint8_t *source = p->arrays[BITLOOM_FRAME_SOURCE].data;
-    const int32_t bits = (int32_t)(p->facts.image_values * p->bits);
-    size_t i;
-    unsigned bit;
-    for (i = 0; i < p->payload_words; i++) {
-        uint32_t word = 0;
-        for (bit = 0; bit < 32; bit++, source += 4) {
-            const int32_t place = (int32_t)bitloom_u32(source);
-            word |= (uint32_t)pool[place < 0 ? bits - 1 - place : place] << bit;
+/* 32-bit words that are written bit behind bit. */
+typedef struct bit_writer {
+    volatile uint32_t *out;
+    uint64_t bits;
+    unsigned count; /* below 32 */
+} bit_writer;
+
+static void put(bit_writer *writer, uint64_t number, unsigned bits) { /* 1..32 */
+    writer->bits |= number << writer->count;
+    writer->count += bits;
+    if (writer->count < 32) return;
+    *writer->out++ = (uint32_t)writer->bits;
+    writer->bits >>= 32;
+    writer->count -= 32;
+}
+
+static void put_zeros(bit_writer *writer, uint64_t bits) {
+    for (; bits > 32; bits -= 32) put(writer, 0, 32);
+    if (bits) put(writer, 0, (unsigned)bits);
+}
+
+/* The number in a lane, of the positions of its group. */
+static uint64_t lane_number(const bitloom_program *p, const bitloom_lane *lane, const uint8_t *group,
+                            const uint64_t *codes) {
+    const int32_t position = lane->what == 2 ? (int32_t)bitloom_u32(group + 4 * lane->position) : UNUSED;
+    uint64_t code;
+    if (lane->what != 2) return lane->what;
+    if (position == UNUSED) return 0;
+    code = codes[(size_t)position * p->position_values + lane->channel];
+    return lane->shift && code >> 63 ? ~(~code >> lane->shift) : code >> lane->shift; /* the sign goes on */
+}
+
+/* A frame's payload. */
+static void pack_lanes(const bitloom_program *p, const uint64_t *codes, volatile uint32_t *payload) {
+    const bitloom_array *positions = p->arrays + BITLOOM_FRAME_POSITIONS;
+    const uint64_t mask = ((uint64_t)1 << p->frame.lane_bits) - 1;
+    const uint64_t above = p->frame.word_bits - (uint64_t)p->frame.lanes * p->frame.lane_bits;
+    const uint64_t unit = (uint64_t)p->frame.pieces * p->stream_bits;
+    const uint8_t *group = positions->data;
+    const size_t words = p->arrays[BITLOOM_FRAME_LANES].shape[0];
+    uint32_t together = 0;
+    size_t i, word;
+    bit_writer writer;
+    writer.out = payload;
+    writer.bits = 0;
+    writer.count = 0;
+    for (i = 0; i < positions->shape[0]; i++, group += 4 * positions->shape[1]) {
+        const bitloom_lane *lane = p->lanes;
+        for (word = 0; word < words; word++) {
+            const bitloom_lane *end = lane + p->frame.lanes;
+            for (; lane < end; lane++) put(&writer, lane_number(p, lane, group, codes) & mask, p->frame.lane_bits);
+            put_zeros(&writer, above);
+            if (++together < p->frame.together) continue;
+            put_zeros(&writer, unit - together * p->frame.word_bits);
+            together = 0;
         }
-        payload[i] = word;
     }
+    if (together) put_zeros(&writer, unit - together * p->frame.word_bits);
 }
 
 bitloom_status bitloom_pack(const bitloom_program *p, bitloom_scratch *scratch, const void *images, bitloom_type type,
@@ -364,40 +526,55 @@ bitloom_status bitloom_pack(const bitloom_program *p, bitloom_scratch *scratch, 
         if (steps && !bitloom_transform_pixel(&p->transform, &value, &rule))
             return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: %s, got %.0f", (unsigned long)number,
                                 rule, (double)value);
-        if (!store(p, value, scratch->pool + i * p->bits))
+        if (!store(p, value, scratch->codes + i))
             return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: values must be %.0f..%.0f%s, got %.0f",
                                 (unsigned long)number, (double)p->facts.low, (double)p->facts.high,
                                 p->encoding == BITLOOM_BIPOLAR ? " in steps of 2" : "", (double)value);
     }
-    gather(p, scratch->pool, payload);
+    pack_lanes(p, scratch->codes, payload);
     return BITLOOM_OK;
 }
 
+/* Lane `lane` of the words of a position of a map. */
+static uint32_t lane_of(const bitloom_program *p, const result_map *map, size_t position, uint32_t lane,
+                        const volatile uint32_t *words) {
+    const size_t word = position * map->words + lane / map->form.lanes;
+    const size_t unit = word / map->form.together * map->form.pieces * (p->stream_bits / 32);
+    const uint64_t bit = word % map->form.together * map->form.word_bits +
+                         (uint64_t)(lane % map->form.lanes) * map->form.lane_bits;
+    const volatile uint32_t *at = words + map->first + unit + (size_t)(bit / 32);
+    uint64_t number = at[0];
+    if (bit % 32 + map->form.lane_bits > 32) number |= (uint64_t)at[1] << 32;
+    return (uint32_t)(number >> bit % 32 & (((uint64_t)1 << map->form.lane_bits) - 1));
+}
+
 void bitloom_unpack(const bitloom_program *p, const volatile uint32_t *words, int64_t *outputs) {
-    const bitloom_array *index = p->arrays + BITLOOM_RESULT_INDEX;
-    const size_t bits = index->shape[1];
-    size_t i, bit;
-    for (i = 0; i < p->facts.outputs; i++) {
-        if (p->output == BITLOOM_RAW) {
-            outputs[i] = (int32_t)words[value_at(index, i)];
-        } else {
-            uint64_t code = 0;
-            unsigned ones = 0;
-            for (bit = 0; bit < bits; bit++) {
-                const uint32_t place = (uint32_t)value_at(index, i * bits + bit);
-                const uint32_t value = words[place / 32] >> place % 32 & 1;
-                code |= (uint64_t)value << bit;
-                ones += value;
+    const bitloom_array *maps = p->arrays + BITLOOM_RESULT_MAPS, *places = p->arrays + BITLOOM_RESULT_PLACES;
+    const size_t several = places->shape[1];
+    size_t i, position, channel, bit, first = 0;
+    for (i = 0; i < maps->shape[0]; i++) {
+        const result_map map = map_of(p, i);
+        const int64_t sign = (int64_t)1 << (map.form.lane_bits - 1);
+        for (position = 0; position < map.positions; position++) {
+            for (channel = 0; channel < map.channels; channel++) {
+                const size_t at = (first + channel) * several;
+                int64_t ones = 0;
+                if (p->output != BITLOOM_BITS) {
+                    const int64_t code = lane_of(p, &map, position, (uint32_t)value_at(places, at), words);
+                    *outputs++ = code & sign ? code - 2 * sign : code;
+                    continue;
+                }
+                for (bit = 0; bit < several; bit++)
+                    ones += lane_of(p, &map, position, (uint32_t)value_at(places, at + bit), words);
+                *outputs++ = 2 * ones - (int64_t)several;
             }
-            outputs[i] = p->output == BITLOOM_BITS ? 2 * (int64_t)ones - (int64_t)bits
-                         : code >> (bits - 1) & 1  ? (int64_t)code - ((int64_t)1 << bits)
-                                                   : (int64_t)code;
         }
+        first += map.channels;
     }
 }
 
 bool bitloom_class_of(const bitloom_program *p, const int64_t *outputs, double *scores, int32_t *number) {
-    const bool single_bits = p->output == BITLOOM_BITS && p->arrays[BITLOOM_RESULT_INDEX].shape[1] == 1;
+    const bool single_bits = p->output == BITLOOM_BITS && p->arrays[BITLOOM_RESULT_PLACES].shape[1] == 1;
     size_t i, best = 0;
     if (p->has_host) {
         if (!bitloom_host_scores(&p->host, outputs, false, scores)) return false;

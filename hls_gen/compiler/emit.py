@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bitloom.golden.encoding import Ints
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import Host
 from bitloom.golden.network import Model
@@ -18,6 +17,8 @@ from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
 from bitloom.hls_gen.compiler.rows.loader import network_row
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, memory_words, rows_of
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork, Turn
+from bitloom.hls_gen.design.frame_layout import RAW_BITS, ResultMap
+from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.manifest import Manifest
@@ -29,7 +30,6 @@ from bitloom.hls_gen.design.rows import pack_fields
 
 from .choices import CompileChoices
 from .host_tail import split
-from .layout import lane_bits, to_stream
 from .lowered_layers import LoweredLayer
 from .partitions import partitions
 from .plan import Plan, plan
@@ -74,11 +74,11 @@ def compile_model(
     network = model.network
     device, tail = split(model)
     network_plan = plan(device, manifest.npus, choices, chunk=chunk)
-    frame = to_stream(network_plan.input_words, manifest.stream_bits)  # UNUSED == ZERO: constant 0
+    frame = network_plan.frame.sent
+    beats = geared(frame.words, frame.word_bits, manifest.stream_bits)
     check_capacities(network_plan, manifest)
     order = weight_order(network_plan, manifest.design) if manifest.npus[0].loader.stream_weights else None
-    parameters, before, after = _packets(network_plan, manifest, order, len(frame))
-    result_words, index = _result_index(network_plan, manifest.stream_bits)
+    parameters, before, after = _packets(network_plan, manifest, order, beats)
     return Program(
         name=network.name,
         design_digest=manifest.digest,
@@ -94,10 +94,9 @@ def compile_model(
         parameters=parameters,
         weights=np.concatenate([before, after]),
         weights_before=len(before),
-        frame_source=frame.ravel().astype(np.int32),
-        frame_words=len(network_plan.input_words),
-        result_words=result_words,
-        result_index=index.astype(np.int32),
+        stream_bits=manifest.stream_bits,
+        frame=frame,
+        results=_results(network_plan, manifest.stream_bits),
         host=host,
         tail=tail,
     )
@@ -178,40 +177,36 @@ def _packets(plan: Plan, manifest: Manifest, order: WeightOrder | None, frame_be
     return np.concatenate(loads), *(np.concatenate([none, *(weights[i] for i in part)]) for part in parts)
 
 
-def _result_index(plan: Plan, stream_bits: int) -> tuple[int, Ints]:
-    """32-bit words of a frame's result, and ``Program.result_index``: where each output value's word or bits are.
+def _results(plan: Plan, stream_bits: int) -> tuple[ResultMap, ...]:
+    """Where the values of each map that leaves are, in the order of the network's outputs.
 
     Maps leave one after another, as their layers are computed, each from a new stream word on.
     """
-    words = 0
-    places = dict[str, Ints]()
+    first = 0
+    maps = dict[str, ResultMap]()
     leaving = [planned for planned in plan.layers if planned in plan.outputs]
     for planned in leaving:
-        count, index = _map_index(planned, stream_bits)
-        places[planned.layer.name] = index + words * (1 if planned.layer.raw else 32)
-        words += count
-    return words, np.concatenate([places[planned.layer.name] for planned in plan.outputs])
+        result = _result_map(planned, first)
+        maps[planned.layer.name] = result
+        first = result.end(stream_bits)
+    return tuple(maps[planned.layer.name] for planned in plan.outputs)
 
 
-def _map_index(planned: PlannedLayer, stream_bits: int) -> tuple[int, Ints]:
-    """The same for the map of one layer."""
+def _result_map(planned: PlannedLayer, first: int) -> ResultMap:
+    """Where the values of a layer's map are, which begins with 32-bit word ``first``."""
     layer = planned.layer
-    lanes = layer.out_channels * layer.levels
     output = planned.output
-    levels = layer.levels
-    if not layer.binary and not layer.raw:
-        levels = planned.npu.array.feature_bits
-        lanes = lanes * levels
-        output = lane_bits(output, levels)
-    windows = planned.sequencers[-1].counts.windows
-    window = np.arange(windows)[:, None, None]
-    tuples = np.where(output == UNUSED, UNUSED, output + window * lanes)  # (windows, words, width)
-    if layer.raw:
-        stream = tuples.ravel()  # a 32-bit word each
-        words = len(stream) + -len(stream) % (stream_bits // 32)
-    else:
-        stream = to_stream(tuples.reshape(-1, tuples.shape[2]), stream_bits).ravel()
-        words = len(stream) // 32
-    place = np.empty(windows * lanes, np.int64)
-    place[stream[stream != UNUSED]] = np.flatnonzero(stream != UNUSED)
-    return words, place.reshape(-1, levels)
+    levels = layer.levels if layer.binary else 1
+    lane = output.ravel()
+    places = np.empty(layer.out_channels * levels, np.int32)
+    places[lane[lane != UNUSED]] = np.flatnonzero(lane != UNUSED)
+    words, lanes = (output.size, 1) if layer.raw else output.shape  # raw: a 32-bit word each
+    bits = 1 if layer.binary else planned.npu.array.feature_bits
+    return ResultMap(
+        first=first,
+        positions=planned.sequencers[-1].counts.windows,
+        words=words,
+        lanes=lanes,
+        lane_bits=RAW_BITS if layer.raw else bits,
+        places=places.reshape(-1, levels),
+    )

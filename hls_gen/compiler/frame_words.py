@@ -1,18 +1,18 @@
-"""Words of a frame: which image bit each bit of NPU 0's first map carries, and the binariser's thresholds."""
+"""Words of a frame: where the image's values lie in NPU 0's first map, and the binariser's thresholds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bitloom.golden.encoding import Ints
+from bitloom.golden.encoding import Array, Ints
 from bitloom.golden.layer import Map
 from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.frame_layout import ONE, ZERO, FrameLayout
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.program import ONE, ZERO
 
-from .layout import Layout, chunks, lane_bits, plane_layout, plane_words, shared_words, side_by_side
+from .layout import Layout, chunks, plane_layout, plane_words, shared_words, side_by_side
 from .lowering import Lowered
 
 
@@ -24,8 +24,8 @@ class FrameWords:
     """(words of a tuple, kfp): lanes of its tuples, or UNUSED."""
     codes: Ints
     """(words of a tuple,): code of each word's kernel rows."""
-    words: Layout
-    """(frame words, word bits): image bit that each bit carries, or ZERO, ONE."""
+    sent: FrameLayout
+    """Where the image's values lie."""
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """(words of a tuple, kfp): thresholds of the binariser; no rows where there is none."""
 
@@ -50,51 +50,52 @@ def frame_words(
     Returns
     -------
     FrameWords
-        Layout, codes, words and thresholds.
+        Layout, codes, frame and thresholds.
     """
     layout, codes = input_layout(lowered, folding, formed)
     if formed is not None:
         return FrameWords(layout, codes, _packed(lowered, folding, formed))
-    order = np.concatenate(orders)
+    positions = np.concatenate(orders).astype(np.int32)[:, None]
     if not lowered.layers[0].binary:
-        return FrameWords(layout, codes, integer_words(lowered.source, layout, order, folding.array.feature_bits))
-    words = _input_words(lowered, layout, order)
+        return FrameWords(layout, codes, integer_frame(lowered.source, layout, positions, folding.array.feature_bits))
+    frame = _binary_frame(lowered, layout, positions)
     if not folding.ports.binariser:
-        return FrameWords(layout, codes, words)
-    return FrameWords(layout, codes, *_binarise(lowered, layout, words, order, folding.value("binariser_bits")))
+        return FrameWords(layout, codes, frame)
+    return FrameWords(layout, codes, *_binarise(lowered, layout, frame, folding.value("binariser_bits")))
 
 
-def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> Layout:
-    """(frame words, word bits): positions of the map, row after row, side by side in words for the window former."""
+def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> FrameLayout:
+    """Positions of the map, row after row, side by side in words for the window former."""
     rows = formed.map_rows()[:, None]  # (rows of positions, 1, rows of the map in each)
     columns = np.arange(formed.sent[1])[:, None]
     order = np.where((rows >= 0) & (rows < formed.height), rows * formed.width + columns, UNUSED).ravel()
-    channels = np.arange(formed.channels)[None]
-    together = formed.word_positions
-    if lowered.source.encoding.kind == "bipolar":
-        values = _input_words(lowered, channels, order)
-    else:
-        values = integer_words(lowered.source, channels, order, npu.former_lane_bits)
-    values = np.where(order[:, None] == UNUSED, ZERO, values).reshape(-1, formed.together * values.shape[1])
-    count, bits = values.shape
-    whole = np.full((formed.frame_words * together, bits), ZERO, np.int64)
-    whole[:count] = values
-    words = np.full((formed.frame_words, npu.array.word_bits), ZERO, np.int64)
-    words[:, : together * bits] = whole.reshape(len(words), -1)
-    return words
+    together = formed.together * formed.word_positions
+    positions = np.full((formed.frame_words, together), UNUSED, np.int32)
+    positions.flat[: len(order)] = order
+    stored = lowered.source.encoding.bits
+    of_bits = lowered.source.encoding.kind == "bipolar"
+    step = 1 if of_bits else stored
+    return FrameLayout(
+        channels=lowered.source.channels,
+        positions=positions,
+        lanes=np.arange(0, together * lowered.source.channels * stored, step, np.int32)[None],
+        lane_bits=1 if of_bits else npu.former_lane_bits,
+        word_bits=npu.array.word_bits,
+    )
 
 
-def _binarise(lowered: Lowered, layout: Layout, words: Layout, order: Ints, bits: int) -> tuple[Layout, Ints]:
-    """(input words of features of ``bits`` bits, rows of thresholds, one a word of a tuple).
+def _binarise(lowered: Lowered, layout: Layout, frame: FrameLayout, bits: int) -> tuple[FrameLayout, Ints]:
+    """(frame of features of ``bits`` bits, rows of thresholds, one a word of a tuple).
 
     An input that is binary already has features 0 and 1 and thresholds 1. Unused lanes stay 0.
     """
     if lowered.binariser is None:
-        wide = np.full((*words.shape, bits), ZERO, np.int64)
-        wide[..., 0] = words
-        return wide.reshape(len(words), -1), np.ones(layout.shape, np.int64)
+        wide = np.full((*frame.lanes.shape, bits), ZERO, np.int32)
+        wide[..., 0] = frame.lanes
+        lanes = wide.reshape(len(wide), -1)
+        return replace(frame, lanes=lanes, word_bits=lanes.shape[1]), np.ones(layout.shape, np.int64)
     limits = np.append(lowered.binariser, 1 << (bits - 1))[layout]  # UNUSED picks the one that is never reached
-    return integer_words(lowered.source, layout, order, bits), limits
+    return integer_frame(lowered.source, layout, frame.positions, bits), limits
 
 
 def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
@@ -120,8 +121,8 @@ def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None
     return layout, np.zeros(len(layout), np.int64)
 
 
-def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
-    """(tuples * words, kfp): number of the image bit in each lane, or ZERO, ONE.
+def _binary_frame(lowered: Lowered, layout: Layout, positions: Array) -> FrameLayout:
+    """The frame whose lanes are bits of the image.
 
     A plane above the stored bits repeats the sign bit, or is 0 where there is none.
     """
@@ -135,12 +136,17 @@ def _input_words(lowered: Lowered, layout: Layout, order: Ints) -> Layout:
     channel = np.arange(source.channels)[:, None]
     of_lane = np.where(plane >= 0, channel * bits + plane, plane).ravel()
     lanes = np.append(of_lane, ZERO)[layout]  # UNUSED picks the appended one
-    at = order[:, None, None] * (source.channels * bits)
-    return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1])
+    return FrameLayout(
+        channels=source.channels,
+        positions=positions,
+        lanes=lanes.astype(np.int32),
+        lane_bits=1,
+        word_bits=layout.shape[1],
+    )
 
 
-def integer_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -> Layout:
-    """Find where the bits of a frame's words come from.
+def integer_frame(source: Map, layout: Layout, positions: Array, feature_bits: int) -> FrameLayout:
+    """The frame whose lanes are values of the image.
 
     Parameters
     ----------
@@ -148,22 +154,17 @@ def integer_words(source: Map, layout: Layout, order: Ints, feature_bits: int) -
         The input map.
     layout
         (words, lanes) layout of a tuple.
-    order
-        (tuples,) row-major position of each tuple that is sent.
+    positions
+        (tuples, 1) int32: row-major position of each tuple that is sent.
     feature_bits
-        Bits of a lane. Above the stored bits of a signed number its sign is repeated; above an unsigned one's come
-        zeros.
-
-    Returns
-    -------
-    ndarray
-        (tuples * words, word bits): number of the image bit in each place, or ZERO.
+        Bits of a lane.
     """
-    stored = source.encoding.bits
-    above = ZERO if source.encoding.kind == "unsigned" else stored - 1
-    bit = np.array([b if b < stored else above for b in range(feature_bits)])
-    channel = np.arange(source.channels)[:, None]
-    of_bit = np.where(bit >= 0, channel * stored + bit, ZERO).ravel()
-    lanes = np.append(of_bit, ZERO)[lane_bits(layout, feature_bits)]
-    at = order[:, None, None] * (source.channels * stored)
-    return np.where(lanes >= 0, at + lanes, lanes).reshape(-1, layout.shape[1] * feature_bits)
+    lanes = np.where(layout == UNUSED, ZERO, layout * source.encoding.bits)
+    word_bits = layout.shape[1] * feature_bits
+    return FrameLayout(
+        channels=source.channels,
+        positions=positions,
+        lanes=lanes.astype(np.int32),
+        lane_bits=feature_bits,
+        word_bits=word_bits,
+    )

@@ -1,8 +1,8 @@
 """Where each bit of a tuple lies in the words of the hardware.
 
 A layout is a (words, width) integer array: entry [w, l] is the logical lane in lane l of word w, or UNUSED. Gearboxes
-only regroup lanes, so a layout goes through them as data does; unused lanes are feature bit 0, weight bit 1, which adds
-nothing.
+only regroup lanes (hls_gen/design/gearbox.py), so a layout goes through them as data does; unused lanes are feature bit
+0, weight bit 1, which adds nothing.
 """
 
 from functools import lru_cache
@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 
 from bitloom.golden.encoding import Array, Ints
-from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes, plane_order, weight_of_lanes
 
 Layout = Ints
@@ -74,35 +73,6 @@ def result_steps(kernels: int, levels: int, kgp: int, ol: int) -> int:
     """Steps of `result_layout`, which has the parameters: counted without the layout, for a search."""
     groups, rest = divmod(kernels, kgp)
     return levels * (groups * -(-kgp // ol) + -(-rest // ol))
-
-
-def regroup(layout: Layout, width: int) -> Layout:
-    """Send a layout through a gearbox (hls_gen/rtl/primitives/gearbox.py), which begins a word with each tuple.
-
-    Parameters
-    ----------
-    layout
-        (words, lanes) of a tuple, as it comes.
-    width
-        Lanes of a word behind the gearbox.
-
-    Returns
-    -------
-    ndarray
-        (words, width) layout of the tuple behind the gearbox.
-    """
-    count, have = layout.shape
-    together, pieces = gear(have, width)
-    if have <= width:
-        words = -(-count // together)
-        padded = np.full((words * together, have), UNUSED, np.int64)
-        padded[:count] = layout
-        out = np.full((words, width), UNUSED, np.int64)
-        out[:, : together * have] = padded.reshape(words, together * have)
-        return out
-    wide = np.full((count, pieces * width), UNUSED, np.int64)
-    wide[:, :have] = layout
-    return wide.reshape(count * pieces, width)
 
 
 def shared_words(values: Ints, kfp: int, lane_step: int) -> Layout:
@@ -205,40 +175,3 @@ def side_by_side(channels: Layout, planes: int, kfp: int) -> Layout:
         lanes = np.where(channels == UNUSED, UNUSED, channels * (planes + 1) + plane)
         out[:, place * each : (place + 1) * each] = lanes
     return out
-
-
-def to_stream(words: Layout, stream_bits: int) -> Layout:
-    """Put input or result words into stream words; a frame begins with a stream word.
-
-    Parameters
-    ----------
-    words
-        (words, width) layout of a frame.
-    stream_bits
-        Width of the stream.
-
-    Returns
-    -------
-    ndarray
-        (stream words, stream_bits) layout.
-    """
-    return regroup(words, stream_bits)
-
-
-def lane_bits(layout: Layout, bits: int) -> Layout:
-    """Lay out the bits of lanes.
-
-    Parameters
-    ----------
-    layout
-        (words, lanes) layout.
-    bits
-        Bits of a lane, low bit first.
-
-    Returns
-    -------
-    ndarray
-        (words, lanes * bits): lane * bits + bit, or UNUSED.
-    """
-    wide = layout[..., None] * bits + np.arange(bits)
-    return np.where(layout[..., None] == UNUSED, UNUSED, wide).reshape(len(layout), -1)

@@ -35,8 +35,7 @@ from .ways import MapWay, way, ways
 def check_network(network: Network) -> None:
     """Refuse a network whose maps are too large, before anything is made of it.
 
-    Orders and tables are made tap by tap, and a frame is made bit by bit: about 200 bytes and 20 us a tap in map order
-    pull, where there are tables.
+    Orders and tables are made tap by tap: about 200 bytes and 20 us a tap in map order pull, where there are tables.
 
     Raises
     ------

@@ -24,7 +24,6 @@ from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import Formed, formed_taps, pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
 from .input_maps import is_input
-from .layout import Layout
 from .lines import array_lines, pool_lines
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
@@ -49,11 +48,6 @@ class Plan:
     """Of the NPUs, with skip stores where maps wait."""
     layers: tuple[PlannedLayer, ...]
     """The layers on their NPUs."""
-
-    @property
-    def input_words(self) -> Layout:
-        """(frame words, word bits): input bit that each bit carries, or ZERO, ONE."""
-        return self.frame.words
 
     @property
     def outputs(self) -> list[PlannedLayer]:

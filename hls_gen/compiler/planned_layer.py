@@ -10,10 +10,11 @@ import numpy as np
 from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import Layout, regroup, result_layout
+from .layout import Layout, result_layout
 from .lowered_layers import LoweredLayer
 from .schedule import StageTables
 from .sequencer_taps import OnSequencer, SequencerTaps

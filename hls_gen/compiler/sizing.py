@@ -208,4 +208,4 @@ def _fit(folding: Npu, npu_needs: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
 def _streamed(plan: Plan, n: int, npu: Npu) -> NpuNeeds:
     """What a network needs of NPU ``n`` where weights are streamed."""
     need = plan.needs[n]
-    return replace(need, needs=streamed(need.needs, npu, 0 if n else len(plan.input_words)))
+    return replace(need, needs=streamed(need.needs, npu, 0 if n else plan.frame.sent.words))

@@ -14,11 +14,10 @@ from bitloom.hls_gen.compiler.flow.loader import WeightPacket
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.flow.system import System
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.gearbox import gear
+from bitloom.hls_gen.design.gearbox import gear, geared
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 
 from .flow import Deadlock, simulate
-from .layout import to_stream
 from .plan import Plan
 from .streamed_weights import Placement, WeightLayer, WeightStream
 from .weight_placement import place
@@ -58,8 +57,8 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder:
     frame = WeightStream(
         bits=design.stream_bits,
         row_words=0,
-        frame_words=len(to_stream(plan.input_words, design.stream_bits)),
-        absorbed=design.npus[0].sequencer.tuple_words >= len(plan.input_words),
+        frame_words=geared(plan.frame.sent.words, plan.frame.sent.word_bits, design.stream_bits),
+        absorbed=design.npus[0].sequencer.tuple_words >= plan.frame.sent.words,
     )
     placements = [_placed(network, plan, design, n, frame) for n in range(len(design.npus))]
     packets = _packets(plan, design, placements)

@@ -13,8 +13,9 @@ import numpy as np
 
 from .design import STREAM_BITS
 from .fields import Field
+from .frame_layout import ZERO
 from .gearbox import gear
-from .program import ZERO, Array, Program
+from .program import Array, Program
 from .registers import Register
 from .widths import bits_for
 

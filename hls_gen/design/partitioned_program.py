@@ -24,7 +24,7 @@ from bitloom.golden.reading.json_text import parse_json
 
 from .array_file import array_bytes, array_digest, check_digest, digest_of, names_of
 from .compiled_network import CompiledNetwork, MapChannels, Turn
-from .program import LARGEST, Array, Program
+from .program import LARGEST, Program
 from .program_host import read_host
 from .reader import Reader
 
@@ -190,11 +190,10 @@ def _partitioned(archive: Archive) -> PartitionedProgram:
     digest = archive.array("digest")
     check_digest(digest, digest_of((name, archive.array(name)) for name in names if name != "digest"))
     turns = []
-    shared = dict[bytes, Array]()
     for key, entry in zip(keys, entries):
         reads = tuple(_map_channels(Reader(part, "header: reads")) for part in entry.entries("reads"))
         with naming(key):
-            program = Program.of(Archive(archive.array(key).tobytes())).with_shared(shared)
+            program = Program.of(Archive(archive.array(key).tobytes()))
         turns.append(Turn(program, reads, _map_channels(entry.inner("gives"))))
     given: dict[str, Any] = {
         "name": header.text("name"),

@@ -7,7 +7,7 @@ of its own.
 """
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -33,26 +33,30 @@ from bitloom.golden.reading.json_text import parse_json
 from .array_file import array_bytes, array_digest, arrays_of, check_digest
 from .compiled_network import OUTPUT, CompiledNetwork, MapChannels, Turn
 from .copies import copied, is_copy
-from .image_bits import read_results, stored_bits
+from .design import STREAM_BITS
+from .frame_layout import FrameLayout, ResultMap
 from .program_host import read_host, read_tail
 from .reader import Reader
 
 Array = NDArray[Any]
 
 FORMAT = "bitloom-program"
-VERSION = 2
+VERSION = 3
 OUTPUT_KINDS = ("raw", "bits", "signed")
 LARGEST = (1 << 31) - 1
 """Heights, widths, channels and cycles at most."""
-ZERO, ONE = -1, -2
-"""Values of ``frame_source`` that are no image bit: constant 0, constant 1."""
-
-ARRAYS = {"parameters": "uint32", "frame_source": "int32", "result_index": "int32"}
-SCALARS = ("frame_words", "result_words")
+ARRAYS = ("parameters", "frame_positions", "frame_lanes", "result_maps", "result_places")
+"""Arrays that each program's file has, beside its header and its digest."""
 TOGETHER = (("weights", "weights_before"), ("host",), ("tail",))
 """Arrays of a program's file that are not in all of them, those of a group together."""
-CHUNK_BITS = 1 << 19
-"""Image and frame bits that are unpacked, a byte each, at a time: 512 KB of scratch. Larger is slower (caches)."""
+MOST_VALUES = 1 << 26
+"""Values of a frame's results at most."""
+FRAME_NUMBERS = ("channels", "lane_bits", "word_bits")
+"""Fields of a frame's layout that stand in the header."""
+MOST_WORDS = 1 << 24
+"""32-bit words of a frame, or of its results, at most: a file that says more would fill any memory."""
+CHUNK_WORDS = 1 << 15
+"""Words of frames, or of results, that are made or read at a time: 128 KB. More are slower (caches)."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,14 +94,12 @@ class Program(CompiledNetwork["Program"]):
     """NPU of each layer; () becomes NPU 0 for all."""
     parameters: Array
     """(n,) uint32, LOAD packets."""
-    frame_source: Array
-    """(32 m,) int32, where each bit of a frame's payload comes from: number of an image bit, or ZERO or ONE."""
-    frame_words: int
-    """Input words of a frame, of KFP features each."""
-    result_words: int
-    """32-bit words of a frame's result, padding included."""
-    result_index: Array
-    """(outputs, k) int32, where each output value lies: its result word (raw, k = 1), or its k result bits."""
+    stream_bits: int
+    """Bits of a word of the device's stream."""
+    frame: FrameLayout
+    """Where the values of an image lie in a frame's payload."""
+    results: tuple[ResultMap, ...]
+    """Where the output values lie in a frame's results: of each map that leaves, in the order of the outputs."""
     weights: Array = field(default_factory=lambda: np.zeros(0, np.uint32))
     """(m,) uint32, WEIGHTS packets that go with every frame; none where all weights stay on the device."""
     weights_before: int = 0
@@ -110,11 +112,10 @@ class Program(CompiledNetwork["Program"]):
     def __post_init__(self) -> None:
         """Raise ValueError for the first rule that a program breaks, and make an empty mapping NPU 0 for all layers."""
         check_name("program", self.name)
-        for key, dtype in {**ARRAYS, "weights": "uint32"}.items():
+        for key in ("parameters", "weights"):
             array = getattr(self, key)
-            dims = 2 if key == "result_index" else 1
-            self.require(array.dtype == np.dtype(dtype), f"{key} must be {dtype}", array.dtype)
-            self.require(array.ndim == dims, f"{key} must have {dims} dimensions", array.ndim)
+            self.require(array.dtype == np.uint32, f"{key} must be uint32", array.dtype)
+            self.require(array.ndim == 1, f"{key} must have 1 dimensions", array.ndim)
         for digest in ("design_digest", "model_digest"):
             value = getattr(self, digest)
             self.require(
@@ -132,32 +133,23 @@ class Program(CompiledNetwork["Program"]):
             "output_shape must be 3 integers >= 1",
             self.output_shape,
         )
-        for key in ("output_maps", *SCALARS):
-            self.require(getattr(self, key) >= 1, f"{key} must be >= 1", getattr(self, key))
+        self.require(self.output_maps >= 1, "output_maps must be >= 1", self.output_maps)
         count = len(self.weights)
         self.require(0 <= self.weights_before <= count, f"weights_before must be 0..{count}", self.weights_before)
-        source = self.frame_source
-        bits = self.input.size * self.input.encoding.bits
-        self.require(len(source) >= 32 and len(source) % 32 == 0, "frame_source must have 32 m bits", len(source))
-        self.require(
-            source.min() >= ONE and source.max() < bits,
-            f"frame_source must be {ONE}..{bits - 1}",
-            f"{source.min()}..{source.max()}",
-        )
-        index = self.result_index
+        widths = " or ".join(map(str, STREAM_BITS))
+        self.require(self.stream_bits in STREAM_BITS, f"stream_bits must be {widths}", self.stream_bits)
+        with naming(self.name):
+            self.frame.check(self.input)
+            for result in self.results:
+                result.check(self.output_kind)
         count = prod(self.output_shape)
-        end = self.result_words * (1 if self.output_kind == "raw" else 32)
-        self.require(len(index) == count and index.shape[1] >= 1, f"result_index must have {count} rows", index.shape)
-        self.require(
-            index.min() >= 0 and index.max() < end,
-            f"result_index must be 0..{end - 1}",
-            f"{index.min()}..{index.max()}",
-        )
-        self.require(
-            self.output_kind != "raw" or index.shape[1] == 1,
-            "result_index of a raw output must have k = 1",
-            index.shape[1],
-        )
+        values = sum(result.values for result in self.results)
+        self.require(values == count, f"result_maps must have {count} values", values)
+        self.require(count <= MOST_VALUES, f"output_shape must have at most {MOST_VALUES} values", count)
+        for what, words in (("frame", self.payload_words), ("result", self.result_words)):
+            self.require(words <= MOST_WORDS, f"a {what} must have at most {MOST_WORDS} words", words)
+        several = {result.places.shape[1] for result in self.results}
+        self.require(len(several) == 1, "result_maps must have bits alike", sorted(several))
         if not self.mapping:
             object.__setattr__(self, "mapping", (0,) * len(self.layers))
         ok = len(self.mapping) == len(self.layers) and min(self.mapping, default=0) >= 0
@@ -201,12 +193,28 @@ class Program(CompiledNetwork["Program"]):
 
     @property
     def gives_single_bits(self) -> bool:
-        return self.tail is None and self.output_kind == "bits" and self.result_index.shape[1] == 1
+        return self.tail is None and self.output_kind == "bits" and self.results[0].places.shape[1] == 1
+
+    @property
+    def frame_words(self) -> int:
+        """Input words of a frame, of KFP features each."""
+        return self.frame.words
 
     @property
     def payload_words(self) -> int:
         """32-bit words of a frame's payload, the header not counted."""
-        return len(self.frame_source) // 32
+        return self.frame.lane_words(self.stream_bits).stream_words(self.frame.words)
+
+    @property
+    def result_words(self) -> int:
+        """32-bit words of a frame's result, padding included."""
+        return max(result.end(self.stream_bits) for result in self.results)
+
+    @property
+    def frame_source(self) -> Array:
+        """(32 m,) int32, where each bit of a frame's payload comes from: number of an image bit, or ZERO or ONE. Made
+        of `frame` when it is asked for, and large."""
+        return self.frame.bits(self.input, self.stream_bits)
 
     def pack_images(self, images: Array, out: Array | None = None) -> Array:
         """Make the payloads of frames. Scratch memory doesn't grow with their number.
@@ -231,56 +239,55 @@ class Program(CompiledNetwork["Program"]):
         self.check_images(images)
         if out is None:
             out = np.empty((len(images), self.payload_words), np.uint32)
-        size = self.input.size
-        bits = self.input.size * self.input.encoding.bits
-        index = self._gather()
-        pool = np.zeros((min(self._chunk, len(images)), bits + 2), np.uint8)  # the image's bits, 0, 1
-        pool[:, bits + 1] = 1
-        for i in range(0, len(images), self._chunk):
-            part = images[i : i + self._chunk].reshape(-1, size)
-            pool[: len(part), :bits] = stored_bits(self.input.encoding, part)
-            payload = np.take(pool[: len(part)], index, axis=1, mode="clip")
-            out[i : i + self._chunk] = np.packbits(payload, axis=1, bitorder="little").view("<u4")
+        count = max(1, CHUNK_WORDS // self.payload_words)
+        for i in range(0, len(images), count):
+            out[i : i + count] = self.frame.pack(self.input, images[i : i + count], self.stream_bits)
         return out
 
-    def _gather(self) -> Array:
-        """Column of (image bits, 0, 1) for each payload bit. Not kept: it is twice as large as ``frame_source``."""
-        bits = self.input.size * self.input.encoding.bits
-        index = self.frame_source.astype(np.intp)
-        index[self.frame_source == ZERO] = bits
-        index[self.frame_source == ONE] = bits + 1
-        return index
+    def unpack_results(self, words: Array, out: Array | None = None) -> Array:
+        """Read output values from result words.
 
-    @property
-    def _chunk(self) -> int:
-        """Images that are unpacked to bits at a time, >= 1."""
-        return max(1, CHUNK_BITS // (len(self.frame_source) + self.input.size * self.input.encoding.bits))
+        Parameters
+        ----------
+        words
+            (n * result_words,) or (n, result_words) uint32.
+        out
+            (n, H, W, C) integers, where to write the values; by default a new array.
 
-    def unpack_results(self, words: Array) -> Array:
-        """Read output values, (n, H, W, C) int64, from result words, (n * result_words,) or (n, result_words) uint32.
+        Returns
+        -------
+        ndarray
+            ``out``, by default int64.
 
-        ValueError if they are not the words of whole frames.
+        Raises
+        ------
+        ValueError
+            They are not the words of whole frames.
         """
         words = np.asarray(words, np.uint32)
         self.require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
         words = np.ascontiguousarray(words).reshape(-1, self.result_words)
-        values = read_results(words, self.result_index, self.output_kind)
-        outputs: Array = values.reshape(len(words), *self.output_shape)
-        return self.tail.forward(outputs) if self.tail is not None else outputs
-
-    def with_shared(self, shared: dict[bytes, Array]) -> "Program":
-        """The program with those of its arrays that equal one of ``shared`` by their digests, which gets the others:
-        slices of a map are laid out alike."""
-
-        def kept(array: Array) -> Array:
-            return shared.setdefault(bytes.fromhex(array_digest({"": array})), array)
-
-        return replace(self, frame_source=kept(self.frame_source), result_index=kept(self.result_index))
+        n = len(words)
+        if out is None:
+            out = np.empty((n, *self.network_shape), np.int64)
+        count = max(1, CHUNK_WORDS // self.result_words)
+        for i in range(0, n, count):
+            part = words[i : i + count]
+            maps = [result.unpack(self.output_kind, part, self.stream_bits) for result in self.results]
+            values = maps[0] if len(maps) == 1 else np.concatenate([each.reshape(len(part), -1) for each in maps], 1)
+            values = values.reshape(len(part), *self.output_shape)
+            out[i : i + count] = values if self.tail is None else self.tail.forward(values.astype(np.int64))
+        return out
 
     def to_bytes(self) -> bytes:
         arrays = {"header": np.frombuffer(json.dumps(self._header(), sort_keys=True).encode(), np.uint8)}
-        arrays |= {key: np.ascontiguousarray(getattr(self, key)) for key in ARRAYS}
-        arrays |= {key: np.array(getattr(self, key), np.int64) for key in SCALARS}
+        arrays |= {
+            "parameters": np.ascontiguousarray(self.parameters),
+            "frame_positions": np.ascontiguousarray(self.frame.positions),
+            "frame_lanes": np.ascontiguousarray(self.frame.lanes),
+            "result_maps": np.array([result.numbers for result in self.results], np.int32),
+            "result_places": np.concatenate([result.places for result in self.results]),
+        }
         if len(self.weights):
             arrays |= {"weights": np.ascontiguousarray(self.weights), "weights_before": np.array(self.weights_before)}
         if self.host is not None:
@@ -301,6 +308,8 @@ class Program(CompiledNetwork["Program"]):
             "design_digest": self.design_digest,
             "model_digest": self.model_digest,
             "input": {**shape, "encoding": encoding},
+            "stream_bits": self.stream_bits,
+            "frame": {key: getattr(self.frame, key) for key in FRAME_NUMBERS},
             "output_shape": list(self.output_shape),
             "output_kind": self.output_kind,
             "classes": list(self.classes),
@@ -328,7 +337,7 @@ class Program(CompiledNetwork["Program"]):
     @classmethod
     def of(cls, archive: Archive) -> "Program":
         """The program that the archive holds; ValueError as of `load`, without the path."""
-        arrays = arrays_of(archive, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
+        arrays = arrays_of(archive, ("header", *ARRAYS, "digest"), *TOGETHER)
         given: dict[str, Any] = _read_header(arrays["header"])
         digest = arrays.pop("digest")
         check_digest(digest, array_digest(arrays))
@@ -338,8 +347,13 @@ class Program(CompiledNetwork["Program"]):
         if "host" in arrays:
             shape = given["tail"].network.output.shape if "tail" in given else given["output_shape"]
             given["host"] = read_host(arrays.pop("host"), given["model_digest"], given["input"], shape)
+        numbers = given.pop("frame")
+        given["frame"] = FrameLayout(
+            positions=arrays.pop("frame_positions"), lanes=arrays.pop("frame_lanes"), **numbers
+        )
+        given["results"] = ResultMap.of(arrays.pop("result_maps"), arrays.pop("result_places"))
         for key, array in arrays.items():
-            given[key] = _scalar(key, array) if key in (*SCALARS, "weights_before") else array
+            given[key] = _scalar(key, array) if key == "weights_before" else array
         return cls(**given)
 
 
@@ -362,6 +376,8 @@ def _read_header(data: Array) -> dict[str, Any]:
         "design_digest": header.digest("design_digest"),
         "model_digest": header.digest("model_digest"),
         "input": _input(header.inner("input")),
+        "stream_bits": header.number("stream_bits", 1, LARGEST),
+        "frame": {key: header.inner("frame").number(key, 1, LARGEST) for key in FRAME_NUMBERS},
         "output_shape": header.numbers("output_shape", 1, LARGEST),
         "output_kind": header.text("output_kind"),
         "classes": header.texts("classes"),

@@ -14,10 +14,10 @@ from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from bitloom.golden.limits import WIDTH
-from bitloom.hls_gen.compiler.layout import regroup, result_layout
+from bitloom.hls_gen.compiler.layout import result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
 from bitloom.hls_gen.design.copies import is_copy
-from bitloom.hls_gen.design.gearbox import geared
+from bitloom.hls_gen.design.gearbox import geared, regroup
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packed_products import most_kernels

@@ -17,6 +17,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.frame_layout import ZERO, FrameLayout, ResultMap
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
@@ -95,15 +96,19 @@ def program(model: Model, manifest: Manifest) -> Program:
         "thresholds": pack_fields(memory_of(m, "thresholds"), {"thresholds": limits}),
     }
     parameters = [load_packet(manifest, 0, name, 0, part) for name, part in rows.items()]
-    per = manifest.stream_bits // KFP  # input words in a stream word
-    frame_source = np.full(32 * manifest.frame_payload(words), -1, np.int32)
-    for i in range(source.size):
-        word, lane = divmod(i, KFP)
-        frame_source[word // per * manifest.stream_bits + word % per * KFP + lane] = i
+    lanes = np.full(words * KFP, ZERO, np.int32)
+    lanes[: source.size] = np.arange(source.size)
+    frame = FrameLayout(
+        channels=source.size, positions=np.zeros((1, 1), np.int32), lanes=lanes.reshape(words, KFP), lane_bits=1,
+        word_bits=KFP,
+    )  # fmt: skip
+    result = ResultMap(
+        first=0, positions=1, words=outputs, lanes=1, lane_bits=32 if raw else 1,
+        places=np.arange(outputs, dtype=np.int32)[:, None],
+    )  # fmt: skip
     return Program(
         name=network.name, design_digest=manifest.digest, model_digest=MODEL_DIGEST, input=source,
         output_shape=network.output.shape, output_kind="raw" if raw else "bits", classes=tuple("abcdefg"),
         ideal_cycles=outputs * words, layers=(("dense", outputs * words),), parameters=np.concatenate(parameters),
-        frame_source=frame_source, frame_words=words, result_words=manifest.padded(32 * outputs if raw else outputs),
-        result_index=np.arange(outputs, dtype=np.int32)[:, None],
+        stream_bits=manifest.stream_bits, frame=frame, results=(result,),
     )  # fmt: skip

@@ -218,8 +218,8 @@ def test_unfit_programs(bench):
     with raises(DigestMismatch, f"dense: the program must be for the design {design.DIGEST[:32]} (fake), "
                                 f"got one for {'ab' * 16}"):  # fmt: skip
         accelerator.load(other)
-    with value_error("dense: a frame's payload must be 4 words, got 3"):
-        accelerator.load(dataclasses.replace(bench.program, frame_words=4))
+    with value_error("dense: a frame's payload must be 3 words, got 4"):
+        accelerator.load(dataclasses.replace(bench.program, stream_bits=64))
     nothing = load_packet(bench.manifest, 0, "kernels", 0, np.zeros((1, 3), np.uint32))
     with value_error("dense: parameters must load memory network of NPU 0, got packets for others only"):
         accelerator.load(dataclasses.replace(bench.program, parameters=nothing))
@@ -318,7 +318,9 @@ def test_slow_is_not_stuck(bench, monkeypatch):
 
 def test_results_too_long(bench):
     accelerator = bench.loaded()
-    accelerator.program = accelerator._on_device = dataclasses.replace(bench.program, result_words=7, name="dense")
+    program = bench.program
+    assert program.result_words == 7
+    accelerator.program = accelerator._on_device = dataclasses.replace(program, name="dense")
     results, core = bench.manifest.memory(0, "results"), bench.device.core
     last = {"groups_minus_1": 4, "last_units_minus_1": 2, "raw": 1}  # 7 outputs become 15
     core.memory[results.id][0] = sum(results.field(name).at(value) for name, value in last.items())

@@ -178,8 +178,10 @@ def test_a_bad_check_word(bench, accelerator):
 
 def test_a_frame_of_another_length(bench, accelerator):
     program = bench.programs[0]
-    accelerator.program = accelerator._on_device = dataclasses.replace(program, frame_words=program.frame_words + 1)
-    with pytest.raises(PacketError, match=rf"BAD_FRAME: .* got FRAME 0 of {program.frame_words + 1} input words"):
+    positions = np.concatenate([program.frame.positions, program.frame.positions[:1]])
+    longer = dataclasses.replace(program, frame=dataclasses.replace(program.frame, positions=positions))
+    accelerator.program = accelerator._on_device = longer
+    with pytest.raises(PacketError, match=rf"BAD_FRAME: .* got FRAME 0 of {longer.frame_words} input words"):
         accelerator.predict(bench.images)
     accelerator.program = accelerator._on_device = program
     right(bench, accelerator)
@@ -187,9 +189,8 @@ def test_a_frame_of_another_length(bench, accelerator):
 
 def test_results_that_nobody_expects(bench, accelerator):
     program, stream_words = bench.programs[0], bench.manifest.stream_words
-    accelerator.program = accelerator._on_device = dataclasses.replace(
-        program, result_words=program.result_words + stream_words
-    )
+    later = tuple(dataclasses.replace(each, first=each.first + stream_words) for each in program.results)
+    accelerator.program = accelerator._on_device = dataclasses.replace(program, results=later)
     with pytest.raises(TransferError, match=r"results must be \d+ bytes, got \d+"):
         accelerator.predict(bench.images)
     accelerator.program = accelerator._on_device = program

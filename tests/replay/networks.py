@@ -36,6 +36,7 @@ from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.graphs import graph_network
 from tests.random_networks.mixed import mixed_network
 from tests.random_networks.sign_blocks import binary_residual_network
+from tests.result_index import result_index
 
 SEED = "replay"
 EACH = 20
@@ -154,7 +155,7 @@ def _digest(data: Any) -> str:
 
 def _program_digest(model: Model, design: Design, choices: CompileChoices) -> str:
     program = compile_model(model, Manifest.of(design, "0" * 64), choices)
-    arrays = (program.parameters, program.frame_source, program.result_index, program.weights)
+    arrays = (program.parameters, program.frame_source, result_index(program), program.weights)
     return _digest(b"".join(array.tobytes() for array in arrays) + repr((program.layers, program.mapping)).encode())
 
 

@@ -10,9 +10,9 @@ its words: where the raw stream begins another frame too early, the missing beat
 begins, unless a frame has just ended: then the frame was too long. Data is checked for its length alone.
 """
 
+from bitloom.hls_gen.design.frame_layout import ONE
 from bitloom.hls_gen.design.headers import FIELDS, FRAME, HEADER_WORDS, MAGIC, NUMBER_BITS
 from bitloom.hls_gen.design.packetizer import Packetizer
-from bitloom.hls_gen.design.program import ONE
 from bitloom.hls_gen.design.widths import ROW_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,

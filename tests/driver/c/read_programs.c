@@ -1,7 +1,7 @@
 /* Reads programs whose paths come in lines, and says of each what bitloom_program_read did:
 
        read <most heap bytes> <name> <height> <width> <channels> <low> <high> <outputs> <maps> <scores>
-            <classes>
+            <classes> <sum of a payload> <sum of outputs>
        refused <most heap bytes> <message>
 
    Of a program that was read, a frame is packed and results are unpacked, each in memory that is exactly as large as
@@ -38,8 +38,14 @@ static void *exactly(size_t bytes) {
     return memory;
 }
 
-/* A frame of the smallest value there and results back, as a device does it. */
-static void use(const bitloom_heap *heap, const bitloom_program *program) {
+/* A sum of 32-bit numbers that tells their order: each step multiplies by 31. */
+typedef struct sums {
+    uint32_t payload, outputs;
+} sums;
+
+/* A frame of some values there and results back, as a device does it. */
+static sums use(const bitloom_heap *heap, const bitloom_program *program) {
+    sums sum = {0, 0};
     const bitloom_program_facts *facts = bitloom_program_about(program);
     bitloom_scratch scratch;
     int64_t *image = exactly(facts->image_values * sizeof *image), *outputs = exactly(facts->outputs * sizeof *outputs);
@@ -47,13 +53,19 @@ static void use(const bitloom_heap *heap, const bitloom_program *program) {
     double *scores = exactly(sizeof *scores * facts->scores);
     int32_t number;
     size_t i;
-    for (i = 0; i < facts->image_values; i++) image[i] = facts->low;
+    const int64_t step = program->encoding == BITLOOM_BIPOLAR ? 2 : 1;
+    const uint64_t values = (uint64_t)((facts->high - facts->low) / step) + 1;
+    for (i = 0; i < facts->image_values; i++)
+        image[i] = facts->low + (int64_t)(7 * (uint64_t)i % values) * step;
+    for (i = 0; i < program->result_words; i++) words[i] = (uint32_t)i * 2654435761u;
     for (i = 0; i < facts->classes; i++)
         if (!bitloom_class_name(program, i)) abort();
     if (!bitloom_scratch_allocate(heap, program, &scratch, NULL)) {
         if (bitloom_pack(program, &scratch, image, BITLOOM_INT64, 0, false, payload, NULL)) abort();
+        for (i = 0; i < program->payload_words; i++) sum.payload = 31 * sum.payload + payload[i];
         bitloom_pack(program, &scratch, image, BITLOOM_INT64, 0, true, payload, NULL);
         bitloom_unpack(program, words, outputs);
+        for (i = 0; i < facts->outputs; i++) sum.outputs = 31 * sum.outputs + (uint32_t)outputs[i];
         bitloom_class_of(program, outputs, scores, &number);
         if (facts->scores) bitloom_host_scores(&program->host, outputs, true, scores);
         bitloom_scratch_free(heap, &scratch);
@@ -63,6 +75,7 @@ static void use(const bitloom_heap *heap, const bitloom_program *program) {
     free(payload);
     free(words);
     free(scores);
+    return sum;
 }
 
 int main(void) {
@@ -88,11 +101,12 @@ int main(void) {
         } else {
             const bitloom_program_facts *f = bitloom_program_about(program);
             const size_t most = count.most;
-            use(&heap, program);
-            printf("read %lu %s %lu %lu %lu %.0f %.0f %lu %lu %lu %lu\n", (unsigned long)most, f->name,
+            const sums sum = use(&heap, program);
+            printf("read %lu %s %lu %lu %lu %.0f %.0f %lu %lu %lu %lu %lu %lu\n", (unsigned long)most, f->name,
                    (unsigned long)f->height, (unsigned long)f->width, (unsigned long)f->channels, (double)f->low,
                    (double)f->high, (unsigned long)f->outputs, (unsigned long)f->output_maps,
-                   (unsigned long)f->scores, (unsigned long)f->classes);
+                   (unsigned long)f->scores, (unsigned long)f->classes, (unsigned long)sum.payload,
+                   (unsigned long)sum.outputs);
             bitloom_program_free(program);
         }
         if (count.now) abort(); /* a leak */

@@ -13,10 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.array_file import array_bytes, array_digest, read_arrays
-from bitloom.hls_gen.design.program import ARRAYS, SCALARS, TOGETHER, Program
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.program import ARRAYS, TOGETHER, Program
 from bitloom.overlay.fuzz.campaigns.files import damaged_file, valid_file
 from bitloom.overlay.fuzz.damage import damaged
+from tests.hls_gen.compiler.test_partitions import NPU as INTEGERS
+from tests.hls_gen.compiler.test_partitions import residual
 
 from .. import design
 from .compiled import C99, CORE, SANITIZERS, build
@@ -27,7 +33,10 @@ FILES = 300
 MANY = 3_000
 UNREAD = ("layers", "mapping", "ideal_cycles")
 """Keys of the header that are for reports: the C side doesn't look at them."""
-TOO_LARGE = ("must be 1..16777215", "must be 1..67108863")
+FORMING = Npu.of(
+    engine="integer", kfp=24, kgp=4, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, window_former=True
+)
+TOO_LARGE = ("must be 1..16777215",)
 """Rules for numbers that no device has room for, which Python doesn't look at."""
 
 
@@ -60,12 +69,27 @@ def outcomes(paths: Sequence[Path]) -> list[Outcome]:
 
 
 def facts(program: Program) -> str:
-    """What read_programs.c prints of a program."""
+    """What read_programs.c prints of a program: also what it makes of an image and of results."""
     source = program.input
     scores = int(np.prod(program.network_shape)) if program.host else 0
     parts = (program.name, *source.shape, source.encoding.low, source.encoding.high)
-    ends = (len(program.result_index), program.output_maps, scores, len(program.classes))
-    return " ".join(map(str, (*parts, *ends)))
+    ends = (int(np.prod(program.output_shape)), program.output_maps, scores, len(program.classes))
+    step = source.encoding.step
+    values = (source.encoding.high - source.encoding.low) // step + 1
+    number = np.arange(source.size, dtype=np.uint64)
+    image = source.encoding.low + (7 * number % np.uint64(values)).astype(np.int64) * step
+    results = (np.arange(program.result_words, dtype=np.uint64) * 2654435761).astype(np.uint32)
+    payload = program.pack_images(image.reshape(1, *source.shape))
+    sums = (summed(payload), summed(program.unpack_results(results)))
+    return " ".join(map(str, (*parts, *ends, *sums)))
+
+
+def summed(numbers: np.ndarray) -> int:
+    """The sum that read_programs.c makes of 32-bit numbers."""
+    total = 0
+    for number in numbers.ravel().tolist():
+        total = 31 * total + number & 0xFFFFFFFF
+    return total
 
 
 def python_reads(path: Path) -> Program | None:
@@ -111,7 +135,7 @@ def signed(change: Callable[[dict[str, np.ndarray], np.random.Generator], None],
     """A program's file with changed arrays, and the digest that belongs to them."""
     path = Path(folder().name, "valid.npz")
     path.write_bytes(valid_file("program"))
-    arrays = read_arrays(path, ("header", *ARRAYS, *SCALARS, "digest"), *TOGETHER)
+    arrays = read_arrays(path, ("header", *ARRAYS, "digest"), *TOGETHER)
     del arrays["digest"]
     change(arrays, np.random.default_rng(seed))
     return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
@@ -140,7 +164,7 @@ def _other(data: bytes, text: bytes, name: str) -> bool:
 
 def damage_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     """Other values, types or shapes of an array."""
-    key = (*ARRAYS, *SCALARS)[int(rng.integers(5))]
+    key = ARRAYS[int(rng.integers(len(ARRAYS)))]
     array = arrays[key].copy()
     what = int(rng.integers(5))
     if what == 0 and array.size:
@@ -162,6 +186,9 @@ def test_valid_programs_are_read(tmp_path):
     programs = [design.program(design.model(thresholds=on), manifest) for on in (False, True)]
     programs.append(replace(programs[0], output_maps=2**31 - 1))
     programs.append(replace(programs[0], classes=tuple("ä b" if i else "x" * 100 for i in range(7))))
+    for npu, stream_bits in ((INTEGERS, 32), (INTEGERS, 64), (FORMING, 64)):
+        block = size_memories("block", [residual()], npu, stream_bits=stream_bits)
+        programs.append(compile_model(residual(), Manifest.of(block, "0" * 64)))
     paths = []
     for i, program in enumerate(programs):
         paths.append(tmp_path / f"{i}.npz")

@@ -24,6 +24,7 @@ from bitloom.hls_gen.design.packets import packets
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
+from tests.result_index import result_index
 
 from .foldings import CASES, FOLDINGS, ORDERS, changed, design_manifest, fit_one, fitted, npu_of, wanted_order
 from .interpreter import Deadlock, Device
@@ -197,7 +198,7 @@ def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
     model = random_model(network, np.random.default_rng(0))
     program = compile_model(model, fitted(model, folding))
     levels = tail[0].levels if tail else 1
-    index = program.result_index
+    index = result_index(program)
     assert index.shape == (3 * 2 * 19, levels)
     assert len(set(index.ravel().tolist())) == index.size
     assert index.max() < program.result_words * (32 if tail else 1)

@@ -23,6 +23,7 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.fuzz import random_models as drawn
 from tests.cases import case_map, random_images
 from tests.errors import value_error
+from tests.result_index import result_index
 
 INT8 = signed(8)
 POOL = {"kernel": (2, 2), "stride": (1, 1)}
@@ -94,7 +95,7 @@ def test_a_program_has_the_hosts_layers(tmp_path):
     images = random_images(model, 3, np.random.default_rng(1))
     device, _ = split(model)
     words = np.zeros((3, program.result_words), np.uint32)
-    words[:, program.result_index[:, 0]] = device.forward(images).reshape(3, -1).astype(np.int32).view(np.uint32)
+    words[:, result_index(program)[:, 0]] = device.forward(images).reshape(3, -1).astype(np.int32).view(np.uint32)
     assert np.array_equal(again.unpack_results(words), model.forward(images))
     assert np.array_equal(again.classify(model.forward(images)), model.forward(images).reshape(3, -1).argmax(axis=1))
 

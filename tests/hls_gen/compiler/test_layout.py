@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bitloom.hls_gen.compiler.layout import Layout, chunks, plane_layout, regroup, result_layout, to_stream
+from bitloom.hls_gen.compiler.layout import Layout, chunks, plane_layout, result_layout
+from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -41,7 +42,6 @@ def test_results_leave_group_after_group_and_level_after_level():
 )
 def test_regroup(layout, width, expected):
     assert regroup(np.array(layout), width).tolist() == expected
-    assert to_stream(np.array(layout), width).tolist() == expected
 
 
 @QUICK

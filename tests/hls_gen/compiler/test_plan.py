@@ -10,10 +10,11 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, CompileChoices
-from bitloom.hls_gen.compiler.layout import chunks, plane_layout, regroup, result_layout
+from bitloom.hls_gen.compiler.layout import chunks, plane_layout, result_layout
 from bitloom.hls_gen.compiler.needs import OF_ALL_LAYERS
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.flat import CAPACITIES
+from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map, random_model

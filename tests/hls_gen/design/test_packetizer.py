@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo
+from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
-from bitloom.hls_gen.design.image_bits import stored_bits
+from bitloom.hls_gen.design.frame_layout import ONE, ZERO
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packetizer import Packetizer, RawStream
-from bitloom.hls_gen.design.program import ONE, ZERO, Program
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.small_npu import small_npu
 from tests.cases import cases, integer_cases, random_images
 
@@ -49,7 +50,7 @@ def test_wires_make_the_payload(name, stream_bits):
     for beat_values in (None, *sorted(rest)[:3]):
         p = Packetizer.of(program, stream_bits, RawStream(marks="packet", beat_values=beat_values))
         for image, sent in zip(images, program.pack_images(images)):
-            bits = stored_bits(program.input.encoding, image.reshape(1, -1))[0]
+            bits = to_bits(image.ravel(), program.input.encoding).ravel()
             np.testing.assert_array_equal(payload(p, bits), sent)
 
 

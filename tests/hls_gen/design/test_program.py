@@ -7,9 +7,10 @@ import pytest
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.packing import to_bits, unpack
+from bitloom.hls_gen.design import compiled_network
 from bitloom.hls_gen.design import program as program_file
 from bitloom.hls_gen.design.array_file import array_digest
-from bitloom.hls_gen.design.image_bits import stored_bits
+from bitloom.hls_gen.design.frame_layout import FrameLayout, ResultMap
 from bitloom.hls_gen.design.program import Program
 from tests.cases import random_values
 from tests.driver.design import MODEL_DIGEST, manifest, model, program
@@ -22,45 +23,61 @@ ENCODINGS = [BIPOLAR, TERNARY, bipolar(3), signed(8), unsigned(8), signed(5), un
 SIGNED8 = signed(8)
 
 
+PAIRS = np.zeros((3, 2), np.int32)
+
+
 def any_program(encoding=SIGNED8, shape=(2, 3, 5), **changes):
-    """Image bits in random order, each at least once, between constants."""
+    """Image bits in random order, each at least once, between constants: a frame of one group of the only position."""
     source = Map(height=shape[0], width=shape[1], channels=shape[2], encoding=encoding)
     bits = source.size * encoding.bits
     choice = np.concatenate([np.arange(bits), RNG.integers(-2, bits, 45)])
     choice = np.concatenate([choice, np.full(-len(choice) % 32, -1)])
+    lanes = RNG.permutation(choice).astype(np.int32).reshape(-1, 32)
     values = {
         "name": "p", "design_digest": "0" * 64, "model_digest": MODEL_DIGEST, "input": source,
         "output_shape": (1, 2, 3), "output_kind": "raw", "classes": ("a", "b", "c"), "ideal_cycles": 12,
         "layers": (("one", 5), ("two", 7)), "parameters": np.arange(9, dtype=np.uint32),
-        "frame_source": RNG.permutation(choice).astype(np.int32), "frame_words": 4, "result_words": 8,
-        "result_index": np.array([[5], [1], [2], [0], [7], [4]], np.int32),
+        "stream_bits": 32, "frame": frame(channels=source.size, lanes=lanes), "results": (result(),),
     }  # fmt: skip
     return Program(**(values | changes))
+
+
+def frame(**changes):
+    """A layout of bits, of one position."""
+    values = {
+        "channels": 30, "positions": np.zeros((1, 1), np.int32), "lanes": np.zeros((1, 32), np.int32), "lane_bits": 1,
+        "word_bits": 32,
+    }  # fmt: skip
+    return FrameLayout(**(values | changes))
+
+
+def result(**changes):
+    """Six raw values among eight words."""
+    places = np.array([[5], [1], [2], [0], [7], [4]], np.int32)
+    values = {"first": 0, "positions": 1, "words": 8, "lanes": 1, "lane_bits": 32, "places": places}
+    return ResultMap(**(values | changes))
+
+
+def bits_of_results(places):
+    """Six values of bits in two words."""
+    return (result(words=1, lanes=64, lane_bits=1, places=np.array(places, np.int32)),)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("dtype", [np.int64, np.int32])
 def test_pack_images(encoding, dtype, monkeypatch):
-    monkeypatch.setattr(program_file, "CHUNK_BITS", 1500)  # several chunks, the last one short
+    monkeypatch.setattr(program_file, "CHUNK_WORDS", 40)  # several chunks, the last one short
     p = any_program(encoding)
     images = random_values((11, 2, 3, 5), encoding, RNG).astype(dtype)
     words = p.pack_images(images)
     assert (words.dtype, words.shape) == (np.uint32, (11, p.payload_words))
     bits = to_bits(images, encoding).reshape(11, -1)
+    np.testing.assert_array_equal(p.frame_source, p.frame.lanes.ravel())
     expected = np.where(p.frame_source >= 0, bits[:, p.frame_source], p.frame_source == -2)
     np.testing.assert_array_equal(unpack(words, 32 * p.payload_words), expected)
     out = np.zeros((11, p.payload_words + 4), np.uint32)
     p.pack_images(images, out=out[:, 4:])
     np.testing.assert_array_equal(out[:, 4:], words)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_stored_bits_equal_goldens(encoding):
-    for dtype in (np.int64, np.int32):
-        values = random_values((3, 50), encoding, RNG).astype(dtype)
-        bits = stored_bits(encoding, values)
-        assert bits.dtype == np.uint8
-        np.testing.assert_array_equal(bits, to_bits(values, encoding).reshape(3, -1))
 
 
 def test_pack_no_images():
@@ -91,7 +108,7 @@ def test_wrong_images(encoding, images, message):
 
 
 def test_a_wrong_value_in_a_later_chunk(monkeypatch):
-    monkeypatch.setattr(program_file, "CHUNK_BITS", 1)
+    monkeypatch.setattr(compiled_network, "CHUNK_VALUES", 1)
     images = np.ones((5, 2, 3, 5), np.int8)
     images[4, 1, 2, 4] = 2
     with value_error("p: images: values must be bipolar 1 bit (-1..1 in steps of 2), got 2"):
@@ -107,8 +124,9 @@ def test_unpack_raw():
 
 
 def test_unpack_bits():
-    index = np.array([[0, 33], [1, 34], [2, 2], [31, 63], [4, 5], [6, 7]], np.int32)
-    p = any_program(output_kind="bits", result_index=index, result_words=2)
+    places = [[0, 33], [1, 34], [2, 2], [31, 63], [4, 5], [6, 7]]
+    p = any_program(output_kind="bits", results=bits_of_results(places))
+    assert p.result_words == 2
     out = p.unpack_results(np.array([0b11000101 | 1 << 31, 0b110 | 1 << 31], np.uint32))
     assert out.tolist() == [[[[2, 0, 2], [2, -2, 2]]]]
 
@@ -137,18 +155,19 @@ def test_the_class_of_single_bits_is_the_last_that_is_set():
     """As BNN-PYNQ's boards tell LFC's classes, and as `bitloom evaluate` does."""
     outputs = np.full((3, 1, 2, 3), -1)
     outputs.reshape(3, 6)[[0, 0, 1], [1, 4, 5]] = 1
-    p = any_program(output_kind="bits", result_index=np.arange(6, dtype=np.int32)[:, None], result_words=2)
+    p = any_program(output_kind="bits", results=bits_of_results(np.arange(6)[:, None]))
     assert p.classify(outputs).tolist() == [4, 5, 0]
     assert p.classify(outputs[:0]).tolist() == []
 
 
 def same(a, b):
+    assert a.to_bytes() == b.to_bytes()
     for field in dataclasses.fields(Program):
         left, right = getattr(a, field.name), getattr(b, field.name)
         if isinstance(left, np.ndarray):
             np.testing.assert_array_equal(left, right)
             assert left.dtype == right.dtype
-        else:
+        elif field.name not in ("frame", "results"):
             assert left == right, field.name
 
 
@@ -162,7 +181,7 @@ def test_save_and_load(tmp_path, stream_bits):
     assert sorted(f.name for f in tmp_path.iterdir()) == ["a.npz", "b.npz"]
     with np.load(tmp_path / "a.npz") as plain:  # an ordinary npz
         assert sorted(plain) == [
-            "digest", "frame_source", "frame_words", "header", "parameters", "result_index", "result_words",
+            "digest", "frame_lanes", "frame_positions", "header", "parameters", "result_maps", "result_places",
         ]  # fmt: skip
 
 
@@ -171,7 +190,7 @@ def arrays_of(path):
         return dict(file)
 
 
-@pytest.mark.parametrize("name", ["header", "parameters", "frame_source", "result_index", "result_words", "weights"])
+@pytest.mark.parametrize("name", ["header", "parameters", "frame_lanes", "result_maps", "weights_before", "weights"])
 def test_content_that_was_changed_is_refused_though_the_zip_is_whole(tmp_path, name):
     path = tmp_path / "a.npz"
     any_program(weights=np.arange(5, dtype=np.uint32), weights_before=2).save(path)
@@ -204,8 +223,8 @@ def test_an_array_too_many_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     any_program().save(path)
     np.savez(path, **arrays_of(path), more=np.zeros(3))
-    known = ("digest", "frame_source", "frame_words", "header", "host", "parameters", "result_index", "result_words",
-             "tail", "weights", "weights_before")  # fmt: skip
+    known = ("digest", "frame_lanes", "frame_positions", "header", "host", "parameters", "result_maps",
+             "result_places", "tail", "weights", "weights_before")  # fmt: skip
     listed = ", ".join(f"{name}.npy" for name in known)
     with value_error(f"{path}: must hold no arrays but {listed}, got more.npy"):
         Program.load(path)
@@ -239,14 +258,14 @@ def test_foreign_files(tmp_path):
         Program.load(path)
     any_program().save(path)
     for change, message in (
-        (b'"version": 2', f"{path}: header: version must be 2, got 9"),
+        (b'"version": 3', f"{path}: header: version must be 3, got 9"),
         (b'"name": "p"', f"{path}: header: name must be a non-empty string, got None"),
     ):
         with np.load(path) as file:
             arrays = dict(file)
         text = arrays["header"].tobytes()
         assert change in text
-        new = change.replace(b"2", b"9") if b"2" in change else b'"nome": "p"'
+        new = change.replace(b"3", b"9") if b"3" in change else b'"nome": "p"'
         arrays["header"] = np.frombuffer(text.replace(change, new), np.uint8)
         other = tmp_path / "y.npz"
         np.savez(other, **arrays)
@@ -265,17 +284,30 @@ def test_pickles_are_refused(tmp_path):
     ("changes", "message"),
     [
         ({"parameters": np.zeros(3, np.int64)}, "parameters must be uint32, got int64"),
-        ({"frame_source": np.zeros((1, 32), np.int32)}, "frame_source must have 1 dimensions, got 2"),
+        ({"parameters": np.zeros((1, 2), np.uint32)}, "parameters must have 1 dimensions, got 2"),
         ({"design_digest": "0" * 63}, f"design_digest must be 64 lower-case hex digits, got '{'0' * 63}'"),
         ({"output_kind": "float"}, "output_kind must be one of raw, bits, signed, got 'float'"),
         ({"output_shape": (1, 0, 3)}, "output_shape must be 3 integers >= 1, got (1, 0, 3)"),
-        ({"frame_words": 0}, "frame_words must be >= 1, got 0"),
-        ({"frame_source": np.zeros(33, np.int32)}, "frame_source must have 32 m bits, got 33"),
-        ({"frame_source": np.full(32, 240, np.int32)}, "frame_source must be -2..239, got 240..240"),
-        ({"frame_source": np.full(32, -3, np.int32)}, "frame_source must be -2..239, got -3..-3"),
-        ({"result_index": np.zeros((5, 1), np.int32)}, "result_index must have 6 rows, got (5, 1)"),
-        ({"result_words": 7}, "result_index must be 0..6, got 0..7"),
-        ({"result_index": np.zeros((6, 2), np.int32)}, "result_index of a raw output must have k = 1, got 2"),
+        ({"stream_bits": 16}, "stream_bits must be 32 or 64, got 16"),
+        ({"frame": frame(positions=np.zeros(3, np.int32))}, "frame_positions must have 2 axes and a value, got (3,)"),
+        ({"frame": frame(positions=np.ones((2, 1), np.int32))}, "frame_positions must be -1..0, got 1..1"),
+        ({"frame": frame(lanes=np.zeros((1, 32)))}, "frame_lanes must be int32, got float64"),
+        ({"frame": frame(lanes=np.full((1, 32), 240, np.int32))}, "frame_lanes must be -2..239, got 240..240"),
+        ({"frame": frame(lanes=np.full((1, 32), -3, np.int32))}, "frame_lanes must be -2..239, got -3..-3"),
+        ({"frame": frame(channels=7)}, "channels of a frame must be a divisor of 30, the image's values, got 7"),
+        ({"frame": frame(lane_bits=33)}, "lane_bits must be 1..32, got 33"),
+        ({"frame": frame(word_bits=31)}, "word_bits must be >= 32, got 31"),
+        ({"frame": frame(word_bits=1 << 30)}, "a frame must have at most 16777216 words, got 33554432"),
+        ({"results": (result(places=np.zeros((5, 1), np.int32)),)}, "result_maps must have 6 values, got 5"),
+        ({"results": (result(words=7),)}, "result_places must be 0..6, got 0..7"),
+        ({"results": (result(first=-1),)}, "result_maps: the first word must be >= 0, got -1"),
+        ({"results": (result(lanes=0),)}, "result_maps: lanes must be >= 1, got 0"),
+        ({"results": (result(lane_bits=8),)}, "result_maps: lanes of raw values must have 32..32 bits, got 8"),
+        (
+            {"results": (result(places=np.zeros((3, 2), np.int32)),)},
+            "result_places of raw values must have k = 1, got 2",
+        ),
+        ({"results": (result(first=1 << 25),)}, "a result must have at most 16777216 words, got 33554440"),
         ({"classes": ("a",)}, "classes must be none or 3, got 1"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Gearboxes against hls_gen.compiler.layout.regroup: tuples of words in, the same lanes in words of another width
+"""Gearboxes against hls_gen.design.gearbox.regroup: tuples of words in, the same lanes in words of another width
 out."""
 
 import random
@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.layout import regroup
+from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.gearbox import collected, frame_divider, gearbox

@@ -1,32 +1,27 @@
 """Networks larger than their device: cut for a board, compiled, and run on the virtual board."""
 
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bitloom.golden.kernels import packed
-from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.emit import compile_network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.partitioned_program import PartitionedProgram
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.partitioning import fitting_partitions
-from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.platform.boards import board
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_partitions import residual
-from tests.large_networks import mobilenet, resnet18
-from tests.paths import ROOT
+from tests.large_figures import megabytes_to_read
+from tests.large_networks import NETWORKS, STREAM_BITS, built
 from tests.simulated import loaded, overlay
-
-STREAM_BITS = 64
 
 
 def test_as_few_partitions_as_fit():
@@ -57,47 +52,28 @@ def test_as_few_partitions_as_fit():
 
 @pytest.mark.slow
 def test_mobilenet_of_width_1_on_an_xc7z020(tmp_path: Path) -> None:
-    network, found = on_pynq_z1(mobilenet(1.0), depthwise=True, pool_line_taps=3, lut_products=("pool",))
+    network, found = on_pynq_z1("mobilenet")
     assert found == {"lut": 28_213, "bram36": 128, "dsp": 204, "programs": 31, "loaded": 553_144, "cycles": 1_928_960}
-    assert megabytes_to_read(network, tmp_path) < 300
+    assert megabytes_to_read(network, tmp_path / "mobilenet.program.npz") < 20
 
 
 @pytest.mark.slow
 def test_resnet_18_on_an_xc7z020(tmp_path: Path) -> None:
     """Blocks are cut in their middle, and the layers that add are in slices."""
-    network, found = on_pynq_z1(resnet18(), lut_products=("addition", "pool"))
+    network, found = on_pynq_z1("resnet18")
     assert found == {"lut": 20_603, "bram36": 95, "dsp": 216, "programs": 107, "loaded": 1_661_621, "cycles": 6_879_328}
-    assert megabytes_to_read(network, tmp_path) < 500
+    assert megabytes_to_read(network, tmp_path / "resnet18.program.npz") < 40
 
 
-READ = """
-import sys
-from bitloom.hls_gen.design.partitioned_program import read_program
-from tests.memory import peak_mb
-read_program(sys.argv[1])
-print(peak_mb())
-"""
-
-
-def megabytes_to_read(network: CompiledNetwork[Program], folder: Path) -> float:
-    """Peak of memory of a process that reads the network's file."""
-    path = folder / "large.program.npz"
-    network.save(path)
-    command = [sys.executable, "-c", READ, str(path)]
-    return float(subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout)
-
-
-def on_pynq_z1(model: Model, **folding: object) -> tuple[CompiledNetwork[Program], dict[str, float]]:
+def on_pynq_z1(name: str) -> tuple[CompiledNetwork[Program], dict[str, float]]:
     """The compiled network; area by the model, programs, stream words of all parameters, and cycles of a frame that
     equals golden's."""
-    npu = small_npu(model).changed(kfp=16, kgp=24, pfp=16, ol=4, raster=True, kernels_per_multiplier=2, **folding)
-    slices = fitting_partitions(model, (npu,), board("pynq-z1").bram36, CompileChoices(), STREAM_BITS)
-    choices = CompileChoices(partitions=slices)
-    design = size_memories(model.network.name, [model], npu, choices, stream_bits=STREAM_BITS)
+    model, folding = NETWORKS[name]()
+    design, network = built(model, **folding)
     area = estimate(design)
     assert board("pynq-z1").holds(area)
     bit, manifest = overlay(design)
-    network = compile_network(model, manifest, choices)
+    network = for_design(network, manifest.digest)
     images = random_images(model.network, 1, 0)
     with loaded(bit, network, timeout_cycles=20_000_000) as (accelerator, _):
         np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))
@@ -110,3 +86,10 @@ def on_pynq_z1(model: Model, **folding: object) -> tuple[CompiledNetwork[Program
         "loaded": sum(program.parameters.size for program in network.programs) * 32 // STREAM_BITS,
         "cycles": cycles,
     }
+
+
+def for_design(network: CompiledNetwork[Program], digest: str) -> CompiledNetwork[Program]:
+    """The network as it is compiled for the design whose Verilog has this digest."""
+    assert isinstance(network, PartitionedProgram)
+    turns = tuple(replace(turn, program=replace(turn.program, design_digest=digest)) for turn in network.turns)
+    return replace(network, programs_in_turn=turns)

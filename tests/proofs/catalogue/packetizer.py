@@ -1,7 +1,7 @@
 """Proof of the packetizer's frames: hls_gen/rtl/packetizer."""
 
+from bitloom.hls_gen.design.frame_layout import ONE, ZERO
 from bitloom.hls_gen.design.packetizer import Packetizer
-from bitloom.hls_gen.design.program import ONE, ZERO
 from bitloom.hls_gen.rtl.packetizer.raw_frames import raw_frames
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from tests.proofs.engine import Broken, Proof

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from bitloom.golden.network import Model
+from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.image_bits import stored_bits
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.packetizer import (
     BEATS,
@@ -118,7 +118,7 @@ class Camera(World):
     def beats(self, frame: int) -> list[dict[str, int]]:
         """A frame of the raw stream; bits of lanes that are no value's are noise, and so are marks nobody looks at."""
         p, image = self.sizes, self.images[frame]
-        codes = numbers(stored_bits(self.model.network.input.encoding, image.reshape(1, -1)), p.value_bits)
+        codes = numbers(to_bits(image.reshape(1, -1), self.model.network.input.encoding).reshape(1, -1), p.value_bits)
         spare = p.lane_bits - p.value_bits
         lanes = [code | self.draw.getrandbits(spare) << p.value_bits if spare else code for code in codes]
         beats = []

@@ -27,7 +27,8 @@ extern __shared__ unsigned long long shared_memory[];
 
 __device__ inline int ones(unsigned word) { return __popc(word); }
 __device__ inline int ones(unsigned long long word) { return __popcll(word); }
-__device__ inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
+// Without a sign a division takes fewer instructions.
+__device__ inline unsigned ceil_div(unsigned a, unsigned b) { return (a + b - 1) / b; }
 __device__ inline int thread_index() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
 __device__ inline int thread_count() { return blockDim.x * blockDim.y * blockDim.z; }
 
@@ -46,9 +47,9 @@ struct Tile {
 };
 
 __device__ inline Tile place(const Problem& p, int word_bits, int tile_rows, int tile_columns) {
-    const int across = ceil_div(p.out_width, tile_columns), down = ceil_div(p.out_height, tile_rows);
-    const int deep = ceil_div(p.out_groups * word_bits, blockDim.x);
-    const int block = blockIdx.x;  // column of tiles fastest, then row, channels, image
+    const unsigned across = ceil_div(p.out_width, tile_columns), down = ceil_div(p.out_height, tile_rows);
+    const unsigned deep = ceil_div(p.out_groups * word_bits, blockDim.x);
+    const unsigned block = blockIdx.x;  // column of tiles fastest, then row, channels, image
     Tile tile;
     tile.column = block % across * tile_columns;
     tile.row = block / across % down * tile_rows;
@@ -74,7 +75,7 @@ struct Walk {
     int group, row, column;              // of the number
     int groups_on, rows_on, columns_on;  // from a number to the next one
 
-    __device__ Walk(int rows, int columns, int first, int step)
+    __device__ Walk(unsigned rows, unsigned columns, unsigned first, unsigned step)
         : group(first / columns / rows), row(first / columns % rows), column(first % columns),
           groups_on(step / columns / rows), rows_on(step / columns % rows), columns_on(step % columns) {}
 
@@ -108,7 +109,7 @@ __device__ inline Part part_of_thread() {
 }
 
 // The channel of a column of the products, of the tile's; and the column of a channel.
-__device__ inline int channel_of(int column) { return (column & ~7) + (column % 8 >> 1) + 4 * (column & 1); }
+__device__ inline int channel_of(int column) { return (column & ~7) + ((column & 7) >> 1) + 4 * (column & 1); }
 __device__ inline int column_of(int channel) { return (channel & ~7) + 2 * (channel & 3) + (channel >> 2 & 1); }
 
 // Where the weights of a tap and a column lie. Rows are 32 bytes longer than a: four neighbouring taps of eight columns
@@ -367,9 +368,14 @@ struct Position {
 };
 
 __device__ inline Position position(const Problem& p, const Tile& tile, int number, int tile_rows, int tile_columns) {
-    const int row = number / tile_columns, column = number % tile_columns;
+    const int row = unsigned(number) / unsigned(tile_columns), column = number - row * tile_columns;
     const bool inside = row < tile_rows && tile.row + row < p.out_height && tile.column + column < p.out_width;
     return {row, column, inside};
+}
+
+// Whether all taps of its window count. A position outside has no window that would lack any.
+__device__ inline bool has_whole_window(const Problem& p, const Tile& tile, const Position& at) {
+    return !at.inside || whole_window(p, tile.row + at.row, tile.column + at.column);
 }
 
 // Where its window begins in a group of the staged input.
@@ -377,27 +383,40 @@ __device__ inline int first_input(const Problem& p, const Tile& tile, const Posi
     return at.inside ? at.row * p.stride_rows * tile.columns + at.column * p.stride_columns : 0;
 }
 
-// weight_ones[taps + 1][a]: adds the ones of the staged groups in each tap's weights, column by column.
+// weight_ones[kernel_rows + 1][kernel_columns + 1][a]: ones in the weights of the taps above and left of a tap, column by
+// column, so that a rectangle of taps has the ones of four corners. Until all groups are counted, a tap's own ones stand
+// at its lower right corner.
+__device__ inline int corner(const Problem& p, int row, int column) {
+    return (row * (p.kernel_columns + 1) + column) * blockDim.x;
+}
+
+// Adds the ones of the staged groups in each tap's weights.
 template <typename Word>
-__device__ inline void count_weight_ones(const Part& part, int taps, bool first, int groups, const Word* kernels,
-                                         int* weight_ones) {
-    const int column = threadIdx.x, a = blockDim.x;
+__device__ inline void count_weight_ones(const Problem& p, const Part& part, bool first, int groups,
+                                         const Word* kernels, int* weight_ones) {
+    const int column = threadIdx.x, taps = p.kernel_rows * p.kernel_columns;
     for (int tap = part.warp; tap < taps; tap += part.warps) {
-        int count = first ? 0 : weight_ones[tap * a + column];
+        const int at = corner(p, tap / p.kernel_columns + 1, tap % p.kernel_columns + 1) + column;
+        int count = first ? 0 : weight_ones[at];
         for (int group = 0; group < groups; group++) {
             count += ones(kernels[weight_at<Word>(group * taps + tap, column)]);
         }
-        weight_ones[tap * a + column] = count;
+        weight_ones[at] = count;
     }
 }
 
-// And their totals, when all groups have been counted.
-__device__ inline void total_weight_ones(int taps, int* weight_ones) {
-    const int a = blockDim.x;
-    for (int column = thread_index(); column < a; column += thread_count()) {
-        int count = 0;
-        for (int tap = 0; tap < taps; tap++) count += weight_ones[tap * a + column];
-        weight_ones[taps * a + column] = count;
+// And adds them up from the upper left corner, when all groups have been counted.
+__device__ inline void total_weight_ones(const Problem& p, int* weight_ones) {
+    for (int column = thread_index(); column < blockDim.x; column += thread_count()) {
+        for (int kx = 0; kx <= p.kernel_columns; kx++) weight_ones[corner(p, 0, kx) + column] = 0;
+        for (int ky = 1; ky <= p.kernel_rows; ky++) {
+            int count = 0;  // of this row of taps
+            weight_ones[corner(p, ky, 0) + column] = 0;
+            for (int kx = 1; kx <= p.kernel_columns; kx++) {
+                count += weight_ones[corner(p, ky, kx) + column];
+                weight_ones[corner(p, ky, kx) + column] = count + weight_ones[corner(p, ky - 1, kx) + column];
+            }
+        }
     }
 }
 
@@ -412,15 +431,10 @@ __device__ inline void set_offsets(const Problem& p, const Tile& tile, int* offs
 
 // Ones in a column's weights, of the taps that count. weight_ones: that column's.
 __device__ inline int ones_that_count(const Problem& p, const Taps& counting, const int* weight_ones) {
-    const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
-    if (counting.count() == taps) return weight_ones[taps * a];
-    int count = 0;
-    for (int ky = counting.first_row; ky < counting.end_row; ky++) {
-        for (int kx = counting.first_column; kx < counting.end_column; kx++) {
-            count += weight_ones[(ky * p.kernel_columns + kx) * a];
-        }
-    }
-    return count;
+    return weight_ones[corner(p, counting.end_row, counting.end_column)] -
+           weight_ones[corner(p, counting.first_row, counting.end_column)] -
+           weight_ones[corner(p, counting.end_row, counting.first_column)] +
+           weight_ones[corner(p, counting.first_row, counting.first_column)];
 }
 
 // Products of CHUNKS times 16 windows with the weights of 32 channels, which are read once for all of them. This
@@ -477,15 +491,45 @@ __device__ inline bool needs_weight_ones(const Problem& p) {
     return !XOR || p.pad == PAD_EXACT;
 }
 
-// Dots of 16 positions and 32 channels from the sums of their products; votes on them, or stores them.
-//   XOR: sum = mismatches of the taps that count + ones in the weights of the others, if there are any
+// What this thread must know of its eight columns of the products.
+struct Columns {
+    int ones[4][2];   // in the weights, of all taps
+    int limit[4][2];  // the threshold; for channels that don't exist one that no dot reaches
+};
+
+template <bool XOR>
+__device__ inline Columns columns_of_thread(const Problem& p, const Tile& tile, const Part& part,
+                                            const int* weight_ones, const int* threshold) {
+    Columns columns;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            const int column = part.result_column(j, odd), channel = tile.channel + channel_of(column);
+            const int all = corner(p, p.kernel_rows, p.kernel_columns) + column;
+            columns.ones[j][odd] = needs_weight_ones<XOR>(p) ? weight_ones[all] : 0;
+            columns.limit[j][odd] = 0x7fffffff;
+            if (threshold && channel < p.out_channels) columns.limit[j][odd] = __ldg(threshold + channel);
+        }
+    }
+    return columns;
+}
+
+// The mismatches of a product.
+//   XOR: sum = mismatches of the taps that count + ones in the weights of the others
 //   AND: mismatches = ones in the input + ones in the weights, of taps that count, - 2 * sum
-template <bool XOR, typename Word, typename At>
+template <bool XOR>
+__device__ inline int mismatches_of(int sum, int in_window, int in_weight, int in_all_weights) {
+    return XOR ? sum - (in_all_weights - in_weight) : in_window + in_weight - 2 * sum;
+}
+
+// Dots of 16 positions and 32 channels from the sums of their products; votes on them, or stores them. WHOLE: all taps
+// of all these positions count.
+template <bool XOR, bool WHOLE, typename Word, typename At>
 __device__ inline void store_products(const Problem& p, const Tile& tile, const Part& part, At at,
-                                      const int (&sum)[4][4], const int (&input_ones)[2], const int* weight_ones,
-                                      const int* threshold, unsigned* bits, int* dots) {
-    const int taps = p.kernel_rows * p.kernel_columns, a = blockDim.x;
-    unsigned word = 0;  // of position ``lane``, in the first 16 lanes
+                                      const int (&sum)[4][4], const int (&input_ones)[2], const Columns& columns,
+                                      const int* weight_ones, unsigned* bits, int* dots) {
+    unsigned votes[2][4][2];  // of the upper and the lower eight positions: 4 channels of each
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int in_window = input_ones[half];  // so far of this lane's pieces
@@ -495,33 +539,36 @@ __device__ inline void store_products(const Problem& p, const Tile& tile, const 
         }
         const Position here = at(part.quad + 8 * half);
         const int row = tile.row + here.row, column = tile.column + here.column;
-        const Taps counting = counting_taps(p, row, column);
+        const Taps counting = WHOLE || !here.inside ? Taps{0, p.kernel_rows, 0, p.kernel_columns}
+                                                    : counting_taps(p, row, column);
+        const int products = p.channels * counting.count();
 #pragma unroll
         for (int j = 0; j < 4; j++) {
 #pragma unroll
             for (int odd = 0; odd < 2; odd++) {
-                const int column_here = part.result_column(j, odd), channel = channel_of(column_here);
-                const int product = sum[j][2 * half + odd];
-                int mismatches = product;
-                if (needs_weight_ones<XOR>(p)) {
-                    const int in_weight = here.inside ? ones_that_count(p, counting, weight_ones + column_here) : 0;
-                    mismatches = XOR ? product - (weight_ones[taps * a + column_here] - in_weight)
-                                     : in_window + in_weight - 2 * product;
-                }
-                const int dot = p.channels * counting.count() - 2 * mismatches;
-                const bool there = here.inside && tile.channel + channel < p.out_channels;
+                const int here_column = part.result_column(j, odd), all = columns.ones[j][odd];
+                const int in_weight = WHOLE ? all : ones_that_count(p, counting, weight_ones + here_column);
+                const int dot = products - 2 * mismatches_of<XOR>(sum[j][2 * half + odd], in_window, in_weight, all);
                 if (dots) {
-                    if (there) store_dot(p, tile.image, tile.channel + channel, row, column, dot, dots);
-                    continue;
+                    const int channel = tile.channel + channel_of(here_column);
+                    if (here.inside) store_dot(p, tile.image, channel, row, column, dot, dots);
+                } else {
+                    votes[half][j][odd] = __ballot_sync(WARP, dot >= columns.limit[j][odd]);
                 }
-                const bool positive = there && dot >= __ldg(threshold + tile.channel + channel);
-                const unsigned vote = __ballot_sync(WARP, positive);  // 4 channels of each of 8 positions
-                if (part.lane / 8 == half) word |= (vote >> 4 * (part.lane % 8) & 15) << (8 * j + 4 * odd);
             }
         }
     }
-    const Position own = at(part.lane);
+    const Position own = at(part.lane % 16);
     if (dots || part.lane >= 16 || !own.inside) return;
+    unsigned word = 0;  // of position ``lane``
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+#pragma unroll
+        for (int odd = 0; odd < 2; odd++) {
+            const unsigned vote = part.lane < 8 ? votes[0][j][odd] : votes[1][j][odd];
+            word |= (vote >> 4 * (part.lane % 8) & 15) << (8 * j + 4 * odd);
+        }
+    }
     const int channel = tile.channel + part.channel;
     store_word<Word>(p, tile.image, channel, tile.row + own.row, tile.column + own.column, word, bits);
 }
@@ -542,7 +589,7 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
     set_offsets(p, tile, offsets);
 
     int upper[CHUNKS], lower[CHUNKS];
-    unsigned busy = 0;
+    unsigned busy = 0, whole = 0;  // chunks with a position in the map; with whole windows only
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; chunk++) {
         const int first = part.first_position(chunk) + part.quad;
@@ -550,23 +597,33 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
         const Position low = position(p, tile, first + 8, tile_rows, tile_columns);
         upper[chunk] = first_input(p, tile, high), lower[chunk] = first_input(p, tile, low);
         busy |= unsigned(__ballot_sync(WARP, high.inside || low.inside) != 0) << chunk;
+        const bool parted = !has_whole_window(p, tile, high) || !has_whole_window(p, tile, low);
+        whole |= unsigned(__ballot_sync(WARP, parted) == 0) << chunk;
     }
 
     int sum[CHUNKS][4][4] = {}, input_ones[CHUNKS][2] = {};
     for_staged(p, tile, input, weight, buffers, [&](int first, int groups, const Word* features, const Word* kernels) {
-        if (needs_weight_ones<XOR>(p)) count_weight_ones(part, taps, first == 0, groups, kernels, weight_ones);
+        if (needs_weight_ones<XOR>(p)) count_weight_ones(p, part, first == 0, groups, kernels, weight_ones);
         multiply_windows<XOR>(part, groups * taps, busy, features, upper, lower, offsets, kernels, sum, input_ones);
     });
     if (needs_weight_ones<XOR>(p)) {
-        total_weight_ones(taps, weight_ones);
+        total_weight_ones(p, weight_ones);
         __syncthreads();
     }
+    const Columns columns = columns_of_thread<XOR>(p, tile, part, weight_ones, threshold);
 
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; chunk++) {
+        if (!(busy >> chunk & 1)) continue;
         const int first = part.first_position(chunk);
         const auto at = [&](int row) { return position(p, tile, first + row, tile_rows, tile_columns); };
-        store_products<XOR, Word>(p, tile, part, at, sum[chunk], input_ones[chunk], weight_ones, threshold, bits, dots);
+        if (whole >> chunk & 1) {
+            store_products<XOR, true, Word>(p, tile, part, at, sum[chunk], input_ones[chunk], columns, weight_ones, bits,
+                                            dots);
+        } else {
+            store_products<XOR, false, Word>(p, tile, part, at, sum[chunk], input_ones[chunk], columns, weight_ones,
+                                             bits, dots);
+        }
     }
 }
 

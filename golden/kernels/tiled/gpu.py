@@ -18,8 +18,15 @@ from .plan import TilePlan, plan_of_shape
 MMA_FIRST, XOR_LAST = 80, 89
 """Compute capabilities, times 10, since which there is the binary matrix product, and to which the one with XOR."""
 
-SMALL_BLOCK, SMALL_PATCH = (32, 2, 2), (2, 2)
-"""Threads of a block and outputs of a thread where large tiles would leave multiprocessors idle."""
+TILES = (
+    ("mma", (32, 4, 2), (4, 8), 8192),
+    ("mma", (32, 2, 2), (2, 8), 700),
+    ("popc", (32, 4, 4), (4, 4), 16384),
+    ("popc", (32, 2, 2), (2, 2), 512),
+    ("popc", (32, 2, 2), (1, 1), 0),
+)
+"""Kind of kernel, threads of a block, outputs of a thread, and for how many outputs of the layer a multiprocessor: the
+first row that a layer is large enough for is its fastest. Measured by benchmarks on an H100."""
 
 POOL_REGISTERS = 64
 """Registers that a thread of the pool's kernel may have."""
@@ -53,16 +60,14 @@ def best_kernel(device: int) -> str:
 def best_plan(layer: PackedConv, shape: tuple[int, int, int], kernel: str | None = None) -> TilePlan:
     """The plan that is the fastest on the current GPU, for an input of so many images, rows and columns, ``shape``.
 
-    Large tiles are, where there are outputs to fill one for each multiprocessor; else small ones, in which a thread's
-    few sums are ready sooner by XOR and popcount than what the tensor cores need besides.
-
     Parameters
     ----------
     layer : PackedConv
     shape
         Images, rows and columns.
     kernel : str, optional
-        One of `KERNELS`, for either size of tiles; by default the faster one.
+        One of `KERNELS`; by default the faster one: where there are outputs enough to keep the tensor cores busy the
+        matrix product, else XOR and popcount, by which the few sums of a thread are ready sooner.
 
     Raises
     ------
@@ -72,10 +77,16 @@ def best_plan(layer: PackedConv, shape: tuple[int, int, int], kernel: str | None
         If no block fits.
     """
     multiprocessors = _cupy().cuda.Device().attributes["MultiProcessorCount"]
-    large = plan_of_shape(layer, shape, kernel=kernel or best_kernel(capability()))
-    if shape[0] * layer.out_channels * prod(large.output) >= multiprocessors * large.block[0] * prod(large.tile):
-        return large
-    return plan_of_shape(layer, shape, block=SMALL_BLOCK, patch=SMALL_PATCH, kernel=kernel or "popc")
+    names = [kernel] if kernel else [best_kernel(capability()), "popc"]
+    outputs = shape[0] * layer.out_channels * prod(layer.output_size(*shape[1:]))
+    rows = [
+        (name, block, patch, least)
+        for kind, block, patch, least in TILES
+        for name in names
+        if name.partition("-")[0] == kind
+    ]
+    name, block, patch, _ = next((row for row in rows if outputs >= multiprocessors * row[-1]), rows[-1])
+    return plan_of_shape(layer, shape, block=block, patch=patch, kernel=name)
 
 
 def check_kernel(name: str, kernel: str, device: int) -> None:

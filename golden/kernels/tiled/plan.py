@@ -31,7 +31,7 @@ capability 8.0 to 8.9) or with AND (8.0 and later)."""
 MMA_POSITIONS = 16
 """Output positions of one binary matrix product."""
 
-SUM_REGISTERS, OTHER_REGISTERS = 2, 88
+SUM_REGISTERS, OTHER_REGISTERS = 2, 96
 """Registers of a thread: for each sum, and besides. An upper bound; a test compares it with nvcc's figures."""
 
 
@@ -203,9 +203,11 @@ class TilePlan:
 
     @property
     def count_bytes(self) -> int:
-        """Shared memory for counts of ones in a channel's weights, by tap and in all, if mismatches depend on them."""
+        """Shared memory for counts of ones in a channel's weights, above and left of each tap's corners, if mismatches
+        depend on them."""
         counts = self.kernel == "mma-and" or (self.kernel == "mma-xor" and self.layer.pad == "exact")
-        return 4 * (self.layer.window.taps + 1) * self.block[0] if counts else 0
+        rows, columns = self.layer.window.kernel
+        return 4 * (rows + 1) * (columns + 1) * self.block[0] if counts else 0
 
     @property
     def shared_bytes(self) -> int:

@@ -223,7 +223,9 @@ def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
     launches = device(capability=capability)
     made, _ = random_case(seed)
     made.check(gpu.run(made.layer, made.words))
-    how = plan(made.layer, made.words, kernel=name)
+    images, _, *size = made.words.shape
+    how = gpu.best_plan(made.layer, (images, *size))
+    assert how.kernel in (name, "popc")
     (launch,) = launches
     assert launch.name == kernel.instance(how)
     assert launch.options == ("-std=c++17", f"--maxrregcount={how.register_limit}")
@@ -231,15 +233,24 @@ def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
     assert launch.shared_mem == how.shared_bytes <= launch.allowed
 
 
-def test_small_tiles_where_large_ones_would_leave_multiprocessors_idle(device):
-    """96 channels of 16 x 16 outputs fill three large tiles."""
+@pytest.mark.parametrize(
+    ("capability", "multiprocessors", "name", "block", "patch"),
+    [
+        ("90", 3, "mma-and", (32, 4, 2), (4, 8)),
+        ("90", 4, "mma-and", (32, 2, 2), (2, 8)),
+        ("90", 36, "popc", (32, 2, 2), (2, 2)),
+        ("90", 49, "popc", (32, 2, 2), (1, 1)),
+        ("75", 1, "popc", (32, 4, 4), (4, 4)),
+    ],
+)
+def test_kernel_and_tiles_by_outputs_of_a_multiprocessor(device, capability, multiprocessors, name, block, patch):
+    """96 channels of 16 x 16 outputs: 24,576."""
     made = case(size=(16, 16), channels=64, out_channels=96, padding=(1, 1, 1, 1), pad="exact")
-    for multiprocessors, name, block in ((3, "mma-and", (32, 4, 4)), (4, "popc", gpu.SMALL_BLOCK)):
-        launches = device(capability="90", multiprocessors=multiprocessors)
-        made.check(gpu.run(made.layer, made.words))
-        how = gpu.best_plan(made.layer, (1, 16, 16))
-        assert (how.kernel, how.block) == (name, block)
-        assert (launches[0].name, launches[0].grid) == (kernel.instance(how), (how.blocks,))
+    launches = device(capability=capability, multiprocessors=multiprocessors)
+    made.check(gpu.run(made.layer, made.words))
+    how = gpu.best_plan(made.layer, (1, 16, 16))
+    assert (how.kernel, how.block, how.patch) == (name, block, patch)
+    assert (launches[0].name, launches[0].grid) == (kernel.instance(how), (how.blocks,))
     assert gpu.best_plan(made.layer, (1, 16, 16), "mma-and").kernel == "mma-and"
 
 

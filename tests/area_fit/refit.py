@@ -6,7 +6,7 @@ coefficients of all others stay as they are. What was synthesised is found again
 was interrupted goes on where it ended.
 
 The error in the file is that on the reference designs whose area by Yosys is recorded (areas.json). The model is never
-fitted to them.
+fitted to them. Estimates that tests compare with are renewed afterwards: ``python -m tests.area_fit.estimates``.
 """
 
 import json

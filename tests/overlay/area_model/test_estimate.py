@@ -26,7 +26,7 @@ from bitloom.overlay.area_model.memory import STYLES
 from bitloom.overlay.area_model.parts import parts, stores
 from bitloom.overlay.area_model.products import dsps
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from tests.area_fit import refit
+from tests.area_fit import estimates, refit
 from tests.area_fit.instances import instances
 from tests.area_fit.least_squares import errors, fitted, matched
 from tests.area_fit.samples import USUAL, samples
@@ -166,6 +166,12 @@ def test_a_design_is_the_sum_of_its_npus() -> None:
         alone = sum(core.lut for core in cores) + sum(gears)
         assert 0 < whole.lut - alone < 1500  # loader, registers and output
         assert whole.bram36 - sum(core.bram36 for core in cores) <= 1  # the spill store
+
+
+def test_estimates_are_as_recorded() -> None:
+    """Of each kind of block and of every reference design; `tests.area_fit.estimates` renews the record."""
+    recorded = json.loads(estimates.ESTIMATES.read_text())
+    assert {design.name: estimates.estimated(design) for design in estimates.designs()} == recorded
 
 
 RECORDED = json.loads(refit.RECORDED.read_text())

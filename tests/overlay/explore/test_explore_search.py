@@ -36,6 +36,8 @@ from bitloom.overlay.platform.boards import BOARDS, board
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 
+from .fronts import FRONTS, lines
+
 
 def words_model(*sizes: int) -> Model:
     """A conv that counts products, then dense layers with words of so many channels."""
@@ -256,6 +258,7 @@ def test_a_search_tries_the_same_with_any_number_of_processes():
     assert [(row.figures.cycles, row.figures.lut) for row in one.front] == [
         (row.figures.cycles, row.figures.lut) for row in two.front
     ]
+    assert lines(one.front) == FRONTS["digits-cnn, one point"]
 
 
 def test_workers() -> None:
@@ -356,7 +359,9 @@ def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:
     """B19: half of a chosen PFP would cost cycles or LUTs, in every design of the front."""
     model, narrower = networks.load("digits-cnn"), 0
     effort = Effort(points=2, halvings=0)
-    for row in explore(model, Budget(lut=8000), map_order="raster", effort=effort).front:
+    front = explore(model, Budget(lut=8000), map_order="raster", effort=effort).front
+    assert lines(front) == FRONTS["digits-cnn, 8,000 LUTs"]
+    for row in front:
         npus = row.candidate.npus
         for n, npu in enumerate(npus):
             if npu.pool_unit and present(npu.pool_unit).pfp > 1:

@@ -40,6 +40,8 @@ from bitloom.overlay.study.mlperf_tiny import entry
 from tests.errors import value_error
 from tests.networks import random_images, random_integer_model
 
+from .fronts import FRONTS, lines
+
 QUICK = Effort(points=2, halvings=0)
 COUNTERS = MapSetting("raster", counters=True)
 
@@ -146,6 +148,7 @@ def test_what_a_graph_gets(name: str) -> None:
     """With few DSP blocks: window former, shared multipliers, and the blocks that the network has a use for."""
     model = MODELS[name]()
     found = explore(model, Budget(lut=20_000, dsp=60), map_order="raster", effort=QUICK)
+    assert lines(found.front) == FRONTS[name]
     assert found.best is not None
     candidate = Candidate.from_dict(json.loads(json.dumps(found.best.candidate.to_dict())))
     assert figures(model, candidate, candidate.design(model)) == found.best.figures
@@ -229,6 +232,7 @@ def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
     assert found.best is None
     assert found.nearest is not None
     assert budget.excess(found.nearest.figures).keys() == {"bram36", "lut"}
+    assert lines([found.nearest]) == FRONTS[f"{'-'.join(models)}, nearest"]
 
 
 @pytest.mark.slow

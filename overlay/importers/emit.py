@@ -325,7 +325,7 @@ class _Emitter:
     def _thresholds(self, number: int, section: WeightSection, sums: Line, reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
         stairs = section.steps.staircases(sums)
-        before = bool(section.inner) and not rises(section.chain[section.inner_at :])
+        before = not rises(section.chain[section.inner_at :])
         for window in section.inner if before else ():
             self._pool(window)
         threshold = Threshold(name=f"threshold_{number}", levels=section.map.levels)

@@ -89,7 +89,7 @@ class Walk:
     place: int = 0  # of the operation that is taken
     front: tuple[Link, ...] = ()  # before the host's quantiser
     links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
-    unlinked: tuple[str, Array] = ("", np.empty(0, np.int64))  # the last tensor in front of these, and its index
+    unlinked: tuple[str, Array] = field(init=False)  # the last tensor in front of these, and its index
     open: WeightSection | None = None  # a section whose quantiser hasn't come
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it

@@ -8,7 +8,7 @@ import pytest
 
 from bitloom.golden.host.links import through
 from bitloom.overlay.importers.bends import Bend, Condition, clip
-from bitloom.overlay.importers.boundaries import Line, Steps, merged, rises, staircases, threshold_arrays
+from bitloom.overlay.importers.boundaries import Limits, Line, Steps, merged, rises, staircases, threshold_arrays
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
 from tests.errors import value_error
@@ -138,6 +138,17 @@ def test_staircases_are_the_levels_of_every_sum(name, rows):
 def test_limits_beyond_any_sum_are_cut():
     (stair,) = staircases([line((Fraction(1, 1 << 80), 0))], LIMITS, REACHED, line((1, 0)))
     assert stair.limits == (-(1 << 61), 0, 1, 1 << 61, 1 << 61)
+
+
+def test_ends_are_the_levels_that_some_number_has():
+    """Of levels that all numbers have, none has, and some have."""
+    for limits, always in product(
+        product((None, Fraction(-1), Fraction(2)), repeat=3), product((True, False), repeat=3)
+    ):
+        lasting = [limit is None and here for limit, here in zip(limits, always)]
+        row = Limits(limits, lasting, [True] * 3)
+        levels = {row.level(x) for x in NUMBERS}
+        assert row.ends == (min(levels), max(levels))
 
 
 STEPS = {  # whether one line has the limits, whether all channels have the same levels

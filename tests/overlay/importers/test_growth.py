@@ -7,7 +7,7 @@ import pytest
 from bitloom.golden.kernels import packed
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
-from bitloom.overlay.importers.tflite_kernels import run_kernel
+from bitloom.overlay.importers.tflite_kernels import crops_of, run_kernel
 from bitloom.overlay.importers.verify import verify
 
 from .against import by_qonnx
@@ -46,6 +46,22 @@ def test_a_transposed_convolution_of_tflite(kernel, strides, same, size, zero):
     chain = begun(rng, zero).transposed_conv(rng, 3, kernel, (0.1, 9), strides, same, size, bias=size is None)
     made, _ = check(chain.conv(rng, 2, (3, 3), (0.2, 3)))
     assert growths(made) == [(strides, False)]
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "kernel", "wanted", "padding", "crops"),
+    [
+        (5, 1, 3, 5, "SAME_UPPER", (1, 1)),
+        (5, 1, 6, 5, "SAME_UPPER", (2, 3)),
+        (4, 3, 5, 12, "SAME_UPPER", (1, 1)),
+        (4, 3, 2, 12, "SAME_UPPER", (0, -1)),
+        (4, 2, 5, 7, "SAME_UPPER", (2, 2)),
+        (4, 2, 5, 9, "VALID", (0, 2)),
+    ],
+)
+def test_crops_of_a_transposed_convolution(size, stride, kernel, wanted, padding, crops):
+    """As TFLite's padding.h has them: those in front are half of what the convolution back would pad, rounded down."""
+    assert crops_of(size, stride, kernel, wanted, padding) == crops
 
 
 def test_upsampling_is_a_part_of_the_convolution_behind_it():

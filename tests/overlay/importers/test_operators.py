@@ -79,10 +79,13 @@ CONVOLUTIONS = {
     "SAME_UPPER": dict(auto_pad="SAME_UPPER", strides=[2, 2]),
     "SAME_LOWER": dict(auto_pad="SAME_LOWER", strides=[2, 2]),
     "SAME_LOWER, other strides": dict(auto_pad="SAME_LOWER", strides=[3, 1]),
+    "SAME_LOWER, bare": dict(auto_pad="SAME_LOWER"),
     "VALID": dict(auto_pad="VALID"),
     "groups": dict(group=2),
     "depthwise": dict(group=4, strides=[2, 2]),
 }
+BARE = ("SAME_LOWER, bare",)
+"""Convolutions without a bias and without a size of their kernel."""
 
 
 @pytest.mark.parametrize("engine", ["auto", "integer"])
@@ -95,7 +98,10 @@ def test_convolutions(name, engine):
     chain.node("Relu").quant(0.5, 3, signed=0)
     weight = grouped(rng, attributes.get("group", 1))
     weight = chain.quant_weight(weight * 0.5, 0.5, 2)
-    chain.node("Conv", weight, np.float32([0.0625] * 8), kernel_shape=[3, 3], **attributes)  # no ties
+    if name in BARE:  # the kernel's size is that of the weights
+        chain.node("Conv", weight, **attributes)
+    else:
+        chain.node("Conv", weight, np.float32([0.0625] * 8), kernel_shape=[3, 3], **attributes)  # no ties
     chain.quant(2, 2).node("Flatten")
     made = check(chain.node("MatMul", ternary(rng, size_of(chain), 3)), by_qonnx, engine=engine, near=0)
     kinds = {1: "conv", 2: "grouped_conv", 4: "grouped_conv"}  # of 4 groups each channel has two kernels

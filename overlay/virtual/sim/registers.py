@@ -10,7 +10,7 @@ from .running import RunningModel
 
 REGISTER_LIMIT = 10_000
 """Cycles in which a register access must be answered."""
-RESPONSES = {0: "OKAY", 1: "EXOKAY", 2: "SLVERR", 3: "DECERR"}
+RESPONSES = ("OKAY", "EXOKAY", "SLVERR", "DECERR")
 """Names of the bits of bresp and rresp (AXI, A3.4.4)."""
 DEVICE, DMA = 0, 1
 """Ports through which registers are reached: the device's, and the DMA's in a model that has one."""

@@ -384,6 +384,11 @@ SUM = "r.bias: |x + bias| must be < 2^31 for every x of the map,"
             "r.multiplier: |x * 2^16 + bias| * multiplier must be < 2^62 for every x of the map, "
             "signed 8 bit (-128..127), got 65536 in channel 1",
         ),
+        (  # (127 * 2^16 + bias) * 2^30 is 2^62
+            lambda: check((1 << 32) - (127 << 16), 1 << 30, fraction=16),
+            "r.multiplier: |x * 2^16 + bias| * multiplier must be < 2^62 for every x of the map, "
+            "signed 8 bit (-128..127), got 1073741824 in channel 1",
+        ),
         (
             lambda: Requantise(name="r", encoding=signed(8)).check_arrays({}, case_map(1, 1, 3)),
             "r: arrays must be ['bias', 'multiplier', 'shift'], got []",

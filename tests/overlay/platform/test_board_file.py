@@ -80,7 +80,8 @@ CASES = {
     "true": ("216", "true", "board: budget: bram36 must be an integer 1..100000, got True"),
     "zero": ("360", "0", "board: budget: dsp must be an integer 1..100000, got 0"),
     "text": ('name = "AUP-ZU3-4GB"', "name = 3", "board: name must be a non-empty string, got 3"),
-    "deep": ("lut = 60_000", f"lut = {'[' * 40}{']' * 40}", "a board must have <= 32 brackets, got 41"),
+    "deep": ("lut = 60_000", f"lut = {'[' * 32}{']' * 32}", "a board must have <= 32 brackets, got 33"),
+    "tables": ("lut = 60_000", f"lut = {'{a = ' * 32}1{'}' * 32}", "a board must have <= 32 brackets, got 33"),
 }  # fmt: skip
 """What is written instead of what, and the message."""
 
@@ -92,6 +93,12 @@ def test_what_is_refused(path: Path, case: str) -> None:
     path.write_text(TEXT.replace(old, new))
     with value_error(f"{path}: {message}"):
         load_board(path)
+
+
+def test_as_many_brackets_as_may_be(path: Path) -> None:
+    """One begins the table of the budget."""
+    path.write_text(f"{TEXT}# {'[{' * 15}[")
+    assert load_board(path).lut == 60_000
 
 
 def test_what_is_no_toml(path: Path) -> None:

@@ -33,7 +33,7 @@ def axi3_bridge(library: Library, bases: Mapping[str, int]) -> Block:
     """The module ``axi3_bridge``; ``bases`` are the addresses of the cores, multiples of 4 KB, by what the names of
     their ports begin with."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="an access at a time in each direction",
         latency="a cycle more than the core's, to the core and back each",
         parameters={name: f"0x{base:08X}" for name, base in bases.items()},

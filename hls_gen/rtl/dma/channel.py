@@ -33,7 +33,7 @@ ERRORS = ("internal", "slave", "decode")
 def channel(library: Library, dma: Dma) -> Block:
     """The module ``dma_channel``, one for each direction."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="one transfer at a time",
         latency="2 cycles from a write of LENGTH to start",
         parameters={"stream_bits": dma.stream_bits, "address_bits": dma.address_bits, "length_bits": dma.length_bits},

@@ -33,7 +33,7 @@ TOP = "bitloom_dma"
 def dma_core(library: Library, dma: Dma) -> Block:
     """The module ``bitloom_dma``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a word a cycle each way; one transfer a channel at a time",
         latency="6 cycles from a write of LENGTH to the first burst that is read",
         parameters={"stream_bits": dma.stream_bits, "address_bits": dma.address_bits, "length_bits": dma.length_bits},

@@ -38,7 +38,7 @@ COUNT_BITS = bits_for(MOST_BURSTS)
 def memory_reader(library: Library, dma: Dma) -> Block:
     """The module ``memory_reader``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a word a cycle, as long as memory gives one",
         latency="2 cycles from start to arvalid, and 2 from r to m_axis",
         parameters={"stream_bits": dma.stream_bits, "address_bits": dma.address_bits},

@@ -40,7 +40,7 @@ DUE_BITS = bits_for(WRITE_WORDS + 1)  # one waits behind the FIFO's memory
 def memory_writer(library: Library, dma: Dma) -> Block:
     """The module ``memory_writer``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a word a cycle, as long as memory takes one",
         latency="2 cycles from a burst's last word at s_axis to awvalid and wvalid",
         parameters={"stream_bits": dma.stream_bits, "address_bits": dma.address_bits},

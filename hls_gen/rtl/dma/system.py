@@ -61,7 +61,7 @@ def system(library: Library, dma: Dma, device: str) -> Block:
     """The module ``bitloom_system``."""
     core = dma_core(library, dma)
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="that of its parts",
         latency="that of its parts",
         parameters={"stream_bits": dma.stream_bits, "address_bits": dma.address_bits, "device": device},

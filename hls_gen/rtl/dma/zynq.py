@@ -63,7 +63,7 @@ def zynq_verilog(dma: Dma, device: str, bases: tuple[tuple[str, int], ...]) -> d
 def zynq(library: Library, dma: Dma, device: str, bases: Mapping[str, int]) -> Block:
     """The module ``bitloom_zynq``; parameters are those of `zynq_verilog`."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="that of its parts",
         latency="that of its parts",
         parameters={"stream_bits": dma.stream_bits, **{name: f"0x{base:08X}" for name, base in bases.items()}},

@@ -110,7 +110,7 @@ def window_former(library: Library, npu: Npu) -> Block:
     """
     sizes = npu.values("former_channels", "former_column", "former_columns", "former_line")
     latency = "1 cycle from a word in to its first position, 1 from a window's last position to its first word"
-    header = Header(__doc__ or "", rate="a position or a word a cycle", latency=latency, parameters=sizes)
+    header = Header(__doc__, rate="a position or a word a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("window_former", npu), header)
     source = Stream.input(b, "in", npu.array.word_bits)
     out = Stream.output(b, "out", npu.array.word_bits)

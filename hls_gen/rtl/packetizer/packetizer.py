@@ -47,7 +47,7 @@ def packetizer(library: Library, p: Packetizer) -> Block:
     """The module ``bitloom_packetizer``."""
     frames = library.get(raw_frames, library, p)
     header = Header(
-        __doc__ or "", rate=frames.header.rate, latency=frames.header.latency, parameters=frames.header.parameters
+        __doc__, rate=frames.header.rate, latency=frames.header.latency, parameters=frames.header.parameters
     )
     b = Block(TOP, header)
     bus = axi_lite(b)

@@ -37,7 +37,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 def raw_frames(library: Library, p: Packetizer) -> Block:
     """The module ``raw_frames``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate=f"a beat a cycle, or {p.group_beats} beats in {p.group_words} cycles, whichever is slower",
         latency="1 cycle from a frame's first beat to its header, 1 from the header's end until the beat is taken, "
         "2 from a group's last beat to its first stream word",

@@ -33,9 +33,7 @@ def pass_by(library: Library, npu: Npu) -> Block:
     goes, and whether it has a pool; ``to_pool``; ``pooled`` and ``out``, whose side bits lack that.
     """
     sizes = npu.values("ol", "feature_bits")
-    header = Header(
-        __doc__ or "", rate="a step a cycle", latency="0 cycles from in and pooled to out", parameters=sizes
-    )
+    header = Header(__doc__, rate="a step a cycle", latency="0 cycles from in and pooled to out", parameters=sizes)
     b = Block(library.name("pass_by", npu), header)
     w = npu.results.ol * npu.array.feature_bits
     side = 1 + npu.way_bits

@@ -25,7 +25,7 @@ def signs(library: Library, npu: Npu) -> Block:
     """
     sizes = {"ol": npu.results.ol, "value_bits": npu.value_bits}
     latency = "0 cycles from in to out and skip"
-    header = Header(__doc__ or "", rate="one step a cycle", latency=latency, parameters=sizes)
+    header = Header(__doc__, rate="one step a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("signs", npu), header)
     w = npu.value_bits
     side = result_side_bits(npu)

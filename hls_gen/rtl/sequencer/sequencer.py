@@ -56,7 +56,7 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     (beat.Beat), and ``word`` a cycle after each. Registers see ``layer`` (the layer that begins next), ``inlet`` (the
     one that is read) and what beat.WaitPulses says.
     """
-    contract = __doc__ or ""
+    contract = __doc__
     for of_array, of_pool_unit in OF_POOL_UNIT if spec.pool else ():
         assert of_array in contract, f"the text of this file must have: {of_array}"
         contract = contract.replace(of_array, of_pool_unit)

@@ -69,7 +69,7 @@ def map_fork(library: Library, npu: Npu, parts: tuple[tuple[str, int], ...], on:
     """
     sizes = {"kfp": npu.array.map_lanes, "feature_bits": npu.array.feature_bits}
     latency = "0 cycles from in to out and skip"
-    header = Header(__doc__ or "", rate="one word a cycle", latency=latency, parameters=sizes)
+    header = Header(__doc__, rate="one word a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("map_fork", npu), header)
     ends = "map_last" in dict(on)
     source = Stream.input(b, "in", npu.array.map_bits, last=ends, side_bits=sum(w for _, w in parts))

@@ -33,7 +33,7 @@ def access(library: Library, machine: MachineParameters) -> Block:
     form = machine.form
     x_bits = bits_for(machine.neuron_words - 1)
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a word a cycle",
         latency="1 cycle from a row of the neuron cache to the FIFO",
         parameters={"word_bits": form.bits, "fifo_words": FIFO_WORDS + facts.output_margin(machine)},

@@ -85,7 +85,7 @@ class _Place:
 def array(library: Library, machine: MachineParameters) -> Block:
     """The module that leads the slaves: module ``array``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a beat a cycle",
         latency=f"done {min(facts.array_drain(machine).values())} to {max(facts.array_drain(machine).values())} cycles "
         "after the last beat",

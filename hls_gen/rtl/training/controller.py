@@ -64,7 +64,7 @@ def controller(library: Library, machine: MachineParameters) -> Block:
     """The module ``controller``."""
     cycles = STATES.index("ISSUE") - 1 + bits_for(machine.column_words)
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate=f"an instruction in {cycles} cycles at most, without waits",
         latency=f"{cycles} cycles at most from the fetch of an instruction to its issue, without waits",
         parameters={"instructions": machine.instructions},

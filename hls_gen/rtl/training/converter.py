@@ -98,7 +98,7 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     form = machine.form
     codes = machine.code_bits
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a word a cycle",
         latency=f"{CONVERTER_LATENCY} cycles",
         parameters={"word_bits": form.bits, "fraction": form.fraction, "code_bits": codes},

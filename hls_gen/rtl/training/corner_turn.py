@@ -22,7 +22,7 @@ def corner_turn(library: Library, machine: MachineParameters) -> Block:
     """The module that makes planes of words: module ``corner_turn``."""
     w = machine.form.bits
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a word and a plane a cycle",
         latency=f"a group's first plane goes out with the word {w} words after the group's first one",
         parameters={"word_bits": w},

@@ -15,7 +15,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 def generator(library: Library) -> Block:
     """The module ``generator``; its state is 1 after reset."""
-    header = Header(__doc__ or "", rate="two numbers a cycle", latency="0 cycles to both numbers")
+    header = Header(__doc__, rate="two numbers a cycle", latency="0 cycles to both numbers")
     b = Block("generator", header)
     set_state = b.input("set", means="seed becomes the state")
     seed = b.input("seed", STATE_BITS, means="a state, not 0")

@@ -20,7 +20,7 @@ def inverse_root(library: Library, machine: MachineParameters) -> Block:
     """The module that gives inverse roots: module ``inverse_root``."""
     form = machine.form
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a root a cycle",
         latency=f"{ROOT_LATENCY} cycles",
         parameters={"word_bits": form.bits, "fraction": form.fraction},

@@ -45,7 +45,7 @@ STATES = ("HEADER", "RANGE", "JUDGE", "PROGRAM", "RUN", "FAULTED")
 def loader(library: Library, machine: MachineParameters) -> Block:
     """The module ``loader``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a stream word a cycle; two cycles more for a header",
         latency="0 cycles from s_axis to data",
         parameters={"instructions": machine.instructions},

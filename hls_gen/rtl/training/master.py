@@ -120,7 +120,7 @@ class _Master:
 def master(library: Library, machine: MachineParameters) -> Block:
     """The module ``master``, with the slaves inside."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="an instruction for each unit at a time",
         latency="that of the units",
         parameters={"slaves": machine.slaves, "word_bits": machine.form.bits, "code_bits": machine.code_bits},

@@ -26,7 +26,7 @@ def neuron_cache(library: Library, machine: MachineParameters) -> Block:
     w = machine.form.bits
     row_bits = bits_for(machine.neuron_words - 1)
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a read for each reader and a write a cycle",
         latency="1 cycle from a row to its data, 2 from a write to where it can be read",
         parameters={"word_bits": w, "neuron_words": machine.neuron_words},

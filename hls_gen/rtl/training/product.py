@@ -26,7 +26,7 @@ def product_unit(library: Library, machine: MachineParameters) -> Block:
     """The module that multiplies: module ``product_unit``."""
     form = machine.form
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a product a cycle",
         latency=f"{OPERAND_LATENCY} cycles to the values, {PRODUCT_LATENCY} to the product",
         parameters={"word_bits": form.bits, "fraction": form.fraction, "multiplier": int(machine.multiplier)},

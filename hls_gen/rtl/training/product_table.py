@@ -23,7 +23,7 @@ def product_table(library: Library, machine: MachineParameters) -> Block:
     """The module that looks results up: module ``product_table``."""
     codes = machine.code_bits
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a result and a write a cycle",
         latency=f"{PRODUCT_LATENCY} cycles from the codes to the result, 1 from a write until its row is read",
         parameters={"word_bits": machine.form.bits, "code_bits": codes},

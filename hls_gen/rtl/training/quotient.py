@@ -23,7 +23,7 @@ def quotient_unit(library: Library, machine: MachineParameters) -> Block:
     """The module that divides by codes: module ``quotient_unit``."""
     form = machine.form
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a quotient a cycle",
         latency=f"{PRODUCT_LATENCY} cycles, those of a product",
         parameters={"word_bits": form.bits, "fraction": form.fraction},

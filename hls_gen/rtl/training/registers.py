@@ -37,7 +37,7 @@ def registers(library: Library, machine: MachineParameters, digest: str) -> Bloc
         64 hex digits, of which registers show the first 32.
     """
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a read and a write at a time",
         latency="2 cycles a write, 3 a read",
         parameters={"slaves": machine.slaves},

@@ -39,7 +39,7 @@ def serial_dot(library: Library, machine: MachineParameters, lanes: int) -> Bloc
     """
     form = machine.form
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate=f"a plane a cycle: {lanes} products with 2^-k in {form.bits} - k cycles",
         latency=f"{SERIAL_DOT_LATENCY} cycles from the last plane of a sum to done",
         parameters={"word_bits": form.bits, "lanes": lanes},

@@ -74,7 +74,7 @@ class SlaveContext:
 def slave(library: Library, machine: MachineParameters) -> Block:
     """The module of a slave, ``slave``. All are alike; port ``number`` says which one it is."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a beat a cycle; FORWARD needs as many cycles a sum as there are slaves",
         latency=f"{facts.RESULT_AT} cycles from a sum's last beat to up (FORWARD: and the slave's number), "
         f"{facts.learn_times(machine).code} from LEARN to the caches",

@@ -23,7 +23,7 @@ def table_filler(library: Library, machine: MachineParameters) -> Block:
     codes = machine.code_bits
     w = 2 * codes
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a row a cycle",
         latency=f"{machine.table_rows + PRODUCT_LATENCY + 1} cycles from start to done",
         parameters={"word_bits": machine.form.bits, "code_bits": codes},

@@ -78,7 +78,7 @@ def tables(library: Library, machine: MachineParameters) -> Block:
     Module ``tables``; outputs ``<part>_<number>`` for each table, see `table_widths`.
     """
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate=f"a table in {len(PHASES)} cycles a value",
         latency=f"{len(PHASES)} cycles a value, from start to done",
         parameters={"tables": machine.tables, "code_bits": machine.code_bits},

@@ -35,7 +35,7 @@ def top(machine: MachineParameters, digest: str) -> Block:
     """
     library = Library(STREAM_BITS)
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a stream word a cycle each way",
         latency="that of the program: see CYCLES",
         parameters={"slaves": machine.slaves, "word_bits": machine.form.bits},

@@ -32,7 +32,7 @@ def branch(library: Library, machine: MachineParameters, level: int) -> Block:
     if level == 0:
         return library.get(slave, library, machine)
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="a beat a cycle down, a sum a cycle up",
         latency="1 cycle down, 1 cycle up",
         parameters={"level": level, "slaves": 1 << level},

@@ -66,7 +66,7 @@ _GIVEN = {
 def vector(library: Library, machine: MachineParameters) -> Block:
     """The module that computes element by element: module ``vector``."""
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate="an element a cycle",
         latency=f"{facts.vector_at(machine)} cycles from an element to the FIFO",
         parameters={"word_bits": machine.form.bits, "neuron_words": machine.neuron_words},

@@ -34,7 +34,7 @@ def word_divider(library: Library, machine: MachineParameters) -> Block:
     """The module that divides words: module ``word_divider``."""
     form = machine.form
     header = Header(
-        __doc__ or "",
+        __doc__,
         rate=f"a quotient in {facts.divider_cycles(machine)} cycles: start may come so often, and no earlier",
         latency=f"{facts.divider_latency(machine)} cycles from start to done",
         parameters={"word_bits": form.bits, "fraction": form.fraction},

@@ -8,7 +8,6 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-MOST_BITS = 3
 LEAST_EXPONENT, MOST_EXPONENT = -1, 31
 """Magnitudes are 2^-k with k in this range: 2, 1, 1/2, ..., 2^-31."""
 

@@ -35,7 +35,7 @@ class Configuration:
         table = self.tables[kind].table
         return Discrete(codes & ((1 << table.bits) - 1), table)
 
-    def convert(self, kind: int, words: Array, draws: Draws | None, pair: int = 0) -> Discrete:
+    def convert(self, kind: int, words: Array, draws: Draws | None, pair: int) -> Discrete:
         """Words become codes of table ``kind``: by chance, of that pair, where there are draws; else to the nearest."""
         converter = self.tables[kind]
         if draws is not None:

@@ -128,8 +128,6 @@ def together(first: Window, second: Window, size: Pair) -> Window | None:
     near = [first.padding[k] + second.padding[k] * first.stride[k] for k in (0, 1)]
     ends = [(count - 1) * stride[k] + kernel[k] - near[k] for k, count in enumerate((rows, columns))]
     far = [max(0, end - length) for end, length in zip(ends, size)]
-    if any(pad >= length for pad, length in zip([*near, *far], kernel * 2)):
-        return None
     window = Window(kernel=(kernel[0], kernel[1]), stride=(stride[0], stride[1]), padding=(*near, *far))  # type: ignore[arg-type]
     for axis in (0, 1):
         if _covered(window.reads(*size)[axis], size[axis]) != _both(first, second, size, axis):

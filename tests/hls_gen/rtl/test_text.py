@@ -1,5 +1,6 @@
 """Generated Verilog explains itself: headers, ports, named constants, short lines, data registers without reset."""
 
+import json
 import re
 from functools import lru_cache
 from typing import get_args
@@ -26,6 +27,7 @@ from bitloom.hls_gen.rtl.shell.top import top
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from tests.proofs.catalogue.packetizer import SIZES
+from tests.replay.record import VERILOG, digests
 
 CASES: tuple[tuple[str, Target], ...] = (
     ("digits-cnn", "simulation"),
@@ -48,15 +50,25 @@ def generated(name: str, target: Target) -> dict[str, str]:
     return generate(reference.design(name, reference.models()), target=target, checked=False).modules
 
 
-@pytest.fixture(
-    params=[*CASES, *((name, "synthesis") for name in MACHINES), ("dma", "synthesis"), ("packetizer", "synthesis")],
-    ids="-".join,
-)
-def modules(request) -> dict[str, str]:
-    name, target = request.param
+TEXTS: tuple[tuple[str, Target], ...] = (*CASES, *((name, "synthesis") for name in (*MACHINES, *CORES)))
+
+
+def texts(name: str, target: Target) -> dict[str, str]:
+    """The modules of one of TEXTS, by name."""
     if name in CORES:
         return core_verilog(*CORES[name])
     return training_verilog(MACHINES[name], checked=False) if name in MACHINES else generated(name, target)
+
+
+@pytest.fixture(params=TEXTS, ids="-".join)
+def modules(request) -> dict[str, str]:
+    return texts(*request.param)
+
+
+@pytest.mark.parametrize("case", TEXTS, ids="-".join)
+def test_modules_are_as_recorded(case: tuple[str, Target]) -> None:
+    """A change of hardware changes the record of its modules alone: `python -m tests.replay.record`."""
+    assert digests(texts(*case)) == json.loads(VERILOG.read_text())["-".join(case)]
 
 
 def header_of(text: str) -> str:

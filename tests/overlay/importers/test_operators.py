@@ -296,13 +296,13 @@ def test_multi_threshold(layout, rows):
 
 
 @pytest.mark.parametrize("engine", ["auto", "integer"])
-@pytest.mark.parametrize("version", [1, 2])
-def test_trunc(version, engine):
-    """A mean of 4 values of 3 bits, truncated to 3 bits, as Brevitas has it."""
+@pytest.mark.parametrize(("version", "left"), [(1, 3), (2, 3), (1, 5)])
+def test_trunc(version, left, engine):
+    """A mean of 4 values of 3 bits, truncated to 3 bits, as Brevitas has it; or all bits stay."""
     rng = np.random.default_rng(16)
     chain = begun(rng, (2, 6, 6)).node("Add", np.float32(0.0625)).node("Relu").quant(0.5, 3, signed=0)
     chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]).node("Mul", np.float32(4))
-    last = [2.0, 3.0] if version == 2 else [3.0]
+    last = [2.0, 3.0] if version == 2 else [left]
     chain.node("Trunc", np.float32(0.5), np.float32(0), np.float32(5), *map(np.float32, last), domain=QONNX,
                rounding_mode="FLOOR", **({"signed": 0, "narrow": 0} if version == 2 else {}))  # fmt: skip
     chain.qonnx_version = version

@@ -17,7 +17,7 @@ from tests.errors import value_error
 from tests.host_outputs import with_scores
 
 from .against import imported
-from .onnx_files import Chain, helper, numpy_helper
+from .onnx_files import QONNX, Chain, helper, numpy_helper
 
 
 def begun(shape=(2, 6, 6)):
@@ -193,6 +193,18 @@ ONE = {
         lambda: begun().node("BatchNormalization", *(np.full(4, v, np.float32) for v in (1, 0, 0, -1))),
         "BatchNormalization_2 (BatchNormalization): variance + epsilon must be > 0 in every channel",
     ),
+    "no variance": (
+        lambda: begun().node("BatchNormalization", *(np.full(4, v, np.float32) for v in (1, 0, 0, 0)), epsilon=0.0),
+        "BatchNormalization_2 (BatchNormalization): variance + epsilon must be > 0 in every channel",
+    ),
+    "scales of a bipolar map": (
+        lambda: begun().node("BipolarQuant", np.float32([[[1]], [[2]], [[1]], [[1]]]), domain=QONNX),
+        "BipolarQuant_2 (BipolarQuant): a map's scale must be one number > 0",
+    ),
+    "scale of a bipolar map": (
+        lambda: begun().node("BipolarQuant", np.float32(0), domain=QONNX),
+        "BipolarQuant_2 (BipolarQuant): a map's scale must be one number > 0",
+    ),
     "training": (
         lambda: begun().node("BatchNormalization", *(np.ones(4, np.float32) for _ in range(4)), training_mode=1),
         "BatchNormalization_2 (BatchNormalization): training_mode must be 0, got 1; export the network in evaluation "
@@ -350,6 +362,16 @@ ONE = {
         "Cast_2 (Cast): a map must be cast to float32 or float64, got type 7; quantise with QuantizeLinear",
     ),
 }  # fmt: skip
+
+
+TRUNC = "Trunc_2 (Trunc): the zero point must be 0 and 0..32 bits go to leave 1..16, got"
+ONE |= {
+    f"Trunc, {zero} {bits} {left}": (
+        lambda given=(0.5, zero, bits, left): begun().node("Trunc", *map(np.float32, given), domain=QONNX),
+        f"{TRUNC} {zero}, {bits - left} and {left}",
+    )
+    for zero, bits, left in [(1, 8, 4), (0, 37, 4), (0, 4, 5), (0, 8, 0), (0, 18, 17)]
+}
 
 
 def padded(chain, value=0.0):

@@ -106,6 +106,18 @@ def test_activation_backward_is_the_derivative_of_its_slope(layer, low, high, un
     assert out.max() <= b.target.encoding.high
 
 
+@pytest.mark.parametrize("layer", [Threshold(name="t", levels=2), Requantise(name="r", encoding=signed(4))], ids=str)
+def test_the_slope_counts_up_to_both_ends(layer):
+    """Where gamma is 0, z is beta in every place: at an end it counts, beyond it doesn't."""
+    b = block(layer, MAP, 2)
+    x = flat(integers((2, *MAP.shape), -9, 9))
+    for beta, counts in [(b.low, True), (b.high, True),
+                         (np.nextafter(b.low, -9), False), (np.nextafter(b.high, 9), False)]:  # fmt: skip
+        out, tape = b.forward({"gamma": np.zeros(3), "beta": np.full(3, beta)}, x)
+        _, slopes = b.backward({"gamma": np.zeros(3), "beta": np.full(3, beta)}, tape, np.ones(out.shape))
+        assert slopes["beta"].tolist() == [counts * 2 * 35] * 3
+
+
 def test_accumulators_of_many_bits_are_summed_in_steps():
     """Statistics and derivatives stay exact sums, near those of the accumulators themselves."""
     source = replace(MAP, encoding=signed(26))

@@ -2,10 +2,11 @@
 
 import pytest
 
+from bitloom.golden.file import model_digest
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.zoo import data_folder
-from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS
+from bitloom.golden.zoo.mlperf_tiny import FILES, NETWORKS, seeded
 
 MULTIPLICATIONS = {
     "ic": (11_574_592, 0, 77_360),
@@ -15,6 +16,19 @@ MULTIPLICATIONS = {
     "sww": (786_528, 39_840, 46_040),
 }
 """Multiplications on valid taps, those of depthwise convolutions, and weights of a network."""
+DIGESTS = {
+    "ic": "e5a86243a5716040",
+    "kws": "ac2b2465d88e1843",
+    "vww": "2f3ffd670a7af92c",
+    "ad": "6a6c2c7b1990819e",
+    "sww": "1bf34d0b8ce7ebcb",
+}
+"""Beginnings of the digests of the networks with seeded weights."""
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_seeded_weights_are_the_same_everywhere(name):
+    assert model_digest(seeded(NETWORKS[name]())).startswith(DIGESTS[name])
 
 
 @pytest.mark.parametrize("name", NETWORKS)

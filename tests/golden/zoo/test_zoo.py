@@ -7,7 +7,7 @@ import pytest
 from bitloom.golden import file
 from bitloom.golden import zoo as networks
 from bitloom.golden.file import model_digest
-from bitloom.golden.zoo import bnn_pynq
+from bitloom.golden.zoo import bnn_pynq, int8_ends
 from tests import board_data
 from tests.errors import OR_A_FILE, value_error
 
@@ -48,6 +48,10 @@ def test_a_damaged_file_is_not_replaced_by_seeded_weights(
     path.write_bytes(b"PK\x03\x04")
     with value_error(f"{path}: must be a whole, unchanged zip archive, got: File is not a zip file"):
         networks.load(name)
+
+
+def test_seeded_weights_of_int8_ends_are_the_same_everywhere() -> None:
+    assert model_digest(int8_ends.seeded()).startswith("fdbf813e7feec6c0")
 
 
 def test_sources_of_the_other_networks(tmp_path: Path) -> None:

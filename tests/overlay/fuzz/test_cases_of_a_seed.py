@@ -54,6 +54,11 @@ def test_cases(name: str) -> None:
     assert digest(json.dumps(cases(name)).encode()) == CAMPAIGNS[name]
 
 
+def test_designs() -> None:
+    """A case that found something names its design, which is still the one that it was found with."""
+    assert digest(*(json.dumps(design.to_dict()).encode() for design in DESIGNS.values())) == "27fa712061106b5d"
+
+
 def test_arrays() -> None:
     models = []
     for case in cases("networks")[:ARRAYS]:

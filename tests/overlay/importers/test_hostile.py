@@ -163,7 +163,7 @@ def test_memory_of_the_verification():
     assert float(ran.stdout) < TAKES_MB
 
 
-def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(32)), shape=(4, 2)):
+def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(32)), shape=(4, 2), kind=1):
     """A file whose weights lie beside it."""
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "weights.bin").write_bytes(content)
@@ -172,7 +172,7 @@ def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(3
     (tmp_path / "model" / "loop.bin").symlink_to("loop.bin")
     chain = Chain((shape[0],)).quant(0.5, 3)
     model = chain.node("MatMul", "w").model()
-    tensor = model.graph.initializer.add(name="w", data_type=1, dims=shape, data_location=1)
+    tensor = model.graph.initializer.add(name="w", data_type=kind, dims=shape, data_location=1)
     entries = {"location": location, "offset": str(offset), **({} if length is None else {"length": str(length)})}
     for key, value in entries.items():
         tensor.external_data.add(key=key, value=value)
@@ -181,9 +181,11 @@ def external(tmp_path, *, location, offset=0, length=None, content=bytes(range(3
     return path
 
 
-def test_external_data(tmp_path):
-    graph = read_graph(external(tmp_path, location="weights.bin"))
-    assert graph.constants["w"].tobytes() == bytes(range(32))
+@pytest.mark.parametrize(("kind", "content"), [(1, bytes(range(32))), (11, bytes(range(64)))], ids=["32", "64"])
+def test_external_data(tmp_path, kind, content):
+    """8 bytes a value at most, as numbers of double precision have."""
+    graph = read_graph(external(tmp_path, location="weights.bin", kind=kind, content=content))
+    assert graph.constants["w"].tobytes() == content
 
 
 @pytest.mark.parametrize(

@@ -374,6 +374,15 @@ ONE |= {
 }
 
 
+ONE |= {
+    f"QGemm, {attributes}": (
+        lambda given=attributes: begun().node("QGemm", np.float32(1), domain="com.microsoft", **given),
+        "QGemm_2 (QGemm): transA must be 0 and alpha 1",
+    )
+    for attributes in ({"transA": 1}, {"alpha": 2.0})
+}
+
+
 def padded(chain, value=0.0):
     return chain.node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), np.float32(value))
 

@@ -58,10 +58,12 @@ def _function(scope: Scope, node: ast.Function) -> None:
 
 def _below(nodes: Iterable[ast.Node]) -> Iterator[ast.Node]:
     """All nodes of syntax trees but what stands in single statements, such as ``$display(...)``."""
-    for node in nodes:
+    left = list(nodes)
+    while left:
+        node = left.pop()
         yield node
         if not isinstance(node, ast.SingleStatement):
-            yield from _below(node.children())
+            left += node.children()
 
 
 def identifiers(nodes: Iterable[ast.Node]) -> set[str]:

@@ -390,13 +390,13 @@ __device__ inline int corner(const Problem& p, int row, int column) {
     return (row * (p.kernel_columns + 1) + column) * blockDim.x;
 }
 
-// Adds the ones of the staged groups in each tap's weights.
+// Adds the ones of the staged groups in each tap's weights, of the taps of this warp: ``walk``.
 template <typename Word>
-__device__ inline void count_weight_ones(const Problem& p, const Part& part, bool first, int groups,
+__device__ inline void count_weight_ones(const Problem& p, const Part& part, Walk walk, bool first, int groups,
                                          const Word* kernels, int* weight_ones) {
     const int column = threadIdx.x, taps = p.kernel_rows * p.kernel_columns;
-    for (int tap = part.warp; tap < taps; tap += part.warps) {
-        const int at = corner(p, tap / p.kernel_columns + 1, tap % p.kernel_columns + 1) + column;
+    for (int tap = part.warp; tap < taps; tap += part.warps, walk.next(p.kernel_rows, p.kernel_columns)) {
+        const int at = corner(p, walk.row + 1, walk.column + 1) + column;
         int count = first ? 0 : weight_ones[at];
         for (int group = 0; group < groups; group++) {
             count += ones(kernels[weight_at<Word>(group * taps + tap, column)]);
@@ -485,6 +485,12 @@ __device__ inline void multiply_windows(const Part& part, int words, unsigned bu
     }
 }
 
+// The sum of the counts of the four lanes that have pieces of the same rows.
+__device__ inline int sum_of_quad(int count) {
+    count += __shfl_xor_sync(WARP, count, 1);
+    return count + __shfl_xor_sync(WARP, count, 2);
+}
+
 // Whether mismatches hang on how many ones there are in weights, too.
 template <bool XOR>
 __device__ inline bool needs_weight_ones(const Problem& p) {
@@ -532,11 +538,6 @@ __device__ inline void store_products(const Problem& p, const Tile& tile, const 
     unsigned votes[2][4][2];  // of the upper and the lower eight positions: 4 channels of each
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int in_window = input_ones[half];  // so far of this lane's pieces
-        if constexpr (!XOR) {
-            in_window += __shfl_xor_sync(WARP, in_window, 1);
-            in_window += __shfl_xor_sync(WARP, in_window, 2);
-        }
         const Position here = at(part.quad + 8 * half);
         const int row = tile.row + here.row, column = tile.column + here.column;
         const Taps counting = WHOLE || !here.inside ? Taps{0, p.kernel_rows, 0, p.kernel_columns}
@@ -548,7 +549,7 @@ __device__ inline void store_products(const Problem& p, const Tile& tile, const 
             for (int odd = 0; odd < 2; odd++) {
                 const int here_column = part.result_column(j, odd), all = columns.ones[j][odd];
                 const int in_weight = WHOLE ? all : ones_that_count(p, counting, weight_ones + here_column);
-                const int dot = products - 2 * mismatches_of<XOR>(sum[j][2 * half + odd], in_window, in_weight, all);
+                const int dot = products - 2 * mismatches_of<XOR>(sum[j][2 * half + odd], input_ones[half], in_weight, all);
                 if (dots) {
                     const int channel = tile.channel + channel_of(here_column);
                     if (here.inside) store_dot(p, tile.image, channel, row, column, dot, dots);
@@ -601,9 +602,10 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
         whole |= unsigned(__ballot_sync(WARP, parted) == 0) << chunk;
     }
 
+    const Walk own_taps(p.kernel_rows, p.kernel_columns, part.warp, part.warps);
     int sum[CHUNKS][4][4] = {}, input_ones[CHUNKS][2] = {};
     for_staged(p, tile, input, weight, buffers, [&](int first, int groups, const Word* features, const Word* kernels) {
-        if (needs_weight_ones<XOR>(p)) count_weight_ones(p, part, first == 0, groups, kernels, weight_ones);
+        if (needs_weight_ones<XOR>(p)) count_weight_ones(p, part, own_taps, first == 0, groups, kernels, weight_ones);
         multiply_windows<XOR>(part, groups * taps, busy, features, upper, lower, offsets, kernels, sum, input_ones);
     });
     if (needs_weight_ones<XOR>(p)) {
@@ -615,6 +617,9 @@ __global__ void binary_conv_mma(const Word* input, const Word* weight, const int
 #pragma unroll
     for (int chunk = 0; chunk < CHUNKS; chunk++) {
         if (!(busy >> chunk & 1)) continue;
+        if constexpr (!XOR) {
+            for (int& count : input_ones[chunk]) count = sum_of_quad(count);
+        }
         const int first = part.first_position(chunk);
         const auto at = [&](int row) { return position(p, tile, first + row, tile_rows, tile_columns); };
         if (whole >> chunk & 1) {

@@ -13,7 +13,9 @@ global name, so there are none here, and the templates are read once.
 import re
 from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
+from typing import Any
 
+from jinja2 import Template
 from pyverilog.ast_code_generator.codegen import ASTCodeGenerator, del_paren, indent_multiline_assign
 from pyverilog.vparser import ast
 from veriloggen import Module
@@ -144,9 +146,26 @@ def _identifiers(*nodes: ast.Node) -> set[str]:
 
 def _below(nodes: tuple[ast.Node, ...]) -> Iterator[ast.Node]:
     """All nodes of syntax trees."""
-    for node in nodes:
+    left = list(nodes)
+    while left:
+        node = left.pop()
         yield node
-        yield from _below(node.children())
+        left += node.children()
+
+
+class _Filled:
+    """A template that is filled with the same texts once: a design has the same names and numbers again and again."""
+
+    def __init__(self, template: Template) -> None:
+        self._filled = lru_cache(maxsize=4096)(lambda *values: template.render(values))
+        self._render = template.render
+
+    def render(self, values: dict[str, Any]) -> str:
+        """The text of the template with ``values`` in their places."""
+        try:
+            return self._filled(*values.items())
+        except TypeError:  # a list among the values
+            return self._render(values)
 
 
 class _Text(ASTCodeGenerator):
@@ -154,6 +173,12 @@ class _Text(ASTCodeGenerator):
 
     _arrays: Collection[str] = ()
     """Names of the arrays of the module that is written."""
+
+    def get_template(self, filename: str) -> "_Filled":
+        """The template of that file."""
+        if filename not in self.template_cache:
+            self.template_cache[filename] = _Filled(self.env.get_template(filename))
+        return self.template_cache[filename]
 
     def visit__WireWithValue(self, node: _WireWithValue) -> str:
         """``wire [6:0] sum = a + b;``"""

@@ -15,7 +15,6 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import Template
 from pyverilog.ast_code_generator.codegen import ASTCodeGenerator, del_paren, indent_multiline_assign
 from pyverilog.vparser import ast
 from veriloggen import Module
@@ -156,7 +155,7 @@ def _below(nodes: tuple[ast.Node, ...]) -> Iterator[ast.Node]:
 class _Filled:
     """A template that is filled with the same texts once: a design has the same names and numbers again and again."""
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: Any) -> None:
         self._filled = lru_cache(maxsize=4096)(lambda *values: template.render(values))
         self._render = template.render
 

@@ -3,6 +3,8 @@
 import ipaddress
 import logging
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -48,22 +50,23 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
         raise ImportError(f"serve: pynq >= 4.0 with PYNQ's remote protocol must be installed, got: {installed}")
     limits = ServerLimits(idle_seconds=idle_seconds)
     build = loaded(folder)
-    _show_log()
-    with working("compiling the model"):
-        server = Server(build.bit, host, port, limits)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with server:
-            if not _loopback(host):
-                rule = "can use this board: PYNQ's protocol has no password and no encryption"
-                click.echo(f"bitloom: warning: whoever reaches {host}:{server.port} {rule}", err=True)
-            click.echo(_instructions(build, host, server.port))
-            server.wait()
+        with _shown_log():
+            with working("compiling the model"):
+                server = Server(build.bit, host, port, limits)
+            with server:
+                if not _loopback(host):
+                    rule = "can use this board: PYNQ's protocol has no password and no encryption"
+                    click.echo(f"bitloom: warning: whoever reaches {host}:{server.port} {rule}", err=True)
+                click.echo(_instructions(build, host, server.port))
+                server.wait()
     except KeyboardInterrupt:
         click.echo("bitloom: the server ends", err=True)
 
 
-def _show_log() -> None:
+@contextmanager
+def _shown_log() -> Iterator[None]:
     """What the server logs goes to standard error, with the time."""
     from bitloom.overlay.virtual.serve.errors import LOG
 
@@ -72,6 +75,11 @@ def _show_log() -> None:
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)
     LOG.propagate = False  # -v shows steps in a way of its own
+    try:
+        yield
+    finally:
+        LOG.propagate = True
+        LOG.removeHandler(handler)
 
 
 def _loopback(host: str) -> bool:

@@ -207,6 +207,19 @@ def test_softmax_whose_classes_have_no_axis(tmp_path):
     assert refusal(["cut", "boxes"]) == "s (Softmax): what it makes must leave whole, got some values, by cut"
 
 
+@pytest.mark.parametrize("axes", [(1, 2), (2, 1)])
+def test_softmax_over_two_axes(tmp_path, axes):
+    """One of two classes, and one of three."""
+    detector = Detector(np.random.default_rng(1))
+    here = detector.node("Reshape", detector.maps[1], detector.constant(np.array([1, 2, 3, 4, 3])))
+    for number, axis in enumerate(axes):
+        here = detector.node("Softmax", here, name=f"s{number}", axis=axis)
+    with pytest.raises(ImportRefused) as refused:
+        import_file(detector.file(tmp_path / "d.onnx", [here, "boxes"]))
+    rule = "what the network ends in must be over one axis of its output, got values in another order"
+    assert str(refused.value) == f"s1 (Softmax): {rule}"
+
+
 def test_softmax_that_leaves_twice(tmp_path):
     """As it is, and in another order."""
     detector = Detector(np.random.default_rng(1))

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from bitloom.hls_gen.check import DesignError, Finding, check, verilog
+from bitloom.hls_gen.check.scope import Scope
 from tests.hls_gen.texts import ONE_BIT, STAGE, WIRED, clocked, combinational, module, pair
 
 SELECTED = "module selected #(parameter LOW = 0) (input [1:0] x, output z);\nassign z = x[LOW];\nendmodule\n"
@@ -402,3 +403,20 @@ def test_thousands_of_lines_take_seconds():
     start = time.process_time()
     check(text, "top0")
     assert time.process_time() - start < 10  # about 0.5 s on an idle core
+
+
+CONSTANTS = {
+    "8'hA5": 165, "4'b1_01": 5, "12": 12, "6'o17": 15, "-P": -166,
+    "P + 3": 169, "P - 3": 163, "P * 3": 498, "P / 4": 41, "P % 4": 2, "P << 1": 332, "P >> 1": 83, "3 ** 4": 81,
+    "P < 166": 0, "P <= 166": 1, "P > 166": 0, "P >= 166": 1, "P == 166": 1, "P != 166": 0,
+    "P[3:1]": 3, "P[7:5]": 5, "P[1:1]": 1, "P[7:0]": 166,
+    "P ? 4 : 5": 4, "0 ? 4 : 5": 5,
+    "$clog2(1)": 0, "$clog2(2)": 1, "$clog2(5)": 3, "$clog2(8)": 3, "$clog2(P)": 8,
+}  # fmt: skip
+"""Constant expressions and their values, of P = 8'b10100110."""
+
+
+@pytest.mark.parametrize("expression", CONSTANTS)
+def test_values_of_constants(expression: str) -> None:
+    text = f"module m(input x);\nlocalparam P = 8'b1010_0110;\nlocalparam X = {expression};\nendmodule\n"
+    assert Scope(verilog.parse(text)["m"].node).constants["X"] == CONSTANTS[expression]

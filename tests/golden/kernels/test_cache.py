@@ -57,6 +57,7 @@ def test_pruning_takes_what_was_used_longest_ago(monkeypatch, tmp_path):
         time.sleep(0.02)
     cache.cached_folder("model", "old", lambda folder: None)
     assert cache.prune(1500) == []  # used within the hour
+    assert cache.prune(sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()), keep_seconds=0) == []
     gone = cache.prune(1500, keep_seconds=0)
     assert [path.name for path in gone] == ["used", "new"]
     assert (tmp_path / cache.LAYOUT / "model" / "old").is_dir()

@@ -133,3 +133,5 @@ def test_what_a_packed_network_refuses():
     packed = PackedNetwork((conv, replace(pool, window=Window(kernel=(6, 2)))))
     with value_error("pool: the window must fit the padded map, got kernel (6, 2) on 5 x 7"):
         packed.plans((1, 2, 7, 9))
+    whole = PackedNetwork((conv, replace(pool, window=Window(kernel=(5, 7)))))
+    assert whole.plans((1, 2, 7, 9))[-1].output == (1, 1)

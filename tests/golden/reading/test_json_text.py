@@ -31,6 +31,7 @@ def test_what_was_written_is_read(data):
         (b"[-Infinity]", "the number -Infinity"),
         (b"1e999", "the number '1e999', which is too large"),
         (b"9" * 5000, "an integer of 5000 characters, 9999999999..."),
+        (b"-" + b"9" * 20, "an integer of 21 characters, -999999999..."),
         (b'["\\ud800"]', "'utf-8' codec can't encode character '\\ud800' in position 2: surrogates not allowed"),
     ],
 )  # fmt: skip
@@ -52,3 +53,7 @@ def test_more_text_than_memory_is_for(monkeypatch):
         parse_json(text, "a manifest")
     monkeypatch.setenv("BITLOOM_MAX_READ_MB", "3")
     assert len(parse_json(text, "a manifest")) == 20_001
+
+
+def test_an_integer_as_long_as_may_be():
+    assert parse_json(b"[-" + b"9" * 19 + b"]", "a manifest") == [1 - 10**19]

@@ -1,5 +1,7 @@
 """Every rule of an instruction, broken and just kept; afterwards the machine works as before."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -157,7 +159,18 @@ def test_words_of_a_packet():
     [
         ({"slaves": 3}, "slaves must be a power of two, got 3"),
         ({"slaves": 128}, "slaves must be 1..64, got 128"),
+        ({"slaves": 0}, "slaves must be 1..64, got 0"),
+        ({"code_bits": 0}, "code_bits must be 1..3, got 0"),
         ({"code_bits": 4}, "code_bits must be 1..3, got 4"),
+        ({"tables": 0}, "tables must be 1..7, got 0"),
+        ({"tables": 8}, "tables must be 1..7, got 8"),
+        ({"instructions": 1}, "instructions must be 2..65536, got 1"),
+        ({"instructions": 65537}, "instructions must be 2..65536, got 65537"),
+        ({"neuron_words": 65537}, "neuron_words must be 2..65536, got 65537"),
+        ({"weight_words": 1}, "weight_words must be 2..65536, got 1"),
+        ({"weight_words": 65537}, "weight_words must be 2..65536, got 65537"),
+        ({"column_words": 0}, "column_words must be 1..65536, got 0"),
+        ({"column_words": 65537}, "column_words must be 1..65536, got 65537"),
         ({"neuron_words": 1}, "neuron_words must be 2..65536, got 1"),
         ({"form": WordFormat(8, 6)}, "fraction must be 0..5 for 8 bits, so that 2.0 is a word, got 6"),
     ],
@@ -165,3 +178,11 @@ def test_words_of_a_packet():
 def test_parameters(fields, message):
     with value_error(f"machine: {message}"):
         MachineParameters(**fields)
+
+
+def test_parameters_at_their_limits():
+    sizes = ("instructions", "neuron_words", "weight_words", "column_words")
+    most = MachineParameters(slaves=64, code_bits=3, tables=7, **dict.fromkeys(sizes, 65536))
+    least = MachineParameters(slaves=1, code_bits=1, tables=1, **dict.fromkeys(sizes, 2))
+    assert (most.columns_each(65), least.columns_each(65)) == (2, 65)
+    assert (most.table_rows, replace(most, products="table").table_rows) == (0, 64)

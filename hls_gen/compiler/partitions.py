@@ -99,23 +99,37 @@ def check_partitions(design: str, models: Sequence[Model], cuts: Cuts) -> None:
 
 def partition(model: Model, begin: int, end: int, slices: int, npus: Sequence[Npu]) -> tuple[ProgramModel, ...]:
     """The partition of the layers from place ``begin`` to ``end``, in slices; else as `partitions`."""
-    network = model.network
+    layers, name, ranges = _slices(model.network, begin, end, slices, npus)
+    names = [name] if slices == 1 else [f"{name}.{number}" for number in range(slices)]
+    return tuple(_program_model(model, name, layers, output) for name, output in zip(names, ranges))
+
+
+def widest_slice(model: Model, begin: int, end: int, slices: int, npus: Sequence[Npu]) -> ProgramModel:
+    """The slice of a `partition` that has the most channels."""
+    layers, name, ranges = _slices(model.network, begin, end, slices, npus)
+    return _program_model(model, name, layers, max(ranges, key=lambda channels: channels[1] - channels[0]))
+
+
+def _slices(
+    network: Network, begin: int, end: int, slices: int, npus: Sequence[Npu]
+) -> tuple[tuple[Layer, ...], str, list[Channels]]:
+    """(layers, name of its program, channels of each slice) of a `partition`."""
     layers = network.layers[begin:end]
     made = {layer.name for layer in layers}
     later = {name for layer in network.layers[end:] for name in network.reads[layer.name]}
     given = sorted(made & later) if end < len(network.layers) else [layers[-1].name]
     if len(given) != 1 or given[0] != layers[-1].name:
-        rule = "the last layer of a partition alone must make a map for later ones"
-        raise ValueError(f"{network.name}: {layers[0].name}: {rule}, got {', '.join(given)} before {layers[-1].name}")
+        cut = network.layers[end].name
+        rule = "in front of a cut one map alone may be made for layers behind it, that of the layer before"
+        raise ValueError(f"{network.name}: {cut}: {rule}, {layers[-1].name}, got {', '.join(given)}")
     channels = network.maps[given[0]].channels
-    ranges = _ranges(network, layers[0].name, channels, slices, max(npu.array.kgp for npu in npus))
-    name = f"{network.name[: NAME_LENGTH // 2]}.{layers[0].name[: NAME_LENGTH // 2 - 5]}"
-    names = [name] if slices == 1 else [f"{name}.{number}" for number in range(slices)]
-    return tuple(_program_model(model, name, layers, output) for name, output in zip(names, ranges))
+    ranges = slice_channels(network, layers[0].name, channels, slices, max(npu.array.kgp for npu in npus))
+    return layers, f"{network.name[: NAME_LENGTH // 2]}.{layers[0].name[: NAME_LENGTH // 2 - 5]}", ranges
 
 
-def _ranges(network: Network, layer: str, channels: int, count: int, granule: int) -> list[Channels]:
-    """The channels of each slice; all but the last are multiples of ``granule`` where there are so many."""
+def slice_channels(network: Network, layer: str, channels: int, count: int, granule: int) -> list[Channels]:
+    """The channels of each slice of a partition that begins with ``layer``, ``channels`` together; all but the last are
+    multiples of ``granule`` where there are so many."""
     if not 1 <= count <= channels:
         raise ValueError(f"{network.name}: {layer}: slices must be 1..{channels}, its channels, got {count}")
     unit = granule if -(-channels // granule) >= count else 1

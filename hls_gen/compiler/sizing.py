@@ -22,7 +22,7 @@ from .sharing import sharing, values_read
 from .ways import with_equal_steps
 
 FLOW_FRAMES = 4
-"""Frames for which a ring is simulated to size its spill store."""
+"""Frames for which stores are simulated to be sized."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,8 @@ class Sizing:
     stream_weights: bool = False
     """Whether weights are streamed: kernel rows for two layers, and what doesn't fit comes down the stream with every
     frame."""
+    frames: int = FLOW_FRAMES
+    """Frames for which the flow model runs to size skip stores and spill stores."""
     equal: bool = False
     """Whether every NPU gets the largest of all NPUs' memories."""
 
@@ -88,12 +90,12 @@ def size_memories(
         needs_by_npu = [[need for needs in needs_by_npu for need in needs]] * len(npus)
     fitted = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, needs_by_npu)])
     if sizing.skip_words is None:
-        fitted = _with_skip_stores(fitted, plans, stream_bits, sizing.equal)
+        fitted = _with_skip_stores(fitted, plans, stream_bits, sizing)
     else:
         fitted = tuple(npu.changed(skip_words=sizing.skip_words) if npu.has_skip else npu for npu in fitted)
     spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].ports.inlets:
-        spill_words = _spill_words(plans, fitted, stream_bits)
+        spill_words = _spill_words(plans, fitted, stream_bits, sizing.frames)
     return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
 
 
@@ -175,28 +177,30 @@ def _claiming(npus: tuple[Npu, ...], plans: Sequence[Plan], *, equal: bool) -> t
     return tuple(npu.changed(aheads=2) if claim else npu for npu, claim in zip(npus, claims))
 
 
-def _with_skip_stores(npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, equal: bool) -> tuple[Npu, ...]:
+def _with_skip_stores(
+    npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, sizing: Sizing
+) -> tuple[Npu, ...]:
     """The NPUs with their skip stores so large that no plan ever fills one; all as large as the largest if they are to
     be ``equal``."""
     if not any(npu.has_skip for npu in npus):
         return npus
     using = [p for p in plans if any(way.skips for way in p.ways.values())]
-    each = [smooth_skips(system(p, npus, stream_bits=stream_bits), FLOW_FRAMES) for p in using]
-    words = [max(column) for column in zip(*each)]
-    words = [max(words)] * len(words) if equal else words
+    different = {each.key: each for each in (system(p, npus, stream_bits=stream_bits) for p in using)}
+    words = [max(column) for column in zip(*(smooth_skips(each, sizing.frames) for each in different.values()))]
+    words = [max(words)] * len(words) if sizing.equal else words
     return tuple(npu.changed(skip_words=max(count, 2 * npu.keeps_steps)) for npu, count in zip(npus, words))
 
 
-def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int) -> int:
+def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, frames: int) -> int:
     """Words of the spill store for all plans; 0 where the NPUs are no closed ring."""
-    return max(2, *(_spill(p, npus, stream_bits) for p in plans)) if "ring" in npus[0].ports.inlets else 0
+    return max(2, *(_spill(p, npus, stream_bits, frames) for p in plans)) if "ring" in npus[0].ports.inlets else 0
 
 
-def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int) -> int:
+def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int, frames: int) -> int:
     """Words of the spill store in which no NPU ever waits for room."""
     if not plan.needs[0].needs.ring_words:
         return 0
-    return smooth(system(plan, npus, stream_bits=stream_bits), FLOW_FRAMES)
+    return smooth(system(plan, npus, stream_bits=stream_bits), frames)
 
 
 def _fit(folding: Npu, npu_needs: Sequence[NpuNeeds], sizing: Sizing) -> Npu:

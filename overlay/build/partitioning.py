@@ -1,34 +1,41 @@
-"""Partitions of a network for a board: as few as its block RAM allows (hls_gen/compiler/partitions.py)."""
+"""Partitions of a network for a board: as few programs as its block RAM allows (hls_gen/compiler/partitions.py)."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.partitions import partition
+from bitloom.hls_gen.compiler.partitions import slice_channels, widest_slice
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.area_model.parts import stores
 from bitloom.overlay.steps import step
 
 MOST_SLICES = 64
 """Slices of a partition at most: each is a program, for which the partition's map is sent again."""
-SMALLER = 0.92
-"""Where the memories of all partitions together are too large, each gets so much less, and all are cut again."""
-TRIES = 12
 LEAST_SKIP_WORDS = 2
 """Words of a skip store: the fewest that there can be."""
+FRAMES = 2
+"""Frames for which a partition is simulated while cuts are tried; the design that is made of them is simulated for
+more."""
+LARGE = 1 / 16
+"""A memory is made smaller where it takes so much of the board at least, or as much as is too much."""
+TRIES = 8
+"""Designs that are sized exactly at most, each for cuts that take a block less."""
+Blocks = Mapping[str, float]
+"""Memory -> blocks of RAM that it takes, of 36 Kbit."""
 
 
 def fitting_partitions(
     model: Model, npus: Sequence[Npu], bram36: float, choices: CompileChoices, stream_bits: int
 ) -> dict[str, int]:
     """Cut a network so that one design, made for all partitions, has no more block RAM than a board.
-
-    Each partition goes as far as it fits, by the area model.
 
     Parameters
     ----------
@@ -57,13 +64,35 @@ def fitting_partitions(
     most = bram36
     with step("cutting the network into partitions"):
         for _ in range(TRIES):
-            found = cutter.cut(most)
+            found = cutter.fewest(most)
             got = cutter.together(found, bram36)
             if got <= bram36:
                 return found
-            most *= SMALLER
+            most -= max(1.0, got - bram36)
     rule = f"memories of all partitions must fit {bram36:g} BRAM36"
     raise ValueError(f"{model.network.name}: {rule}, got {got:g} at last")
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Partitions of the whole network."""
+
+    partitions: dict[str, int]
+    """As of `CompileChoices.partitions`."""
+    blocks: Blocks
+    """What a design for all of them takes: of each memory the largest."""
+    more_groups: int
+    """Kernel groups that slices compute beyond those of the whole layers: each takes cycles, for kernels that nobody
+    needs."""
+
+    @property
+    def programs(self) -> int:
+        return sum(self.partitions.values())
+
+    @property
+    def total(self) -> float:
+        """Blocks of all memories."""
+        return sum(self.blocks.values())
 
 
 class _Cutter:
@@ -74,82 +103,150 @@ class _Cutter:
         self._npus = npus
         self._choices = choices
         self._stream_bits = stream_bits
-        self._blocks = dict[tuple[int, int, int, bool], float]()
+        self._blocks = dict[tuple[int, int, int, bool], Blocks | None]()
         self._refused = dict[tuple[int, int, int], str]()  # first layer, end, slices -> why it can't be computed
         layers = model.network.layers
         begins = [isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv) for layer in layers]
         self._places = [place for place, begin in enumerate(begins) if begin and place] + [len(layers)]
 
-    def cut(self, most: float) -> dict[str, int]:
-        """Partitions that take ``most`` blocks each at most."""
+    def fewest(self, most: float) -> dict[str, int]:
+        """Partitions for which a design takes ``most`` blocks, as few programs as are found.
+
+        Each partition goes as far as it fits. Where the memories of all together are too large, one of them gets
+        smaller by a step in all partitions: the one that saves most blocks for each program more, of those by which
+        fewest kernel groups are computed beyond those of the network.
+        """
+        limits = dict[str, float]()
+        cut = self._cut(limits, most)
+        while (excess := cut.total - most) > 0:
+            choices = list[tuple[int, float, float, str, _Cut]]()
+            for name, blocks in cut.blocks.items():
+                if blocks < min(LARGE * most, excess):
+                    continue
+                try:
+                    smaller = self._cut({**limits, name: blocks - 0.5}, most)
+                except ValueError:
+                    continue
+                saved = min(cut.total - smaller.total, excess)
+                if saved > 0:
+                    cost = max(0, smaller.more_groups - cut.more_groups), (smaller.programs - cut.programs) / saved
+                    choices.append((*cost, -saved, name, smaller))
+            if not choices:
+                rule = f"memories of all partitions must fit {most:g} BRAM36"
+                raise ValueError(f"{self._model.network.name}: {rule}, got {cut.total:g} at last")
+            *_, name, smaller = min(choices, key=lambda choice: choice[:-1])
+            limits[name] = cut.blocks[name] - 0.5
+            cut = smaller
+        return {} if list(cut.partitions.values()) == [1] else cut.partitions
+
+    def _cut(self, limits: Blocks, most: float) -> _Cut:
+        """Partitions that take ``most`` blocks each at most, and of a memory no more than its limit."""
         layers = self._model.network.layers
         found = dict[str, int]()
-        begin = 0
+        together = dict[str, float]()
+        begin = more_groups = 0
         while begin < len(layers):
-            end, slices = self._longest(begin, most) or self._sliced(begin, most)
+            end, slices = self._longest(begin, limits, most) or self._sliced(begin, limits, most)
             found[layers[begin].name] = slices
+            for name, blocks in (self._known(begin, end, slices, exact=True) or {}).items():
+                together[name] = max(blocks, together.get(name, 0))
+            more_groups += self._more_groups(begin, end, slices)
             begin = end
-        return {} if list(found.values()) == [1] else found
+        return _Cut(found, together, more_groups)
+
+    def _more_groups(self, begin: int, end: int, slices: int) -> int:
+        """Kernel groups of all slices, less those of the whole."""
+        kgp = max(npu.array.kgp for npu in self._npus)
+        network, channels = self._model.network, self._channels(end)
+        ranges = slice_channels(network, network.layers[begin].name, channels, slices, kgp)
+        return sum(-(-(behind - first) // kgp) for first, behind in ranges) - -(-channels // kgp)
 
     def together(self, partitions: dict[str, int], most: float) -> float:
-        """Blocks of one design for all these partitions: as many, or more than ``most``."""
+        """Blocks of one design for all these partitions, exactly: as many, or more than ``most``."""
         choices = replace(self._choices, partitions=partitions)
-        least = self._size([self._model], choices, Sizing(skip_words=LEAST_SKIP_WORDS))
-        return least if least > most else self._size([self._model], choices, Sizing())
+        least = estimate(self._size([self._model], choices, Sizing(skip_words=LEAST_SKIP_WORDS))).bram36
+        return least if least > most else estimate(self._size([self._model], choices, Sizing())).bram36
 
-    def _longest(self, begin: int, most: float) -> tuple[int, int] | None:
+    def _longest(self, begin: int, limits: Blocks, most: float) -> tuple[int, int] | None:
         """(end, 1) of the longest partition from a place on that fits; None where none does."""
         longest = None
         for end in self._ends(begin):
-            blocks = self._taken(begin, end, 1, most)
-            if blocks <= most:
+            fits = self._fits(begin, end, 1, limits, most)
+            if fits:
                 longest = end, 1
-            elif blocks < inf:
+            elif fits is not None:
                 break
         return longest
 
-    def _sliced(self, begin: int, most: float) -> tuple[int, int]:
+    def _sliced(self, begin: int, limits: Blocks, most: float) -> tuple[int, int]:
         """(end, slices) of the shortest partition from a place on that fits in slices, as few as do."""
-        blocks = inf
-        end = slices = 0
+        least = inf
         for end in self._ends(begin):
-            for slices in range(2, MOST_SLICES + 1):
-                blocks = min(blocks, self._taken(begin, end, slices, most))
-                if blocks <= most:
-                    return end, slices
-                if self._taken(begin, end, slices, most) == inf:
-                    break
+            low, high = 2, min(MOST_SLICES, self._channels(end))
+            if low > high or self._fits(begin, end, 2, limits, most) is None:
+                continue
+            if not self._fits(begin, end, high, limits, most):
+                least = min(least, self._least(begin, end, high))
+                continue
+            while low < high:  # more slices take less
+                middle = (low + high) // 2
+                if self._fits(begin, end, middle, limits, most):
+                    high = middle
+                else:
+                    low = middle + 1
+            return end, high
         layer = self._model.network.layers[begin].name
         whole = begin, len(self._model.network.layers), 1  # refused: mostly the folding's fault, not that of the cuts
-        got = f"{blocks:g}" if blocks < inf else self._refused.get(whole) or self._refused[begin, end, slices]
+        got = f"{least:g}" if least < inf else self._refused.get(whole) or next(reversed(self._refused.values()))
         rule = f"what begins with {layer} must fit {most:g} BRAM36 in at most {MOST_SLICES} slices"
         raise ValueError(f"{self._model.network.name}: {rule}, got {got}")
 
     def _ends(self, begin: int) -> list[int]:
         return [place for place in self._places if place > begin]
 
-    def _taken(self, begin: int, end: int, slices: int, most: float) -> float:
-        """Blocks of a design for the layers from ``begin`` to ``end`` alone: as many, or more than ``most``. Infinite
-        where they can't be computed."""
-        least = self._known(begin, end, slices, exact=False)
-        return least if least > most else self._known(begin, end, slices, exact=True)
+    def _channels(self, end: int) -> int:
+        """Channels of the map with which a partition ends."""
+        network = self._model.network
+        return network.maps[network.layers[end - 1].name].channels
 
-    def _known(self, begin: int, end: int, slices: int, exact: bool) -> float:
-        """Blocks as of `_taken`; unless ``exact`` without skip stores, whose words only the flow model knows."""
+    def _least(self, begin: int, end: int, slices: int) -> float:
+        """Blocks of a piece without its skip store."""
+        return sum((self._known(begin, end, slices, exact=False) or {"": inf}).values())
+
+    def _fits(self, begin: int, end: int, slices: int, limits: Blocks, most: float) -> bool | None:
+        """Whether the layers from ``begin`` to ``end`` fit; None where they can't be computed."""
+        for exact in (False, True):
+            blocks = self._known(begin, end, slices, exact=exact)
+            if blocks is None:
+                return None
+            if sum(blocks.values()) > most or any(blocks.get(name, 0) > limit for name, limit in limits.items()):
+                return False
+        return True
+
+    def _known(self, begin: int, end: int, slices: int, exact: bool) -> Blocks | None:
+        """Blocks of a design for the layers from ``begin`` to ``end`` alone; None where they can't be computed. Unless
+        ``exact`` without skip stores, whose words only the flow model knows."""
         key = begin, end, slices, exact
         if key not in self._blocks:
             one = replace(self._choices, repeat_input=True, mapping=None, dataflow=CompileChoices().dataflow)
             try:
-                parts = partition(self._model, begin, end, slices, self._npus)
-                sizing = Sizing(skip_words=None if exact else LEAST_SKIP_WORDS)
-                self._blocks[key] = self._size([part.model for part in parts], one, sizing)
+                widest = widest_slice(self._model, begin, end, slices, self._npus)
+                sizing = Sizing(skip_words=None if exact else LEAST_SKIP_WORDS, frames=FRAMES)
+                self._blocks[key] = _blocks(self._size([widest.model], one, sizing))
             except ValueError as e:
-                self._blocks[key] = inf
+                self._blocks[key] = None
                 self._refused[begin, end, slices] = str(e)
         return self._blocks[key]
 
-    def _size(self, models: Sequence[Model], choices: CompileChoices, sizing: Sizing) -> float:
-        """Blocks of a design for some networks."""
+    def _size(self, models: Sequence[Model], choices: CompileChoices, sizing: Sizing) -> Design:
+        """The design for some networks."""
         name = self._model.network.name
-        design = size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits, sizing=sizing)
-        return estimate(design).bram36
+        return size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits, sizing=sizing)
+
+
+def _blocks(design: Design) -> Blocks:
+    """Blocks of RAM that each memory of a design takes."""
+    blocks = defaultdict[str, float](float)
+    for store in stores(design):
+        blocks[store.name] += store.mapped().bram36 * store.times
+    return {name: count for name, count in blocks.items() if count}

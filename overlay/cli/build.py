@@ -53,7 +53,7 @@ LOG = "build.log"
     "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"
 )
 @click.option("--foldings", type=FILE, help="Build what explore --save wrote there instead.")
-@partitions_option
+@partitions_option(AUTO, "auto: as few as --board holds.")
 @click.option("--stream-weights", is_flag=True, help="Kernel memory for two layers; weights come with every frame.")
 @option_group(
     "Board",

@@ -14,12 +14,13 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.effects import check_effects
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowering import lowered_for
+from bitloom.hls_gen.compiler.partitions import check_partitions, partitions
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.programs import compiled
 
-from .options import FOLDER, compile_options, map_order_option
+from .options import FOLDER, NONE, compile_options, map_order_option, partitions_option
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 from .subject import hosts_of, loaded
@@ -34,6 +35,7 @@ ENDING = ".program.npz"
 @click.option("--out", type=FOLDER, help="Folder of the programs.  [default: that of the model's file]")
 @compile_options(mapping="the build's, or chosen", chunk="the build's", shortcuts="the build's")
 @map_order_option("auto", *ORDERS)
+@partitions_option(NONE, "none: one program.  [default: the build's]")
 @json_option
 @one_line_errors
 def compile_command(given: tuple[str, ...], folder: Path, out: Path | None, as_json: bool, **changes: Any) -> None:
@@ -83,6 +85,8 @@ def _choices(build: Build, model: Model, asked: Mapping[str, Any]) -> CompileCho
     """How a network is compiled: as for the build, but for what was asked. Where it is cut otherwise than the build's
     network, that one's mapping is of other layers, and a mapping is chosen."""
     given = build.choices_for(model)
+    if "partitions" in asked:
+        given = replace(given.of_partition, mapping=None)
     changed = replace(given, **asked)
     return changed if changed.cut == given.cut or "mapping" in asked else replace(changed, mapping=None)
 
@@ -91,10 +95,12 @@ def _check(
     build: Build, models: Sequence[Model], choices: Mapping[str, CompileChoices], asked: Mapping[str, Any]
 ) -> None:
     """ValueError if a choice that was asked for has no effect on any of the networks; the build's own may have none."""
-    npus = build.design.npus
+    name, npus = build.design.name, build.design.npus
     every = [(split(model)[0], choices[model.network.name]) for model in models]
-    lowered = [lowered_for(model, npus, how.mapping, **how.cut) for model, how in every]
-    check_effects(build.design.name, lowered, npus, CompileChoices(**asked))
+    check_partitions(name, [model for model, _ in every], asked.get("partitions", {}))
+    parts = [(part.model, how) for model, how in every for part in partitions(model, how.partitions, npus)]
+    lowered = [lowered_for(part, npus, how.mapping, **how.of_partition.cut) for part, how in parts]
+    check_effects(name, lowered, npus, CompileChoices(**asked))
 
 
 def _files(build: Build, given: Sequence[str], out: Path | None) -> list[Path]:

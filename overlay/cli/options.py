@@ -221,31 +221,35 @@ def _chunk(ctx: click.Context, param: click.Parameter, given: str | None) -> str
     return given
 
 
-AUTO = "auto"
-"""What ``--partitions`` has where they shall be found."""
+AUTO, NONE = "auto", "none"
+"""What ``--partitions`` has where they shall be found, and where there shall be none."""
 _PARTITION = re.compile(r"([a-z][a-z0-9_]*)(?::([1-9][0-9]{0,3}))?", re.ASCII)
 
 
-def _partitions(ctx: click.Context, param: click.Parameter, given: str | None) -> Any:
-    """Numbers of programs by layer, or AUTO; None where nothing was given."""
-    if given is None or given == AUTO:
-        return given
-    words = given.split(",")
-    matches = [match for word in words if (match := _PARTITION.fullmatch(word))]
-    found = {match[1]: int(match[2] or 1) for match in matches}
-    if len(found) < len(words):
-        rule = "must be auto, or layers with commas between them, each once, perhaps with :N, N programs"
-        raise click.BadParameter(f"{rule}, got {given!r}", ctx, param)
-    return found
+def partitions_option(word: str, text: str) -> Decorator:
+    """``--partitions``: numbers of programs by layer; AUTO, an empty dict for NONE, None where nothing was given.
+    ``word`` is that of AUTO and NONE which it takes, ``text`` what help says of it."""
 
+    def cuts(ctx: click.Context, param: click.Parameter, given: str | None) -> Any:
+        if given is None or given == word == AUTO:
+            return given
+        if given == word:
+            return {}
+        words = given.split(",")
+        matches = [match for each in words if (match := _PARTITION.fullmatch(each))]
+        found = {match[1]: int(match[2] or 1) for match in matches}
+        if len(found) < len(words) or found.keys() & {AUTO, NONE}:
+            rule = f"must be {word}, or layers with commas between them, each once, perhaps with :N, N programs"
+            raise click.BadParameter(f"{rule}, got {given!r}", ctx, param)
+        return found
 
-partitions_option = click.option(
-    "--partitions",
-    callback=_partitions,
-    metavar="auto|LAYER[:N],...",
-    help="Cut a network that is larger than the device: a program for what begins with each of these layers, or N, "
-    "each for some channels; maps between lie in the host's memory. auto: as few as --board holds.",
-)
+    return click.option(
+        "--partitions",
+        callback=cuts,
+        metavar=f"{word}|LAYER[:N],...",
+        help="Cut a network that is larger than the device: a program for what begins with each of these layers, or N, "
+        f"each for some channels; maps between lie in the host's memory. {text}",
+    )
 
 
 def chunk_option(default: str = "tuples:1") -> Decorator:

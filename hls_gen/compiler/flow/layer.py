@@ -44,6 +44,13 @@ class Reading:
         return cls(words=words, taps=ones, claiming=np.arange(windows), claims=ones, hold_tuples=1)
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What is equal where two readings are."""
+        arrays = (array.tobytes() for array in (self.taps, self.claiming, self.claims))
+        rest = (self.words, self.hold_tuples, self.has_skips, self.ends_old, self.part_words, self.lines)
+        return (*arrays, *rest)
+
+    @property
     def read_words(self) -> int:
         """Words of a tuple that a pass reads."""
         return self.part_words or self.words

@@ -1,7 +1,7 @@
 """A system: NPUs in a chain or a ring, what lies between them, and which NPU computes which layer (spec B16, D2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 from bitloom.golden.graph import INPUT
@@ -96,6 +96,19 @@ class System:
                 )
         for i in range(len(self.layers)):
             self._check_layer(i)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What is equal where two systems do the same, whatever their layers are called."""
+        numbers = {name: str(number) for name, number in self._numbers.items()}
+        layers = []
+        for layer in self.layers:
+            names = [numbers.get(name or "", name) for name in (layer.name, layer.reads, layer.joins, layer.adds)]
+            rest = {item.name: getattr(layer, item.name) for item in fields(layer)}
+            rest |= {"reading": layer.reading.key, "pool": layer.pool and layer.pool.key}
+            layers.append((*names, *(rest[name] for name in rest if name not in ("name", "reads", "joins", "adds"))))
+        others = (self.mapping, self.spill_words, self.stream_bits, self.weights, self.weights_before)
+        return (self.units, tuple(layers), *others)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

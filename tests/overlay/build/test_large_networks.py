@@ -6,7 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Network
+from bitloom.golden.zoo.mlperf_tiny import seeded
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
@@ -22,6 +29,8 @@ from tests.hls_gen.compiler.test_partitions import residual
 from tests.large_figures import megabytes_to_read
 from tests.large_networks import NETWORKS, STREAM_BITS, built
 from tests.simulated import loaded, overlay
+
+BYTES = unsigned(8)
 
 
 def test_as_few_partitions_as_fit():
@@ -50,10 +59,32 @@ def test_as_few_partitions_as_fit():
         found(9)
 
 
+def test_one_memory_gets_smaller_where_that_takes_fewest_programs():
+    """Early maps wait in a large skip store, and late layers have many weights: smaller kernel memories are enough, by
+    which two layers are cut. If every partition had to be smaller, there would be 8 programs."""
+
+    def conv(n, channels, stride=1, encoding=BYTES):
+        sizes = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "stride": (stride, stride), "weight": signed(8)}
+        made = Requantise(name=f"requantise_{n}", encoding=encoding)
+        return [Conv(name=f"conv_{n}", out_channels=channels, **sizes), made]
+
+    added = Add(name="add_3", inputs=("requantise_1", "requantise_2"), encoding=BYTES)
+    layers = [*conv(1, 16), *conv(2, 16, encoding=signed(9)), added, *conv(4, 64, 4), *conv(5, 64), *conv(6, 64)]
+    source = Map(height=32, width=32, channels=8, encoding=BYTES)
+    model = seeded(Network(name="late", input=source, layers=tuple(layers)))
+    npu = Npu.of(
+        engine="integer", kfp=8, kgp=8, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block",
+        raster=True,
+    )  # fmt: skip
+    cuts = fitting_partitions(model, (npu,), 20, CompileChoices(), 32)
+    assert cuts == {"conv_1": 1, "conv_5": 2, "conv_6": 2}
+    assert estimate(size_memories("late", [model], npu, CompileChoices(partitions=cuts))).bram36 <= 20
+
+
 @pytest.mark.slow
 def test_mobilenet_of_width_1_on_an_xc7z020(tmp_path: Path) -> None:
     network, found = on_pynq_z1("mobilenet")
-    assert found == {"lut": 28_213, "bram36": 128, "dsp": 204, "programs": 31, "loaded": 553_144, "cycles": 1_928_960}
+    assert found == {"lut": 28_508, "bram36": 138, "dsp": 204, "programs": 19, "loaded": 551_054, "cycles": 1_927_032}
     assert megabytes_to_read(network, tmp_path / "mobilenet.program.npz") < 20
 
 

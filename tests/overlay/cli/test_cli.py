@@ -399,6 +399,17 @@ def test_partitions(tmp_path: Path) -> None:
         error("report", folder)
         == "bitloom: digits-cnn: a report needs a network of one program, without partitions, got several"
     )
+    other = ["compile", "digits-cnn", "--for", folder, "--out", str(tmp_path), "--partitions"]
+    more = call(*other, "conv_2,dense_4:5")
+    assert more.exit_code == 0, more.output
+    assert len(read_program(tmp_path / "digits-cnn.program.npz").programs) == 7
+    assert error(*other, "conv_9") == (
+        "bitloom: digits-cnn: a partition must begin with a layer of a network, got 'conv_9'"
+    )
+    assert error(*other, "conv_2", "--mapping", "0,0,0") == (
+        "bitloom: mapping must be left out of a network in partitions, got [0, 0, 0]"
+    )
+    assert "kernel_rows must be >= " in error(*other, "none")
     auto = ["build", "digits-cnn", "--partitions", "auto", "--out", str(tmp_path / "whole")]
     assert error(*auto) == "bitloom: --partitions auto: --board must say what must hold them, got none"
     assert "programs" not in json.loads(call(*auto, "--board", "pynq-z2", "--json").stdout)

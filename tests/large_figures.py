@@ -1,7 +1,7 @@
 """What a large network takes: to build, in its file, and on the host for each frame.
 
-    python -m tests.large_figures mobilenet
-    python -m tests.large_figures resnet18
+    python -m tests.large_figures mobilenet pynq-z1
+    python -m tests.large_figures resnet18 zcu104
 
 Times are processor times of this machine; the host's are those of numpy, for one frame that goes through all programs.
 """
@@ -19,7 +19,9 @@ from bitloom.driver.host_maps import held_dtype
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.program import Program
-from tests.large_networks import NETWORKS, built
+from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.evaluation.hardware import cycles_by_flow
+from tests.large_networks import STREAM_BITS, built
 from tests.memory import peak_mb
 from tests.paths import ROOT
 
@@ -65,14 +67,15 @@ def host_times(network: CompiledNetwork[Program]) -> tuple[float, float]:
     return packing, unpacking
 
 
-def main(name: str) -> None:
-    model, folding = NETWORKS[name]()
+def main(name: str, board_name: str) -> None:
     begin = time.process_time()
-    _, network = built(model, **folding)
+    made = built(name, board_name)
+    area = estimate(made.design)
     print(f"build: {time.process_time() - begin:.0f} s, {peak_mb():.0f} MB")
+    print(f"LUT: {area.lut + area.lutram:,}; BRAM36: {area.bram36:g}; DSP: {area.dsp}; fits: {made.board.holds(area)}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.program.npz"
-        more = megabytes_to_read(network, path)
+        more = megabytes_to_read(made.network, path)
         size = path.stat().st_size / 1e6
         begin = time.process_time()
         network = read_program(path)
@@ -80,7 +83,10 @@ def main(name: str) -> None:
     print(f"programs: {len(network.programs)}; file: {size:.1f} MB, read in {seconds:.2f} s and {more:.0f} MB")
     packing, unpacking = host_times(network)
     print(f"a frame on the host: {packing:.1f} ms to pack maps, {unpacking:.1f} ms to unpack results")
+    words = sum(program.parameters.size for program in network.programs) * 32 // STREAM_BITS
+    cycles = cycles_by_flow(made.model, made.design, made.choices).cycles_per_frame
+    print(f"stream words of all parameters: {words:,}; cycles of a frame by the flow model: {cycles:,.0f}")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,5 +1,8 @@
 """Networks for pictures of 224 x 224 pixels, with seeded weights of 8 bits."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.dense import Dense
@@ -15,7 +18,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.partitioning import fitting_partitions
 from bitloom.overlay.build.small_npu import small_npu
-from bitloom.overlay.platform.boards import board
+from bitloom.overlay.platform.boards import Board, board
 
 CLASSES = 1000
 PICTURE = Map(height=224, width=224, channels=3, encoding=tiny.UINT8)
@@ -60,18 +63,38 @@ def resnet18() -> Model:
     return tiny.seeded(tiny._network("resnet18", PICTURE, layers))
 
 
-NETWORKS = {
+NETWORKS: dict[str, Callable[[], tuple[Model, dict[str, object]]]] = {
     "mobilenet": lambda: (mobilenet(1.0), {"depthwise": True, "pool_line_taps": 3, "lut_products": ("pool",)}),
     "resnet18": lambda: (resnet18(), {"lut_products": ("addition", "pool")}),
 }
-"""Of each network a function that makes it, and what its NPU on a PYNQ-Z1 has of its own."""
+"""Of each network a function that makes it, and what its NPU has of its own."""
+LANES = {
+    "pynq-z1": {"kfp": 16, "kgp": 24, "pfp": 16, "ol": 4},
+    "zcu104": {"kfp": 32, "kgp": 64, "pfp": 64, "ol": 16},
+}
+"""The NPU of each board."""
 STREAM_BITS = 64
 
 
-def built(model: Model, **folding: object) -> tuple[Design, CompiledNetwork[Program]]:
-    """The design of a network for a PYNQ-Z1, and the network compiled for it, without the digest of its Verilog."""
-    npu = small_npu(model).changed(kfp=16, kgp=24, pfp=16, ol=4, raster=True, kernels_per_multiplier=2, **folding)
-    cuts = fitting_partitions(model, (npu,), board("pynq-z1").bram36, CompileChoices(), STREAM_BITS)
+@dataclass(frozen=True)
+class Built:
+    """A network, cut for a board."""
+
+    model: Model
+    board: Board
+    design: Design
+    choices: CompileChoices
+    network: CompiledNetwork[Program]
+    """Compiled for the design without the digest of its Verilog."""
+
+
+def built(name: str, board_name: str) -> Built:
+    """Cut a network for a board, and compile it."""
+    model, folding = NETWORKS[name]()
+    target = board(board_name)
+    lanes = LANES[board_name]
+    npu = small_npu(model).changed(**lanes, raster=True, kernels_per_multiplier=2, **folding)
+    cuts = fitting_partitions(model, (npu,), target.bram36, CompileChoices(), STREAM_BITS)
     choices = CompileChoices(partitions=cuts)
     design = size_memories(model.network.name, [model], npu, choices, stream_bits=STREAM_BITS)
-    return design, compile_network(model, Manifest.of(design, "0" * 64), choices)
+    return Built(model, target, design, choices, compile_network(model, Manifest.of(design, "0" * 64), choices))

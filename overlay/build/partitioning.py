@@ -185,16 +185,17 @@ class _Cutter:
             low, high = 2, min(MOST_SLICES, self._channels(end))
             if low > high or self._fits(begin, end, 2, limits, most) is None:
                 continue
-            if not self._fits(begin, end, high, limits, most):
-                least = min(least, self._least(begin, end, high))
-                continue
-            while low < high:  # more slices take less
+            found = 0
+            while low <= high:  # more slices take less; too many may be none that can be computed
                 middle = (low + high) // 2
-                if self._fits(begin, end, middle, limits, most):
-                    high = middle
-                else:
-                    low = middle + 1
-            return end, high
+                fits = self._fits(begin, end, middle, limits, most)
+                if fits:
+                    found = middle
+                elif fits is False:
+                    least = min(least, self._least(begin, end, middle))
+                low, high = (middle + 1, high) if fits is False else (low, middle - 1)
+            if found:
+                return end, found
         layer = self._model.network.layers[begin].name
         whole = begin, len(self._model.network.layers), 1  # refused: mostly the folding's fault, not that of the cuts
         got = f"{least:g}" if least < inf else self._refused.get(whole) or next(reversed(self._refused.values()))

@@ -23,11 +23,10 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.partitioning import fitting_partitions
-from bitloom.overlay.platform.boards import board
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_partitions import residual
 from tests.large_figures import megabytes_to_read
-from tests.large_networks import NETWORKS, STREAM_BITS, built
+from tests.large_networks import STREAM_BITS, built
 from tests.simulated import loaded, overlay
 
 BYTES = unsigned(8)
@@ -92,19 +91,18 @@ def test_mobilenet_of_width_1_on_an_xc7z020(tmp_path: Path) -> None:
 def test_resnet_18_on_an_xc7z020(tmp_path: Path) -> None:
     """Blocks are cut in their middle, and the layers that add are in slices."""
     network, found = on_pynq_z1("resnet18")
-    assert found == {"lut": 20_603, "bram36": 95, "dsp": 216, "programs": 107, "loaded": 1_661_621, "cycles": 6_879_328}
+    assert found == {"lut": 20_960, "bram36": 137, "dsp": 216, "programs": 62, "loaded": 1_653_292, "cycles": 6_848_059}
     assert megabytes_to_read(network, tmp_path / "resnet18.program.npz") < 40
 
 
 def on_pynq_z1(name: str) -> tuple[CompiledNetwork[Program], dict[str, float]]:
     """The compiled network; area by the model, programs, stream words of all parameters, and cycles of a frame that
     equals golden's."""
-    model, folding = NETWORKS[name]()
-    design, network = built(model, **folding)
-    area = estimate(design)
-    assert board("pynq-z1").holds(area)
-    bit, manifest = overlay(design)
-    network = for_design(network, manifest.digest)
+    made = built(name, "pynq-z1")
+    model, area = made.model, estimate(made.design)
+    assert made.board.holds(area)
+    bit, manifest = overlay(made.design)
+    network = for_design(made.network, manifest.digest)
     images = random_images(model.network, 1, 0)
     with loaded(bit, network, timeout_cycles=20_000_000) as (accelerator, _):
         np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))

@@ -261,7 +261,7 @@ class Accelerator(Predictor, Device[Manifest]):
             now = images[begin : begin + size]
             after = images[begin + size : begin + 2 * size]
             this = number % 2
-            other = (number + 1) % 2
+            other = 1 - this
             if len(after):
                 self._fill(program, frames, other, begin + size, after)
             words = len(now) * program.result_words

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from bitloom import BitloomOverlay
 from bitloom.golden.host import file as hosts
-from bitloom.golden.host.host import HostOutput
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
@@ -573,30 +572,6 @@ def test_what_an_import_makes_can_be_read(tmp_path):
         import_file(detector.file(tmp_path / "d.onnx", ["y", "boxes"]))
     line = "what the host computes must be written to a file: outputs.chain: must have at most 64 links, got 65"
     assert str(refused.value) == line
-
-
-def test_a_damaged_host_file(tmp_path):
-    path = Detector(np.random.default_rng(1)).file(tmp_path / "d.onnx", ["classes", "boxes"])
-    made = import_file(path)
-    network = made.model.network
-    first, second = made.host.outputs
-    part = first.parts[0]
-    size = network.output.size
-
-    def refusal(*outputs: HostOutput) -> str:
-        host = replace(made.host, outputs=outputs)
-        with pytest.raises(ValueError, match=r"^outputs") as refused:
-            hosts.from_bytes(hosts.to_bytes(host), host.digest, network.input, network.output)
-        return str(refused.value)
-
-    assert refusal() == "outputs must be a list of 1 to 64, got []"
-    assert refusal(first, first) == "outputs must have names of their own, got ['classes', 'classes']"
-    assert refusal(replace(first, name="")) == "outputs must have printable names of 1 to 256 characters, got ''"
-    assert refusal(replace(first, shape=(3, 3))) == "outputs.shape must have 384 values, and at most 8 axes, got (3, 3)"
-    far = replace(part, first=size - part.size + 1)
-    rule = f"outputs.parts must lie in the network's output of {size} values, got {far.first}, {part.size}"
-    assert refusal(replace(first, parts=(far, *first.parts[1:]))) == rule
-    assert refusal(replace(second, order=second.order * 0)) == "outputs.order must have each of 512 places once"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ PARTS: dict[str, dict] = {
     "kernels": {"kfp": 5, "kgp": 8, "ol": 2, "kernel_binariser": True},
     "one_memory": {"kfp": 5, "kgp": 8, "ol": 2, "one_memory": True},
     "collect": {"kfp": 4, "kgp": 6, "pfp": 4, "ol": 3, "shift_bits": 0, "accumulate": "both", "collect": 4},
-    "or_words": {"kfp": 32, "kgp": 8, "pfp": 8, "ol": 4, "planes": 6, "word_lanes": 2},
+    "or_words": {"kfp": 32, "kgp": 8, "pfp": 8, "ol": 4, "shift_bits": 0, "accumulate": "or_words", "word_lanes": 2},
     "former": {"kfp": 5, "kgp": 8, "ol": 2, "window_former": True, "former_channels": 2, "former_column": 6,
                "former_columns": 3, "former_line": 9},
     "former_of_lines": {"kfp": 48, "kgp": 8, "ol": 2, "window_former": True, "former_channels": 16,
@@ -46,11 +46,16 @@ PARTS: dict[str, dict] = {
 """Fields of NPUs with parts that no sample has."""
 
 
+def with_parts() -> Iterator[Design]:
+    """Designs with PARTS."""
+    return (Design(name=name, npus=(Npu.of(**fields),)) for name, fields in PARTS.items())
+
+
 def designs() -> Iterator[Design]:
     """The designs whose area is recorded."""
     yield from samples(24, 1)
     yield from (design for _, design in directed())
-    yield from (Design(name=name, npus=(Npu.of(**fields),)) for name, fields in PARTS.items())
+    yield from with_parts()
     yield Design(name="buffers", npus=ring([Npu.of(kfp=8, kgp=6, ol=2, buffer_words=2)] * 2), spill_words=65)
     for known in (BLOCKS, CHAINS, GROUPED, OUTPUTS):
         yield from (replace(design, name=f"fuzz-{name}") for name, design in known.items())

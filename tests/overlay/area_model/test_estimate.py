@@ -33,33 +33,7 @@ from tests.area_fit.samples import USUAL, samples
 from tests.overlay.area.test_area import needs_yosys
 
 DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
-ADDING = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits": 0, "acc_bits": 24}
-"""Of NPUs with a skip store."""
-DESIGNS += [
-    Design(name="addition", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, skip_words=70),)),
-    Design(name="packed", npus=(Npu.of(**ADDING, kfp=4, kgp=5, ol=2, kernels_per_multiplier=2),)),
-    Design(name="depthwise", npus=(Npu.of(**ADDING, kfp=4, kgp=5, pfp=4, ol=2, depthwise=True),)),
-    Design(name="kernels", npus=(Npu.of(kfp=5, kgp=8, ol=2, kernel_binariser=True),)),
-    Design(
-        name="former",
-        npus=(
-            Npu.of(
-                kfp=5,
-                kgp=8,
-                ol=2,
-                window_former=True,
-                former_channels=2,
-                former_column=6,
-                former_columns=3,
-                former_line=9,
-            ),
-        ),
-    ),
-    Design(name="products", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, skip_words=64, map_products=1),)),
-    Design(name="lookups", npus=(Npu.of(**ADDING, kfp=8, kgp=6, ol=2, lookup_rows=768),)),
-    Design(name="one_memory", npus=(Npu.of(kfp=5, kgp=8, ol=2, one_memory=True),)),
-    Design(name="addition_wide", npus=(Npu.of(**ADDING, kfp=2, kgp=4, ol=4, skip_words=9, pool=False),)),
-]
+DESIGNS += estimates.with_parts()
 INSIDE = ("popcount", "lut_ram", "block_ram",
           *sequencer_modules("array"), *sequencer_modules("pool"))  # fmt: skip
 """Modules that are counted with the one around them, or by rule."""

@@ -18,6 +18,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import error
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.explore import search
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
@@ -336,6 +337,27 @@ def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.M
         (Budget(lut=100, latency=80), "old"),
     ):
         assert refining.refine(Mock(), old, late(100, 80), budget) == (best, found.get(best, late(100, 80)))
+
+
+def test_what_a_refinement_tries() -> None:
+    """Another dataflow of a layer alone on its NPU, unless it has one group, and twice the KGP behind the first NPU:
+    number of the NPU, its accumulators and KGP, and the layers that are input stationary."""
+    refining, name = importlib.import_module("bitloom.overlay.explore.refine"), "lfc-w1a1"
+    npus = REFERENCE_DESIGNS[name].npus
+    given = Candidate(name, npus, (0, 1, 2, 3), dataflow={"dense_1": "input_stationary"})
+    tried = [
+        (n, npu.array.accumulators, npu.array.kgp, [*change.dataflow])
+        for change in refining._changes(networks.load(name), given)
+        for n, npu in enumerate(change.npus)
+        if npu != npus[n]
+    ]
+    assert tried == [
+        (0, 64, 32, ["dense_1", "dense_0"]),
+        (1, 1, 32, []),
+        (1, 64, 64, ["dense_1"]),
+        (2, 64, 32, ["dense_1", "dense_2"]),
+        (2, 1, 64, ["dense_1"]),
+    ]
 
 
 @pytest.mark.slow

@@ -69,10 +69,12 @@ NETWORKS: dict[str, Callable[[], tuple[Model, dict[str, object]]]] = {
 }
 """Of each network a function that makes it, and what its NPU has of its own."""
 LANES = {
-    "pynq-z1": {"kfp": 16, "kgp": 24, "pfp": 16, "ol": 4},
-    "zcu104": {"kfp": 32, "kgp": 64, "pfp": 64, "ol": 16},
+    ("mobilenet", "pynq-z1"): {"kfp": 16, "kgp": 24, "pfp": 16, "ol": 4},
+    ("resnet18", "pynq-z1"): {"kfp": 16, "kgp": 24, "pfp": 16, "ol": 4},
+    ("mobilenet", "zcu104"): {"kfp": 32, "kgp": 64, "pfp": 64, "ol": 16},
+    ("resnet18", "zcu104"): {"kfp": 32, "kgp": 48, "pfp": 32, "ol": 16},
 }
-"""The NPU of each board."""
+"""The NPU of a network on a board."""
 STREAM_BITS = 64
 
 
@@ -92,7 +94,7 @@ def built(name: str, board_name: str) -> Built:
     """Cut a network for a board, and compile it."""
     model, folding = NETWORKS[name]()
     target = board(board_name)
-    lanes = LANES[board_name]
+    lanes = LANES[name, board_name]
     npu = small_npu(model).changed(**lanes, raster=True, kernels_per_multiplier=2, **folding)
     cuts = fitting_partitions(model, (npu,), target.bram36, CompileChoices(), STREAM_BITS)
     choices = CompileChoices(partitions=cuts)

@@ -3,7 +3,8 @@
     biased sum: high 25 bits | low bits      multiplier: high bits | low 17 bits
     product = high * multiplier_low * 2^apart + high * multiplier_high * 2^(apart + 17) + low * multiplier
 
-Two blocks take the high bits of the sum. Its low bits, a few, are multiplied in LUTs: a row each.
+Two blocks take the high bits of the sum, or one where the multiplier has no high bits. Its low bits, a few, are
+multiplied in LUTs: a row each.
 """
 
 from dataclasses import dataclass
@@ -24,17 +25,26 @@ class SplitProduct:
 
     apart: int
     """Low bits of the biased sum that no block takes, 0..MOST_APART."""
-    cut: int = NARROW_BITS - 1
-    """Bits of the multiplier's low part."""
+    cut: int
+    """Bits of the multiplier's low part, NARROW_BITS - 1 at most."""
+    rest: int
+    """Bits of its high part; 0: there is none."""
 
 
 def split_product(npu: "Npu") -> SplitProduct | None:
     """The split of a lane's product; None where synthesis does as well by itself: with one block, or two.
 
+    Where a short multiplier meets a sum of more than WIDE_BITS, synthesis would let two blocks follow one another
+    without a register.
+
     With ``half_even`` there is none: that looks at a bit of the product in the cycle after it, in which the parts are
     added.
     """
-    if npu.results.half_even or npu.results.multiplier_bits < WIDE_BITS or npu.biased_bits <= NARROW_BITS:
-        return None
+    multiplier = npu.results.multiplier_bits
     apart = max(0, npu.biased_bits - WIDE_BITS)
-    return SplitProduct(apart) if apart <= MOST_APART else None
+    long = multiplier >= WIDE_BITS and npu.biased_bits > NARROW_BITS
+    short = 0 < multiplier < NARROW_BITS and apart > 0
+    if npu.results.half_even or not (long or short) or apart > MOST_APART:
+        return None
+    cut = min(multiplier, NARROW_BITS - 1)
+    return SplitProduct(apart, cut, multiplier - cut)

@@ -111,9 +111,10 @@ of these."""
 
 
 def tap_stages(npu: Npu) -> int:
-    """Register stages in which the values of a beat's taps are merged, where a pool unit takes several in a cycle: one
-    of integers. Bits are merged at once."""
-    return int(npu.forms_lines and npu.engine == "integer")
+    """Register stages between the word of a beat, or its products with weights, and the queue of a pool unit: one of
+    integers, in which the values of a beat's taps are merged, and which keeps block RAM and a comparison apart. Bits
+    are merged at once, and a product of one tap is a register already."""
+    return int(npu.engine == "integer" and (npu.forms_lines or not npu.depthwise))
 
 
 def pool_activation_stages(npu: Npu) -> tuple[str, ...]:

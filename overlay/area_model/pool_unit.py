@@ -101,10 +101,9 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     dsp = ol * multiplier_dsps(wide)
     lut = row_or_average
     split = split_product(wide)
-    if split and "pool" in npu.results.lut_products:
+    if split and split.rest and "pool" in npu.results.lut_products:
         dsp -= ol
-        upper = wide.results.multiplier_bits + 1 - split.cut
-        lut += round(ol * PRODUCT_LUTS * upper * (wide.biased_bits - split.apart))
+        lut += round(ol * PRODUCT_LUTS * (split.rest + 1) * (wide.biased_bits - split.apart))
     yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
 
 
@@ -114,8 +113,8 @@ def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, i
     merges = pool_unit.pfp * (pool_unit.line_taps - 1)
     if npu.engine == "binary":
         return merges, 0
-    wide = value_bits + bits_for(pool_unit.line_taps - 1)
-    return merges * wide * 7 // 2, pool_unit.pfp * wide * npu.forms_lines
+    wide = value_bits + bits_for(pool_unit.line_taps - 1) * (merges > 0)
+    return merges * wide * 7 // 2, pool_unit.pfp * wide * timing.tap_stages(npu)
 
 
 def _fifo(npu: Npu, n: int) -> AreaPart:

@@ -64,8 +64,8 @@ def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:
 def multiplier_dsps(npu: Npu) -> int:
     """DSP blocks of the product of a lane's requantisation; 0 where all multipliers are 1."""
     multiplies = npu.requantises and npu.results.multiplier_bits
-    if multiplies and split_product(npu) is not None:
-        return 2
+    if multiplies and (split := split_product(npu)) is not None:
+        return 1 + (split.rest > 0)
     return dsps(npu.biased_bits, npu.results.multiplier_bits + 1) if multiplies else 0
 
 

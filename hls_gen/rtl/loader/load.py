@@ -107,21 +107,24 @@ class RowCursor:
 
     bank: Signal
     """Bank of the row."""
+    bank_last: Signal
+    """Register: it is the row's last one."""
     row: Signal
     """Row of the memory."""
     places: Places
     """Places of rows in the packet."""
 
     @classmethod
-    def make(cls, c: LoaderContext, header: HeaderWords, port: LoadPort) -> "RowCursor":
+    def make(cls, c: LoaderContext, header: HeaderWords, port: LoadPort, last_bank: Signal) -> "RowCursor":
         """Registers, which are those of the packet's first word as it begins. Where a packet may begin its header was
         found to fit the memory, so its numbers may be cut."""
         b = c.b
         bank = b.reg("bank", port.bank_bits, init=None)
+        bank_last = b.reg("bank_last", init=None)
         row = b.reg("row", port.row_bits, init=None)
         rows = b.wire("packet_rows", port.row_bits + 1, bits(header.length, 0, port.row_bits + 1))
-        b.on(c.at["JUDGE"], (bank, 0), (row, bits(header.address, 0, port.row_bits)))
-        return cls(bank, row, Places(b, "row_place", rows))
+        b.on(c.at["JUDGE"], (bank, 0), (bank_last, eq(last_bank, 0)), (row, bits(header.address, 0, port.row_bits)))
+        return cls(bank, bank_last, row, Places(b, "row_place", rows))
 
     @property
     def is_last(self) -> Signal:
@@ -147,10 +150,11 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
     """
     b = c.b
     b.comment("Load bus: a register, which cuts the long way to memories all over the chip.")
-    row_ends = b.wire("bank_last", 1, eq(cursor.bank, target.last_bank))
+    row_ends = cursor.bank_last
     taken = b.wire("load", 1, c.at["LOAD"] & c.given)
     next_bank = choose(row_ends, 0, add(cursor.bank, 1, port.bank_bits), port.bank_bits)
-    b.on(taken, (cursor.bank, next_bank))
+    next_bank = b.wire("next_bank", port.bank_bits, next_bank)
+    b.on(taken, (cursor.bank, next_bank), (row_ends, eq(next_bank, target.last_bank)))
     b.on(
         taken & row_ends,
         (cursor.row, add(cursor.row, 1, port.row_bits)),

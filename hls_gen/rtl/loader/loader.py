@@ -19,8 +19,9 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.headers import ERROR_BITS
 from bitloom.hls_gen.design.loader import STATE_BITS, STATES
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, eq, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.states import StateMachine
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -30,16 +31,14 @@ from .judge import Judgement, Known, error_code, judge
 from .load import LoadPort, RowCursor, addressed_memory, load_rows
 from .network_row import network_row
 from .order import Order
-from .state import LoaderContext, state_number
+from .state import LoaderContext
 from .weights import accept_weights, last_row_of_layer
 
 
 @dataclass(frozen=True)
 class PacketProgress:
-    """What moves the loader from state to state, and where it stands."""
+    """What moves the loader from state to state."""
 
-    state: Signal
-    """Register: number of the state."""
     taken: Signal
     """A stream word is taken in this cycle."""
     early_last: Signal
@@ -84,17 +83,17 @@ def loader(library: Library, design: Design) -> Block:
 
     # # #
 
-    state = b.reg("state", STATE_BITS, init=state_number(b, "HEADER"))
-    at = {name: b.wire(f"in_{name.lower()}", 1, eq(state, state_number(b, name))) for name in STATES}
+    states = StateMachine.of(b, STATES)
+    at = states.at
     taken = b.wire("take", 1, words.taken)
     early = b.reg("early_last")
     c = LoaderContext(b, library, design, at, b.wire("given", 1, words.valid & ~early), words.data)
     header = header_words(c, port.row_bits + 2)  # a sum of two such numbers as a depth, which can't wrap
-    progress = PacketProgress(state, taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
+    progress = PacketProgress(taken, early, b.wire("payload_final"), b.wire("gearbox_ready"))
     fault = Fault.make(b)
 
     target = addressed_memory(c, header, port)
-    cursor = RowCursor.make(c, header, port)
+    cursor = RowCursor.make(c, header, port, target.last_bank)
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
@@ -119,10 +118,10 @@ def loader(library: Library, design: Design) -> Block:
     beat_last = frame_words(c, networks[0], progress.frame_room)
     progress.payload_ends.assign(any_of(at["LOAD"] & word.row_ends & cursor.is_last, at["FRAME"] & beat_last))
     _take_words(c, progress, words)
-    _move(c, progress, header, begins)
-    # after all other moves, so that a fault wins
-    b.on(fault.now, (state, state_number(b, "DRAIN")), (fault.error, 1), (fault.code, fault.code_now), (run, 0))
-    _show(c, progress, header, frames)
+    _move(states, progress, header, begins)
+    states.go(fault.now, "DRAIN")  # after all other moves, so that a fault wins
+    b.on(fault.now, (fault.error, 1), (fault.code, fault.code_now), (run, 0))
+    _show(c, states, progress, header, frames)
     return b
 
 
@@ -162,19 +161,21 @@ def _take_words(c: LoaderContext, progress: PacketProgress, words: Stream) -> No
     words.ready.assign(c.b.wire("can_take", 1, takes) & ~progress.early_last)
 
 
-def _move(c: LoaderContext, progress: PacketProgress, header: HeaderWords, begins: dict[str, Sequence[Signal]]) -> None:
+def _move(
+    states: StateMachine, progress: PacketProgress, header: HeaderWords, begins: dict[str, Sequence[Signal]]
+) -> None:
     """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
-    b = c.b
-    state = progress.state
-    b.on(header.complete, (state, state_number(b, "RANGE")))
-    b.on(c.at["RANGE"], (state, state_number(b, "JUDGE")))
+    states.go(header.complete, "RANGE")
+    states.go(states.at["RANGE"], "JUDGE")
     for name, pulses in begins.items():
         for pulse in pulses:
-            b.on(pulse, (state, state_number(b, name)))
-    b.on(progress.taken & progress.payload_ends, (state, state_number(b, "HEADER")))
+            states.go(pulse, name)
+    states.go(progress.taken & progress.payload_ends, "HEADER")
 
 
-def _show(c: LoaderContext, progress: PacketProgress, header: HeaderWords, frames: FramesInFlight) -> None:
+def _show(
+    c: LoaderContext, states: StateMachine, progress: PacketProgress, header: HeaderWords, frames: FramesInFlight
+) -> None:
     """Outputs that the registers show and count. In DRAIN the header stays, so it needs no copy; at other times nobody
     shows it."""
     c.b.comment("What the registers show and count.")
@@ -182,6 +183,6 @@ def _show(c: LoaderContext, progress: PacketProgress, header: HeaderWords, frame
         c.b.output(f"error_{name}", 32, header.words[k])
     c.b.output("idle", 1, all_of(frames.none, c.at["HEADER"]))
     c.b.output("computing", 1, ~frames.none)
-    c.b.output("loader_state", STATE_BITS, progress.state)
+    c.b.output("loader_state", STATE_BITS, states.number)
     c.b.output("word_taken", 1, progress.taken)
     c.b.output("load_begins", 1, frames.accept_load)

@@ -4,14 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.loader import STATE_BITS, STATES
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Library
-
-
-def state_number(b: Block, name: str) -> Signal:
-    """The number of a state, as a constant ``STATE_<name>`` of the module."""
-    return b.localparam(f"STATE_{name}", STATES.index(name), STATE_BITS)
 
 
 @dataclass(frozen=True)
@@ -25,7 +19,7 @@ class LoaderContext:
     design: Design
     """The design whose NPUs it loads."""
     at: Mapping[str, Signal]
-    """For each state, by name: 1 while the loader is in it."""
+    """Registers: for each state, by name, 1 while the loader is in it."""
     given: Signal
     """A stream word is there. It is taken if the state takes words."""
     data: Signal

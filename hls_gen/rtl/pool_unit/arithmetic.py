@@ -145,13 +145,13 @@ class Arithmetic(ABC):
     def beat_value(self, k: int) -> Signal:
         """The value of lane ``k``, in time with ``at``: of all taps of the beat together."""
         values = [self.value(k, tap) for tap in range(self.taps)]
-        if len(values) == 1:
-            return values[0]
         b = self.b
         w = width(values[0])
-        if timing.tap_stages(self.npu):
+        if timing.tap_stages(self.npu) and len(values) > 1:
             w += bits_for(self.taps - 1)  # as they may be added
-        level = [b.wire(self.name("wide", k, tap), w, sign_extend(value, w)) for tap, value in enumerate(values)]
+        level = values
+        if len(values) > 1:
+            level = [b.wire(self.name("wide", k, tap), w, sign_extend(value, w)) for tap, value in enumerate(values)]
         while len(level) > 1:  # a tree
             pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
             level = [

@@ -26,8 +26,8 @@ class _Turn:
     """Number of the counter."""
     value: Signal
     """The pulses that the small counter had counted."""
-    owner: Signal
-    """Address of the register that shows the count."""
+    is_read: Signal
+    """Its count is the one that is read: a comparison of addresses."""
 
 
 def counters(
@@ -59,7 +59,7 @@ def counters(
         A pulse: ``counter_value`` is the count.
     """
     count = timing.counter_rows(len(pulses))
-    turn = _turn(b, pulses, count, clear)
+    turn = _turn(b, pulses, count, clear, read_address)
     old = b.wire("count_old", WIDTH)
     new = b.wire("counter_value", WIDTH)
     turn_bits = width(turn.row)
@@ -73,10 +73,10 @@ def counters(
     b.instance(store, "counts", write=const(1, 1), write_data=new, read_data=old, **places)
     waited = b.reg("waited")  # the pick was made after the read had begun
     b.on(None, (waited, reading))
-    return b.wire("counter_done", 1, all_of(reading, waited, eq(turn.owner, read_address)))
+    return b.wire("counter_done", 1, all_of(reading, waited, turn.is_read))
 
 
-def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: Signal) -> _Turn:
+def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: Signal, read_address: Signal) -> _Turn:
     """The small counters, and the one whose turn it was a cycle ago."""
     turn_bits = bits_for(count - 1)
     small_bits = bits_for(count + 1)
@@ -84,7 +84,7 @@ def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: 
     turn = b.reg("turn", turn_bits)
     b.on(None, (turn, add(turn, 1, turn_bits)))
     picked = b.reg("picked", small_bits)
-    owner = b.reg("owner", address_bits)
+    is_read = b.reg("is_read")
     row = b.reg("count_row", turn_bits)
     values = []
     for k, (_, pulse) in enumerate(pulses):
@@ -95,9 +95,10 @@ def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: 
         b.on(clear, (came, 0), (value, 0))
         values.append(value)
     b.on(None, (row, turn), (picked, _select(turn, values, small_bits)))
-    b.on(None, (owner, _select(turn, [address for address, _ in pulses], address_bits)))
+    owner = b.wire("owner", address_bits, _select(turn, [address for address, _ in pulses], address_bits))
+    b.on(None, (is_read, eq(owner, read_address)))
     b.on(clear, (picked, 0))
-    return _Turn(row, picked, owner)
+    return _Turn(row, picked, is_read)
 
 
 def _select(index: Signal, values: list[Signal], w: int) -> Signal:

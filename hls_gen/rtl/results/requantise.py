@@ -219,13 +219,16 @@ def _half_of_split(
     pipe = shared.pipe
     top = width(value) - split.apart
     high = b.wire(f"value_high_{k}", top, bits(value, split.apart, top))
-    rest = width(factor) - split.cut
     low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
-    high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
-    multiplied = product_in_luts(b, f"upper_{k}", high_factor, high) if shared.in_luts else product(high, high_factor)
-    upper = pipe.register(f"product_high_{k}", top + rest, multiplied)
-    whole = _placed(lower, split.apart, wide) + _placed(upper, split.apart + split.cut, wide)
+    whole = _placed(lower, split.apart, wide)
+    if split.rest:
+        rest = split.rest + 1  # with the sign
+        high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
+        in_luts = shared.in_luts
+        multiplied = product_in_luts(b, f"upper_{k}", high_factor, high) if in_luts else product(high, high_factor)
+        upper = pipe.register(f"product_high_{k}", top + rest, multiplied)
+        whole = whole + _placed(upper, split.apart + split.cut, wide)
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
         multiplier = bits(factor, 0, npu.results.multiplier_bits)

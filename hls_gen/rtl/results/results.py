@@ -110,7 +110,9 @@ def results(library: Library, npu: Npu) -> Block:
     b.on(any_of(~busy, free & walk.window_last), (busy, waits))
     go.assign(busy & free)  # ``free`` comes late
     map_last.assign(walk.map_last)
-    queue = _queue(b, npu, walk, load, sums)
+    # ``free`` comes late, so that it only enables: where no results wait the queue takes what means nothing
+    moves = any_of(~busy, free & walk.level_last)
+    queue = _queue(b, npu, moves, waits & any_of(~busy, walk.window_last), sums)
     step = Step(
         free=free,
         busy=busy,
@@ -232,12 +234,14 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     return _Walk(go, level.last, window_last, tuple_last, tuple_last & window.last)
 
 
-def _queue(b: Block, npu: Npu, walk: _Walk, load: Signal, sums: Signal) -> Signal:
-    """The shift register: a window's results, those of the step at hand in its low bits."""
+def _queue(b: Block, npu: Npu, moves: Signal, loads: Signal, sums: Signal) -> Signal:
+    """The shift register: a window's results, those of the step at hand in its low bits. Where it ``moves`` it takes
+    those of another window, or goes on by a step."""
     step = npu.results.ol * npu.array.acc_bits
     total = npu.units * npu.results.ol * npu.array.acc_bits
     queue = b.reg("queue", total, init=None)
+    onward = sums
     if npu.units > 1:
-        b.on(walk.go & walk.level_last, (queue, Cat(const(0, step), bits(queue, step, total - step))))
-    b.on(load, (queue, sums))
+        onward = choose(loads, sums, Cat(const(0, step), bits(queue, step, total - step)), total)
+    b.on(moves, (queue, onward))
     return queue

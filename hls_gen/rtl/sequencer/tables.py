@@ -32,7 +32,7 @@ class _Table:
 
     def __init__(self, context: Context, table: TapTable, start: LayerStart):
         b = self._b = context.b
-        name = self._name = table.name
+        name = table.name
         base = getattr(start, table.base)
         self._pointer = pointer = b.reg(f"{name}_pointer", width(base))
         self._pointer_next = b.wire(f"{name}_pointer_next", width(base))
@@ -43,14 +43,15 @@ class _Table:
         self._registers = [(pointer, base, add(pointer, 1, width(base)))]
         self._registers += [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
 
-    def advance(self, progress: Progress, used: Signal) -> None:
-        """Go on by a row where the tap at hand ``used`` what is at hand; to the window's first tap; to a layer's."""
+    def advance(self, progress: Progress, serves: Signal, used: Signal) -> None:
+        """Go on by a row where the tap at hand ``used`` what is at hand; to the window's first tap; to a layer's. In
+        layers without tables, which it doesn't ``serve``, what is at hand stays 0, as their rows have it."""
         b = self._b
         rewind = progress.rewind
         goes = used
         if rewind is not None:  # in a window of one tap the next pass begins with what is at hand
             goes = choose(rewind, ~progress.first, used, 1)
-        self._moves.assign(progress.move & any_of(progress.change, goes))
+        self._moves.assign(progress.move & any_of(progress.change, all_of(serves, goes)))
         for register, first, following in self._registers:
             w = width(register)
             after = following
@@ -89,7 +90,8 @@ class TableTaps:
         b.comment(f"Taps from tables: a row of flags for each tap, of olds for each old tuple{jumps}.")
         tables = {table: _Table(context, table, layers.start) for table in context.spec.kind.tables}
         flags = tables[FLAGS].now
-        self.serves = _by_tables(now)
+        self.serves = b.reg("by_tables", init=None)
+        b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
         self.last = flags["last"]
         self.new = flags["new"]
         self.word = tables[OLDS].now["word"]
@@ -100,13 +102,11 @@ class TableTaps:
         self.ahead_row: Signal | None = None
         self.jump: Signal | None = None
         if AHEADS in tables:
-            self.serves = b.reg("by_tables", init=None)  # what taps claim ahead is on a long path
-            b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
-            self.claims_ahead = b.wire("claims_ahead", 1, all_of(self.serves, flags["ahead"]))
+            self.claims_ahead = flags["ahead"]
             self.ahead_row = tables[AHEADS].now["words"]
             self.ahead_words = choose(self.claims_ahead, self.ahead_row, 0, width(self.ahead_row))
         if JUMPS in tables:
-            self.jump = b.wire("tap_jump", 1, all_of(self.serves, flags["jump"]))
+            self.jump = flags["jump"]
             self.jump_row = tables[JUMPS].now["row"]
         used = {FLAGS: ALWAYS, OLDS: self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
         self._used = [(made, used[table]) for table, made in tables.items()]
@@ -114,7 +114,7 @@ class TableTaps:
     def advance(self, progress: Progress) -> None:
         """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""
         for table, used in self._used:
-            table.advance(progress, used)
+            table.advance(progress, self.serves, used)
 
 
 def _by_tables(row: LayerRow) -> Signal:

@@ -154,8 +154,8 @@ def registers(library: Library, design: Design, digest: str) -> Block:
     by_address = [(c.address(name), pulse) for name, pulse in counted.items()]
     done = counters(b, library, by_address, clear, bus.read_address, bus.reading & is_counter)
     bus.can_show.assign(done | ~is_counter)
-    value = b.wire("register_value", DATA_BITS, any_of(*shown))
-    bus.shown.assign(choose(done, b.m.variable["counter_value"], value, DATA_BITS))
+    shown.append(Repeat(done, DATA_BITS) & b.m.variable["counter_value"])
+    bus.shown.assign(any_of(*shown))
     return b
 
 

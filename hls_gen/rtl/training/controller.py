@@ -34,12 +34,12 @@ from bitloom.hls_gen.rtl.primitives.block import (
     side_by_side,
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
+from bitloom.hls_gen.rtl.primitives.states import StateMachine
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .decode import Decoded, DecodeSteps, decode, function_is, operation_is
 from .dependency import Dependency, dependency
 from .port_means import passed_on
-from .states import StateMachine
 from .vector import COPY, FUNCTION_BITS
 
 STATES = ("IDLE", "FETCH", "DECODE", "ADD_UP", "MULTIPLY", "COMPARE", "JUDGE", "ISSUE", "TABLE", "PROGRAM", "FAULTED")

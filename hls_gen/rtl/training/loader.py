@@ -32,9 +32,9 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.register_word import field_of
+from bitloom.hls_gen.rtl.primitives.states import StateMachine
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .states import StateMachine
 from .verdict import first_broken
 
 LEFT_BITS = 32 + bits_for(WORDS - 1)

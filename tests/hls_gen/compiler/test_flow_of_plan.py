@@ -33,8 +33,8 @@ def figures(name: str, order: str) -> Result:
 
 @pytest.mark.parametrize(("name", "order", "cycles", "latency"), [
     ("digits-cnn", "auto", 1_358, 1_378),
-    ("cifar-quick-int8", "pull", 220_537, 220_560),
-    ("cifar-quick-int8", "raster", 221_010, 221_034),
+    ("cifar-quick-int8", "pull", 220_538, 220_561),
+    ("cifar-quick-int8", "raster", 221_011, 221_035),
 ])  # fmt: skip
 def test_figures_of_the_reference_designs(name: str, order: str, cycles: int, latency: int) -> None:
     """As tests/overlay/study/test_bench.py measures them."""
@@ -45,7 +45,7 @@ def test_figures_of_the_reference_designs(name: str, order: str, cycles: int, la
 def test_waits_of_the_reference_design() -> None:
     """Raster order by tables: taps that only take in a tuple cost a cycle each."""
     found = figures("cifar-quick-int8", "raster").npus[0]
-    assert (found.beats, found.wait_input, found.wait_room, found.wait_table) == (220_512, 82, 0, 416)
+    assert (found.beats, found.wait_input, found.wait_room, found.wait_table) == (220_512, 83, 0, 416)
 
 
 def test_stores_are_as_full_as_the_compiler_says() -> None:

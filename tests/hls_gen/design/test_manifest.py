@@ -124,7 +124,7 @@ REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
         (("spill_words", 20), "fake: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 20"),
         (("npus", 0, "memories", []), "npus[0]: memories must be 9 by its parameters, got 0"),
         (("npus", 0, "memories", None), "npus[0]: memories must be a list, got None"),
-        (("npus", 0, "kernel_rows", 17), "npus[0]: memories[2]: width must be 129 by the NPU's parameters, got 126"),
+        (("npus", 0, "kernel_rows", 17), "npus[0]: memories[2]: width must be 146 by the NPU's parameters, got 142"),
         ((*MEMORY, "id", 256), "npus[0]: memories[0]: id must be 0 by the NPU's parameters, got 256"),
         ((*MEMORY, "name", "kernels"),
          "npus[0]: memories[0]: name must be network by the NPU's parameters, got 'kernels'"),

@@ -48,7 +48,7 @@ def test_latencies_and_depths_of_the_units() -> None:
     """The numbers that hardware was measured to have, in tests of the modules."""
     binary, integer = (Unit(npu=npu) for npu in (Npu.of(), INTEGER))
     assert binary.latencies == timing.Latencies(array=4, activation=1, pool=1)
-    assert integer.latencies == timing.Latencies(array=6, activation=6, pool=5)
+    assert integer.latencies == timing.Latencies(array=6, activation=6, pool=6)
     weighted = timing.latencies(INTEGER.changed(depthwise=True, skip_words=2))
     assert weighted == timing.Latencies(array=6, activation=6, addition=8, pool=3, pool_activation=6)
     assert (timing.pool_fifo(binary.npu).room, timing.pool_fifo(integer.npu).room) == (11, 13)

@@ -9,7 +9,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS
-from bitloom.hls_gen.design.timing import DIVIDE_LATENCY
+from bitloom.hls_gen.design.timing import DIVIDE_LATENCY, tap_stages
 from bitloom.hls_gen.rtl.pool_unit.arithmetic import MERGES
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -20,7 +20,7 @@ from .pool_units import PoolBeat, PoolSequencer, beats_of, check_a_closed_output
 NPU = Npu.of(
     engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16
 )
-LATENCY = 1 + DIVIDE_LATENCY + 2
+LATENCY = 1 + tap_stages(NPU) + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
 

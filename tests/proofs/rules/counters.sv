@@ -46,7 +46,7 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
   (* hierconn *) wire \dut.pulse_0 , \dut.pulse_1 , \dut.pulse_2 , \dut.pulse_3 , \dut.pulse_4 ;
   (* hierconn *) wire [3:0] \dut.picked , \dut.fresh_turns ;
   (* hierconn *) wire [2:0] \dut.turn , \dut.count_row ;
-  (* hierconn *) wire [`ADDRESS_BITS-1:0] \dut.owner ;
+  (* hierconn *) wire \dut.is_read ;
   wire [3:0] small = mine == 0 ? \dut.small_0 : mine == 1 ? \dut.small_1 : mine == 2 ? \dut.small_2
                    : mine == 3 ? \dut.small_3 : \dut.small_4 ;
   wire [4:0] pulses_came = { \dut.pulse_4 , \dut.pulse_3 , \dut.pulse_2 , \dut.pulse_1 , \dut.pulse_0 };
@@ -58,17 +58,17 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
   (* keep *) wire [2:0] memory_row = mine;
   (* keep *) wire [31:0] word = count - on_the_way;
   reg first = 1;  // the cycle after reset: nothing was picked yet
-  always @(posedge clk) first <= rst;
+  reg [7:0] address_before;
+  always @(posedge clk) {first, address_before} <= {rst, read_address};
   always @* if (running) begin
     assert (small <= since + 4'd1);
     assert (pulses_came[mine] == came);
     if (mine_now) assert (\dut.picked <= ROWS);
     assert (\dut.fresh_turns <= ROWS + 1);
-    if (first) assert (\dut.turn == 0 & \dut.count_row == 0 & \dut.fresh_turns == ROWS + 1 & \dut.owner == 0);
+    if (first) assert (\dut.turn == 0 & \dut.count_row == 0 & \dut.fresh_turns == ROWS + 1 & ~\dut.is_read );
     if (first) assert (count == 0 & count_before == 0 & small == 0 & \dut.picked == 0);
     if (~first) assert (\dut.count_row == \dut.turn - 3'd1 & \dut.fresh_turns <= ROWS);
-    if (~first & \dut.owner == address) assert (mine_now);
-    if (~first & mine_now) assert (\dut.owner == address);
+    if (~first & address_before == address) assert (\dut.is_read == mine_now);
     if (stale) assert (count == on_the_way);
     if (mine_now & ~first) assert (count_before == count - small);
   end

@@ -161,14 +161,20 @@ module proof (
   (* hierconn *) wire [4:0] \dut.in_flight , \dut.last_flags.level ;
   (* hierconn *) wire \dut.flag_ready , \dut.last_flags.some ;
   (* hierconn *) wire [23:0] \dut.frame_place_next ;
+  (* hierconn *) wire \dut.in_header , \dut.in_range , \dut.in_judge , \dut.in_load , \dut.in_frame , \dut.in_drain ;
+  (* hierconn *) wire \dut.bank_last ;
+  (* hierconn *) wire [`ROW_BITS+1:0] \dut.end_row ;
+  wire [5:0] states = {\dut.in_drain , \dut.in_frame , \dut.in_load , \dut.in_judge , \dut.in_range , \dut.in_header };
   wire [2:0] words_there = in_header ? place * (`WIDTH / 32) : 4;  // words of the header that have come
   wire [`ROW_BITS-1:0] row = address + rows;
   always @* if (running) begin
+    assert (states == 1 << loader_state);
     assert (loader_state <= `DRAIN & (in_header | in_drain | place == 0) & place < 128 / `WIDTH);
     assert (\dut.header_place == place & \dut.early_last == cut);
     if (words_there > 0 & ~in_drain) assert (\dut.header_0 == word_0);
     if (words_there > 1 & ~in_drain) assert (\dut.header_1 == word_1);
     if (words_there > 2 & ~in_drain) assert (\dut.header_2 == word_2);
+    if (words_there > 2 & ~in_drain) assert (\dut.end_row == {1'b0, address[`ROW_BITS:0]} + length[`ROW_BITS:0]);
     if (words_there > 3 & ~in_drain) assert (\dut.header_3 == word_3);
     if (~in_header & ~in_drain & npu < `NPUS)
       assert (\dut.memory_depth == depth & \dut.memory_last_bank == last_bank);
@@ -177,6 +183,7 @@ module proof (
     if (in_judge | in_load | in_frame) assert (~in_judge | ~cut);
     if (in_load) assert (\dut.is_load & is_load & npu < `NPUS & end_row <= depth & rows < length & banks <= last_bank);
     if (in_load) assert (\dut.row == row & \dut.row_place_next == rows + 2 & \dut.bank == banks);
+    if (in_load) assert (\dut.bank_last == (banks == last_bank));
     if (in_load) assert (\dut.row_place_last == (rows + 24'd1 == length));
     if (in_frame) assert (~\dut.is_load & is_frame & \dut.frame_place_next == beats + 24'd2);
     if (in_frame) assert (\dut.frame_place_last == (beats + 24'd1 == frame_beats));

@@ -79,7 +79,8 @@ module proof (
 `ifdef INVARIANTS
   (* hierconn *) wire \dut.have_address , \dut.have_data , \dut.decoding , \dut.reading , \dut.waited ;
   (* hierconn *) wire \dut.reads_counter , \dut.reads_ident ;
-  (* hierconn *) wire [11:0] \dut.read_address , \dut.write_address , \dut.owner ;
+  (* hierconn *) wire [11:0] \dut.read_address , \dut.write_address ;
+  (* hierconn *) wire \dut.is_read ;
   (* hierconn *) wire [3:0] \dut.write_strobe ;
   (* hierconn *) wire [31:0] \dut.write_data ;
   (* hierconn *) wire [$clog2(`ROWS)-1:0] \dut.turn , \dut.count_row ;
@@ -106,7 +107,7 @@ module proof (
     if (\dut.decoding ) assert (waited == 0);
     if (\dut.reading ) assert (waited != 0 & \dut.waited == (waited != 1) & \dut.reads_counter == is_counter);
     if (\dut.reading & ~is_counter) assert (waited == 1);
-    if (\dut.reading & is_counter & turns_left == 0) assert (\dut.owner == address);
+    if (\dut.reading & is_counter & turns_left == 0) assert (\dut.is_read );
     if (\dut.reading & is_counter & waited > 1) assert (waited + turns_left <= `ROWS + 1);
   end
 `endif

@@ -1,7 +1,8 @@
 """Folding to design: memories as large as the given networks need."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import gcd
 
 from bitloom.golden.network import Model
@@ -13,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .effects import check_effects
 from .fitted import fitted, margins, streamed, unsized
-from .flow import smooth, smooth_skips
+from .flow import System, smooth, smooth_skips
 from .lowering import lowered_for
 from .needs import NpuNeeds
 from .partitions import check_partitions, partitions
@@ -185,10 +186,24 @@ def _with_skip_stores(
     if not any(npu.has_skip for npu in npus):
         return npus
     using = [p for p in plans if any(way.skips for way in p.ways.values())]
-    different = {each.key: each for each in (system(p, npus, stream_bits=stream_bits) for p in using)}
-    words = [max(column) for column in zip(*(smooth_skips(each, sizing.frames) for each in different.values()))]
+    systems = [_Keyed(each.key, each) for each in (system(p, npus, stream_bits=stream_bits) for p in using)]
+    words = [max(column) for column in zip(*(_skip_words(each, sizing.frames) for each in systems))]
     words = [max(words)] * len(words) if sizing.equal else words
     return tuple(npu.changed(skip_words=max(count, 2 * npu.keeps_steps)) for npu, count in zip(npus, words))
+
+
+@dataclass(frozen=True)
+class _Keyed:
+    """A system, found again by what it does."""
+
+    key: tuple[object, ...]
+    system: System = field(compare=False)
+
+
+@lru_cache(maxsize=64)
+def _skip_words(keyed: _Keyed, frames: int) -> tuple[int, ...]:
+    """`smooth_skips` of a system. Slices of a layer, and blocks of a network, are often alike."""
+    return tuple(smooth_skips(keyed.system, frames))
 
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, frames: int) -> int:

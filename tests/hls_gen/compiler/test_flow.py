@@ -164,3 +164,25 @@ def test_layer_figures() -> None:
         6,
         72,
     )
+
+
+def test_systems_that_do_the_same_have_one_key() -> None:
+    """Whatever layers are called; anything else makes another one, so that what is known of a system isn't taken for
+    another's."""
+    adds = (*FOUR[:3], replace(FOUR[3], adds=FOUR[1].name))
+    system = System(units=(UNIT,), layers=adds, mapping=(0,) * 4)
+    names = {layer.name: f"other_{layer.name}" for layer in adds}
+    renamed = tuple(
+        replace(layer, name=names[layer.name], adds=names.get(layer.adds or ""), reads=names.get(layer.reads or ""))
+        for layer in adds
+    )
+    assert replace(system, layers=renamed).key == system.key
+    taps = replace(adds[0].reading, taps=adds[0].reading.taps + 1)
+    for other in (
+        replace(system, layers=(replace(adds[0], chunk_words=8), *adds[1:])),
+        replace(system, layers=(replace(adds[0], reading=taps), *adds[1:])),
+        replace(system, layers=(*adds[:3], replace(adds[3], adds=adds[0].name))),
+        replace(system, units=(replace(UNIT, npu=NPU.changed(tuple_words=2 * NPU.value("tuple_words"))),)),
+        replace(system, stream_bits=64),
+    ):
+        assert other.key != system.key

@@ -1,6 +1,6 @@
 """What the default tier compares with: ``python -m tests.replay.record`` writes verilog.json and programs.json.
 
-- verilog.json: a digest of each module of the Verilog that tests/hls_gen/rtl/test_text.py reads;
+- verilog.json: a digest of each module of the Verilog that tests/hls_gen/rtl/test_text.py names;
 - programs.json: the lines of the first random networks of each kind (networks.py), with digests of the sized design and
   of the program, and the cycles by the flow model.
 
@@ -34,9 +34,9 @@ def programs(kind: str) -> list[str]:
 
 def main() -> None:
     """Write both files."""
-    from tests.hls_gen.rtl.test_text import TEXTS, texts
+    from tests.hls_gen.rtl.test_text import RECORDED, texts
 
-    verilog = {"-".join(case): digests(texts(*case)) for case in TEXTS}
+    verilog = {"-".join(case): digests(texts(*case)) for case in RECORDED}
     write_text(VERILOG, json.dumps(verilog, indent=1) + "\n")
     write_text(PROGRAMS, json.dumps({kind: programs(kind) for kind in networks.KINDS}, indent=1) + "\n")
 

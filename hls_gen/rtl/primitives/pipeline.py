@@ -45,8 +45,14 @@ class Pipeline:
             signal = late[stage] = self.register(f"{stage}_{name}", width(signal), signal)
         return late
 
-    def register(self, name: str, w: int, value: Signal) -> Signal:
+    def beside(self, name: str, signal: Signal) -> Signal:
+        """``signal``, which is there as something enters, at the last stage; it may be looked at to say what is ready.
+        That register is reset: else synthesis makes a shift register of all of them, whose output comes late."""
+        before = list(self.late(name, signal, self._stages[-2]).values())[-1]
+        return self.register(f"{self._stages[-1]}_{name}", width(signal), before, init=0)
+
+    def register(self, name: str, w: int, value: Signal, init: int | None = None) -> Signal:
         """A data register of a stage, of ``w`` bits: it takes ``value``, which the stage before has."""
-        register = self._b.reg(name, w, init=None)
+        register = self._b.reg(name, w, init=init)
         self._b.on(self.move, (register, value))
         return register

@@ -156,7 +156,7 @@ def addition(library: Library, npu: Npu) -> Block:
     # ready of what follows comes late: all else is worked out beside it
     sure = b.wire("sure", 1, all_of(adds, any_of(~valid, all_of(step.valid, ~pipe.valid["sum"]))))
     source.ready.assign(any_of(sure, all_of(choose(adds, step.valid, empty, 1), out.ready)))
-    ends = b.wire("ends", width(goes), choose(passes, goes, pipe.late("side", ends)["sum"], width(goes)))
+    ends = b.wire("ends", width(goes), choose(passes, goes, pipe.beside("side", ends), width(goes)))
     out.data.assign(choose(passes, source.data, sums, source.data_bits))
     out.valid.assign(any_of(passes, pipe.valid["sum"]))
     out.last.assign(bits(ends, 0, 1))

@@ -107,7 +107,7 @@ def requantise(
     step.free.assign(any_of(~valid, value_ready))
     b.on(step.free, (valid, step.busy))
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
-    goes = pipe.late("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))[stages[-1]]
+    goes = pipe.beside("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))
 
     given = step.row | step.layer
 

@@ -242,6 +242,8 @@ def _queue(b: Block, npu: Npu, moves: Signal, loads: Signal, sums: Signal) -> Si
     queue = b.reg("queue", total, init=None)
     onward = sums
     if npu.units > 1:
-        onward = choose(loads, sums, Cat(const(0, step), bits(queue, step, total - step)), total)
+        # what stands last stays there, though it has gone on: 0 in its place would be a reset, which is slower
+        onward = Cat(bits(queue, total - step, step), bits(queue, step, total - step))
+        onward = choose(loads, resize(sums, total), onward, total)
     b.on(moves, (queue, onward))
     return queue

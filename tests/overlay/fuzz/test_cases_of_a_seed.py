@@ -12,6 +12,7 @@ import pytest
 from bitloom.golden.file import model_digest
 from bitloom.golden.network import Network
 from bitloom.overlay.fuzz.campaign import campaign
+from bitloom.overlay.fuzz.campaigns.device import Packet, edited
 from bitloom.overlay.fuzz.campaigns.networks import DESIGNS
 from bitloom.overlay.fuzz.damage import damaged
 from bitloom.overlay.fuzz.pick import SeededPick
@@ -68,6 +69,15 @@ def test_arrays() -> None:
         else:
             models.append(random_model(network, case["seed"]))
     assert digest(*(model_digest(model).encode() for model in models)) == "a7754575947f6d1a"
+
+
+def test_edits_of_packets() -> None:
+    made = []
+    for case in cases("device"):
+        words = [np.arange(1000 * k, 1000 * k + 20, dtype=np.uint32).reshape(10, 2) for k in range(4)]
+        packets = [Packet(each, np.arange(10) == 9, k in (0, 3)) for k, each in enumerate(words)]
+        made += [packet.words.tobytes() + packet.lasts.tobytes() for packet in edited(packets, case["edits"])]
+    assert digest(*made) == "41c710c0b355775e"
 
 
 @pytest.mark.parametrize("kind", CONTENTS)

@@ -62,7 +62,7 @@ class Number:
 class Capacity(Number):
     """What must hold for a size of a part."""
 
-    added: bool = False
+    added: bool
     """Whether layers lie in it one behind the other, so that they need the sum; else they need the largest."""
 
     def of_all(self, needs: Iterable[int]) -> int:

@@ -339,6 +339,14 @@ def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.M
         assert refining.refine(Mock(), old, late(100, 80), budget) == (best, found.get(best, late(100, 80)))
 
 
+def test_a_price_adds_up() -> None:
+    area = Resources(lut=100, ff=30, bram36=1.5, lutram=10, dsp=4)
+    price = Price(bram36=2, dsp=3, lanes=0.5, ff=0.25, npu=-7)
+    assert price.of(area, 8) == 110 + 3 + 12 + 4 + 7.5 - 7
+    assert replace(price, limits={"dsp": 2, "ff": 30}).of(area, 8) == price.of(area, 8) + 1e7
+    assert [each.dear for each in (Price(), Price(dsp=1), Price(limits={"dsp": 9}))] == [False, True, True]
+
+
 def test_what_a_refinement_tries() -> None:
     """Another dataflow of a layer alone on its NPU, unless it has one group, and twice the KGP behind the first NPU:
     number of the NPU, its accumulators and KGP, and the layers that are input stationary."""

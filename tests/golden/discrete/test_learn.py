@@ -47,6 +47,7 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(small, tmp_path):
     assert again.curve == whole.curve
     for key, value in whole.mlp.arrays().items():
         np.testing.assert_array_equal(again.mlp.arrays()[key], value, err_msg=key)
+    assert [len(whole.mlp.arrays()[f"{k}.weight"]) for k in range(3)] == [12, 8, 10], "a neuron a class at the end"
     assert learn(SETTINGS["codes-2"], PLAN, small, checkpoint=path).curve == whole.curve  # nothing left to do
 
 

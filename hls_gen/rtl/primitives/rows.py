@@ -14,11 +14,17 @@ def sum_of_rows(left: Signal, right: Signal) -> Signal:
     for place in range(width(left)):
         row = choose(bits(left, place, 1), resize(right, wide - place), 0, wide - place)
         terms.append(Cat(row, const(0, place)) if place else row)
-    return _added(terms)
+    return added(terms)[0]
 
 
 def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
-    """The product of two variables in two's complement: a row for every two bits of ``left`` (Booth's digits, -2..2).
+    """The product of two variables in two's complement, in as many bits as both have; see `rows_of_product`."""
+    return added(rows_of_product(b, name, left, right))[0]
+
+
+def rows_of_product(b: Block, name: str, left: Signal, right: Signal) -> list[Signal]:
+    """Rows whose sum is the product of two variables in two's complement: one for every two bits of ``left`` (Booth's
+    digits, -2..2), and one more.
 
     Parameters
     ----------
@@ -31,8 +37,8 @@ def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
 
     Returns
     -------
-    Signal
-        An expression in as many bits as both factors have.
+    list of Signal
+        Expressions in as many bits as both factors have; so many bits of their sum count.
     """
     n = width(left)
     wide = width(left) + width(right)
@@ -50,12 +56,13 @@ def product_in_luts(b: Block, name: str, left: Signal, right: Signal) -> Signal:
         row = size ^ Repeat(above, wide - place)  # less one where it is negative: ``ones`` make up for that
         terms.append(Cat(row, const(0, place)) if place else row)
         ones = [above, *([const(0, 1)] if place else []), *ones]
-    return _added([*terms, resize(Cat(*ones) if len(ones) > 1 else ones[0], wide)])
+    return [*terms, resize(Cat(*ones) if len(ones) > 1 else ones[0], wide)]
 
 
-def _added(terms: list[Signal]) -> Signal:
-    """The sum of expressions of one width, as a tree."""
-    while len(terms) > 1:
+def added(terms: list[Signal], levels: int | None = None) -> list[Signal]:
+    """Expressions of one width, added in pairs so many ``levels`` deep, by default until one is left."""
+    while len(terms) > 1 and levels != 0:
         pairs = [a + b for a, b in zip(terms[::2], terms[1::2])]
         terms = [*pairs, *terms[2 * len(pairs) :]]
-    return terms[0]
+        levels = None if levels is None else levels - 1
+    return terms

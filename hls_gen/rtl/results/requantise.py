@@ -40,11 +40,14 @@ from bitloom.hls_gen.rtl.primitives.block import (
     width,
 )
 from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
-from bitloom.hls_gen.rtl.primitives.rows import product_in_luts, sum_of_rows
+from bitloom.hls_gen.rtl.primitives.rows import added, rows_of_product, sum_of_rows
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 from .feature_unit import Behind
 from .step import Step, values_of
+
+ADDED_AT_ONCE = 2
+"""Levels of adders in the stage in which LUTs multiply; the sums of rows that are left are added in the next one."""
 
 
 @dataclass(frozen=True)
@@ -221,31 +224,35 @@ def _half_of_split(
     high = b.wire(f"value_high_{k}", top, bits(value, split.apart, top))
     low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
-    whole = _placed(lower, split.apart, wide)
+    lower = _placed(lower, split.apart, wide)
+    parts = list[Signal]()
     if split.rest:
         rest = split.rest + 1  # with the sign
         high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
-        in_luts = shared.in_luts
-        multiplied = product_in_luts(b, f"upper_{k}", high_factor, high) if in_luts else product(high, high_factor)
-        upper = pipe.register(f"product_high_{k}", top + rest, multiplied)
-        whole = whole + _placed(upper, split.apart + split.cut, wide)
+        place = split.apart + split.cut  # the product has as many bits as ``wide`` has from here on
+        multiplied = [product(high, high_factor)]
+        if shared.in_luts:
+            multiplied = added(rows_of_product(b, f"upper_{k}", high_factor, high), ADDED_AT_ONCE)
+        for i, part in enumerate(multiplied):
+            upper = pipe.register(f"product_high_{k}" + f"_{i}" * (len(multiplied) > 1), top + rest, part)
+            parts.append(_placed(upper, place, wide))
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
         multiplier = bits(factor, 0, npu.results.multiplier_bits)
         rows = pipe.register(f"product_rows_{k}", split.apart + width(multiplier), sum_of_rows(low, multiplier))
-        whole = whole + resize(rows, wide)
+        parts.append(resize(rows, wide))
     product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
     negative = pipe.register(f"product_negative_{k}", 1, bits(value, width(value) - 1, 1))
 
     half_product = b.reg(f"half_product_{k}", wide, init=None)
     half = b.reg(f"half_{k}", wide, init=None)
     half_shift = b.reg(f"half_shift_{k}", narrow, init=None)
-    b.on(pipe.move, (half_product, whole), (half_shift, product_shift))
+    b.on(pipe.move, (half_product, added([*added(parts), lower])[0]), (half_shift, product_shift))
     power, above, some = _half_of_power(b, k, product_shift, wide)
-    added = choose(negative, ~above, power, wide)
+    rounding = choose(negative, ~above, power, wide)
     if shared.round_twice is not None:
-        added = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
-    b.on(pipe.move, (half, choose(some, added, 0, wide)))
+        rounding = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
+    b.on(pipe.move, (half, choose(some, rounding, 0, wide)))
     return half_product, half, half_shift
 
 

@@ -15,6 +15,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.partitioning import fitting_partitions
 from bitloom.overlay.build.small_npu import small_npu
@@ -90,12 +91,18 @@ class Built:
     """Compiled for the design without the digest of its Verilog."""
 
 
+def folding_of(name: str, board_name: str) -> Npu:
+    """The NPU of a network on a board."""
+    model, folding = NETWORKS[name]()
+    lanes = LANES[name, board_name]
+    return small_npu(model).changed(**lanes, raster=True, kernels_per_multiplier=2, **folding)
+
+
 def built(name: str, board_name: str) -> Built:
     """Cut a network for a board, and compile it."""
-    model, folding = NETWORKS[name]()
+    model, _ = NETWORKS[name]()
     target = board(board_name)
-    lanes = LANES[name, board_name]
-    npu = small_npu(model).changed(**lanes, raster=True, kernels_per_multiplier=2, **folding)
+    npu = folding_of(name, board_name)
     cuts = fitting_partitions(model, (npu,), target.bram36, CompileChoices(), STREAM_BITS)
     choices = CompileChoices(partitions=cuts)
     design = size_memories(model.network.name, [model], npu, choices, stream_bits=STREAM_BITS)

@@ -15,6 +15,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.golden.zoo.mlperf_tiny import seeded
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.npu import Npu
@@ -26,8 +27,8 @@ from bitloom.overlay.build.partitioning import fitting_partitions
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_partitions import residual
 from tests.large_figures import megabytes_to_read
-from tests.large_networks import STREAM_BITS, built
-from tests.simulated import loaded, overlay
+from tests.large_networks import STREAM_BITS, built, folding_of, mobilenet
+from tests.simulated import compare, loaded, overlay
 
 BYTES = unsigned(8)
 
@@ -93,6 +94,16 @@ def test_resnet_18_on_an_xc7z020(tmp_path: Path) -> None:
     network, found = on_pynq_z1("resnet18")
     assert found == {"lut": 20_960, "bram36": 137, "dsp": 216, "programs": 62, "loaded": 1_653_292, "cycles": 6_848_059}
     assert megabytes_to_read(network, tmp_path / "resnet18.program.npz") < 40
+
+
+@pytest.mark.slow
+def test_a_partition_of_mobilenet_with_the_lanes_of_a_zcu104() -> None:
+    """Of 32 x 64 lanes, on a design of its own: results are golden's, cycles the flow model's."""
+    npu = folding_of("mobilenet", "zcu104")
+    parts = partitions(mobilenet(1.0), {"conv_23": 1, "conv_25": 1}, [npu])
+    choices = CompileChoices(map_order="raster", repeat_input=True)
+    design = size_memories("zcu104", [parts[1].model], npu, choices, stream_bits=STREAM_BITS)
+    compare(design, parts[1].model, choices, batches=(1, 2))
 
 
 def on_pynq_z1(name: str) -> tuple[CompiledNetwork[Program], dict[str, float]]:

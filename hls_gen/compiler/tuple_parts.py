@@ -12,7 +12,7 @@ takes fewer words than a tuple has, all are read.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,11 +61,13 @@ class WeightedLanes:
     all groups of a layer have one offset for these."""
     even: bool
     """Whether that number must be even: the offset counts matches by twos."""
+    _known: dict[tuple[int, bytes], bool] = field(default_factory=dict, init=False, repr=False)
+    """Layout -> what `_spanned` found."""
 
     def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
         """Find the part with the fewest words; parameters and results as of `tuple_part`."""
         whole = TuplePart(len(layout)), 0
-        if len(layout) == 1:
+        if len(layout) == 1 or self._spanned(layout):
             return whole
         kernels, lanes = self.lanes.shape
         count = -(-kernels // kgp)
@@ -78,6 +80,16 @@ class WeightedLanes:
             if (alike or not self.same) and (left_out[0] % 2 == 0 or not self.even):
                 return part, int(left_out[0])
         return whole
+
+    def _spanned(self, layout: Layout) -> bool:
+        """Whether a kernel has weights in the first word and in the last one, so that its group reads whole tuples,
+        however many kernels are a group."""
+        key = len(layout), layout.tobytes()
+        if key not in self._known:
+            ends = (word[word != UNUSED] for word in (layout[0], layout[-1]))
+            first, last = (self.lanes[:, lanes].any(axis=1) for lanes in ends)
+            self._known[key] = bool((first & last).any())
+        return self._known[key]
 
 
 def tuple_part(weighted: WeightedLanes | None, layout: Layout, kgp: int) -> tuple[TuplePart, int]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
-from bitloom.hls_gen.compiler.layout import chunks, result_steps
+from bitloom.hls_gen.compiler.layout import Layout, chunks, result_steps
 from bitloom.hls_gen.compiler.lines import pays
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
@@ -314,13 +314,21 @@ class LayerDemand:
             return words
         key = "read_words", npu.array.kfp, npu.array.kgp
         if key not in self.cache:
-            ends = np.cumsum(self.parts or (self.channels,))
-            layout = np.concatenate(
-                [chunks(lanes, npu.array.kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])]
-            )
+            layout = self._lanes_in_order(npu.array.kfp)
             self.cache[key] = self.lowered.weighted.part(layout, npu.array.kgp)[0].words
         words: int = self.cache[key]
         return words
+
+    def _lanes_in_order(self, kfp: int) -> Layout:
+        """The words of a tuple of its input, of so many lanes each, if lane follows lane."""
+        key = "lanes in order", kfp
+        if key not in self.cache:
+            ends = np.cumsum(self.parts or (self.channels,))
+            self.cache[key] = np.concatenate(
+                [chunks(lanes, kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])]
+            )
+        layout: Layout = self.cache[key]
+        return layout
 
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Beats of a frame."""

@@ -142,7 +142,14 @@ class WayPast:
 
     def sure(self, cycle: int) -> int:
         """See Taker."""
-        return self._to_pool.sure(cycle) if self._steps and self._pooled else 0
+        if not self._steps:
+            return 0
+        if self._pooled:
+            return self._to_pool.sure(cycle)
+        before = self._entered - 1
+        if before >= 0 and (len(self._left) <= before or self._left[before] >= cycle):
+            return 0
+        return self._outlets.sure(cycle)
 
     def take(self, cycle: int, last: bool, count: int) -> Taken | None:
         """Take the next steps of results; see ``Gearbox.take``."""

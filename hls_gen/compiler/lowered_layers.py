@@ -192,7 +192,7 @@ class LoweredLayer(MapReader):
         """The action of a class; None where there is none."""
         return next((action for action in self.actions if isinstance(action, kind)), None)
 
-    @property
+    @cached_property
     def activation(self) -> Thresholds | Scale | None:
         """What makes results of sums; None where sums are the result."""
         return self.action(Thresholds) or self.scale
@@ -203,12 +203,12 @@ class LoweredLayer(MapReader):
         addition = self.action(Addition)
         return addition.adds if addition else None
 
-    @property
+    @cached_property
     def pool(self) -> WindowAction | None:
         """What the pool unit computes; None where it hands results on."""
         return self.action(WindowAction)
 
-    @property
+    @cached_property
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
         return self.action(Depthwise)
@@ -218,7 +218,7 @@ class LoweredLayer(MapReader):
         """How the pool unit makes one value of several. Without a pool each result is the largest of one."""
         return self.pool.reduction if self.pool else LARGEST
 
-    @property
+    @cached_property
     def scale(self) -> Scale | None:
         """The activation where it requantises."""
         return self.action(Scale)
@@ -228,7 +228,7 @@ class LoweredLayer(MapReader):
         """Whether sums are the result."""
         return not self.actions
 
-    @property
+    @cached_property
     def levels(self) -> int:
         """Results that a kernel gives."""
         return 1 if self.activation is None else self.activation.levels

@@ -9,6 +9,7 @@ largest counts. Example: layers of 100 and 60 kernel rows need 160 rows; accumul
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from weakref import WeakKeyDictionary
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
@@ -134,8 +135,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.input_words if from_ring else 0,
-        **accumulator_widths(p, keeps_steps=npu.keeps_steps),
-        **_together([action.needs for action in p.actions]),
+        **_of_values(p, npu.keeps_steps),
         **{
             on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
             for on in planned.sequencers
@@ -144,6 +144,19 @@ def needs_of(planned: PlannedLayer) -> Needs:
         **_pool(planned),
         **(planned.formed.needs() if planned.formed else {}),
     )
+
+
+def _of_values(p: LoweredLayer, keeps_steps: bool) -> dict[str, int]:
+    """What the sums of a layer and its actions need, by name; it is the same with each folding."""
+    known = _OF_VALUES.setdefault(p, {})
+    if keeps_steps not in known:
+        of_actions = _together([action.needs for action in p.actions])
+        known[keeps_steps] = accumulator_widths(p, keeps_steps=keeps_steps) | of_actions
+    return known[keeps_steps]
+
+
+_OF_VALUES: WeakKeyDictionary[LoweredLayer, dict[bool, dict[str, int]]] = WeakKeyDictionary()
+"""What `_of_values` found, as long as the layers exist: a search asks for the same layer many times."""
 
 
 def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:

@@ -4,6 +4,7 @@ What it needs of the NPU (needs.py), its rows (rows/) and its flow (flow/of_plan
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -218,15 +219,26 @@ def map_layout(p: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
 
 def _layouts(p: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layout, Layout]:
     """The steps in which results leave, words for the pool unit (none without one), and words for the reader."""
-    steps = result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)
+    pools = not p.raw and npu.pool_unit and (p.pool or not npu.passes_by)
+    pfp = npu.pool_unit.pfp if pools and npu.pool_unit else 0
+    widths = () if p.raw else (npu.results.ol,) * (pfp > 0 and npu.depthwise) + (reader_lanes,)
+    return _regrouped(p.out_channels, p.levels, npu.array.kgp, npu.results.ol, pfp, widths)
+
+
+@lru_cache(maxsize=1024)
+def _regrouped(
+    kernels: int, levels: int, kgp: int, ol: int, pfp: int, widths: tuple[int, ...]
+) -> tuple[Layout, Layout, Layout]:
+    """The steps of `result_layout`, their words of ``pfp`` lanes (none with 0), and what becomes of these, or of the
+    steps, in words of each of ``widths``, one after the other. All are kept, and read-only."""
+    steps = output = result_layout(kernels, levels, kgp, ol)
     pooled = steps[:0]
-    output = steps
-    if not p.raw:
-        if npu.pool_unit and (p.pool or not npu.passes_by):
-            output = pooled = regroup(steps, npu.pool_unit.pfp)
-            if npu.depthwise:
-                output = regroup(pooled, npu.results.ol)
-        output = regroup(output, reader_lanes)
+    if pfp:
+        output = pooled = regroup(steps, pfp)
+    for width in widths:
+        output = regroup(output, width)
+    for layout in (pooled, output):
+        layout.flags.writeable = False
     return steps, pooled, output
 
 

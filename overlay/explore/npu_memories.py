@@ -9,6 +9,7 @@ store holds them as a whole.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -44,10 +45,13 @@ class _LayerOnNpu:
 
     plan: PlannedLayer
     """Its plan."""
-    needs: Needs
-    """What it needs."""
     output: MapWords
     """The map that it makes, as a layer of the same NPU reads it."""
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What it needs."""
+        return needs_of(self.plan)
 
 
 Planned = list[_LayerOnNpu]
@@ -101,7 +105,7 @@ class NpuMemories:
         npu = npu.unchecked(**self._former(indices, npu))
         each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
-        if any(layer.needs.sizes["tuple_parts"] for layer in chain(*plans)):
+        if any(layer.plan.gains_by_parts for layer in chain(*plans)):
             npu = npu.unchecked(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in indices):
@@ -198,7 +202,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
         way=network.ways[p.name],
         reader_lanes=npu.array.map_lanes,
     )
-    return _LayerOnNpu(plan, needs_of(plan), _map_words(plan.output, "loop"))
+    return _LayerOnNpu(plan, _map_words(plan.output, "loop"))
 
 
 def _map_words(layout: Layout, inlet: str) -> MapWords:

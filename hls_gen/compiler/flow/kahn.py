@@ -135,12 +135,12 @@ def go_on(everything: Sequence[FlowProcess]) -> None:
             if readers.get(process, wanted) >= wanted:
                 readers[process] = wanted
         for stamps in process.writes:
-            if not stamps.readers:
-                continue
-            count = len(stamps)
-            for reader in [reader for reader, wanted in stamps.readers.items() if count > wanted]:
-                _forget(reader)
-                heappush(ready, numbers[reader])
+            if stamps.readers:
+                count = len(stamps)
+                for reader, wanted in tuple(stamps.readers.items()):
+                    if count > wanted:
+                        _forget(reader)
+                        heappush(ready, numbers[reader])
 
 
 def _forget(reader: FlowProcess) -> None:

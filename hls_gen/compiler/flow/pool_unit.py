@@ -7,6 +7,7 @@
 tap emits the words of a tuple.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle as again
@@ -78,9 +79,8 @@ class PoolIssuer:
                                 yield ((written, word),)
                             if written[word] >= t:
                                 t = written[word] + 1
-                        while True:  # room is a register: it knows of the FIFO two cycles ago
-                            while known < len(emitted) and emitted[known] + latency <= t - 2:
-                                known += 1
+                        while not self._has_room(t, 1, limit):  # room is a register: it knows of the FIFO two cycles ago
+                            known = bisect_right(emitted, t - 2 - latency, known)
                             over = known - limit
                             if over < 0:
                                 break

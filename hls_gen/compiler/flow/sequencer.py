@@ -9,6 +9,7 @@ needs room can be late, so a pass costs as many steps here as it claims tuples, 
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from bitloom.hls_gen.design import timing
@@ -65,10 +66,15 @@ class Issuer:
     _room: int = 0
     _table: int = 0
 
-    @property
+    @cached_property
     def _fetch(self) -> int:
         """Cycles in which a word is read before the beats that use it."""
         return int(self.unit.npu.array.one_memory)
+
+    @cached_property
+    def _latency(self) -> int:
+        """Cycles from a beat to the arrival of its result."""
+        return self.unit.latencies.array
 
     def process(self, layers: Sequence[FlowLayer], frames: int) -> Process:
         """The process: beats of all layers, frame after frame."""
@@ -83,11 +89,11 @@ class Issuer:
                 if layer.streamed:
                     t = yield from self._weighted(t)
                 for window in windows:
-                    for group in range(layer.groups):
-                        if several:
+                    if several:
+                        for group in range(layer.groups):
                             t = yield from self._held_pass(window, t + 1, group == 0, layer.inner)
-                        else:
-                            t = yield from self._pass(window, t + 1, group == 0)
+                    else:
+                        t = yield from self._passes(window, t + 1, layer.groups)
                 self.given.extend([t] * (layer.reading.hold_tuples * layer.reading.words))
                 fetches = self._fetch * layer.beats // layer.inner
                 beats = beats + layer.beats
@@ -109,33 +115,36 @@ class Issuer:
         self._weights += wait
         return t + wait
 
-    def _pass(self, window: Pass, start: int, claims: bool) -> Passing:
-        """A pass that begins in cycle ``start``, its result in a register of its own; returns its last cycle."""
+    def _passes(self, window: Pass, start: int, groups: int) -> Passing:
+        """Passes over a window, the first of which begins in cycle ``start``, each result in a register of its own;
+        returns the last cycle."""
         cycles, _, head, rest = window
+        arrived = self.arrived
+        credit = self.credit
+        latency = self._latency
         shift = start
-        if claims:
-            if head:
-                shift = yield from self._claim(head, shift, 1 + self._fetch)
-            if rest:
-                shift = yield from self._claim(rest, shift, 1 + self._fetch)
+        if head or rest:
+            shift = yield from self._claim(head + rest, shift, 1 + self._fetch)
             self._input += shift - start
-        t = shift + cycles - 1
-        number = len(self.arrived) - timing.CREDITS
-        if number >= 0:
-            if len(self.credit) <= number:
-                yield ((self.credit, number),)
-            room = self.credit[number] + 1
-            if room > t:
-                self._room += room - t
-                t = room
-        self.arrived.append(t + self.unit.latencies.array)
+        t = shift - 1
+        number = len(arrived) - timing.CREDITS
+        for number in range(number, number + groups):
+            t += cycles
+            if number >= 0:
+                if len(credit) <= number:
+                    yield ((credit, number),)
+                room = credit[number] + 1
+                if room > t:
+                    self._room += room - t
+                    t = room
+            arrived.append(t + latency)
         return t
 
     def _held_pass(self, window: Pass, start: int, claims: bool, inner: int) -> Passing:
         """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
         cycles, lead, head, rest = window
         shift = start
-        latency = self.unit.latencies.array
+        latency = self._latency
         first = len(self.arrived) - self.unit.npu.array.accumulators
         single = cycles == lead + inner  # every beat is a kernel group's first and last one
         if claims:

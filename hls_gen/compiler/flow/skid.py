@@ -39,10 +39,11 @@ class Skid:
 
     def take(self, cycle: int, last: bool, count: int) -> Taken | None:
         """Take the next steps; see ``Gearbox.take``."""
-        if not self._leave():
+        if self._waiting and not self._leave():
             return None
-        cycle = max(cycle, self._free)
-        through = min(count, self._behind.sure(cycle))
+        if cycle < self._free:
+            cycle = self._free
+        through = min(count, self._behind.sure(cycle)) if count > 1 else 1
         if through > 1:
             taken = self._behind.take(cycle, last and through == count, through)
             assert taken == (cycle, through), "steps that are sure to be taken are taken as they come"

@@ -18,6 +18,9 @@ from bitloom.hls_gen.design import timing
 
 from .kahn import Stamps, Wait
 
+UNLIMITED = 1 << 40
+"""More words than ever come."""
+
 
 class Sink(Protocol):
     """Takes words in."""
@@ -101,8 +104,13 @@ class Ring:
 
     def sure(self, cycle: int) -> int:
         """See Sink."""
-        over = max(0, len(self._written) - self._capacity)  # so many were given back before the words that are in
-        return self._capacity - len(self._written) + bisect_right(self._given, cycle - timing.GIVE_BACK, over)
+        count = len(self._written)
+        given = self._given
+        cycle -= timing.GIVE_BACK
+        if given and given[-1] > cycle:
+            over = max(0, count - self._capacity)  # so many were given back before the words that are in
+            return self._capacity - count + bisect_right(given, cycle, over)
+        return self._capacity - count + len(given)
 
     def put_row(self, cycles: range) -> None:
         """See Sink."""
@@ -150,7 +158,7 @@ def room_from(cycle: int, depth: int | None, puts: Sequence[int], out: Callable[
     return None if left is None else max(cycle, left + 1)
 
 
-class Fifo(WordByWord):
+class Fifo:
     """A FIFO: a memory and an output register (hls_gen/rtl/primitives/fifo.py).
 
     Parameters
@@ -167,6 +175,9 @@ class Fifo(WordByWord):
         self._takes = takes
         self.room: Wait = (takes, 0)
         self.word: Wait = (puts, 0)
+        self._asked = self._left = 0
+        """Cycle for which ``sure`` was asked last, and words that had left the memory two cycles before, as far as
+        known."""
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
@@ -174,6 +185,24 @@ class Fifo(WordByWord):
         if room is not None:
             self._puts.append(room)
         return room
+
+    def sure(self, cycle: int) -> int:
+        """See Sink: a word fewer than there is room for, by what has left two cycles before (`room_from`)."""
+        if self._depth is None:
+            return UNLIMITED
+        puts = self._puts
+        takes = self._takes
+        left = self._left if cycle >= self._asked else max(0, len(puts) - self._depth)  # there was room for the others
+        self._asked = cycle
+        known = min(len(puts), len(takes) + 1)
+        while left < known and puts[left] < cycle - 2 and (not left or takes[left - 1] < cycle - 1):
+            left += 1
+        self._left = left
+        return max(0, left + self._depth - 1 - len(puts))
+
+    def put_row(self, cycles: range) -> None:
+        """See Sink."""
+        self._puts.extend(cycles)
 
     def out(self, k: int) -> int | None:
         """Cycle in which word ``k``, which is in, goes to the output register."""

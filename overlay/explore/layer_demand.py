@@ -324,9 +324,7 @@ class LayerDemand:
         key = "lanes in order", kfp
         if key not in self.cache:
             ends = np.cumsum(self.parts or (self.channels,))
-            self.cache[key] = np.concatenate(
-                [chunks(lanes, kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])]
-            )
+            self.cache[key] = np.concatenate([chunks(lanes, kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
         layout: Layout = self.cache[key]
         return layout
 

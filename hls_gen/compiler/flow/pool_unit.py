@@ -79,7 +79,8 @@ class PoolIssuer:
                                 yield ((written, word),)
                             if written[word] >= t:
                                 t = written[word] + 1
-                        while not self._has_room(t, 1, limit):  # room is a register: it knows of the FIFO two cycles ago
+                        # room is a register: it knows of the FIFO two cycles ago
+                        while not self._has_room(t, 1, limit):
                             known = bisect_right(emitted, t - 2 - latency, known)
                             over = known - limit
                             if over < 0:

@@ -127,8 +127,8 @@ class Issuer:
             shift = yield from self._claim(head + rest, shift, 1 + self._fetch)
             self._input += shift - start
         t = shift - 1
-        number = len(arrived) - timing.CREDITS
-        for number in range(number, number + groups):
+        first = len(arrived) - timing.CREDITS
+        for number in range(first, first + groups):
             t += cycles
             if number >= 0:
                 if len(credit) <= number:

@@ -13,14 +13,13 @@ A process keeps more than stamps: when it was free last. That, too, depends on f
 uses every unit that it goes through, and so sets it anew. A process that a frame may pass by must not keep such a time.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from bitloom.golden.encoding import Ints
 
-from .kahn import go_on, run
+from .kahn import Stamps, go_on, run
 from .network import ProcessNetwork
 from .sequencer import Count
 from .system import System
@@ -30,25 +29,43 @@ APART = 64
 store, a header, a word that is cut into pieces."""
 
 
-@dataclass(frozen=True)
 class _Frame:
-    """The stamps that came with a frame."""
+    """The stamps that came with a frame, which stay where they are: of a large network they are millions.
 
-    stamps: Sequence[Ints]
-    """By what is stamped."""
-    first: int
-    last: int
-    """first, last: the earliest and the latest of them."""
+    Parameters
+    ----------
+    kept
+        All that is stamped.
+    begin
+        How many stamps of each came with the frames before.
 
-    @classmethod
-    def of(cls, stamps: Sequence[Ints]) -> "_Frame":
-        """The frame with these stamps."""
-        some = [each for each in stamps if len(each)]
-        return cls(stamps, min(int(each.min()) for each in some), max(int(each.max()) for each in some))
+    Attributes
+    ----------
+    first, last
+        The earliest and the latest of the frame's.
+    end
+        How many stamps of each there are with this frame's.
+    """
+
+    def __init__(self, kept: Sequence[Sequence[int]], begin: Sequence[int]):
+        self._kept = kept
+        self._begin = begin
+        self.end = [len(stamps) for stamps in kept]
+        ends = [(int(stamps.min()), int(stamps.max())) for stamps in self._stamps() if len(stamps)]
+        self.first = min(first for first, _ in ends)
+        self.last = max(last for _, last in ends)
+
+    def _stamps(self) -> Iterator[Ints]:
+        """By what is stamped: the frame's stamps. None may be kept, as no stamp can be added then."""
+        for stamps, begin, end in zip(self._kept, self._begin, self.end):
+            if isinstance(stamps, Stamps) and begin < end:
+                yield np.frombuffer(stamps, np.int64, end - begin, stamps.itemsize * begin)
+            else:
+                yield np.array(stamps[begin:end], np.int64)
 
     def repeats(self, before: "_Frame", period: int) -> bool:
         """Whether each stamp is that of the frame before, a period later."""
-        return all(np.array_equal(here, there + period) for here, there in zip(self.stamps, before.stamps))
+        return all(np.array_equal(here, there + period) for here, there in zip(self._stamps(), before._stamps()))
 
 
 class SteadyStream:
@@ -82,8 +99,6 @@ class SteadyStream:
         stamps = {id(stamps): stamps for process in processes for stamps in process.writes}
         self._kept: list[Sequence[int]] = [*stamps.values(), self.network.frame_source.accepted]
         """All that is stamped."""
-        self._noted = [0] * len(self._kept)
-        """How many stamps of each are noted."""
         self._frames: list[_Frame] = []
         self._apart = _apart(system)
         while len(self.network.admitted) < frames and not self._repeats():
@@ -100,9 +115,8 @@ class SteadyStream:
     def _note(self) -> None:
         """Note the stamps that came with the latest frame, if it has left."""
         if len(self.network.done) == len(self._frames) + 1:
-            new = [np.array(stamps[noted:], np.int64) for stamps, noted in zip(self._kept, self._noted)]
-            self._frames.append(_Frame.of(new))
-            self._noted = [len(stamps) for stamps in self._kept]
+            begin = self._frames[-1].end if self._frames else [0] * len(self._kept)
+            self._frames.append(_Frame(self._kept, begin))
 
     def _repeats(self) -> bool:
         """Whether the frames that follow repeat the latest one."""

@@ -21,14 +21,22 @@ def gaps(seed: int, busy: float, count: int = WORDS) -> list[int]:
 
 def drive(sink: Sink, source: Source, offers: Sequence[int], pauses: Sequence[int]) -> tuple[list[int], list[int]]:
     """(cycles in, cycles out): a producer that offers word k ``offers[k]`` cycles after word k - 1 went in, a consumer
-    that is ready ``pauses[k]`` cycles after it took word k - 1. Both go as far as is known, in turn."""
+    that is ready ``pauses[k]`` cycles after it took word k - 1. Both go as far as is known, in turn; words that come one
+    a cycle go in together as far as that is sure."""
     ins: list[int] = []
     outs: list[int] = []
     first: int | None = None
     while len(outs) < len(offers):
         before = len(ins), len(outs)
         while len(ins) < len(offers):
-            put = sink.put((ins[-1] if ins else 0) + offers[len(ins)])
+            offered = (ins[-1] if ins else 0) + offers[len(ins)]
+            apart = (k for k, gap in enumerate(offers[len(ins) + 1 :], 1) if gap > 1)
+            together = min(next(apart, len(offers) - len(ins)), sink.sure(offered))
+            if together > 0:
+                sink.put_row(range(offered, offered + together))
+                ins += range(offered, offered + together)
+                continue
+            put = sink.put(offered)
             if put is None:
                 break
             ins.append(put)

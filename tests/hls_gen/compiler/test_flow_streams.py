@@ -21,8 +21,8 @@ def gaps(seed: int, busy: float, count: int = WORDS) -> list[int]:
 
 def drive(sink: Sink, source: Source, offers: Sequence[int], pauses: Sequence[int]) -> tuple[list[int], list[int]]:
     """(cycles in, cycles out): a producer that offers word k ``offers[k]`` cycles after word k - 1 went in, a consumer
-    that is ready ``pauses[k]`` cycles after it took word k - 1. Both go as far as is known, in turn; words that come one
-    a cycle go in together as far as that is sure."""
+    that is ready ``pauses[k]`` cycles after it took word k - 1. Both go as far as is known, in turn; words that come
+    one a cycle go in together as far as that is sure."""
     ins: list[int] = []
     outs: list[int] = []
     first: int | None = None

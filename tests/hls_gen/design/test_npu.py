@@ -1,12 +1,10 @@
 """Parameters of a design: every rule has a message, and what follows from the parameters is stated here once more."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from bitloom.hls_gen.compiler.fitted import FORMER
-from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.memories import memory_map as memory_maps
@@ -419,13 +417,3 @@ def test_words_of_frames_and_at_outlets():
     weighted = Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2})
     assert weighted.outlet_tuple(5, pool=True) == (8, 2)  # 2 words of 8 sums, each in 4 steps
     assert weighted.outlet_tuple(5, pool=False) == (5, 2)  # past the pool unit
-
-
-def test_fields_have_the_recorded_defaults_and_ranges() -> None:
-    """What manifests leave out, and what designs may have; the rules of a size say, too, whether layers add it up."""
-    told = []
-    for name, default in flat.DEFAULTS.items():
-        rule = flat.NUMBERS.get(name)
-        ranges = f", {rule.rule}{', added' * getattr(rule, 'added', False)}" if rule else ""
-        told.append(f"{name}: {default!r}{ranges}")
-    assert told == Path(__file__).with_name("fields.txt").read_text().splitlines()

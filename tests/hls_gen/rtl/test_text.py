@@ -1,6 +1,5 @@
 """Generated Verilog explains itself: headers, ports, named constants, short lines, data registers without reset."""
 
-import json
 import re
 from functools import lru_cache
 from typing import get_args
@@ -12,9 +11,7 @@ from veriloggen import Cat, Repeat
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.check.scope import Scope, Signal
 from bitloom.hls_gen.check.verilog import parse
-from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.dma import Dma
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.cores import core_verilog
 from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.hls_gen.rtl.generate import generate
@@ -28,10 +25,7 @@ from bitloom.hls_gen.rtl.primitives.writer import _writer, module_text
 from bitloom.hls_gen.rtl.shell.top import top
 from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.fuzz.designs import chain
-from tests.area_fit.estimates import with_parts
 from tests.proofs.catalogue.packetizer import SIZES
-from tests.replay.record import VERILOG, digests
 
 CASES: tuple[tuple[str, Target], ...] = (
     ("digits-cnn", "simulation"),
@@ -54,37 +48,15 @@ def generated(name: str, target: Target) -> dict[str, str]:
     return generate(reference.design(name, reference.models()), target=target, checked=False).modules
 
 
-TEXTS: tuple[tuple[str, Target], ...] = (*CASES, *((name, "synthesis") for name in (*MACHINES, *CORES)))
-
-
-ONWARD = Npu.of(kfp=8, kgp=8, ol=4, pfp=4, shift_bits=0, skip_words=40, skip_bits=3, skips_onward=1,
-                outlets=("ring", "loop", "host"))  # fmt: skip
-PARTS = {
-    **{design.name: design for design in with_parts()},
-    "onward": Design(name="onward", npus=chain([ONWARD, ONWARD, ONWARD.changed(skips_onward=0)])),
-}
-"""Designs with parts that those of TEXTS lack."""
-RECORDED: tuple[tuple[str, Target], ...] = (*TEXTS, *((name, "synthesis") for name in PARTS))
-
-
-def texts(name: str, target: Target) -> dict[str, str]:
-    """The modules of one of RECORDED, by name."""
-    if name in PARTS:
-        return generate(PARTS[name], target=target, checked=False).modules
+@pytest.fixture(
+    params=[*CASES, *((name, "synthesis") for name in MACHINES), ("dma", "synthesis"), ("packetizer", "synthesis")],
+    ids="-".join,
+)
+def modules(request) -> dict[str, str]:
+    name, target = request.param
     if name in CORES:
         return core_verilog(*CORES[name])
     return training_verilog(MACHINES[name], checked=False) if name in MACHINES else generated(name, target)
-
-
-@pytest.fixture(params=TEXTS, ids="-".join)
-def modules(request) -> dict[str, str]:
-    return texts(*request.param)
-
-
-@pytest.mark.parametrize("case", RECORDED, ids="-".join)
-def test_modules_are_as_recorded(case: tuple[str, Target]) -> None:
-    """A change of hardware changes the record of its modules alone: `python -m tests.replay.record`."""
-    assert digests(texts(*case)) == json.loads(VERILOG.read_text())["-".join(case)]
 
 
 def header_of(text: str) -> str:

@@ -9,7 +9,16 @@
 /* 32-bit words of a frame and of its results, and values of these, at most (hls_gen/design/program.py). */
 #define MOST_WORDS (1u << 24)
 #define MOST_VALUES (1u << 26)
-enum { LABEL_LENGTH = 100, UNUSED = -1, ONE = -2, FORMAT_VERSION = 3, MOST_LANE_BITS = 32, MAP_NUMBERS = 6 };
+enum {
+    LABEL_LENGTH = 100,
+    UNUSED = -1,
+    ONE = -2,
+    FORMAT_VERSION = 3,
+    MOST_LANE_BITS = 32,
+    MOST_LANES = 1 << 16,
+    MOST_BITS = 62,
+    MAP_NUMBERS = 6
+};
 
 /* Reading */
 
@@ -222,7 +231,7 @@ static bool gear(bitloom_words *words, uint32_t stream_bits, uint64_t count, siz
 /* The layout of frames: its arrays, and the table of its lanes. */
 static bitloom_status read_layout(bitloom_program *p, const char *name, bitloom_error *error) {
     const bitloom_array *positions = p->arrays + BITLOOM_FRAME_POSITIONS, *lanes = p->arrays + BITLOOM_FRAME_LANES;
-    const uint64_t bits = (uint64_t)positions->shape[1] * p->position_values * p->bits;
+    const uint64_t values = (uint64_t)positions->shape[1] * p->position_values, bits = values * p->bits;
     uint64_t words;
     size_t i;
     bitloom_status status;
@@ -234,6 +243,13 @@ static bitloom_status read_layout(bitloom_program *p, const char *name, bitloom_
         status = check_values(p, BITLOOM_FRAME_LANES, 0, lanes->count, ONE,
                               bits > INT32_MAX ? INT32_MAX : (int64_t)bits - 1, name, error);
     if (status) return status;
+    if (lanes->shape[1] > MOST_LANES)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "frame_lanes must have at most 65536 lanes a word, got %lu",
+                            (unsigned long)lanes->shape[1]);
+    if (values > lanes->count)
+        return bitloom_fail(error, BITLOOM_INVALID, name,
+                            "frame_lanes must have a lane for each of %.0f values of a group, got %lu", (double)values,
+                            (unsigned long)lanes->count);
     if (lanes->shape[1] > p->frame.word_bits / p->frame.lane_bits)
         return bitloom_fail(error, BITLOOM_INVALID, name, "word_bits must be those of all lanes, got %.0f for %lu",
                             (double)p->frame.word_bits, (unsigned long)lanes->shape[1]);
@@ -283,43 +299,55 @@ static result_map map_of(const bitloom_program *p, size_t number) {
 /* The layout of results. */
 static bitloom_status read_results(bitloom_program *p, const char *name, bitloom_error *error) {
     static const char *const NUMBERS[MAP_NUMBERS] = {"channels", "first word", "positions", "words", "lanes", "bits"};
+    int32_t low[MAP_NUMBERS] = {1, 0, 1, 1, 1, 1}, high[MAP_NUMBERS];
     const bitloom_array *maps = p->arrays + BITLOOM_RESULT_MAPS, *places = p->arrays + BITLOOM_RESULT_PLACES;
-    const int32_t least = p->output == BITLOOM_RAW ? 32 : 1, most = p->output == BITLOOM_BITS ? 1 : MOST_LANE_BITS;
+    const size_t several = p->output == BITLOOM_BITS ? MOST_BITS : 1; /* lanes of a value at most */
     uint64_t values = 0;
     size_t i, j, first = 0;
     if (!maps->shape[0] || maps->shape[1] != MAP_NUMBERS)
-        return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps must have 6 numbers a map, got %lu",
-                            (unsigned long)maps->shape[1]);
-    if (!places->count || (p->output != BITLOOM_BITS && places->shape[1] != 1))
-        return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must have k = 1, of bits more, got %lu",
-                            (unsigned long)places->shape[1]);
+        return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps must be (maps, 6), got (%lu, %lu)",
+                            (unsigned long)maps->shape[0], (unsigned long)maps->shape[1]);
+    if (!places->count || places->shape[1] > several)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must be (channels, 1..%lu), got (%lu, %lu)",
+                            (unsigned long)several, (unsigned long)places->shape[0], (unsigned long)places->shape[1]);
+    for (j = 0; j < MAP_NUMBERS; j++) high[j] = INT32_MAX;
+    high[4] = MOST_LANES;
+    high[5] = p->output == BITLOOM_BITS ? 1 : MOST_LANE_BITS;
+    if (p->output == BITLOOM_RAW) low[5] = MOST_LANE_BITS;
     for (i = 0; i < maps->shape[0]; i++) {
         bitloom_status status;
         result_map map;
         uint64_t lanes;
         size_t taken;
         for (j = 0; j < MAP_NUMBERS; j++) {
-            const int32_t number = value_at(maps, MAP_NUMBERS * i + j), low = j == 1 ? 0 : j == 5 ? least : 1;
-            if (number < low || (j == 5 && number > most))
-                return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps: %s must be >= %ld, got %ld", NUMBERS[j],
-                                    (long)low, (long)number);
+            const int32_t number = value_at(maps, MAP_NUMBERS * i + j);
+            if (number < low[j] || number > high[j])
+                return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps: %s must be %ld..%ld, got %ld",
+                                    NUMBERS[j], (long)low[j], (long)high[j], (long)number);
         }
         map = map_of(p, i);
         if (map.channels > places->shape[0] - first)
             return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must have a row a channel, got %lu",
                                 (unsigned long)places->shape[0]);
         lanes = (uint64_t)map.words * map.form.lanes;
+        if ((uint64_t)map.channels * places->shape[1] > lanes)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must be at most %.0f lanes, got %.0f",
+                                (double)lanes, (double)map.channels * (double)places->shape[1]);
         status = check_values(p, BITLOOM_RESULT_PLACES, first * places->shape[1], map.channels * places->shape[1], 0,
                               lanes > INT32_MAX ? INT32_MAX : (int64_t)lanes - 1, name, error);
         if (status) return status;
         first += map.channels;
         values += (uint64_t)map.channels * map.positions;
         if (!gear(&map.form, p->stream_bits, (uint64_t)map.positions * map.words, &taken) ||
-            map.first > MOST_WORDS - taken || values > MOST_VALUES)
+            map.first > MOST_WORDS - taken)
             return bitloom_fail(error, BITLOOM_INVALID, name, "a result must have at most 16777216 words, got more");
         if (map.first + taken > p->result_words) p->result_words = map.first + taken;
+        if (values > p->facts.outputs) break; /* before they are more than 64 bits count */
     }
-    if (first != places->shape[0] || values != p->facts.outputs)
+    if (values == p->facts.outputs && first != places->shape[0])
+        return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must have %lu rows, got %lu",
+                            (unsigned long)first, (unsigned long)places->shape[0]);
+    if (values != p->facts.outputs)
         return bitloom_fail(error, BITLOOM_INVALID, name, "result_maps must have the %lu values of output_shape, got %lu",
                             (unsigned long)p->facts.outputs, (unsigned long)values);
     return BITLOOM_OK;

@@ -16,7 +16,7 @@ from bitloom.golden.encoding import Encoding
 from bitloom.golden.layer import Map
 
 from .gearbox import regroup
-from .lane_words import MOST_LANE_BITS, LaneWords, unsigned_dtype
+from .lane_words import MOST_LANE_BITS, MOST_LANES, LaneWords, unsigned_dtype
 from .lanes import UNUSED
 
 Array = NDArray[Any]
@@ -24,6 +24,8 @@ ZERO, ONE = -1, -2
 """Values of ``FrameLayout.lanes`` that are no bit of an image: the number 0, the number 1."""
 RAW_BITS = 32
 """Bits of a lane of raw values."""
+MOST_BITS = 62
+"""Thermometer bits of a value at most, as of `Encoding.bits`."""
 
 
 def codes(encoding: Encoding, values: Array, bits: int) -> Array:
@@ -87,13 +89,17 @@ class FrameLayout:
             _require(array.dtype == np.int32, f"frame_{name} must be int32", array.dtype)
             _require(array.ndim == 2 and array.size > 0, f"frame_{name} must have 2 axes and a value", array.shape)
         _require(1 <= self.lane_bits <= MOST_LANE_BITS, f"lane_bits must be 1..{MOST_LANE_BITS}", self.lane_bits)
-        least = self.lanes.shape[1] * self.lane_bits
+        width = self.lanes.shape[1]
+        _require(width <= MOST_LANES, f"frame_lanes must have at most {MOST_LANES} lanes a word", width)
+        least = width * self.lane_bits
         _require(least <= self.word_bits, f"word_bits must be >= {least}", self.word_bits)
         ok = self.channels >= 1 and source.size % self.channels == 0
         _require(ok, f"channels of a frame must be a divisor of {source.size}, the image's values", self.channels)
         _in_range("frame_positions", self.positions, UNUSED, source.size // self.channels - 1)
-        bits = self.positions.shape[1] * self.channels * source.encoding.bits
-        _in_range("frame_lanes", self.lanes, ONE, bits - 1)
+        values = self.positions.shape[1] * self.channels
+        rule = f"frame_lanes must have a lane for each of {values} values of a group"
+        _require(values <= self.lanes.size, rule, self.lanes.size)
+        _in_range("frame_lanes", self.lanes, ONE, values * source.encoding.bits - 1)
 
     def pack(self, source: Map, images: Array, stream_bits: int) -> Array:
         """Make the words of frames.
@@ -118,7 +124,7 @@ class FrameLayout:
         used = lanes >= 0
         value, shift = np.divmod(np.where(used, lanes, 0), source.encoding.bits)
         values = together * self.channels
-        stored = codes(source.encoding, images, int(shift.max()) + self.lane_bits)
+        stored = codes(source.encoding, images, self.lane_bits)
         stored = stored.reshape(n, -1, self.channels)
         order = self.positions.ravel()
         if not np.array_equal(order, np.arange(stored.shape[1])):
@@ -133,7 +139,8 @@ class FrameLayout:
         else:
             numbers = np.take(stored, value, axis=2)
             if shift.any():
-                numbers >>= shift.astype(numbers.dtype)
+                signed = numbers if source.encoding.kind == "unsigned" else _signed(numbers)
+                signed >>= shift.astype(signed.dtype)  # in place: the highest bit goes on
             numbers[..., ~used] = lanes[~used] == ONE
         wide = 8 * numbers.dtype.itemsize > self.lane_bits
         if wide and not (source.encoding.kind == "unsigned" and source.encoding.bits <= self.lane_bits):
@@ -215,12 +222,16 @@ class ResultMap:
         _require(self.first >= 0, "result_maps: the first word must be >= 0", self.first)
         for name in ("positions", "words", "lanes"):
             _require(getattr(self, name) >= 1, f"result_maps: {name} must be >= 1", getattr(self, name))
+        _require(self.lanes <= MOST_LANES, f"result_maps: lanes must be <= {MOST_LANES}", self.lanes)
         low, high = {"raw": (RAW_BITS, RAW_BITS), "bits": (1, 1), "signed": (1, MOST_LANE_BITS)}[kind]
         rule = f"result_maps: lanes of {kind} values must have {low}..{high} bits"
         _require(low <= self.lane_bits <= high, rule, self.lane_bits)
-        several = self.places.shape[1]
-        _require(kind == "bits" or several == 1, f"result_places of {kind} values must have k = 1", several)
-        _in_range("result_places", self.places, 0, self.words * self.lanes - 1)
+        several, most = self.places.shape[1], MOST_BITS if kind == "bits" else 1
+        rule = f"result_places of {kind} values must have k = " + ("1" if most == 1 else f"1..{most}")
+        _require(several <= most, rule, several)
+        lanes = self.words * self.lanes
+        _require(self.places.size <= lanes, f"result_places must be at most {lanes} lanes", self.places.size)
+        _in_range("result_places", self.places, 0, lanes - 1)
 
     def unpack(self, kind: str, results: Array, stream_bits: int) -> Array:
         """Values in the result words of frames.
@@ -249,9 +260,14 @@ class ResultMap:
         if kind == "bits":
             ones = chosen.reshape(*chosen.shape[:2], channels, several).sum(axis=3, dtype=np.int16)
             return np.asarray(2 * ones - several)
-        signed = np.ascontiguousarray(chosen).view(chosen.dtype.str.replace("u", "i"))
+        signed = _signed(np.ascontiguousarray(chosen))
         above = 8 * signed.dtype.itemsize - self.lane_bits  # bits of the container above a lane's
         return (signed << above) >> above if above else signed
+
+
+def _signed(numbers: Array) -> Array:
+    """Unsigned numbers as signed ones of the same bits; a view."""
+    return numbers.view(numbers.dtype.str.replace("u", "i"))
 
 
 def _require(ok: bool, rule: str, value: Any) -> None:

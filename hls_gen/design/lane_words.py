@@ -16,6 +16,8 @@ from .gearbox import Gear, gear
 
 Array = NDArray[Any]
 MOST_LANE_BITS = 32
+MOST_LANES = 1 << 16
+"""MOST_LANE_BITS, MOST_LANES: bits of a lane, and lanes of a word, at most."""
 
 
 def unsigned_dtype(bits: int) -> "np.dtype[Any]":
@@ -28,7 +30,7 @@ class LaneWords:
     """Words of a stream, each of some lanes."""
 
     lanes: int
-    """Lanes of a word, the first one in its lowest bits."""
+    """Lanes of a word, 1 to MOST_LANES, the first one in its lowest bits."""
     lane_bits: int
     """Bits of a lane, 1 to MOST_LANE_BITS."""
     word_bits: int

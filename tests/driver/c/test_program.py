@@ -238,6 +238,41 @@ def test_what_a_header_says_of_its_maps(tmp_path):
     assert read == [python_reads(path) is not None for path in paths] == [True] * 3 + [False] * 4
 
 
+@pytest.mark.parametrize(
+    ("key", "change", "message"),
+    [
+        ("frame_positions", lambda array: np.zeros((1, 100_000), np.int32), "frame_lanes must have a lane for each of"),
+        ("frame_lanes", lambda array: np.full((1, 65537), -1, np.int32), "frame_lanes must have at most 65536 lanes"),
+        ("result_maps", lambda array: other(array, 4, 65537), "result_maps: lanes must be"),
+        ("result_maps", lambda array: other(array, 3, 1), "result_places must be at most"),
+        ("result_places", lambda array: np.repeat(array, 2, axis=1), "result_places"),
+        ("result_places", lambda array: np.concatenate([array] * 2), "result_places must have"),
+        ("result_maps", lambda array: np.concatenate([array] * 2), "result_places must have"),
+        ("result_maps", lambda array: other(array, 2, 2), "result_maps must have"),
+    ],
+)
+def test_layouts_that_take_more_than_their_words(tmp_path, key, change, message):
+    """A small file takes neither much memory nor much time: lanes that are made are those of words, and of values."""
+
+    def changed(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+        arrays[key] = change(arrays[key])
+
+    path = tmp_path / "large.npz"
+    path.write_bytes(signed(changed, 0))
+    (outcome,) = outcomes([path])
+    assert outcome.text.startswith(f"file: {message}")
+    assert outcome.heap < path.stat().st_size
+    with pytest.raises(ValueError, match=f"^[^\n]*: {message}[^\n]*$"):
+        Program.load(path)
+
+
+def other(maps: np.ndarray, number: int, value: int) -> np.ndarray:
+    """With another number of the first map."""
+    changed = maps.copy()
+    changed[0, number] = value
+    return changed
+
+
 def test_damaged_files(tmp_path):
     """Damage as the fuzzer of Python's reader has it."""
     assert judge(tmp_path, lambda seed: damaged_file("program", seed), FILES)["refused"] > FILES // 2

@@ -14,7 +14,18 @@ from bitloom.hls_gen.design.lanes import UNUSED
 from tests.cases import random_values
 from tests.networks import SEEDS, some
 
-ENCODINGS = [BIPOLAR, TERNARY, bipolar(3), signed(8), unsigned(8), signed(5), unsigned(1), unsigned(12), signed(17)]
+ENCODINGS = [
+    BIPOLAR,
+    TERNARY,
+    bipolar(3),
+    signed(8),
+    unsigned(8),
+    signed(5),
+    unsigned(1),
+    unsigned(12),
+    signed(17),
+    signed(62),
+]
 
 
 def bits_of(numbers: np.ndarray, size: int) -> list[int]:
@@ -54,13 +65,15 @@ def test_frames(encoding, seed):
     order = np.arange(source.size // channels) if rng.integers(2) else rng.integers(-1, source.size // channels, 7)
     positions = np.full((-(-len(order) // together), together), UNUSED, np.int32)
     positions.flat[: len(order)] = order
-    bits = together * channels * encoding.bits
-    lanes = np.arange(0, bits, encoding.bits) if rng.integers(2) else rng.integers(ONE, bits, rng.integers(1, 20))
+    values = together * channels
+    bits = values * encoding.bits
+    many = values + rng.integers(20)
+    lanes = np.arange(0, bits, encoding.bits) if rng.integers(2) else rng.integers(ONE, bits, many)
     lanes = np.append(lanes, np.full(rng.integers(3), ZERO))
     width = int(rng.integers(1, len(lanes) + 1))
     padded = np.full(-(-len(lanes) // width) * width, ZERO, np.int32)
     padded[: len(lanes)] = lanes
-    lane_bits = int(rng.choice([1, 8, 9, 20]))
+    lane_bits = int(rng.choice([1, 8, 9, 20, 32]))
     frame = FrameLayout(
         channels=channels, positions=positions, lanes=padded.reshape(-1, width), lane_bits=lane_bits,
         word_bits=width * lane_bits + int(rng.integers(2) * 3),
@@ -70,7 +83,7 @@ def test_frames(encoding, seed):
     images = random_values((3, *source.shape), encoding, rng)
     before = images.copy()
     stored = to_bits(images, encoding).reshape(3, -1)
-    for dtype in (np.int64, np.int32, *[np.uint8] * (encoding == unsigned(8))):
+    for dtype in (np.int64, *[np.int32] * (encoding.bits <= 32), *[np.uint8] * (encoding == unsigned(8))):
         payload = frame.pack(source, images.astype(dtype, copy=False), stream_bits)
         number = frame.bits(source, stream_bits)
         assert len(number) == 32 * payload.shape[1]

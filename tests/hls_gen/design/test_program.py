@@ -294,6 +294,14 @@ def test_pickles_are_refused(tmp_path):
         ({"frame": frame(lanes=np.zeros((1, 32)))}, "frame_lanes must be int32, got float64"),
         ({"frame": frame(lanes=np.full((1, 32), 240, np.int32))}, "frame_lanes must be -2..239, got 240..240"),
         ({"frame": frame(lanes=np.full((1, 32), -3, np.int32))}, "frame_lanes must be -2..239, got -3..-3"),
+        (
+            {"frame": frame(lanes=np.zeros((1, (1 << 16) + 1), np.int32))},
+            "frame_lanes must have at most 65536 lanes a word, got 65537",
+        ),
+        (
+            {"frame": frame(positions=np.zeros((1, 2), np.int32))},
+            "frame_lanes must have a lane for each of 60 values of a group, got 32",
+        ),
         ({"frame": frame(channels=7)}, "channels of a frame must be a divisor of 30, the image's values, got 7"),
         ({"frame": frame(lane_bits=33)}, "lane_bits must be 1..32, got 33"),
         ({"frame": frame(word_bits=31)}, "word_bits must be >= 32, got 31"),
@@ -302,6 +310,15 @@ def test_pickles_are_refused(tmp_path):
         ({"results": (result(words=7),)}, "result_places must be 0..6, got 0..7"),
         ({"results": (result(first=-1),)}, "result_maps: the first word must be >= 0, got -1"),
         ({"results": (result(lanes=0),)}, "result_maps: lanes must be >= 1, got 0"),
+        ({"results": (result(lanes=65537),)}, "result_maps: lanes must be <= 65536, got 65537"),
+        (
+            {"results": (result(words=5, places=np.zeros((6, 1), np.int32)),)},
+            "result_places must be at most 5 lanes, got 6",
+        ),
+        (
+            {"output_kind": "bits", "results": bits_of_results(np.zeros((6, 63)))},
+            "result_places of bits values must have k = 1..62, got 63",
+        ),
         ({"results": (result(lane_bits=8),)}, "result_maps: lanes of raw values must have 32..32 bits, got 8"),
         (
             {"results": (result(places=np.zeros((3, 2), np.int32)),)},

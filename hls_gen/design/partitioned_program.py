@@ -7,7 +7,7 @@ A partition may be several programs, each for some channels of the partition's m
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ class PartitionedProgram(CompiledNetwork[Program]):
     model_digest: str
     """Of the whole network and its arrays."""
     programs_in_turn: tuple[Turn[Program], ...]
-    """Of `turns`. The first one reads the network's input alone. Programs of one map give its channels one behind the
-    other, before another one reads them."""
+    """Of `turns`. The first one reads the network's input alone, or channels of it. Programs of one map give its
+    channels one behind the other, before another one reads them."""
     classes: tuple[str, ...] = ()
     """Names of the output's channels, or ()."""
     host: Host | None = None
@@ -67,6 +67,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
         check_name("program", self.name)
         self.require(1 <= len(self.turns) <= MOST_PROGRAMS, f"programs must be 1..{MOST_PROGRAMS}", len(self.turns))
         first, last = self.programs[0], self.programs[-1]
+        ends = [part.end for turn in self.turns for part in turn.reads if part.map == INPUT]
         for program in self.programs:
             same = program.design_digest == first.design_digest
             self.require(same, f"programs must be for design {first.design_digest[:16]}", program.design_digest[:16])
@@ -75,7 +76,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
             self.require(single, "one map must leave a partition", program.output_maps)
         for name, value in {
             "design_digest": first.design_digest,
-            "input": first.input,
+            "input": replace(first.input, channels=max(ends, default=first.input.channels)),
             "output_maps": last.output_maps,
             "ideal_cycles": sum(program.ideal_cycles for program in self.programs),
             "layers": tuple(layer for program in self.programs for layer in program.layers),
@@ -101,7 +102,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
 
     def _shapes(self) -> dict[str, Shape]:
         """Shape of each map; ValueError unless each is whole before it is read, and as its readers want it."""
-        shapes = {INPUT: self.programs[0].input.shape}
+        shapes = {INPUT: (*self.input.shape[:2], 0)}  # of channels those that are read: none may be left out
         read_by = dict[str, int]()  # map -> number of the last program that reads it
         for number, turn in enumerate(self.turns):
             program, gives = turn.program, turn.gives
@@ -110,6 +111,9 @@ class PartitionedProgram(CompiledNetwork[Program]):
                 self.require(read_by.get(part.map) != number, f"{program.name} must read a map once", part.map)
                 read_by[part.map] = number
                 height, width, channels = shapes.get(part.map, (0, 0, 0))
+                if part.map == INPUT and part.begin <= channels:
+                    channels = max(channels, part.end)
+                    shapes[INPUT] = height, width, channels
                 ok = (height, width) == program.input.shape[:2]
                 self.require(ok, f"{program.name} must read maps of {program.input.shape[:2]} positions", part.map)
                 self.require(0 <= part.begin < part.end <= channels, f"{part.map} has {channels} channels", part)

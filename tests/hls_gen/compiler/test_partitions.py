@@ -1,6 +1,7 @@
 """Networks in partitions: golden's models of the parts, one after the other, give what the network gives."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
+from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.golden.zoo.mlperf_tiny import seeded
@@ -24,6 +26,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.topology import ring
 from tests.errors import value_error
 from tests.networks import (
@@ -223,6 +226,33 @@ def test_on_the_virtual_board(stall):
     check_board(digits, design, CompileChoices(partitions={"conv_2": 1, "dense_4": 2}), stall)
 
 
+def test_slices_may_read_channels_of_the_image(tmp_path):
+    """Where the network begins with a depthwise convolution: no program reads the whole image."""
+    same = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "weight": signed(8)}
+    network = Network(
+        name="begins",
+        input=Map(height=5, width=4, channels=10, encoding=unsigned(8)),
+        layers=(
+            DepthwiseConv(name="depthwise_1", out_channels=10, **same),
+            Requantise(name="requantise_1", encoding=unsigned(8)),
+            Conv(name="conv_2", out_channels=6, **same),
+            Requantise(name="requantise_2", encoding=unsigned(8)),
+        ),
+    )
+    model = seeded(network)
+    choices = CompileChoices(partitions={"depthwise_1": 3, "conv_2": 1})
+    design = size_memories("begins", [model], NPU.changed(depthwise=True), choices)
+    compiled = check_board(model, design, choices, 0.4)
+    assert [[str(part) for part in turn.reads] for turn in compiled.turns[:3]] == [
+        [f"channels {channels} of {INPUT}"] for channels in ("0..3", "4..7", "8..9")
+    ]
+    assert compiled.input == network.input
+    compiled.save(tmp_path / "begins.npz")
+    assert read_program(tmp_path / "begins.npz").input == network.input
+    with value_error(f"begins: {INPUT} has 4 channels, got channels 8..9 of {INPUT}"):
+        replace(compiled, programs_in_turn=(compiled.turns[0], *compiled.turns[2:]))
+
+
 def check_board(model, design, choices, stall):
     bit, manifest = overlay(design)
     network = compile_network(model, Manifest.of(design, manifest.digest), choices)
@@ -230,6 +260,7 @@ def check_board(model, design, choices, stall):
     images = random_images(model.network, 3, 2)
     got, _ = outputs(bit, network, images, source=stall, sink=stall, seed=1)
     np.testing.assert_array_equal(got, model.forward(images))
+    return network
 
 
 def test_an_input_that_is_sent_twice() -> None:

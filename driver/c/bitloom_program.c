@@ -185,15 +185,15 @@ static bitloom_status read_header(bitloom_program *p, const bitloom_json *json) 
     return status ? status : read_classes(p, json);
 }
 
-/* The one integer of an array, `least` or more. */
-static bitloom_status read_scalar(bitloom_program *p, unsigned array, int64_t least, int64_t most, size_t *out,
-                                  const char *name, bitloom_error *error) {
+/* The one integer of an array, 0..`most`. */
+static bitloom_status read_scalar(bitloom_program *p, unsigned array, int64_t most, size_t *out, const char *name,
+                                  bitloom_error *error) {
     const bitloom_array *given = p->arrays + array;
     const int64_t value =
         given->dtype[2] == '4' ? (int64_t)(int32_t)bitloom_u32(given->data) : (int64_t)bitloom_u64(given->data);
-    if (value < least || value > most)
-        return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be %ld..%ld, got %.0f", bitloom_array_name(array),
-                            (long)least, (long)most, (double)value);
+    if (value < 0 || value > most)
+        return bitloom_fail(error, BITLOOM_INVALID, name, "%s must be 0..%ld, got %.0f", bitloom_array_name(array),
+                            (long)most, (double)value);
     *out = (size_t)value;
     return BITLOOM_OK;
 }
@@ -215,8 +215,8 @@ static bitloom_status check_values(const bitloom_program *p, unsigned array, siz
     return BITLOOM_OK;
 }
 
-/* Bits of a stream word that words begin, and how many 32-bit words `count` of them take. False where these are more
-   than MOST_WORDS. */
+/* How words become stream words: sets their `together` and `pieces`, and `taken`, the 32-bit words that `count` of them
+   take. False where these are more than MOST_WORDS. */
 static bool gear(bitloom_words *words, uint32_t stream_bits, uint64_t count, size_t *taken) {
     const uint64_t together = words->word_bits <= stream_bits ? stream_bits / words->word_bits : 1;
     const uint64_t pieces = words->word_bits <= stream_bits ? 1 : (words->word_bits + stream_bits - 1) / stream_bits;
@@ -357,7 +357,7 @@ static bitloom_status read_arrays(bitloom_program *p, const char *name, bitloom_
     bitloom_status status = BITLOOM_OK;
     p->weights = p->arrays[BITLOOM_WEIGHTS_ARRAY].count;
     if (p->arrays[BITLOOM_WEIGHTS_BEFORE].data)
-        status = read_scalar(p, BITLOOM_WEIGHTS_BEFORE, 0, (int64_t)(p->weights > INT32_MAX ? INT32_MAX : p->weights),
+        status = read_scalar(p, BITLOOM_WEIGHTS_BEFORE, (int64_t)(p->weights > INT32_MAX ? INT32_MAX : p->weights),
                              &p->weights_before, name, error);
     if (!status) status = read_layout(p, name, error);
     return status ? status : read_results(p, name, error);

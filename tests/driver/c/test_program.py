@@ -199,6 +199,26 @@ def test_valid_programs_are_read(tmp_path):
         assert result.text == facts(Program.load(path))
 
 
+@pytest.mark.parametrize(("number", "value", "rule"), [
+    (0, 0, "channels must be 1..2147483647"),
+    (1, -1, "first word must be 0..2147483647"),
+    (5, 31, "bits must be 32..32"),
+    (5, 33, "bits must be 32..32"),
+])  # fmt: skip
+def test_numbers_of_a_map_of_results(tmp_path, number, value, rule):
+    """Of raw values, which are lanes of 32 bits."""
+
+    def change(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+        arrays["result_maps"] = arrays["result_maps"].copy()
+        arrays["result_maps"][0, number] = value
+
+    path = tmp_path / "wrong.npz"
+    path.write_bytes(signed(change, 0))
+    (outcome,) = outcomes([path])
+    assert not outcome.read
+    assert outcome.text == f"file: result_maps: {rule}, got {value}"
+
+
 def test_several_outputs_are_refused(tmp_path):
     """As a program is read: in Python the driver gives each by its name."""
     path = tmp_path / "two.npz"

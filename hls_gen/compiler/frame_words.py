@@ -25,7 +25,7 @@ class FrameWords:
     codes: Ints
     """(words of a tuple,): code of each word's kernel rows."""
     sent: FrameLayout
-    """Where the image's values lie."""
+    """Where the image's values lie in the words that are sent."""
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """(words of a tuple, kfp): thresholds of the binariser; no rows where there is none."""
 

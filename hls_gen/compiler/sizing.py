@@ -89,15 +89,15 @@ def size_memories(
         needs_by_npu = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
     if sizing.equal:
         needs_by_npu = [[need for needs in needs_by_npu for need in needs]] * len(npus)
-    fitted = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, needs_by_npu)])
+    sized = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, needs_by_npu)])
     if sizing.skip_words is None:
-        fitted = _with_skip_stores(fitted, plans, stream_bits, sizing)
+        sized = _with_skip_stores(sized, plans, stream_bits, sizing)
     else:
-        fitted = tuple(npu.changed(skip_words=sizing.skip_words) if npu.has_skip else npu for npu in fitted)
+        sized = tuple(npu.changed(skip_words=sizing.skip_words) if npu.has_skip else npu for npu in sized)
     spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].ports.inlets:
-        spill_words = _spill_words(plans, fitted, stream_bits, sizing.frames)
-    return Design(name=name, stream_bits=stream_bits, npus=fitted, spill_words=spill_words)
+        spill_words = _spill_words(plans, sized, stream_bits, sizing.frames)
+    return Design(name=name, stream_bits=stream_bits, npus=sized, spill_words=spill_words)
 
 
 def _planned(
@@ -194,7 +194,7 @@ def _with_skip_stores(
 
 @dataclass(frozen=True)
 class _Keyed:
-    """A system, found again by what it does."""
+    """A system that is found again in the cache of `_skip_words` by what it does."""
 
     key: tuple[object, ...]
     system: System = field(compare=False)

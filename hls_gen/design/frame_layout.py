@@ -2,8 +2,8 @@
 
     image --positions--> groups of positions --lanes--> lanes of words --lane_words.py--> stream words of a frame
 
-All groups of a frame are laid out alike, and so are the positions of a map that leaves. So a few numbers for one of
-them say where each bit of a map is.
+All groups of a frame are laid out alike, and so are the positions of a map that leaves. So a few numbers for one group,
+or one position, say where each bit of a map is.
 """
 
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ RAW_BITS = 32
 """Bits of a lane of raw values."""
 MOST_BITS = 62
 """Thermometer bits of a value at most, as of `Encoding.bits`."""
+RESULT_NUMBERS = ("first", "positions", "words", "lanes", "lane_bits")
+"""Fields of a `ResultMap` that stand in its row of a program's ``result_maps``, behind its number of channels."""
 
 
 def codes(encoding: Encoding, values: Array, bits: int) -> Array:
@@ -126,13 +128,13 @@ class FrameLayout:
         values = together * self.channels
         stored = codes(source.encoding, images, self.lane_bits)
         stored = stored.reshape(n, -1, self.channels)
-        order = self.positions.ravel()
+        order = self.positions.ravel()  # of positions; those that are in order already need no copy
         if not np.array_equal(order, np.arange(stored.shape[1])):
             stored = np.take(stored, order, axis=1, mode="clip")
             stored[:, order == UNUSED] = 0
         stored = stored.reshape(n, groups, values)
         if np.array_equal(lanes[:values], np.arange(values) * source.encoding.bits) and (lanes[values:] == ZERO).all():
-            numbers = stored
+            numbers = stored  # lanes are the values in their order
             if len(lanes) > values:
                 numbers = np.zeros((n, groups, len(lanes)), stored.dtype)
                 numbers[..., :values] = stored
@@ -198,21 +200,22 @@ class ResultMap:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All but the places: channels, and the fields in their order."""
-        return (len(self.places), self.first, self.positions, self.words, self.lanes, self.lane_bits)
+        """Its row of ``result_maps``: channels, and RESULT_NUMBERS."""
+        return (len(self.places), *(getattr(self, name) for name in RESULT_NUMBERS))
 
     @classmethod
     def of(cls, numbers: Array, places: Array) -> "tuple[ResultMap, ...]":
-        """The maps of ``numbers``, (maps, 6), as `numbers` has them, with their places one behind the other; ValueError
-        if they aren't such arrays: rule and value."""
-        ok = numbers.dtype == np.int32 and numbers.shape == (len(numbers), 6) and len(numbers) > 0
-        _require(ok, "result_maps must be (maps, 6) int32", f"{numbers.shape} {numbers.dtype}")
+        """The maps whose rows are ``numbers``, with the places of all of them one behind the other; ValueError if these
+        aren't such arrays: rule and value."""
+        columns = 1 + len(RESULT_NUMBERS)
+        ok = numbers.dtype == np.int32 and numbers.shape == (len(numbers), columns) and len(numbers) > 0
+        _require(ok, f"result_maps must be (maps, {columns}) int32", f"{numbers.shape} {numbers.dtype}")
         channels = numbers[:, 0].astype(np.int64)
         _require(channels.min() >= 1, "result_maps: channels must be >= 1", channels.min())
         _require(channels.sum() == len(places), f"result_places must have {channels.sum()} rows", len(places))
-        names = ("first", "positions", "words", "lanes", "lane_bits")
         parts = np.split(places, np.cumsum(channels)[:-1])
-        return tuple(cls(places=part, **dict(zip(names, row[1:].tolist()))) for row, part in zip(numbers, parts))
+        rows = (dict(zip(RESULT_NUMBERS, row[1:].tolist())) for row in numbers)
+        return tuple(cls(places=part, **row) for row, part in zip(rows, parts))
 
     def check(self, kind: str) -> None:
         """ValueError unless this is a map of such values, as of ``Program.output_kind``: rule and value."""

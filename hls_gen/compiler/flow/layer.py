@@ -4,7 +4,7 @@ A tap *claims* tuples: those that arrive with it for the first time, the last of
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -45,10 +45,9 @@ class Reading:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What is equal where two readings are."""
-        arrays = (array.tobytes() for array in (self.taps, self.claiming, self.claims))
-        rest = (self.words, self.hold_tuples, self.has_skips, self.ends_old, self.part_words, self.lines)
-        return (*arrays, *rest)
+        """What is equal where two readings are: all fields."""
+        values = (getattr(self, item.name) for item in fields(self))
+        return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
     @property
     def read_words(self) -> int:

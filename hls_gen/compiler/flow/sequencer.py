@@ -141,7 +141,8 @@ class Issuer:
         return t
 
     def _held_pass(self, window: Pass, start: int, claims: bool, inner: int) -> Passing:
-        """As ``_pass`` for a PE with several accumulators: each kernel group needs one from its first beat on."""
+        """A pass, as one of ``_passes``, for a PE with several accumulators: each kernel group needs one from its first
+        beat on."""
         cycles, lead, head, rest = window
         shift = start
         latency = self._latency

@@ -100,13 +100,12 @@ class System:
     @property
     def key(self) -> tuple[object, ...]:
         """What is equal where two systems do the same, whatever their layers are called."""
-        numbers = {name: str(number) for name, number in self._numbers.items()}
         layers = []
         for layer in self.layers:
-            names = [numbers.get(name or "", name) for name in (layer.name, layer.reads, layer.joins, layer.adds)]
-            rest = {item.name: getattr(layer, item.name) for item in fields(layer)}
-            rest |= {"reading": layer.reading.key, "pool": layer.pool and layer.pool.key}
-            layers.append((*names, *(rest[name] for name in rest if name not in ("name", "reads", "joins", "adds"))))
+            values = {item.name: getattr(layer, item.name) for item in fields(layer)}
+            values |= {key: self._numbers.get(values[key], values[key]) for key in ("name", "reads", "joins", "adds")}
+            values |= {"reading": layer.reading.key, "pool": layer.pool and layer.pool.key}
+            layers.append(tuple(values.values()))
         others = (self.mapping, self.spill_words, self.stream_bits, self.weights, self.weights_before)
         return (self.units, tuple(layers), *others)
 

@@ -3,7 +3,7 @@
     biased sum: high 25 bits | low bits      multiplier: high bits | low 17 bits
     product = high * multiplier_low * 2^apart + high * multiplier_high * 2^(apart + 17) + low * multiplier
 
-Two blocks take the high bits of the sum, or one where the multiplier has no high bits. Its low bits, a few, are
+Two blocks multiply the sum's high bits, or one where the multiplier has no high bits. The sum's low bits, a few, are
 multiplied in LUTs: a row each.
 """
 
@@ -32,13 +32,12 @@ class SplitProduct:
 
 
 def split_product(npu: "Npu") -> SplitProduct | None:
-    """The split of a lane's product; None where synthesis does as well by itself: with one block, or two.
+    """The split of a lane's product; None where the product stays whole.
 
-    Where a short multiplier meets a sum of more than WIDE_BITS, synthesis would let two blocks follow one another
-    without a register.
-
-    With ``half_even`` there is none: that looks at a bit of the product in the cycle after it, in which the parts are
-    added.
+    It is split where a multiplier of WIDE_BITS or more meets a sum of more than NARROW_BITS, and where a short
+    multiplier meets a sum of more than WIDE_BITS: of that synthesis would make two blocks, one behind the other without
+    a register. With other operands synthesis does as well by itself. With ``half_even`` none is split: that looks at a
+    bit of the product in the cycle in which parts would be added.
     """
     multiplier = npu.results.multiplier_bits
     apart = max(0, npu.biased_bits - WIDE_BITS)

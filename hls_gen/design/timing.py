@@ -111,9 +111,9 @@ of these."""
 
 
 def tap_stages(npu: Npu) -> int:
-    """Register stages between the word of a beat, or its products with weights, and the queue of a pool unit: one of
-    integers, in which the values of a beat's taps are merged, and which keeps block RAM and a comparison apart. Bits
-    are merged at once, and a product of one tap is a register already."""
+    """Register stages between the word of a beat, or its products with weights, and the queue of a pool unit. Integers
+    have one, in which the values of a beat's taps are merged; it also keeps the comparison apart from the block RAM.
+    Bits need none, nor does a beat of one tap whose product comes from a register."""
     return int(npu.engine == "integer" and (npu.forms_lines or not npu.depthwise))
 
 

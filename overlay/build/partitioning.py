@@ -20,14 +20,16 @@ from bitloom.overlay.steps import step
 MOST_SLICES = 64
 """Slices of a partition at most: each is a program, for which the partition's map is sent again."""
 LEAST_SKIP_WORDS = 2
-"""Words of a skip store: the fewest that there can be."""
+"""Words of the smallest skip store."""
 FRAMES = 2
 """Frames for which a partition is simulated while cuts are tried; the design that is made of them is simulated for
 more."""
 LARGE = 1 / 16
-"""A memory is made smaller where it takes so much of the board at least, or as much as is too much."""
+"""A memory is made smaller only where it takes this share of the board's block RAM or more, or as many blocks as there
+are too many."""
 TRIES = 8
-"""Designs that are sized exactly at most, each for cuts that take a block less."""
+"""How often cuts are looked for, at most: where a design for all of them, sized exactly, doesn't fit, for fewer blocks
+again."""
 Blocks = Mapping[str, float]
 """Memory -> blocks of RAM that it takes, of 36 Kbit."""
 
@@ -58,7 +60,7 @@ def fitting_partitions(
     Raises
     ------
     ValueError
-        A layer doesn't fit, in slices neither.
+        A layer doesn't fit, not even in slices, or no cuts are found for which all memories together fit.
     """
     cutter = _Cutter(model, npus, choices, stream_bits)
     most = bram36

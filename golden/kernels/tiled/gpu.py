@@ -25,8 +25,9 @@ TILES = (
     ("popc", (32, 2, 2), (2, 2), 512),
     ("popc", (32, 2, 2), (1, 1), 0),
 )
-"""Kind of kernel, threads of a block, outputs of a thread, and for how many outputs of the layer a multiprocessor: the
-first row that a layer is large enough for is its fastest. Measured by benchmarks on an H100."""
+"""Rows of: kind of kernel, threads of a block, outputs of a thread, and how many outputs the layer must have for each
+multiprocessor of the GPU. The first row whose number a layer reaches is the fastest for it, as was measured on an H100
+(`bitloom bench gpu`)."""
 
 POOL_REGISTERS = 64
 """Registers that a thread of the pool's kernel may have."""

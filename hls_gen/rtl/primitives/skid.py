@@ -58,7 +58,7 @@ def skid(library: Library, width: int, side: int = 0) -> Block:
 
 def _skid() -> Block:
     """The module."""
-    contract = (__doc__).partition("\nThe register cuts")[0]
+    contract = __doc__.partition("\nThe register cuts")[0]
     b = Block("skid", Header(contract, rate="one word a cycle", latency="0 cycles from in to out"))
     width = b.parameter("WIDTH", 8, "bits of a word")
     side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged")

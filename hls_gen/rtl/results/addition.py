@@ -100,7 +100,7 @@ def addition(library: Library, npu: Npu) -> Block:
         **npu.values("add_factor_bits", "add_bias_bits"),
     }
     header = Header(
-        (__doc__) + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
+        __doc__ + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
         latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there; else 0",

@@ -55,7 +55,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     sequencer = spec.sequencer
     memory = spec.memory("lines")
     sizes = {"word_bits": sequencer.map_bits, "line_taps": sequencer.line_taps}
-    text = (__doc__) + WHOLE * ("whole" in memory.widths)
+    text = __doc__ + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])

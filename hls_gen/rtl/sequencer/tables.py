@@ -44,8 +44,9 @@ class _Table:
         self._registers += [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
 
     def advance(self, progress: Progress, serves: Signal, used: Signal) -> None:
-        """Go on by a row where the tap at hand ``used`` what is at hand; to the window's first tap; to a layer's. In
-        layers without tables, which it doesn't ``serve``, what is at hand stays 0, as their rows have it."""
+        """Go on by a row where the tap at hand ``used`` what the table says; back to the window's first tap; or to what
+        a layer begins with. In a layer that no table ``serves`` all that is at hand stays 0, as the layer's row has
+        it."""
         b = self._b
         rewind = progress.rewind
         goes = used

@@ -75,7 +75,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     memory = spec.memory("inputs")
     joins = not spec.pool and spec.npu.joined_words > 0
     forms = spec.sequencer.forms_lines
-    text = (__doc__) + JOINED * joins + FORMED * forms
+    text = __doc__ + JOINED * joins + FORMED * forms
     latency = "0 cycles from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", spec.of_writer, header)

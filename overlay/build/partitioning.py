@@ -65,6 +65,8 @@ def fitting_partitions(
     cutter = _Cutter(model, npus, choices, stream_bits)
     most = bram36
     with step("cutting the network into partitions"):
+        if cutter.fits_whole(bram36):
+            return {}
         for _ in range(TRIES):
             found = cutter.fewest(most)
             got = cutter.together(found, bram36)
@@ -168,6 +170,13 @@ class _Cutter:
         choices = replace(self._choices, partitions=partitions)
         least = estimate(self._size([self._model], choices, Sizing(skip_words=LEAST_SKIP_WORDS))).bram36
         return least if least > most else estimate(self._size([self._model], choices, Sizing())).bram36
+
+    def fits_whole(self, most: float) -> bool:
+        """Whether the network can be computed without cuts, in ``most`` blocks. A part of it may need more."""
+        try:
+            return self.together({}, most) <= most
+        except ValueError:  # a part may be possible where the whole isn't
+            return False
 
     def _longest(self, begin: int, limits: Blocks, most: float) -> tuple[int, int] | None:
         """(end, 1) of the longest partition from a place on that fits; None where none does."""

@@ -15,7 +15,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.golden.zoo.mlperf_tiny import seeded
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.partitions import partitions
+from bitloom.hls_gen.compiler.partitions import partition, partitions
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.npu import Npu
@@ -24,10 +24,12 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.partitioning import fitting_partitions
+from bitloom.overlay.fuzz.pick import SeededPick
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_partitions import residual
 from tests.large_figures import megabytes_to_read
 from tests.large_networks import STREAM_BITS, built, folding_of, mobilenet
+from tests.replay import networks
 from tests.simulated import compare, loaded, overlay
 
 BYTES = unsigned(8)
@@ -57,6 +59,18 @@ def test_as_few_partitions_as_fit():
         "conv_1: its map must fit 8 bits in two's complement, got unsigned 8 bit (0..255)"
     ):
         found(9)
+
+
+def test_a_network_that_fits_is_not_cut():
+    """Though its first layers alone take more than all of them."""
+    kind, pick = networks.KINDS["depthwise"], SeededPick("auto", "depthwise", 1)
+    network = kind.network(pick)
+    npus = networks._npus(pick, kind)
+    model = networks._model(network, 1, npus)
+    first = size_memories("first", [partition(model, 0, 2, 1, npus)[0].model], npus)
+    whole = estimate(size_memories("whole", [model], npus)).bram36
+    assert estimate(first).bram36 > whole
+    assert fitting_partitions(model, npus, whole, CompileChoices(), 32) == {}
 
 
 def test_one_memory_gets_smaller_where_that_takes_fewest_programs():

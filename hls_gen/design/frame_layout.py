@@ -120,34 +120,40 @@ class FrameLayout:
         ndarray
             (n, 32-bit words of a frame) uint32.
         """
-        n = len(images)
-        groups, together = self.positions.shape
-        lanes = self.lanes.ravel()
-        used = lanes >= 0
-        value, shift = np.divmod(np.where(used, lanes, 0), source.encoding.bits)
-        values = together * self.channels
-        stored = codes(source.encoding, images, self.lane_bits)
-        stored = stored.reshape(n, -1, self.channels)
-        order = self.positions.ravel()  # of positions; those that are in order already need no copy
-        if not np.array_equal(order, np.arange(stored.shape[1])):
-            stored = np.take(stored, order, axis=1, mode="clip")
-            stored[:, order == UNUSED] = 0
-        stored = stored.reshape(n, groups, values)
-        if np.array_equal(lanes[:values], np.arange(values) * source.encoding.bits) and (lanes[values:] == ZERO).all():
-            numbers = stored  # lanes are the values in their order
-            if len(lanes) > values:
-                numbers = np.zeros((n, groups, len(lanes)), stored.dtype)
-                numbers[..., :values] = stored
-        else:
-            numbers = np.take(stored, value, axis=2)
-            if shift.any():
-                signed = numbers if source.encoding.kind == "unsigned" else _signed(numbers)
-                signed >>= shift.astype(signed.dtype)  # in place: the highest bit goes on
-            numbers[..., ~used] = lanes[~used] == ONE
+        numbers = self._lane_numbers(source, self._group_values(source, images))
         wide = 8 * numbers.dtype.itemsize > self.lane_bits
         if wide and not (source.encoding.kind == "unsigned" and source.encoding.bits <= self.lane_bits):
             numbers = numbers & numbers.dtype.type((1 << self.lane_bits) - 1)
-        return self.lane_words(stream_bits).pack(numbers.reshape(n, self.words, -1))
+        return self.lane_words(stream_bits).pack(numbers.reshape(len(images), self.words, -1))
+
+    def _group_values(self, source: Map, images: Array) -> Array:
+        """(n, groups, values of a group): values as they are stored, of the positions as they are sent."""
+        groups, together = self.positions.shape
+        stored = codes(source.encoding, images, self.lane_bits).reshape(len(images), -1, self.channels)
+        order = self.positions.ravel()
+        if not np.array_equal(order, np.arange(stored.shape[1])):
+            stored = np.take(stored, order, axis=1, mode="clip")
+            stored[:, order == UNUSED] = 0
+        return stored.reshape(len(images), groups, together * self.channels)
+
+    def _lane_numbers(self, source: Map, stored: Array) -> Array:
+        """(n, groups, lanes of a group): number of each lane, perhaps with bits of the value above the lane's."""
+        lanes = self.lanes.ravel()
+        values = stored.shape[2]
+        if np.array_equal(lanes[:values], np.arange(values) * source.encoding.bits) and (lanes[values:] == ZERO).all():
+            if len(lanes) == values:
+                return stored
+            numbers = np.zeros((*stored.shape[:2], len(lanes)), stored.dtype)
+            numbers[..., :values] = stored
+            return numbers
+        used = lanes >= 0
+        value, shift = np.divmod(np.where(used, lanes, 0), source.encoding.bits)
+        numbers = np.take(stored, value, axis=2)
+        if shift.any():
+            signed = numbers if source.encoding.kind == "unsigned" else _signed(numbers)
+            signed >>= shift.astype(signed.dtype)  # in place: the highest bit goes on
+        numbers[..., ~used] = lanes[~used] == ONE
+        return numbers
 
     def bits(self, source: Map, stream_bits: int) -> Array:
         """Number of the image bit in each bit of a frame's stream words, or ZERO, ONE: (32 m,) int32."""

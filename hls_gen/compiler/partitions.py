@@ -37,7 +37,7 @@ Channels = tuple[int, int]
 """First channel of a map that is meant, and the one behind the last."""
 Arrays = Mapping[str, Array]
 MOST_FEATURE_BITS = 9
-"""Bits of the widest features."""
+"""Bits of the widest features that a requantisation makes (golden/layers/requantise.py): a copy ends in one."""
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,17 @@ def fitting_partitions(
         A layer doesn't fit, not even in slices, or no cuts are found for which all memories together fit.
     """
     cutter = _Cutter(model, npus, choices, stream_bits)
-    most = bram36
+    most, got = bram36, inf
     with step("cutting the network into partitions"):
         if cutter.fits_whole(bram36):
             return {}
         for _ in range(TRIES):
-            found = cutter.fewest(most)
+            try:
+                found = cutter.fewest(most)
+            except ValueError:
+                if most < bram36:
+                    break  # what is told is the board's blocks, not as few as were tried
+                raise
             got = cutter.together(found, bram36)
             if got <= bram36:
                 return found

@@ -22,6 +22,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import PartitionedProgram
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.build import partitioning
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.partitioning import fitting_partitions
 from bitloom.overlay.fuzz.pick import SeededPick
@@ -71,6 +72,16 @@ def test_a_network_that_fits_is_not_cut():
     whole = estimate(size_memories("whole", [model], npus)).bram36
     assert estimate(first).bram36 > whole
     assert fitting_partitions(model, npus, whole, CompileChoices(), 32) == {}
+
+
+def test_the_message_has_the_blocks_of_the_board(monkeypatch):
+    """Where a design for all cuts is larger than its parts, fewer blocks are tried, at last too few for any cuts."""
+    npu = Npu.of(
+        engine="integer", kfp=4, kgp=2, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block"
+    )
+    monkeypatch.setattr(partitioning._Cutter, "together", lambda self, partitions, most: most + 3)
+    with value_error("block: memories of all partitions must fit 9 BRAM36, got 12 at last"):
+        fitting_partitions(residual(), (npu,), 9, CompileChoices(), 32)
 
 
 def test_one_memory_gets_smaller_where_that_takes_fewest_programs():

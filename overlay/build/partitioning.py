@@ -213,8 +213,9 @@ class _Cutter:
             if found:
                 return end, found
         layer = self._model.network.layers[begin].name
-        whole = begin, len(self._model.network.layers), 1  # refused: mostly the folding's fault, not that of the cuts
-        got = f"{least:g}" if least < inf else self._refused.get(whole) or next(reversed(self._refused.values()))
+        ends = self._ends(begin)
+        rules = (self._refused.get((begin, end, 1)) for end in (ends[-1], ends[0]))  # the folding's fault, mostly
+        got = f"{least:g}" if least < inf else next(filter(None, rules), None) or next(reversed(self._refused.values()))
         rule = f"what begins with {layer} must fit {most:g} BRAM36 in at most {MOST_SLICES} slices"
         raise ValueError(f"{self._model.network.name}: {rule}, got {got}")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitloom.golden import zoo
 from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
@@ -21,6 +22,7 @@ from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import PartitionedProgram
 from bitloom.hls_gen.design.program import Program
+from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import partitioning
 from bitloom.overlay.build.images import random_images
@@ -60,6 +62,17 @@ def test_as_few_partitions_as_fit():
         "conv_1: its map must fit 8 bits in two's complement, got unsigned 8 bit (0..255)"
     ):
         found(9)
+
+
+def test_a_chain_that_computes_no_part():
+    """The refusal says so, and nothing of slices."""
+    digits = zoo.load("digits-cnn")
+    rule = "must have room for all 1 layers, each NPU for those of its engine, without loop for one"
+    with value_error(
+        "digits-cnn: what begins with conv_1 must fit 0 BRAM36 in at most 64 slices, got conv_1: a chain of 4 NPUs "
+        f"{rule}, and end at one with outlet host"
+    ):
+        fitting_partitions(digits, pipeline([Npu.of(kfp=32, kgp=16)] * 4), 0, CompileChoices(), 32)
 
 
 def test_a_network_that_fits_is_not_cut():

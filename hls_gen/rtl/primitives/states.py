@@ -1,4 +1,4 @@
-"""A state machine: a register a state, since much follows from each, and what changes it."""
+"""A state machine with a register for each state: much follows from each, and a comparison of numbers comes late."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,12 @@ class StateMachine:
     states: Sequence[str]
     """Names; the first one is that after reset."""
     at: dict[str, Signal]
-    """Registers: it is in this state; of all states but the first where that one means rest. At most one is 1."""
+    """By name of a state the register that is 1 in it. Where the machine rests in the first state, that one has none:
+    then all others are 0."""
 
     @classmethod
     def of(cls, b: Block, states: Sequence[str], *, rests: bool = False) -> "StateMachine":
-        """The registers ``in_<state>``; ``rests``: nothing is done in the first state."""
+        """Make the registers ``in_<state>``; ``rests``: in the first state nothing is done, so that it needs none."""
         return cls(
             b, states, {name: b.reg(f"in_{name.lower()}", init=int(name == states[0])) for name in states[rests:]}
         )

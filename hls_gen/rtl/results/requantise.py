@@ -159,15 +159,14 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
     b.on(step.free, (value, total + bias), (shift, step.row[f"shift_{k}"]))
     factor = None
     if npu.results.multiplier_bits:
-        # a sign more: it is never negative
-        factor = b.reg(f"multiplier_{k}", npu.results.multiplier_bits + 1, init=None)
+        factor = b.reg(f"multiplier_{k}", npu.results.multiplier_bits, init=None)
         b.on(step.free, (factor, step.row[f"multiplier_{k}"]))
 
     wide = npu.product_bits
     if factor is not None and (split := split_product(npu)) is not None:
         shifted = _shifted(b, npu, shared, k, _half_of_split(b, npu, shared, k, split, (value, factor, shift)))
     else:
-        scaled = sign_extend(value, wide) if factor is None else product(value, factor)
+        scaled = sign_extend(value, wide) if factor is None else product(value, _signed(factor))
         shifted = _shifted(b, npu, shared, k, _half(b, npu, shared, k, scaled, shift))
     w = npu.value_bits
     low = b.wire(f"low_{k}", wide, sign_extend(shared.low, wide))
@@ -222,13 +221,13 @@ def _half_of_split(
     pipe = shared.pipe
     top = width(value) - split.apart
     high = b.wire(f"value_high_{k}", top, bits(value, split.apart, top))
-    low_factor = b.wire(f"factor_low_{k}", split.cut + 1, Cat(const(0, 1), bits(factor, 0, split.cut)))
+    low_factor = b.wire(f"factor_low_{k}", split.cut + 1, _signed(bits(factor, 0, split.cut)))
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
     lower = _placed(lower, split.apart, wide)
     parts = list[Signal]()
     if split.rest:
         rest = split.rest + 1  # with the sign
-        high_factor = b.wire(f"factor_high_{k}", rest, bits(factor, split.cut, rest))
+        high_factor = b.wire(f"factor_high_{k}", rest, _signed(bits(factor, split.cut, split.rest)))
         place = split.apart + split.cut  # the product has as many bits as ``wide`` has from here on
         multiplied = [product(high, high_factor)]
         if shared.in_luts:
@@ -238,8 +237,7 @@ def _half_of_split(
             parts.append(_placed(upper, place, wide))
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
-        multiplier = bits(factor, 0, npu.results.multiplier_bits)
-        rows = pipe.register(f"product_rows_{k}", split.apart + width(multiplier), sum_of_rows(low, multiplier))
+        rows = pipe.register(f"product_rows_{k}", split.apart + width(factor), sum_of_rows(low, factor))
         parts.append(resize(rows, wide))
     product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
     negative = pipe.register(f"product_negative_{k}", 1, bits(value, width(value) - 1, 1))
@@ -287,6 +285,11 @@ def _half_of_two(
     high_power = bits(power, place, wide - place) | resize(b.wire(f"first_half_{k}", 1, second), wide - place)
     high = choose(high_ones, bits(below, place, wide - place), high_power, wide - place)
     return Cat(high, choose(low_ones, bits(below, 0, place), bits(power, 0, place), place))
+
+
+def _signed(factor: Signal) -> Signal:
+    """A multiplier, or bits of it, with a sign: it is never negative."""
+    return Cat(const(0, 1), factor)
 
 
 def _placed(part: Signal, place: int, w: int) -> Signal:

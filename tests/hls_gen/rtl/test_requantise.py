@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step, give
+from bitloom.overlay.virtual.sim import lint
 
 from .bench import Bench, Sink, Source, run, steady
 
@@ -217,3 +218,9 @@ def test_many_values(built):
     assert features.words == made.features
     assert steady(source.taken)
     assert features.taken == [cycle + LATENCY for cycle in source.taken]
+
+
+@pytest.mark.parametrize("name", ["f8_a32", "f9_a32_m31", "f9_a22_m31_b4_twice", "f4_a9_m3_b5_even", "f3_a7_m0"])
+def test_lint(name):
+    """A product in one block with LUTs, in two, and of synthesis' choice; none."""
+    assert lint("\n".join(probe(NPUS[name]).modules().values()), top="requantise_probe") == []

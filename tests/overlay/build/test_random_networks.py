@@ -35,11 +35,11 @@ QUICK = [name for name, case in CASES.items() if case.quick]
 CHUNKED = {"pull": "", "raster": "rows", "columns": "columns:1"}
 """The choice ``chunk`` of lines of a map, by the map's order."""
 UNUSED = re.compile(
-    r".*: (Signal is not used: '(start_row|skipped_ready|signs_skip_data)'"
+    r".*: (Signal is not used: '(start_row|skipped_ready|signs_skip_data|layer_words_minus_1)'"
     r"|Bits of signal are not used: '(part_\w+|merged)'\[0\])"
 )
-"""What lint says of pool units with weights, of multipliers that several kernels share, and of the ends of a chain that
-keeps steps onward; all else must be silent."""
+"""What lint says of pool units with weights, of multipliers that several kernels share, of the ends of a chain that
+keeps steps onward, and of tuples that are read in parts; all else must be silent."""
 
 
 def check(case: BoardCase, data: st.DataObject) -> set[str]:

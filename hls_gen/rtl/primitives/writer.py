@@ -11,7 +11,7 @@ global name, so there are none here, and the templates are read once.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +20,8 @@ from pyverilog.vparser import ast
 from veriloggen import Module
 from veriloggen.core import vtypes as vt
 from veriloggen.verilog.to_verilog import VerilogModuleVisitor
+
+from bitloom.hls_gen.check.constructs import identifiers
 
 
 def module_text(module: Module) -> str:
@@ -78,7 +80,7 @@ def _with_values(items: list[ast.Node]) -> list[ast.Node]:
     placed: list[ast.Node | None] = []
     for item in items:
         if isinstance(item, ast.Assign) and isinstance(item.left.var, ast.Identifier):
-            read = declared.keys() & _identifiers(item.right)
+            read = declared.keys() & identifiers([item.right])
             place = None if item.left.var.name in read else declared.pop(item.left.var.name, None)
             if place is not None:
                 placed.append(_WireWithValue(placed[place], item.right))
@@ -86,7 +88,7 @@ def _with_values(items: list[ast.Node]) -> list[ast.Node]:
             else:
                 placed.append(item)
         else:
-            read = _identifiers(item)
+            read = identifiers([item])
             placed.append(item)
         for name in read:
             declared.pop(name, None)
@@ -136,20 +138,6 @@ def _bits(part: ast.Node) -> tuple[str, int, int] | None:
     if isinstance(part.var, ast.Identifier) and all(isinstance(bound, ast.IntConst) for bound in bounds):
         return part.var.name, int(bounds[0].value), int(bounds[1].value)
     return None
-
-
-def _identifiers(*nodes: ast.Node) -> set[str]:
-    """Names of all identifiers in syntax trees."""
-    return {node.name for node in _below(nodes) if isinstance(node, ast.Identifier)}
-
-
-def _below(nodes: tuple[ast.Node, ...]) -> Iterator[ast.Node]:
-    """All nodes of syntax trees."""
-    left = list(nodes)
-    while left:
-        node = left.pop()
-        yield node
-        left += node.children()
 
 
 class _Filled:

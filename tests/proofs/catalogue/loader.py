@@ -59,7 +59,7 @@ def _proofs() -> Iterator[Proof]:
                 Broken("in_drain <= 1'd1;\n        error <= 1'd1;",
                        "in_header <= 1'd1;\n        error <= 1'd1;", "in_error"),
                 Broken("in_frame & gearbox_ready | in_drain;", "in_frame & gearbox_ready;", "error_takes_all"),
-                Broken("load = in_load & given;", "load = (in_load | in_drain) & given;",
+                Broken("load = in_load & given;", "load = (in_load | in_drain & ~is_load) & given;",
                        "nothing_written_in_error"),
                 Broken("early_last <= take & s_axis_tlast & ~payload_final & ~in_drain;",
                        "early_last <= take & s_axis_tlast & (~in_header & ~payload_final & ~in_drain);",

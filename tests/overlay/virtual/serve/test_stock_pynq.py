@@ -19,8 +19,10 @@ from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.zoo.digits import load_digits
+from bitloom.overlay.cli import serve
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.serve import PORT
+from bitloom.overlay.virtual.serve.errors import LOG
 
 FRAMES = 6
 
@@ -176,3 +178,11 @@ def test_no_build(tmp_path):
     rule = "must be a folder that `bitloom build` wrote, got one without build.json"
     assert result.output == f"bitloom: {tmp_path}: {rule}\n"
     assert result.output.count("\n") == 1
+
+
+def test_the_log_is_shown_while_the_command_runs(capsys):
+    for _ in range(2):
+        with serve._shown_log():
+            LOG.info("loaded")
+        assert (LOG.propagate, LOG.handlers) == (True, [])
+    assert [line.split()[1] for line in capsys.readouterr().err.splitlines()] == ["loaded"] * 2

@@ -40,7 +40,8 @@ class DeferredCommands(Mapping[str, click.Command]):
             except KeyboardInterrupt:  # click would say "Aborted!"
                 interrupted()
             command = getattr(module, _function(name))
-            add_verbosity(command)
+            if not isinstance(command, click.Group):  # a group's own commands have the options
+                add_verbosity(command)
             self._imported[name] = command
         return self._imported[name]
 

@@ -35,11 +35,7 @@ def verbosity() -> int:
 
 
 def add_verbosity(command: click.Command) -> None:
-    """Give a command, and those in it if it is a group, the options ``-v`` and ``-q``."""
-    if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            add_verbosity(inner)
-        return
+    """Give a command the options ``-v`` and ``-q``."""
     for name, level, help in (
         ("--verbose/-v", VERBOSE, "Show every step with its time."),
         ("--quiet/-q", QUIET, "Show the result, warnings and errors only."),

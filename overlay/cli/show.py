@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from bitloom.driver.errors import DeviceError
-from bitloom.hls_gen.check import DesignError
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
@@ -27,7 +26,6 @@ EXPECTED = (
     OSError,
     ImportError,
     DeviceError,
-    DesignError,
     OverlayError,
     BuildError,
     ProtocolError,

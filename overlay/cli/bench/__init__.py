@@ -3,13 +3,19 @@
 import click
 
 from bitloom.overlay.cli.command_list import CommandList
+from bitloom.overlay.cli.deferred import DeferredCommands
 
-from .cpu import cpu_command
-from .designs import designs_command
-from .golden import golden_command
-from .gpu import gpu_command
-from .mlperf_tiny import mlperf_tiny_command
-from .training import training_command
+COMMANDS = DeferredCommands(
+    "bitloom.overlay.cli.bench",
+    {
+        "designs": "designs",
+        "mlperf-tiny": "mlperf_tiny",
+        "training": "training",
+        "golden": "golden",
+        "cpu": "cpu",
+        "gpu": "gpu",
+    },
+)
 
 
 class _DesignsByDefault(CommandList):
@@ -20,13 +26,9 @@ class _DesignsByDefault(CommandList):
         return super().parse_args(ctx, args if known else ["designs", *args])
 
 
-@click.group("bench", cls=_DesignsByDefault)
+@click.group("bench", cls=_DesignsByDefault, commands=COMMANDS)
 def bench_command() -> None:
     """Measure designs, MLPerf Tiny or the training machine by simulation, golden or the packed convolution elsewhere.
 
     bench NAME... is short for bench designs NAME..., and bench alone measures all designs. All take --json.
     """
-
-
-for command in (designs_command, mlperf_tiny_command, training_command, golden_command, cpu_command, gpu_command):
-    bench_command.add_command(command)

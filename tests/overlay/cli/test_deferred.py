@@ -46,6 +46,11 @@ def test_a_command_imports_its_own():
     assert imported == {"veriloggen", "pyverilog", "bitloom.hls_gen.rtl", "bitloom.overlay.cli.build"}
 
 
+def test_a_benchmark_of_golden_imports_no_hardware_and_no_pynq():
+    for name in ("cpu", "gpu", "golden"):
+        assert not fresh("bench", name, "--help")[1]
+
+
 def test_a_command_that_is_none_is_told_what_is_alike():
     result = CliRunner().invoke(bitloom, ["buildd"])
     assert result.exit_code == 2

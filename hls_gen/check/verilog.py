@@ -56,14 +56,18 @@ def _parser() -> _Parser:
 
     ply keeps them as a pickle, and a pickle that somebody else wrote runs what they like.
     """
-    grammar = Path(inspect.getfile(VerilogParser)).read_bytes()
-    key = digest(version("pyverilog"), version("ply"), sys.version, grammar)
     try:
-        folder = cached_folder("parser", key, lambda folder: _Parser(str(folder / TABLES)))
+        folder = cached_folder("parser", digest(*parser_version()), lambda folder: _Parser(str(folder / TABLES)))
     except OSError:  # no place to keep them
         with tempfile.TemporaryDirectory() as name:
             return _Parser(str(Path(name) / TABLES))
     return _Parser(str(folder / TABLES))
+
+
+def parser_version() -> tuple[str | bytes, ...]:
+    """What the parser's tables depend on: the tools that make them, and the grammar."""
+    grammar = Path(inspect.getfile(VerilogParser)).read_bytes()
+    return version("pyverilog"), version("ply"), sys.version, grammar
 
 
 class Parsed(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import veriloggen
 from veriloggen.core import vtypes as vt
 
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check.once import check_once
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
@@ -36,7 +36,7 @@ def core_verilog(core: Core[S], sizes: S) -> dict[str, str]:
     """
     veriloggen.reset()
     modules = core(Library(sizes.stream_bits), sizes).modules()
-    check("\n".join(modules.values()), next(iter(modules)))
+    check_once("\n".join(modules.values()), next(iter(modules)))
     return modules
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import veriloggen
 
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check.once import check_once
 from bitloom.hls_gen.check.sums import check_same_sums
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, Manifest
@@ -50,7 +50,7 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
     showing = registers(Library(design.stream_bits, target, design.npus), design, digest).modules()
     verilog = Verilog({**_blank(design, target), **showing}, Manifest.of(design, digest).to_dict())
     if checked:
-        _check(verilog.text)
+        check_once(verilog.text, TOP)
     if checked and target == "synthesis":
         for name in counting_modules(verilog.modules):
             check_same_sums(_blank(design, "simulation")[name], verilog.modules[name])
@@ -60,12 +60,6 @@ def generate(design: Design, *, target: Target = "simulation", checked: bool = T
 def counting_modules(modules: Iterable[str]) -> list[str]:
     """Names of the modules that have a body for each target."""
     return [name for name in modules if name.startswith("popcount")]
-
-
-@lru_cache(maxsize=8)
-def _check(text: str) -> None:
-    """The rules of hls_gen.check; a text is checked once."""
-    check(text, TOP)
 
 
 @lru_cache(maxsize=8)  # a design is often built more than once: for simulation, for a board, for its area

@@ -2,10 +2,11 @@
 
 import re
 import time
+from unittest.mock import Mock
 
 import pytest
 
-from bitloom.hls_gen.check import DesignError, Finding, check, verilog
+from bitloom.hls_gen.check import DesignError, Finding, check, once, verilog
 from bitloom.hls_gen.check.scope import Scope
 from tests.hls_gen.texts import ONE_BIT, STAGE, WIRED, clocked, combinational, module, pair
 
@@ -403,6 +404,27 @@ def test_thousands_of_lines_take_seconds():
     start = time.process_time()
     check(text, "top0")
     assert time.process_time() - start < 10  # about 0.5 s on an idle core
+
+
+def test_a_text_is_checked_once(tmp_path, monkeypatch):
+    """For a top, as long as the rules are the same; one that breaks a rule is checked again."""
+    checked = Mock(side_effect=check)
+    monkeypatch.setattr(once, "check", checked)
+    monkeypatch.setenv("BITLOOM_CACHE", str(tmp_path / "cache"))
+    good, bad = pair(8), pair(8).replace(".clk(clk)", ".clk(rst)", 1)
+    for count, top in ((1, "top"), (1, "top"), (2, "inner")):
+        once.check_once(good, top)
+        assert checked.call_count == count
+    for count in (3, 4):
+        with pytest.raises(DesignError):
+            once.check_once(bad, "top")
+        assert checked.call_count == count
+    monkeypatch.setattr(once, "_rules", lambda: "others")
+    once.check_once(good, "top")
+    assert checked.call_count == 5
+    monkeypatch.setenv("BITLOOM_CACHE", "/dev/null/cache")  # no place for it
+    once.check_once(good, "top")
+    assert checked.call_count == 6
 
 
 CONSTANTS = {

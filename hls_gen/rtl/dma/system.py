@@ -15,7 +15,7 @@ from functools import lru_cache
 import veriloggen
 from veriloggen.core import vtypes as vt
 
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check.once import check_once
 from bitloom.hls_gen.design.dma import SYSTEM_TOP, Dma
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -40,7 +40,7 @@ def system_verilog(dma: Dma, device: str) -> dict[str, str]:
     """
     veriloggen.reset()
     modules = system(Library(dma.stream_bits), dma, device).modules()
-    check("\n".join(modules.values()), SYSTEM_TOP)
+    check_once("\n".join(modules.values()), SYSTEM_TOP)
     del modules[device]
     return modules
 

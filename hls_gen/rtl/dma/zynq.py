@@ -16,7 +16,7 @@ from functools import lru_cache
 import veriloggen
 from veriloggen.core import vtypes as vt
 
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check.once import check_once
 from bitloom.hls_gen.design.dma import Dma
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, side_by_side
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -55,7 +55,7 @@ def zynq_verilog(dma: Dma, device: str, bases: tuple[tuple[str, int], ...]) -> d
     """
     veriloggen.reset()
     modules = zynq(Library(dma.stream_bits), dma, device, dict(bases)).modules()
-    check("\n".join(modules.values()), TOP)
+    check_once("\n".join(modules.values()), TOP)
     del modules[device]
     return modules
 

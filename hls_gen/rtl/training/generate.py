@@ -6,7 +6,7 @@ from functools import lru_cache
 import veriloggen
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check.once import check_once
 from bitloom.hls_gen.design.training import STREAM_BITS, TOP
 from bitloom.hls_gen.design.training_manifest import TrainingManifest
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -38,7 +38,7 @@ def training_verilog(machine: MachineParameters, *, checked: bool = True) -> dic
     """
     modules = {**_blank(machine), **registers(Library(STREAM_BITS), machine, _digest(machine)).modules()}
     if checked:
-        check("\n".join(modules.values()), TOP)
+        check_once("\n".join(modules.values()), TOP)
     return modules
 
 

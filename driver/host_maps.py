@@ -41,8 +41,17 @@ class HostMaps:
         self._dtypes = {part.map: held_dtype(turn.program.input) for turn in turns for part in turn.reads}
 
     def images(self, turn: Turn[Program]) -> Array:
-        """What a program reads: (N, H, W, C)."""
+        """What a program reads: (N, H, W, C).
+
+        Raises
+        ------
+        ValueError
+            The device gave a value that the map between two programs can't have.
+        """
         parts = [_channels(self._maps[part.map], part) for part in turn.reads]
+        for part, values in zip(turn.reads, parts, strict=True):
+            if part.map != INPUT:  # the driver has checked the images
+                turn.program.input.encoding.check(f"{turn.program.name}: map {part.map}", values)
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
 
     def outputs(self, turn: Turn[Program]) -> Array:

@@ -262,7 +262,7 @@ class Program(CompiledNetwork["Program"]):
         Raises
         ------
         ValueError
-            They are not the words of whole frames.
+            They are not the words of whole frames, or a value is beyond what ``out`` holds.
         """
         words = np.asarray(words, np.uint32)
         self.require(words.size % self.result_words == 0, f"results must be n * {self.result_words} words", words.size)
@@ -276,7 +276,13 @@ class Program(CompiledNetwork["Program"]):
             maps = [result.unpack(self.output_kind, part, self.stream_bits) for result in self.results]
             values = maps[0] if len(maps) == 1 else np.concatenate([each.reshape(len(part), -1) for each in maps], 1)
             values = values.reshape(len(part), *self.output_shape)
-            out[i : i + count] = values if self.tail is None else self.tail.forward(values.astype(np.int64))
+            if self.tail is not None:
+                values = self.tail.forward(values.astype(np.int64))
+            if values.size and not np.can_cast(values.dtype, out.dtype):
+                held = np.iinfo(out.dtype)
+                for value in (values.min(), values.max()):
+                    self.require(held.min <= value <= held.max, f"results must be {held.min}..{held.max}", value)
+            out[i : i + count] = values
         return out
 
     def to_bytes(self) -> bytes:

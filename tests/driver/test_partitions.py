@@ -10,6 +10,7 @@ import pytest
 from bitloom.driver.accelerator import Accelerator
 from bitloom.driver.accelerator_group import AcceleratorGroup
 from bitloom.driver.errors import DeviceTaken, DigestMismatch
+from bitloom.driver.host_maps import HostMaps
 from bitloom.golden import zoo
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model, compile_network
@@ -105,6 +106,17 @@ def test_somebody_else_loads_between_two_partitions(accelerator):
         np.testing.assert_array_equal(other.predict(IMAGES), EXPECTED)
     accelerator.load(network())
     np.testing.assert_array_equal(accelerator.predict(IMAGES), EXPECTED)
+
+
+def test_a_value_that_no_map_between_partitions_has():
+    """As a faulty device may give it: the next program would take some of its bits."""
+    turns = network().turns
+    maps = HostMaps(turns, IMAGES, np.empty_like(EXPECTED))
+    maps.outputs(turns[0])[...] = 1
+    np.testing.assert_array_equal(maps.images(turns[1]), 1)
+    maps.outputs(turns[0])[6, 7, 7, 15] = 3
+    with value_error("digits-cnn.conv_2: map threshold_1: values must be bipolar 1 bit (-1..1 in steps of 2), got 3"):
+        maps.images(turns[1])
 
 
 def test_refused(accelerator):

@@ -123,6 +123,15 @@ def test_unpack_raw():
     assert out.tolist() == [[[[-2, 1, 2], [0, 7, 4]]], [[[13, 9, 10], [8, 15, 12]]]]
 
 
+def test_unpack_raw_into_narrow_integers():
+    words = np.zeros(8, np.uint32)
+    words[5] = 127
+    assert any_program().unpack_results(words, np.empty((1, 1, 2, 3), np.int8)).max() == 127
+    words[5] = 128
+    with value_error("p: results must be -128..127, got 128"):
+        any_program().unpack_results(words, np.empty((1, 1, 2, 3), np.int8))
+
+
 def test_unpack_bits():
     places = [[0, 33], [1, 34], [2, 2], [31, 63], [4, 5], [6, 7]]
     p = any_program(output_kind="bits", results=bits_of_results(places))

@@ -195,6 +195,8 @@ def _default(name: str) -> Any:
 
 DEFAULTS = {name: _default(name) for name in PLACES}
 """The value of each flat name where nothing is said; 0 of a number that is a switch."""
+_LEFT = frozenset(name for name in _SIZED if DEFAULTS[name])
+"""Sizes that an NPU keeps where they mean nothing."""
 ABSENT = {"pfp": 1}
 """Values of names whose part is not there, where they aren't the defaults."""
 WITHIN = {name: (*part.partition(".")[::2], what) for name, (part, what) in OWNERS.items()}
@@ -289,17 +291,25 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
 
 
 def meant(npu: Any) -> frozenset[str]:
-    """Names whose values mean something in this NPU."""
+    """Names whose values mean something in this NPU: those of parts that it has. Of a part that comes with its sizes,
+    such as a skip store, also those of which the NPU says that they mean something, before it has the part."""
     lacking = npu.lacking
+    chosen = {place for place in lacking if SWITCHES[place] not in _SIZED}
     return frozenset(
-        name for name in PLACES if (_MEANS[name](npu) if name in _MEANS else OWNERS[name][0] not in lacking)
+        name
+        for name, (place, _) in OWNERS.items()
+        if (place not in chosen and _MEANS[name](npu) if name in _MEANS else place not in lacking)
     )
 
 
 def stray(npu: Any) -> list[str]:
-    """Names of features that are on in this NPU, where they mean nothing. A size is none, such as the width of
-    multipliers that aren't there: it is left as it is."""
-    return [name for name, means in _MEANS.items() if not (DEFAULTS[name] or means(npu)) and value_of(npu, name)]
+    """Names whose values are not the defaults in this NPU, where they mean nothing. A size that isn't 0 by default is
+    none, such as the width of multipliers that aren't there: it is left as it is."""
+    return [
+        name
+        for name, means in _MEANS.items()
+        if name not in _LEFT and value_of(npu, name) != DEFAULTS[name] and not means(npu)
+    ]
 
 
 def value_of(npu: Any, name: str) -> Any:

@@ -1,10 +1,12 @@
 """Parameters of a design: every rule has a message, and what follows from the parameters is stated here once more."""
 
 import json
+from operator import attrgetter
 
 import pytest
 
 from bitloom.hls_gen.compiler.fitted import FORMER
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.flat import PLACES
 from bitloom.hls_gen.design.memories import memory_map as memory_maps
@@ -346,6 +348,22 @@ def test_features_go_where_they_mean_nothing_any_more():
     """Sizes of what is not there stay."""
     npu = Npu.of(skip_words=9, skip_bits=2, multiplier_bits=15, half_even=1)
     assert npu.changed(skip_words=0) == Npu.of(multiplier_bits=15)
+
+
+def test_a_number_that_means_nothing_is_refused_whatever_its_default(monkeypatch):
+    """As a number would be that an array of the integer engine alone has, and that is 1 by default."""
+    monkeypatch.setitem(flat._MEANS, "accumulators", attrgetter("multiplies"))
+    monkeypatch.setitem(flat.WHERE, "accumulators", "multiplies")
+    with value_error("npu: accumulators needs an NPU that multiplies, got 2"):
+        Npu.of(accumulators=2)
+    assert Npu.of(accumulators=1).array.accumulators == 1
+
+
+def test_a_value_means_nothing_without_its_part(monkeypatch):
+    monkeypatch.setitem(flat._MEANS, "pool_line_taps", attrgetter("multiplies"))
+    npu = Npu.of(**INTEGER)
+    assert "pool_line_taps" in flat.meant(npu)
+    assert "pool_line_taps" not in flat.meant(npu.changed(pool=False))
 
 
 def test_tables_of_lookups_are_whole():

@@ -20,7 +20,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.multiply import MultiplyMaps, scaled_product
-from bitloom.golden.layers.pool import MaxPool, MinPool, Pool
+from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.requantise import Requantise, rounded, rounded_shift, rounded_up
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
@@ -31,7 +31,7 @@ from bitloom.hls_gen.design.results import FEATURE_UNITS, FeatureUnit
 
 from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
-from .pools import thresholds_of
+from .pools import reduction_of, thresholds_of
 
 
 class Action(ABC):
@@ -332,9 +332,8 @@ class Pooling(WindowAction):
 
     @classmethod
     def of(cls, model: Model, part: Part, layer: Pool) -> "Pooling":
-        """The pool of the pool unit. The smallest of bits is the largest of their complements (lowering_binary.py)."""
-        kind = MaxPool if part.engine.name == "binary" else type(layer)
-        return cls(window=layer.window, reduction=next(pool for pool in POOLS if pool.layer is kind))
+        """The pool of the pool unit."""
+        return cls(window=layer.window, reduction=reduction_of(layer, part.engine.name))
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
         return self.reduction.layer.reduced(taps, valid)

@@ -18,10 +18,10 @@ from bitloom.golden.layers.grouped import DepthwiseConv, is_depthwise, ungrouped
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model
 from bitloom.golden.rewrite import rewrite
-from bitloom.golden.window import Window
+from bitloom.hls_gen.design.pool_unit import PRODUCTS, ReducedWindow
 
 from .layer_graph import LayerGraph, check_same, copy_of_values, free_name
-from .pools import canonical
+from .pools import canonical, reduction_of
 from .segments import Segment, segments
 from .trips import BEFORE_DEPTHWISE, DEPTHWISE
 
@@ -131,9 +131,10 @@ def _computable(segment: Segment, model: Model) -> bool:
     return isinstance(segment.layer, DepthwiseConv) or is_depthwise(plain_of(model, segment))
 
 
-def window_of(segment: Segment) -> Window | None:
-    """The window that the pool unit reads for a segment: of its pool, or of the depthwise convolution fused with it."""
+def pooled(segment: Segment, engine: str) -> ReducedWindow | None:
+    """What the pool unit of an engine computes for a segment: its pool, or the depthwise convolution fused with it;
+    None where it has neither."""
     if segment.depthwise is not None:
-        return segment.depthwise.layer.window(segment.depthwise.source)
+        return ReducedWindow(segment.depthwise.layer.window(segment.depthwise.source), PRODUCTS)
     pool = segment.behind_sums(Pool)
-    return pool.window if pool else None
+    return ReducedWindow(pool.window, reduction_of(pool, engine)) if pool else None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.design.formed_lines import FormedLines, fits_line
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 
 from .formed_taps import tables_of
@@ -38,9 +38,9 @@ def array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
             continue
         window = part.window.window
         words = -(-layer.weight.shape[2] // array.map_lanes)
-        beats = len(plain[layer.name].index) * -(-words // array.line_taps)
+        beats = len(plain[layer.name].index) * -(-words // array.beat.taps)
         rows = (window.positions(layer.height, layer.width).reshape(-1, *window.kernel) >= 0).any(axis=2).sum()
-        if fits_line(window, array.line_taps) and pays(int(rows) * words, beats):
+        if array.beat.split(window) and pays(int(rows) * words, beats):
             names.add(layer.name)
     return _settled(lowered, frozenset(names), lowered.with_lines, former_name, map_order)
 
@@ -67,9 +67,17 @@ def pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[L
     Lowered and dict
         The layers, and what line formers make. Layers whose lines can't be formed are as they were.
     """
-    pairs = zip(lowered.layers, lowered.mapping, strict=True)
-    names = frozenset(layer.name for layer, n in pairs if _may_form_pool(layer, npus[n]))
-    return _settled(lowered, names, lowered.with_pool_lines, line_name, map_order)
+    splits = {}
+    for layer, n in zip(lowered.layers, lowered.mapping, strict=True):
+        unit = npus[n].pool_unit
+        split = unit and layer.pool and unit.split(layer.pool.window, layer.reduction)
+        if split:
+            splits[layer.name] = split
+
+    def behind(names: frozenset[str]) -> Lowered:
+        return lowered.with_split_pools({name: splits[name] for name in names})
+
+    return _settled(lowered, frozenset(splits), behind, line_name, map_order)
 
 
 def _settled(
@@ -90,13 +98,6 @@ def _settled(
             return behind, formed
         names = frozenset(formed)
     return lowered, {}
-
-
-def _may_form_pool(layer: LoweredLayer, npu: Npu) -> bool:
-    """Whether a layer has a pool whose lines may be formed."""
-    if layer.pool is None or layer.reduction.divides:
-        return False
-    return npu.pool_unit is not None and fits_line(layer.pool.window, npu.pool_unit.line_taps)
 
 
 def _formed(layer: LoweredLayer, tables: StageTables) -> FormedLines | None:

@@ -42,6 +42,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
 from bitloom.golden.window import Window
+from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 
 from .actions import Action, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
@@ -159,8 +160,9 @@ class LoweredLayer(MapReader):
     """Smallest and largest sum, for any features."""
     formed_taps: FormedTaps | None = None
     """What a former reads in front of the layer; None where the layer reads the map itself."""
-    pool_lines: bool = False
-    """Whether the taps of a line of the pool's kernel come side by side, from a line former (lines.py)."""
+    split_pool: SplitWindow | None = None
+    """How a line former in front of the pool unit splits the pool's window (lines.py); None where the pool unit takes
+    the window's taps one by one."""
 
     @classmethod
     def of(cls, part: Part, arithmetic: Xnor | Multiply, actions: Sequence[Action], sum_range: Range) -> "LoweredLayer":

@@ -20,8 +20,8 @@ from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
-from bitloom.golden.window import Pair, Window
-from bitloom.hls_gen.design.formed_lines import column_of, line_of
+from bitloom.golden.window import Pair
+from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
@@ -32,7 +32,7 @@ from .host_tail import on_device
 from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
-from .parts import Cut, Part, Target, segmented
+from .parts import Cut, FormedPart, Part, Target, segmented
 from .pools import canonical
 from .schedule import Schedule, Stage, schedule
 from .segments import segments
@@ -65,7 +65,7 @@ class Lowered:
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
     _formed: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
     _array_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
-    _pool_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _split_pools: dict[frozenset[tuple[str, SplitWindow]], "Lowered"] = field(default_factory=dict, init=False)
 
     @property
     def outputs(self) -> list[str]:
@@ -85,31 +85,29 @@ class Lowered:
         if not names:
             return self
         if names not in self._formed:
-            parts = {part.name: (part.with_former, part.window.window) for part in self.parts}
-            self._formed[names] = self._behind_formers(names, parts)
+            self._formed[names] = self._behind_formers({part.name: part.with_former for part in self.parts}, names)
         return self._formed[names]
 
     def with_lines(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind line formers (hls_gen/compiler/lines.py): each then reads a
         map with a position for each window of a line, whose channels are columns of the kernel times channels."""
         if names not in self._array_lines:
-            parts = {part.name: (part.with_lines, line_of(part.window.window)) for part in self.parts}
-            self._array_lines[names] = self._behind_formers(names, parts)
+            self._array_lines[names] = self._behind_formers({part.name: part.with_lines for part in self.parts}, names)
         return self._array_lines[names]
 
-    def _behind_formers(self, names: frozenset[str], parts: Mapping[str, tuple[Part | None, Window]]) -> "Lowered":
-        """The lowered layers, those of these names behind formers; ``parts`` say as what their parts are seen there,
-        and what a former reads."""
-        layers = [_formed(layer, *parts[layer.name]) if layer.name in names else layer for layer in self.layers]
+    def _behind_formers(self, parts: Mapping[str, FormedPart | None], names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names behind formers, by their ``parts`` there."""
+        layers = [_formed(layer, parts[layer.name]) if layer.name in names else layer for layer in self.layers]
         return replace(self, layers=tuple(layers))
 
-    def with_pool_lines(self, names: frozenset[str]) -> "Lowered":
-        """The lowered layers, those of these names with line formers in front of their pools
-        (hls_gen/compiler/lines.py)."""
-        if names not in self._pool_lines:
-            layers = tuple(replace(layer, pool_lines=layer.name in names) for layer in self.layers)
-            self._pool_lines[names] = replace(self, layers=layers)
-        return self._pool_lines[names]
+    def with_split_pools(self, splits: Mapping[str, SplitWindow]) -> "Lowered":
+        """The lowered layers, those that are named with line formers in front of their pools, which split their windows
+        so (hls_gen/compiler/lines.py)."""
+        key = frozenset(splits.items())
+        if key not in self._split_pools:
+            layers = tuple(replace(layer, split_pool=splits.get(layer.name)) for layer in self.layers)
+            self._split_pools[key] = replace(self, layers=layers)
+        return self._split_pools[key]
 
     def input_features(self, images: Array) -> Array:
         """What the first lowered layer reads, where its taps are not formed.
@@ -243,9 +241,10 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
     return lowering_integer.integer_layer(cut.segmented_model.model, part, inverted)
 
 
-def _formed(layer: LoweredLayer, part: Part | None, window: Window) -> LoweredLayer:
-    """A lowered layer whose part is ``part`` behind a former that reads ``window``."""
-    assert part is not None
+def _formed(layer: LoweredLayer, formed: FormedPart | None) -> LoweredLayer:
+    """A lowered layer behind a former."""
+    assert formed is not None
+    window, part = formed
     arithmetic = layer.arithmetic
     places = part.window.places
     if isinstance(arithmetic, Multiply):
@@ -361,10 +360,10 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
         if p.pool:
             window = p.pool.window
             reads = p.name
-            if p.pool_lines:
-                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(line_of(window)), reads))
+            if p.split_pool:
+                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(p.split_pool.formed), reads))
                 reads = line_name(p)
-                window = column_of(window)
+                window = p.split_pool.left
             out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(window), reads))
         last[p.name] = out[-1].name
     return out

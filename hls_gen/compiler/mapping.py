@@ -16,7 +16,6 @@ from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.copies import is_copy
-from bitloom.hls_gen.design.formed_lines import column_of, fits_line, line_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
@@ -342,12 +341,13 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
     if npu.pool_unit and not part.raw and (part.pool or not npu.passes_by):
-        pool = part.pool
-        columns = width
-        if pool and fits_line(pool, npu.pool_unit.line_taps):
-            columns = line_of(pool).output_size(height, width)[1]
-            pool = column_of(pool)
-        pooled = SequencerWork.of_map(pool, height, columns).cycles(npu.pool_tuple_words(steps))
+        window = part.pool and part.pool.window
+        split = part.pool and npu.pool_unit.split(*part.pool)
+        size = height, width
+        if split:
+            window = split.left
+            size = split.formed.output_size(*size)
+        pooled = SequencerWork.of_map(window, *size).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

@@ -8,6 +8,7 @@ The segment of a part keeps the golden layers, from which hls_gen/compiler/lower
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,10 +20,11 @@ from bitloom.golden.layers.roles import Activation, FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair, Window
-from bitloom.hls_gen.design.formed_lines import column_of, line_of
+from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.pool_unit import ReducedWindow
 
-from .depthwise import behind_copies, fused, plain_of, window_of
+from .depthwise import behind_copies, fused, plain_of, pooled
 from .engine_form import engine_form
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
@@ -71,7 +73,7 @@ class Part(MapReader):
     """Kernels."""
     levels: int = 1
     """Results that a kernel gives: thresholds, else 1."""
-    pool: Window | None = None
+    pool: ReducedWindow | None = None
     """Of the pool unit: of a pool, or of a depthwise convolution that is fused with the part."""
     raw: bool = False
     """Whether sums are the result."""
@@ -81,9 +83,9 @@ class Part(MapReader):
     """Smallest and largest integer of the map that it makes; None where that map has bits."""
     segment: Segment | None = None
     """The golden layers that it computes, with their names in the network; None of a copy."""
-    with_former: "Part | None" = None
+    with_former: "FormedPart | None" = None
     """This part with its taps formed, as behind a window former; None where a former can't feed it."""
-    with_lines: "Part | None" = None
+    with_lines: "FormedPart | None" = None
     """This part with the taps of a line of its kernel side by side, as behind a line former; None where a former can't
     feed it."""
 
@@ -104,13 +106,22 @@ class Part(MapReader):
         words of their own; and an array with planes side by side takes integers from its former, no bits."""
         other_planes = (self.planes > 0) != (npu.array.planes > 0)
         apart = self.binary and (npu.array.lanes_per_weight > 1 or other_planes)
-        return self.with_former if npu.former and not apart else None
+        return self.with_former.part if self.with_former and npu.former and not apart else None
 
     @property
     def map_size(self) -> Pair:
         """(rows, columns) of the map that it makes."""
         size = self.window.output_size(self.height, self.width)
-        return self.pool.output_size(*size) if self.pool else size
+        return self.pool.window.output_size(*size) if self.pool else size
+
+
+class FormedPart(NamedTuple):
+    """A part behind a former."""
+
+    reads: Window
+    """What the former reads of the map, and puts side by side."""
+    part: Part
+    """The part as it reads what the former makes."""
 
 
 Parts = Sequence[Part]
@@ -257,7 +268,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         visits=2 if ternary else 1,
         out_channels=layer.out_channels,
         levels=threshold.levels if threshold else 1,
-        pool=window_of(segment),
+        pool=pooled(segment, engine.name),
         raw=segment.behind_sums(Activation) is None and layer.accumulate != "or",
         output=segment.output,
         values=_values(segment) if engine.name == "integer" and threshold is None else None,
@@ -289,16 +300,19 @@ def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
     return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
 
 
-def _with_formed_taps(part: Part, weighted: Array | None) -> Part:
+def _with_formed_taps(part: Part, weighted: Array | None) -> FormedPart:
     """A part as a window former lets the array see it (hls_gen/compiler/formed_taps.py)."""
     height, width = part.window.output_size(part.height, part.width)
-    taps = part.window.taps
+    window = part.window.window
     pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))
-    lanes = taps * part.lanes
-    return replace(part, height=height, width=width, window=Taps(Window(kernel=(1, 1))), lanes=lanes, weighted=pattern)
+    lanes = window.taps * part.lanes
+    return FormedPart(
+        window,
+        replace(part, height=height, width=width, window=Taps(Window(kernel=(1, 1))), lanes=lanes, weighted=pattern),
+    )
 
 
-def _with_lines(part: Part, weighted: Array | None) -> Part | None:
+def _with_lines(part: Part, weighted: Array | None) -> FormedPart | None:
     """A part as a line former lets the array see it (hls_gen/compiler/lines.py)."""
     window = part.window.window
     rows, columns = window.kernel
@@ -306,5 +320,9 @@ def _with_lines(part: Part, weighted: Array | None) -> Part | None:
         return None
     lanes = columns * part.lanes
     pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), rows, lanes).any(axis=1))
-    width = line_of(window).output_size(part.height, part.width)[1]
-    return replace(part, width=width, window=Taps(column_of(window)), lanes=lanes, weighted=pattern)
+    split = SplitWindow.of(window)
+    height, width = split.formed.output_size(part.height, part.width)
+    return FormedPart(
+        split.formed,
+        replace(part, height=height, width=width, window=Taps(split.left), lanes=lanes, weighted=pattern),
+    )

@@ -24,9 +24,17 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.rewrite import Inexact, rewrite
 from bitloom.golden.window import Pair, Window
+from bitloom.hls_gen.design.pool_unit import POOLS, PoolReduction
 
 from .segments import Segment
 from .taps import limits_of_sums
+
+
+def reduction_of(pool: Pool, engine: str) -> PoolReduction:
+    """How the pool unit of an engine computes a pool. The smallest of bits is the largest of their complements
+    (lowering_binary.py)."""
+    kind = MaxPool if engine == "binary" else type(pool)
+    return next(reduction for reduction in POOLS if reduction.layer is kind)
 
 
 def canonical(segment: Segment) -> Segment:

@@ -7,6 +7,7 @@ a `BinaryArray` counts where bits match (XNOR and popcount), an `IntegerArray` m
 from dataclasses import dataclass
 from typing import ClassVar
 
+from .formed_lines import BeatTaps
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
 from .parts import RAM_STYLES, Part, capacity, choice, number, value
@@ -63,9 +64,14 @@ class Array(Part):
         require(self.kfp % self.line_taps == 0, f"line_taps must divide kfp = {self.kfp}", self.line_taps)
 
     @property
+    def beat(self) -> BeatTaps:
+        """The taps that it takes in a beat, of a layer whose lines are formed; of others so many words of a tuple."""
+        return BeatTaps(self.line_taps)
+
+    @property
     def map_lanes(self) -> int:
         """Channels in a word of a map: where maps wait, and on their way from one NPU to another and to the host."""
-        return self.kfp // self.line_taps
+        return self.kfp // self.beat.taps
 
     @property
     def slot_bits(self) -> int:

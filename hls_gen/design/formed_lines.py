@@ -12,6 +12,7 @@ window of as many taps goes on by as many positions.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,30 +22,46 @@ from bitloom.golden.window import Window
 from .widths import PLACE_BITS, SIDE_BITS
 
 
-def fits_line(window: Window, line_taps: int) -> bool:
-    """Whether a unit that takes so many taps in a cycle takes a line of the window's kernel at once, which has several
-    taps that are neighbours."""
-    neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
-    return neighbours and 1 < window.kernel[1] <= line_taps
+class SplitWindow(NamedTuple):
+    """A window of which a line former reads a part, and a sequencer what the former makes."""
+
+    formed: Window
+    """What the former reads of the map: a line of the kernel."""
+    left: Window
+    """What is left to the sequencer: a column, of a map with a position for each window that is formed."""
+
+    @classmethod
+    def of(cls, window: Window) -> "SplitWindow":
+        """Of a window whose taps in a line are neighbours."""
+        (rows, columns), (down, right) = window.kernel, window.stride
+        top, before, bottom, behind = window.padding
+        left = Window(
+            kernel=(rows, 1),
+            stride=(down, 1),
+            padding=(top, 0, bottom, 0),
+            dilation=(window.dilation[0], 1),
+            growth=(window.growth[0], 1),
+            repeats=window.repeats,
+        )
+        return cls(Window(kernel=(1, columns), stride=(1, right), padding=(0, before, 0, behind)), left)
 
 
-def line_of(window: Window) -> Window:
-    """The window that a line former makes: a line of the kernel."""
-    (_, columns), (_, stride), (_, left, _, right) = window.kernel, window.stride, window.padding
-    return Window(kernel=(1, columns), stride=(1, stride), padding=(0, left, 0, right))
+class BeatTaps(NamedTuple):
+    """The taps that a unit takes in a beat, side by side: neighbours in a line of the kernel."""
 
+    columns: int
+    """Columns of the kernel, >= 1; 1: nothing is formed."""
 
-def column_of(window: Window) -> Window:
-    """The window that is left to the sequencer behind a line former."""
-    (rows, _), (stride, _), (top, _, bottom, _) = window.kernel, window.stride, window.padding
-    return Window(
-        kernel=(rows, 1),
-        stride=(stride, 1),
-        padding=(top, 0, bottom, 0),
-        dilation=(window.dilation[0], 1),
-        growth=(window.growth[0], 1),
-        repeats=window.repeats,
-    )
+    @property
+    def taps(self) -> int:
+        """How many taps there are."""
+        return self.columns
+
+    def split(self, window: Window) -> SplitWindow | None:
+        """How a line former splits a window for the unit; None where the unit takes a tap a beat: there is no line of
+        several taps, the line has too many, or they are no neighbours."""
+        neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
+        return SplitWindow.of(window) if neighbours and 1 < window.kernel[1] <= self.columns else None
 
 
 @dataclass(frozen=True, kw_only=True)

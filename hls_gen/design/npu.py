@@ -17,6 +17,7 @@ from bitloom.golden.names import shown
 
 from . import flat
 from .array import BinaryArray, IntegerArray
+from .formed_lines import BeatTaps
 from .former import Former, FormerSizes
 from .gearbox import geared
 from .loader import Loader
@@ -227,7 +228,7 @@ class Npu:
     @property
     def takes_lines(self) -> bool:
         """Whether the array takes several words of maps in a cycle, which a line former puts side by side."""
-        return self.array.line_taps > 1
+        return self.array.beat.taps > 1
 
     @property
     def array_sequencer(self) -> "NpuSequencer":
@@ -442,12 +443,12 @@ class Npu:
     @property
     def forms_lines(self) -> bool:
         """Whether the pool unit takes several taps in a cycle, which a line former puts side by side."""
-        return self.pool_unit is not None and self.pool_unit.line_taps > 1
+        return self.pool_unit is not None and self.pool_unit.beat.taps > 1
 
     @property
     def pool_line_bits(self) -> int:
         """Width of a word of the pool's tuple memory: a word of each tap that the pool unit takes in a cycle."""
-        return self.pool_unit.line_taps * self.pool_word_bits if self.pool_unit else 0
+        return self.pool_unit.beat.taps * self.pool_word_bits if self.pool_unit else 0
 
     @property
     def pool_sum_bits(self) -> int:
@@ -613,9 +614,9 @@ class NpuSequencer:
         return self.npu.pool_line_bits if self.pool_unit else self.npu.array.word_bits
 
     @property
-    def line_taps(self) -> int:
-        """Words that a line former puts side by side in a word of the tuple memory; 1: there is none."""
-        return (self.pool_unit or self.npu.array).line_taps
+    def beat(self) -> BeatTaps:
+        """The taps whose words a line former puts side by side in a word of the tuple memory."""
+        return (self.pool_unit or self.npu.array).beat
 
     @property
     def line_flags(self) -> tuple[str, ...]:
@@ -671,12 +672,12 @@ class NpuSequencer:
     @property
     def forms_lines(self) -> bool:
         """Whether a line former stands in front of the tuple memory."""
-        return self.line_taps > 1
+        return self.beat.taps > 1
 
     @property
     def map_bits(self) -> int:
         """Bits of a word of a map, as it comes."""
-        return self.word_bits // self.line_taps
+        return self.word_bits // self.beat.taps
 
     @property
     def memory_bits(self) -> int:

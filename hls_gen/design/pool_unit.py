@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.window import Window
 
+from .formed_lines import BeatTaps, SplitWindow
 from .parts import RAM_STYLES, Part, capacity, choice, number
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .widths import bits_for
@@ -74,6 +76,13 @@ PRODUCTS = Reduction(
 """The sum of products of a depthwise convolution, in pool units with weights."""
 
 
+class ReducedWindow(NamedTuple):
+    """What a pool unit computes for a layer: a window, and how it makes one value of its taps."""
+
+    window: Window
+    reduction: Reduction
+
+
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(Part):
     """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
@@ -88,7 +97,7 @@ class PoolWeights(Part):
     jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
     """Rows of its sequencer's table of jumps, >= 2."""
     rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")
-    """Rows of line_taps times pfp weights, >= 2."""
+    """Rows of weights for the values of a beat, line_taps times pfp, >= 2."""
     scale_rows: int = capacity(256, least=2, added=True, name="pool_scale_rows")
     """Rows of ol times bias, multiplier and shift, >= 2."""
 
@@ -123,6 +132,21 @@ class PoolUnit(Part):
     flags: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")
     """flags, olds: rows of its sequencer's tables, each >= 2."""
+
+    @property
+    def beat(self) -> BeatTaps:
+        """The taps that it takes in a cycle."""
+        return BeatTaps(self.line_taps)
+
+    @property
+    def beat_lanes(self) -> int:
+        """Values that it takes in a cycle: pfp of each tap."""
+        return self.beat.taps * self.pfp
+
+    def split(self, window: Window, reduction: Reduction) -> SplitWindow | None:
+        """How a line former in front of it splits the window of a pool; None where it takes the pool's taps one by one,
+        as those of averages: these divide by the number of valid taps, which the sequencer counts."""
+        return None if reduction.divides else self.beat.split(window)
 
     def pools(self, engine: str) -> tuple[PoolReduction, ...]:
         """The pools that it has in an NPU of this engine."""

@@ -110,10 +110,10 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
 def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, int]:
     """LUTs and flip-flops by which the values of a beat's taps are merged, by rule: of integers a sum, a comparison and
     a choice, and a register; of bits an OR."""
-    merges = pool_unit.pfp * (pool_unit.line_taps - 1)
+    merges = pool_unit.beat_lanes - pool_unit.pfp
     if npu.engine == "binary":
         return merges, 0
-    wide = value_bits + bits_for(pool_unit.line_taps - 1) * (merges > 0)
+    wide = value_bits + bits_for(pool_unit.beat.taps - 1) * (merges > 0)
     return merges * wide * 7 // 2, pool_unit.pfp * wide * timing.tap_stages(npu)
 
 
@@ -137,7 +137,7 @@ def unit_bits(npu: Npu, pool_unit: PoolUnit) -> tuple[int, int]:
     merged = npu.array.acc_bits * 7 // 2
     late = pool_unit.index_bits + npu.pool_side_bits + COUNT_BITS + 4
     taps_lut, taps_ff = _merged_taps(npu, pool_unit, feature + weight)
-    lanes = pool_unit.pfp * pool_unit.line_taps
+    lanes = pool_unit.beat_lanes
     lut = lanes * product + pool_unit.pfp * merged + taps_lut + late
     return lut, lanes * registers + taps_ff + 3 * late // 2
 

@@ -49,10 +49,10 @@ def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[
 
 
 def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
-    """(sequencer's taps * words, line_taps * pfp) weights, for each word of a tuple that the pool unit takes those of a
+    """(sequencer's taps * words, beat_lanes) weights, for each word of a tuple that the pool unit takes those of a
     line's taps side by side, the last one highest; unused lanes have weight 0."""
     words = planned.pooled
-    taps = present(planned.npu.pool_unit).line_taps
+    taps = present(planned.npu.pool_unit).beat.taps
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
     formed = present(planned.on_pool_unit).lines
     together = formed.taps if formed else 1

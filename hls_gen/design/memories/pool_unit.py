@@ -31,7 +31,7 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
         memories |= {
             "pool_kernels": Rows(
                 weights.rows,
-                [("weights", pool_unit.line_taps * pool_unit.pfp * npu.array.weight_bits)],
+                [("weights", pool_unit.beat_lanes * npu.array.weight_bits)],
                 counted_as="pool_kernel_rows",
                 based_by=("pool_layers", "kernel_base"),
             ),

@@ -79,7 +79,7 @@ def _lines(sequencer: NpuSequencer) -> FieldWidths:
         ("positions_minus_1", SIDE_BITS),
         ("first", PLACE_BITS),
         ("stride_minus_1", PLACE_BITS),
-        ("taps_before", sequencer.line_taps - 1),
+        ("taps_before", sequencer.beat.taps - 1),
         *((flag, 1) for flag in sequencer.line_flags),
     ]
 

@@ -125,7 +125,7 @@ class Arithmetic(ABC):
     @property
     def taps(self) -> int:
         """Taps of a beat."""
-        return present(self.npu.pool_unit).line_taps
+        return present(self.npu.pool_unit).beat.taps
 
     def value(self, k: int, tap: int) -> Signal:
         """The value of lane ``k`` of a tap of the beat: by default that of the beat's word."""

@@ -54,7 +54,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     """
     sequencer = spec.sequencer
     memory = spec.memory("lines")
-    sizes = {"word_bits": sequencer.map_bits, "line_taps": sequencer.line_taps}
+    sizes = {"word_bits": sequencer.map_bits, "line_taps": sequencer.beat.taps}
     text = __doc__ + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
@@ -85,7 +85,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     step = b.wire("step", 1, moves & tuple_last)
     _place(b, layer, (step, line_done, line_begins), inside, hit)
     b.comment("The positions before: whether they are on the map, and the words of each.")
-    count = sequencer.line_taps - 1
+    count = sequencer.beat.taps - 1
     before = [b.reg(f"before_{k + 1}") for k in range(count)]
     b.on(step, *zip(before, [inside, *before]))
     b.on(line_done, *[(flag, 0) for flag in before])

@@ -50,7 +50,7 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
     whose words are put side by side, and layers whose words are handed on, also as wide as they leave."""
     drawn = list[Layer]()
     flags = spec.sequencer.line_flags
-    line_taps = spec.sequencer.line_taps
+    line_taps = spec.sequencer.beat.taps
     while len(drawn) < 8:
         words = rng.randint(1, 5)
         beside = frozenset({"lowest"} if "lowest" in flags and rng.random() < 0.5 else ())
@@ -93,7 +93,7 @@ def windows(spec: SequencerSpec, layer: Layer, tuples: np.ndarray) -> np.ndarray
     places = window.positions(1, width)[: formed.windows]
     beside = np.full((len(tuples), 1, *tuples.shape[2:]), lowest)
     taps = np.concatenate([tuples, beside], axis=1)[:, places]  # (lines, windows, taps, words, lanes)
-    whole = np.full((*taps.shape[:2], spec.sequencer.line_taps - formed.taps, *taps.shape[3:]), lowest)
+    whole = np.full((*taps.shape[:2], spec.sequencer.beat.taps - formed.taps, *taps.shape[3:]), lowest)
     side_by_side = np.concatenate([whole, taps], axis=2).transpose(0, 1, 3, 2, 4)
     return side_by_side.reshape(-1, spec.sequencer.word_bits // bits(spec))
 

@@ -107,7 +107,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "copies": any(is_copy(layer.name) for layer in layers),
         "depthwise": any(layer.depthwise is not None for layer in layers),
         "behind copies": any(layer.depthwise is not None and layer.name.endswith("_copy") for layer in layers),
-        "lines": any(layer.pool_lines for layer in layers),
+        "lines": any(layer.split_pool for layer in layers),
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         "clamps": any(layer.window.window.clamps for layer in layers),

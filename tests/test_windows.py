@@ -13,7 +13,7 @@ from bitloom.overlay.cli.group import COMMANDS
 from tests.paths import ROOT, SOURCES
 
 NO_PYNQ = "pynq: must be installed, to simulate and to drive a board: pip install 'bitloom-fpga[sim]'"
-SIMULATING = {"bench", "demo", "report", "simulate"}
+SIMULATING = {"demo", "report", "simulate"}
 """Commands that can do nothing without pynq."""
 
 COMMAND = """

@@ -5,7 +5,7 @@
 
 #include "bitloom_parts.h"
 
-enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256, FORMAT_VERSION = 4 };
+enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256 };
 #define MOST 2147483648.0
 
 enum { SOFTMAX, LOG_SOFTMAX, SIGMOID, ARGMAX, TOPK, CLOSINGS };
@@ -232,8 +232,9 @@ bitloom_status bitloom_host_read(const bitloom_heap *heap, bitloom_bytes text, c
     host->output_channels = facts->output_channels;
     if (!bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "format"), "bitloom host") ||
         !bitloom_json_integer(&json, bitloom_json_get(&json, json.nodes, "version"), &version) ||
-        version != FORMAT_VERSION)
-        status = bitloom_json_wrong(&json, "must be a bitloom host file of version 4", json.nodes);
+        version != BITLOOM_HOST_VERSION)
+        status = bitloom_json_wrong(
+            &json, "must be a bitloom host file of version " BITLOOM_DECIMAL(BITLOOM_HOST_VERSION), json.nodes);
     if (!status && !bitloom_json_is(&json, bitloom_json_get(&json, json.nodes, "digest"), program->model))
         status = bitloom_json_wrong(&json, "must belong to the program's model",
                                     bitloom_json_get(&json, json.nodes, "digest"));

@@ -6,6 +6,10 @@
 
 #include "bitloom.h"
 
+/* A number of bitloom_hardware.h as text. */
+#define BITLOOM_QUOTED(number) #number
+#define BITLOOM_DECIMAL(name) BITLOOM_QUOTED(name)
+
 #if defined(__BYTE_ORDER__) && defined(__ORDER_BIG_ENDIAN__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #error "libbitloom: memory must be little-endian, as the words of streams are"
 #endif

@@ -4,21 +4,7 @@
 
 #include "bitloom_parts.h"
 
-/* Bits of an image at most, as the compiler has it (BITLOOM_MAX_FRAME_BITS). */
-#define MOST_IMAGE_BITS (1u << 24)
-/* 32-bit words of a frame and of its results, and values of these, at most (hls_gen/design/program.py). */
-#define MOST_WORDS (1u << 24)
-#define MOST_VALUES (1u << 26)
-enum {
-    LABEL_LENGTH = 100,
-    UNUSED = -1,
-    ONE = -2,
-    FORMAT_VERSION = 3,
-    MOST_LANE_BITS = 32,
-    MOST_LANES = 1 << 16,
-    MOST_BITS = 62,
-    MAP_NUMBERS = 6
-};
+enum { LABEL_LENGTH = 100, UNUSED = -1, ONE = -2, MAP_NUMBERS = 6 };
 
 /* Reading */
 
@@ -73,14 +59,16 @@ static bitloom_status read_input(bitloom_program *p, const bitloom_json *json) {
     if (i == 4)
         return bitloom_json_wrong(json, "encoding: kind must be one of bipolar, ternary, signed, unsigned", kind);
     p->encoding = (bitloom_encoding)i;
-    if (!size_of(json, bitloom_json_get(json, encoding, "bits"), &bits) || bits > 62 ||
+    if (!size_of(json, bitloom_json_get(json, encoding, "bits"), &bits) || bits > BITLOOM_MOST_BITS ||
         (p->encoding == BITLOOM_TERNARY && bits != 2))
-        return bitloom_json_wrong(json, "encoding: bits must be 1..62, of ternary 2",
+        return bitloom_json_wrong(json,
+                                  "encoding: bits must be 1.." BITLOOM_DECIMAL(BITLOOM_MOST_BITS) ", of ternary 2",
                                   bitloom_json_get(json, encoding, "bits"));
     p->bits = bits;
     values = (uint64_t)facts->height * facts->width;
-    if (values > MOST_IMAGE_BITS || values * facts->channels > MOST_IMAGE_BITS / bits)
-        return bitloom_json_wrong(json, "an image must have at most 16777216 bits", input);
+    if (values > BITLOOM_MOST_IMAGE_BITS || values * facts->channels > BITLOOM_MOST_IMAGE_BITS / bits)
+        return bitloom_json_wrong(json, "an image must have at most " BITLOOM_DECIMAL(BITLOOM_MOST_IMAGE_BITS) " bits",
+                                  input);
     facts->image_values = (size_t)(values * facts->channels);
     facts->high = p->encoding == BITLOOM_BIPOLAR   ? (int64_t)bits
                   : p->encoding == BITLOOM_TERNARY ? 1
@@ -100,8 +88,8 @@ static bitloom_status read_frame(bitloom_program *p, const bitloom_json *json) {
         p->facts.image_values % p->position_values)
         return bitloom_json_wrong(json, "frame: channels must be a divisor of an image's values", frame);
     if (!size_of(json, bitloom_json_get(json, frame, "lane_bits"), &p->frame.lane_bits) ||
-        p->frame.lane_bits > MOST_LANE_BITS)
-        return bitloom_json_wrong(json, "frame: lane_bits must be 1..32", frame);
+        p->frame.lane_bits > BITLOOM_MOST_LANE_BITS)
+        return bitloom_json_wrong(json, "frame: lane_bits must be 1.." BITLOOM_DECIMAL(BITLOOM_MOST_LANE_BITS), frame);
     if (!size_of(json, bitloom_json_get(json, frame, "word_bits"), &word_bits))
         return bitloom_json_wrong(json, "frame: word_bits must be an integer 1..2147483647", frame);
     p->frame.word_bits = word_bits;
@@ -126,8 +114,9 @@ static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) 
         if (!size_of(json, entry, sizes + i))
             return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
         outputs *= sizes[i];
-        if (outputs > MOST_VALUES)
-            return bitloom_json_wrong(json, "output_shape must have at most 67108864 values", shape);
+        if (outputs > BITLOOM_MOST_VALUES)
+            return bitloom_json_wrong(
+                json, "output_shape must have at most " BITLOOM_DECIMAL(BITLOOM_MOST_VALUES) " values", shape);
     }
     facts->output_height = sizes[0];
     facts->output_width = sizes[1];
@@ -175,8 +164,8 @@ static bitloom_status read_header(bitloom_program *p, const bitloom_json *json) 
     if (json->nodes->kind != BITLOOM_JSON_OBJECT) return bitloom_json_wrong(json, "must be a JSON object", json->nodes);
     if (!bitloom_json_is(json, format, "bitloom-program"))
         return bitloom_json_wrong(json, "format must be bitloom-program", format);
-    if (!bitloom_json_integer(json, version, &number) || number != FORMAT_VERSION)
-        return bitloom_json_wrong(json, "version must be 3", version);
+    if (!bitloom_json_integer(json, version, &number) || number != BITLOOM_PROGRAM_VERSION)
+        return bitloom_json_wrong(json, "version must be " BITLOOM_DECIMAL(BITLOOM_PROGRAM_VERSION), version);
     status = read_names(p, json);
     if (!status) status = read_input(p, json);
     if (!status) status = read_frame(p, json);
@@ -216,12 +205,14 @@ static bitloom_status check_values(const bitloom_program *p, unsigned array, siz
 }
 
 /* How words become stream words: sets their `together` and `pieces`, and `taken`, the 32-bit words that `count` of them
-   take. False where these are more than MOST_WORDS. */
+   take. False where these are more than BITLOOM_MOST_WORDS. */
 static bool gear(bitloom_words *words, uint32_t stream_bits, uint64_t count, size_t *taken) {
     const uint64_t together = words->word_bits <= stream_bits ? stream_bits / words->word_bits : 1;
     const uint64_t pieces = words->word_bits <= stream_bits ? 1 : (words->word_bits + stream_bits - 1) / stream_bits;
     const uint64_t units = (count + together - 1) / together;
-    if (units > MOST_WORDS || pieces > MOST_WORDS || units * pieces * (stream_bits / 32) > MOST_WORDS) return false;
+    if (units > BITLOOM_MOST_WORDS || pieces > BITLOOM_MOST_WORDS ||
+        units * pieces * (stream_bits / 32) > BITLOOM_MOST_WORDS)
+        return false;
     words->together = (uint32_t)together;
     words->pieces = (uint32_t)pieces;
     *taken = (size_t)(units * pieces * (stream_bits / 32));
@@ -243,8 +234,10 @@ static bitloom_status read_layout(bitloom_program *p, const char *name, bitloom_
         status = check_values(p, BITLOOM_FRAME_LANES, 0, lanes->count, ONE,
                               bits > INT32_MAX ? INT32_MAX : (int64_t)bits - 1, name, error);
     if (status) return status;
-    if (lanes->shape[1] > MOST_LANES)
-        return bitloom_fail(error, BITLOOM_INVALID, name, "frame_lanes must have at most 65536 lanes a word, got %lu",
+    if (lanes->shape[1] > BITLOOM_MOST_LANES)
+        return bitloom_fail(error, BITLOOM_INVALID, name,
+                            "frame_lanes must have at most " BITLOOM_DECIMAL(BITLOOM_MOST_LANES)
+                            " lanes a word, got %lu",
                             (unsigned long)lanes->shape[1]);
     if (values > lanes->count)
         return bitloom_fail(error, BITLOOM_INVALID, name,
@@ -260,7 +253,8 @@ static bitloom_status read_layout(bitloom_program *p, const char *name, bitloom_
                             (double)words);
     p->frame_words = (uint32_t)words;
     if (!gear(&p->frame, p->stream_bits, words, &p->payload_words))
-        return bitloom_fail(error, BITLOOM_INVALID, name, "a frame must have at most 16777216 words, got more");
+        return bitloom_fail(error, BITLOOM_INVALID, name,
+                            "a frame must have at most " BITLOOM_DECIMAL(BITLOOM_MOST_WORDS) " words, got more");
     p->lanes = bitloom_allocate(&p->heap, lanes->count, sizeof *p->lanes);
     if (!p->lanes) return bitloom_fail(error, BITLOOM_NO_MEMORY, name, "a frame's lanes need memory, got none");
     for (i = 0; i < lanes->count; i++) {
@@ -301,7 +295,7 @@ static bitloom_status read_results(bitloom_program *p, const char *name, bitloom
     static const char *const NUMBERS[MAP_NUMBERS] = {"channels", "first word", "positions", "words", "lanes", "bits"};
     int32_t low[MAP_NUMBERS] = {1, 0, 1, 1, 1, 1}, high[MAP_NUMBERS];
     const bitloom_array *maps = p->arrays + BITLOOM_RESULT_MAPS, *places = p->arrays + BITLOOM_RESULT_PLACES;
-    const size_t several = p->output == BITLOOM_BITS ? MOST_BITS : 1; /* lanes of a value at most */
+    const size_t several = p->output == BITLOOM_BITS ? BITLOOM_MOST_BITS : 1; /* lanes of a value at most */
     uint64_t values = 0;
     size_t i, j, first = 0;
     if (!maps->shape[0] || maps->shape[1] != MAP_NUMBERS)
@@ -311,9 +305,9 @@ static bitloom_status read_results(bitloom_program *p, const char *name, bitloom
         return bitloom_fail(error, BITLOOM_INVALID, name, "result_places must be (channels, 1..%lu), got (%lu, %lu)",
                             (unsigned long)several, (unsigned long)places->shape[0], (unsigned long)places->shape[1]);
     for (j = 0; j < MAP_NUMBERS; j++) high[j] = INT32_MAX;
-    high[4] = MOST_LANES;
-    high[5] = p->output == BITLOOM_BITS ? 1 : MOST_LANE_BITS;
-    if (p->output == BITLOOM_RAW) low[5] = MOST_LANE_BITS;
+    high[4] = BITLOOM_MOST_LANES;
+    high[5] = p->output == BITLOOM_BITS ? 1 : BITLOOM_MOST_LANE_BITS;
+    if (p->output == BITLOOM_RAW) low[5] = BITLOOM_MOST_LANE_BITS;
     for (i = 0; i < maps->shape[0]; i++) {
         bitloom_status status;
         result_map map;
@@ -339,8 +333,9 @@ static bitloom_status read_results(bitloom_program *p, const char *name, bitloom
         first += map.channels;
         values += (uint64_t)map.channels * map.positions;
         if (!gear(&map.form, p->stream_bits, (uint64_t)map.positions * map.words, &taken) ||
-            map.first > MOST_WORDS - taken)
-            return bitloom_fail(error, BITLOOM_INVALID, name, "a result must have at most 16777216 words, got more");
+            map.first > BITLOOM_MOST_WORDS - taken)
+            return bitloom_fail(error, BITLOOM_INVALID, name,
+                                "a result must have at most " BITLOOM_DECIMAL(BITLOOM_MOST_WORDS) " words, got more");
         if (map.first + taken > p->result_words) p->result_words = map.first + taken;
         if (values > p->facts.outputs) break; /* before they are more than 64 bits count */
     }

@@ -1,6 +1,6 @@
 """Area of a design by formula, without generating it: a file for each part of an NPU.
 
-    design --former.py, sequencer.py, ... loader.py--> blocks --coefficients.json--+--> LUT, flip-flops, DSP, RAM
+    design ---sequencer.py, array.py, ... loader.py--> blocks --coefficients.json--+--> LUT, flip-flops, DSP, RAM
                   `---------------------------------> memories --memory.py---------'
 
 `parts.py` gathers blocks and memories of a design, `estimate.py` sums them up. Each file of a part says of which blocks

@@ -7,7 +7,6 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .area_part import AreaPart
 from .array import array_parts, array_stores
-from .former import former_parts, former_stores
 from .loader import loader_parts, loader_stores
 from .pool_unit import pool_unit_parts, pool_unit_stores
 from .ports import outlet_parts, ports_parts, ports_stores
@@ -15,6 +14,7 @@ from .results import results_parts
 from .sequencer import sequencer_parts, sequencer_stores
 from .store import Store, loaded_stores
 from .stores import stores_parts, stores_stores
+from .window_former import former_parts, former_stores
 
 
 def parts(design: Design) -> list[AreaPart]:

@@ -12,9 +12,9 @@ from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .area_part import AreaPart, fifo, gear, sequencer_modules
+from .line_former import line_former_parts, line_former_stores
 from .products import PRODUCT_LUTS
 from .results import multiplier_dsps, requantise_sizes
-from .sequencer import line_former, words_before
 from .store import Store
 
 
@@ -30,7 +30,7 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     else:
         yield from _pooling(npu, pool_unit, n)
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
-    yield from line_former(sequencer, n)
+    yield from line_former_parts(sequencer, n)
     if npu.passes_by:
         steps = npu.results.ol * npu.array.feature_bits + 1 + npu.way_bits
         yield AreaPart(
@@ -44,7 +44,7 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     if not pool_unit:
         return
     yield Store("pool_tuples", npu.pool_line_bits, pool_unit.words, 1)
-    yield from words_before(present(npu.pool_sequencer))
+    yield from line_former_stores(present(npu.pool_sequencer))
     yield Store("pool_queue", npu.pool_queue_bits, 1 << pool_unit.index_bits, 0)
     yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo(npu).words, 0)
 

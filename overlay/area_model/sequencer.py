@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design.memories.sequencer import bases
-from bitloom.hls_gen.design.npu import Npu, NpuSequencer
-from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.widths import bits_for
 
 from .area_part import AreaPart, sequencer_modules
 from .array import slot_bits
+from .line_former import line_former_parts, line_former_stores
 from .store import Store
 
 
@@ -37,31 +38,14 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     }
     modules = sequencer_modules("array")
     yield AreaPart("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
-    yield from line_former(sequencer, n)
+    yield from line_former_parts(sequencer, n)
 
 
 def sequencer_stores(npu: Npu) -> Iterator[Store]:
     """The tuple memory, unless tuples lie in the kernel memory, and what a line former holds."""
     if not npu.array.one_memory:
         yield Store("tuples", npu.array.word_bits, npu.sequencer.tuple_words, 1)
-    yield from words_before(npu.array_sequencer)
-
-
-def line_former(sequencer: NpuSequencer, n: int) -> Iterator[AreaPart]:
-    """The line former of a sequencer that has one, by rule: a LUT for each bit of a tap, which may lie beside the map,
-    or come whole, and counters."""
-    if sequencer.forms_lines:
-        counted = (
-            2 * SIDE_BITS + 2 * PLACE_BITS + bits_for(sequencer.npu.sequencer.input_words - 1) + sequencer.position_bits
-        )
-        lut = sequencer.word_bits + 3 * counted
-        yield AreaPart("line_former", sequencer.prefix + "line_former", {}, n, lut=lut, ff=2 * counted)
-
-
-def words_before(sequencer: NpuSequencer) -> Iterator[Store]:
-    """The words of the positions before the one at hand in the line former of a sequencer that has one."""
-    if sequencer.forms_lines:
-        yield Store("words_before", sequencer.word_bits - sequencer.map_bits, 1 << sequencer.position_bits, 0)
+    yield from line_former_stores(npu.array_sequencer)
 
 
 def two_maps_in_turn(npu: Npu) -> dict[str, int]:

@@ -12,8 +12,8 @@ from itertools import cycle as again
 
 from bitloom.hls_gen.design.gearbox import gear
 
-from .former import LineFormer
 from .kahn import Wait
+from .line_former import LineFormer
 from .results import Taken
 from .streams import Sink
 

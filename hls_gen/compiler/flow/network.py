@@ -2,16 +2,15 @@
 
 from collections.abc import Sequence
 
-from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
-from .former import Former, LineFormer
 from .gearbox import Gearbox, LineGearbox, gearboxes
 from .kahn import FlowProcess, Process, Stamps
 from .layer import Reading
+from .line_former import LineFormer
 from .loader import WeightLoader
 from .pool_unit import PoolIssuer, PoolResults, WayPast, outlet
 from .ports import FrameSource, MapResults, RawResults
@@ -21,6 +20,7 @@ from .skid import Skid, SkidSource
 from .stores import Fork, JoinedSource, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
+from .window_former import WindowFormer
 
 
 class ProcessNetwork:
@@ -117,7 +117,7 @@ class ProcessNetwork:
         formed = self.system.layers[layer].formed
         if self.system.units[self.system.mapping[layer]].npu.former_sizes:
             source = SkidSource(source)
-        return Former(source, formed, self.frames) if formed else source
+        return WindowFormer(source, formed, self.frames) if formed else source
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
@@ -203,7 +203,7 @@ class ProcessNetwork:
         given = Stamps("room in its tuple memory")
         ring = self._rings[f"npu{n}.tuple_words"] = Ring(npu.sequencer.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
-        former = _line_former(ring, [layer.reading for layer in layers]) if npu.takes_lines else None
+        former = LineFormer.of(ring, [layer.reading for layer in layers]) if npu.takes_lines else None
         add("writer", writer(maps, former or ring, frames), written, *self._takes[n])
 
         arrived = Stamps("sums of the array")
@@ -277,7 +277,7 @@ class ProcessNetwork:
         lanes = npu.results.ol, present(npu.pool_unit).pfp
         if not (npu.forms_lines and readings):
             return Gearbox(*lanes, ring)
-        return LineGearbox(*lanes, _line_former(ring, readings))
+        return LineGearbox(*lanes, LineFormer.of(ring, readings))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. A process of its
@@ -333,9 +333,3 @@ class ProcessNetwork:
         levels |= {f"npu{n}.skip_words": store.level() for n, store in self._skips.items()}
         levels |= {f"npu{n}.buffer_words": pair.largest for n, pair in self._pairs.items()}
         return dict(sorted(levels.items()))
-
-
-def _line_former(ring: Ring, readings: Sequence[Reading]) -> LineFormer:
-    """The line former in front of a tuple memory, by how the maps of a frame are read."""
-    lines = [reading.lines or FormedLines.straight(reading.tuples * reading.words) for reading in readings]
-    return LineFormer(ring, lines)

@@ -7,8 +7,8 @@ from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 
-from .former import former_values
 from .layer_rows import Columns, LayerRows, row
+from .window_former import former_values
 
 
 def waiting_row(npu: Npu, memory: str) -> Columns:

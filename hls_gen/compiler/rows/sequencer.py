@@ -14,11 +14,11 @@ import numpy as np
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
-from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.memories.sequencer import counter_fields, kernel_moves
 from bitloom.hls_gen.design.npu import NpuSequencer
 
 from .layer_rows import Columns, row
+from .line_former import line_former_rows
 
 AXIS = ("kernel_minus_1", "stride", "lead", "fresh", "room", "step", "cross")
 
@@ -124,23 +124,7 @@ def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
     }
     following = {table: {name: np.roll(column, -1) for name, column in rows.items()} for table, rows in tables.items()}
     rows = {"inputs": row({"words": on.coming_words}), "layers": row(layer), **following}
-    if on.lines:
-        rows["lines"] = row(line_values(on.lines, sequencer))
-    return {sequencer.prefix + name: columns for name, columns in rows.items()}
-
-
-def line_values(lines: FormedLines, sequencer: NpuSequencer) -> dict[str, int]:
-    """What the line former must know of a layer."""
-    return {
-        "words_minus_1": lines.words - 1,
-        "lines_minus_1": lines.lines - 1,
-        "steps_minus_1": lines.steps - 1,
-        "positions_minus_1": lines.positions - 1,
-        "first": lines.first,
-        "stride_minus_1": lines.stride - 1,
-        "taps_before": (1 << lines.taps - 1) - 1,
-        **{flag: int(flag in lines.flags) for flag in sequencer.line_flags},
-    }
+    return {sequencer.prefix + name: columns for name, columns in rows.items()} | line_former_rows(on)
 
 
 def _tables(on: OnSequencer) -> dict[str, Columns]:

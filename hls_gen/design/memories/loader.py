@@ -4,8 +4,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import FRAME_BITS, LAYER_BITS, TAIL_BITS, bits_for
 
-from .former import former_fields
 from .memory import FieldWidths, Rows
+from .window_former import former_fields
 
 SETTINGS = ("last_layer", "last_pool_layer", "binariser_last", "last_chunk")
 """Fields of the network's row that the NPU looks at, beside those of its former; the loader looks at the others."""

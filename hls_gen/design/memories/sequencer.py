@@ -16,6 +16,7 @@ from bitloom.hls_gen.design.sequencer_kind import (
 )
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
 
+from .line_former import line_former_memories
 from .memory import FieldWidths, Rows
 
 
@@ -30,7 +31,6 @@ def reading_memories(sequencer: NpuSequencer, input_fields: FieldWidths, layer_f
     layer to a line former."""
     npu = sequencer.npu
     prefix = sequencer.prefix
-    lines = sequencer.forms_lines
     return {
         f"{prefix}inputs": Rows(npu.loader.layers, input_fields, read_at_once=True),
         f"{prefix}layers": Rows(npu.loader.layers, layer_fields, read_at_once=True),
@@ -43,7 +43,7 @@ def reading_memories(sequencer: NpuSequencer, input_fields: FieldWidths, layer_f
             )
             for table, rows in sequencer.table_rows.items()
         },
-        **({f"{prefix}lines": Rows(npu.loader.layers, _lines(sequencer), read_at_once=True)} if lines else {}),
+        **line_former_memories(sequencer),
     }
 
 
@@ -65,23 +65,6 @@ def _flags(kind: SequencerKind) -> FieldWidths:
     says which kernel row follows."""
     unread = "ahead" if kind.claims_ahead else "skip"
     return [("last", 1), ("new", 1), (unread, 1), *([("jump", 1)] if kind.kernel_rows else [])]
-
-
-def _lines(sequencer: NpuSequencer) -> FieldWidths:
-    """A layer to the line former: words of a position, lines of the map that come, steps and positions of a line, each
-    less 1; steps before the one with which a line's first window is complete; columns from one window to the next, less
-    1; which of the positions before the one at hand are taps, the latest lowest; in front of a pool unit of integers
-    what values beside the map are (`Beside`); in front of the array whether words come whole, from the host."""
-    return [
-        ("words_minus_1", sequencer.position_bits),
-        ("lines_minus_1", bits_for(sequencer.npu.sequencer.input_words - 1)),
-        ("steps_minus_1", SIDE_BITS),
-        ("positions_minus_1", SIDE_BITS),
-        ("first", PLACE_BITS),
-        ("stride_minus_1", PLACE_BITS),
-        ("taps_before", sequencer.beat.taps - 1),
-        *((flag, 1) for flag in sequencer.line_flags),
-    ]
 
 
 def bases(sequencer: NpuSequencer, tables: Iterable[TapTable]) -> FieldWidths:

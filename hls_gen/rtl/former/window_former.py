@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from veriloggen import Cat, Mux, Repeat
 
 from bitloom.hls_gen.design.lanes import plane_order
-from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.design.memories.window_former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import PLACE_BITS, bits_for

@@ -106,7 +106,7 @@ def meaning_of(port: str) -> str:
         inner = meaning_of(npu[2])
         return f"NPU {npu[1]}: {inner}" if inner else ""
     if port.startswith("former_"):
-        return "window former: a field of the network's row (hls_gen/design/memories/former.py)"
+        return "window former: a field of the network's row (hls_gen/design/memories/window_former.py)"
     if port.startswith("s_axi_"):
         return AXI.get(port.removeprefix("s_axi_"), "")
     stream, _, end = port.rpartition("_")

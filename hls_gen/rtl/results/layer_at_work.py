@@ -3,6 +3,7 @@
 memory of layers --> layer at work --> first row, then a row a step, from the first one on again for each tuple
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.memories.memory import Memory
@@ -10,9 +11,6 @@ from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, resize
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-
-START_ONLY = ("windows_minus_1", "lines_minus_1")
-"""Fields that are looked at as the layer begins."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +33,25 @@ class LayerAtWork:
 
     @classmethod
     def of(
-        cls, b: Block, library: Library, bus: LoadBus, rows: Memory, last_layer: Signal, done: Signal, last: Signal
+        cls,
+        b: Block,
+        library: Library,
+        bus: LoadBus,
+        rows: Memory,
+        last_layer: Signal,
+        done: Signal,
+        last: Signal,
+        *,
+        begins: Collection[str] = (),
     ) -> "LayerAtWork":
         """Layer after layer of the memory ``rows``, up to number ``last_layer``; each until ``done`` comes with
-        ``last``."""
+        ``last``. ``begins``: names of the fields that are looked at only as the layer begins."""
         loaded = b.reg("loaded")
         begin = b.wire("begin_layer", 1, any_of(~loaded, done & last))
         change = b.wire("layer_change", 1, any_of(~loaded, last))
         upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
         following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
-        kept = {name: w for name, w in rows.widths.items() if name not in START_ONLY}
+        kept = {name: w for name, w in rows.widths.items() if name not in begins}
         now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
         b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
         return cls(loaded, begin, change, upcoming, now, following)

@@ -95,7 +95,7 @@ def results(library: Library, npu: Npu) -> Block:
     go = b.wire("go")
     map_last = b.wire("map_last")
     b.comment("The layer at work.")
-    layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, map_last)
+    layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, map_last, begins=["windows_minus_1"])
     number = None
     if npu.has_skip:
         number = b.reg("layer_number", number_bits(npu), init=None)

@@ -18,6 +18,7 @@ from operator import or_
 
 from veriloggen import Cat, Repeat
 
+from bitloom.hls_gen.design.memories.line_former import line_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -68,7 +69,8 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b.comment("The layer at work, and where in a line of its map the word at hand is.")
     line_done = b.wire("line_done")
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
-    layer = LayerAtWork.of(b, library, bus, memory, last_layer, line_done, lines.last)
+    begins = [field.name for field in line_fields(sequencer) if field.begins]
+    layer = LayerAtWork.of(b, library, bus, memory, last_layer, line_done, lines.last, begins=begins)
     line_begins = b.wire("line_begins", 1, any_of(layer.begin, line_done))
     lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now

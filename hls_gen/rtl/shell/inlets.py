@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from veriloggen import Cat, Repeat
 
-from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.design.memories.window_former import former_fields
 from bitloom.hls_gen.rtl.former.window_former import window_former
 from bitloom.hls_gen.rtl.ports.binariser import binariser
 from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.flow.former import LineFormer
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
+from bitloom.hls_gen.compiler.flow.line_former import LineFormer
 from bitloom.hls_gen.compiler.flow.streams import Ring
-from bitloom.hls_gen.compiler.rows.sequencer import line_values
+from bitloom.hls_gen.compiler.rows.line_former import line_values
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present

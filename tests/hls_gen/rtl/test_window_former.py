@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.flow.former import Former
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
-from bitloom.hls_gen.compiler.rows.former import former_values
+from bitloom.hls_gen.compiler.flow.window_former import WindowFormer
+from bitloom.hls_gen.compiler.rows.window_former import former_values
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.lanes import UNUSED, plane_order
-from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.design.memories.window_former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.former.window_former import window_former
@@ -128,7 +128,7 @@ class Always:
 def cycles(formed: FormedWindows, frames: int) -> tuple[list[int], list[int]]:
     """Cycles after the start in which words come and leave, by the flow model."""
     source, found = Always(), list[int]()
-    former = Former(source, formed, frames)
+    former = WindowFormer(source, formed, frames)
     while (cycle := former.next()) is not None:
         found.append(cycle)
         former.taken(cycle)

@@ -1,5 +1,4 @@
-"""The formers: the window former between words that come and the tuple memory (hls_gen/rtl/former/window_former.py),
-and the line former in front of a tuple memory (hls_gen/rtl/sequencer/line_former.py).
+"""The window former, between words that come and the tuple memory (hls_gen/rtl/former/window_former.py).
 
     words --> word register --a position a cycle--> window --a word a cycle--> writer
 
@@ -8,17 +7,13 @@ into the window while it has words to give, but in the cycle in which the last o
 the former has a copy of the others.
 """
 
-from collections.abc import Sequence
-from itertools import cycle as again
-
-from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 
 from .kahn import Wait
-from .streams import Ring, Source, WordByWord
+from .streams import Source
 
 
-class Former:
+class WindowFormer:
     """A source: words of windows.
 
     Parameters
@@ -114,63 +109,3 @@ class Former:
     def _waits(self) -> bool:
         """Whether the next position waits for a word."""
         return self._inside[self._number] or not self._number
-
-
-class LineFormer(WordByWord):
-    """A sink: words of the taps of lines go into a tuple memory.
-
-    Parameters
-    ----------
-    ring
-        The tuple memory.
-    maps
-        What is formed of each map of a frame.
-    """
-
-    def __init__(self, ring: Ring, maps: Sequence[FormedLines]):
-        self._ring = ring
-        self._lines = again([(formed, formed.hits().tolist()) for formed in maps])
-        self._formed, self._hits = next(self._lines)
-        self._line = self._step = self._word = 0
-        self._free = 0
-        """First cycle in which a word can go through."""
-
-    @property
-    def room(self) -> Wait:
-        """See Sink."""
-        return self._ring.room
-
-    def put(self, cycle: int) -> int | None:
-        """See Sink."""
-        if not self.flush():
-            return None
-        through = self._go(cycle)
-        self.flush()
-        return through
-
-    def flush(self) -> bool:
-        """Go through the positions behind the map's last column; False if it is not known yet when."""
-        while self._step >= self._formed.positions:
-            if self._go(self._free) is None:
-                return False
-        return True
-
-    def _go(self, cycle: int) -> int | None:
-        """The next word goes through; when, or None if that is not known yet."""
-        through: int | None = max(cycle, self._free)
-        if self._hits[self._step]:
-            through = self._ring.put(max(cycle, self._free))
-        if through is None:
-            return None
-        self._free = through + 1
-        self._word += 1
-        if self._word == self._formed.words:
-            self._word = 0
-            self._step += 1
-        if self._step == len(self._hits):
-            self._step = 0
-            self._line += 1
-        if self._line == self._formed.lines:
-            self._line = 0
-            self._formed, self._hits = next(self._lines)
-        return through

@@ -1,7 +1,7 @@
 """Fields of the window former in the row of memory ``network``."""
 
 from bitloom.hls_gen.design.formed_windows import FormedWindows
-from bitloom.hls_gen.design.memories.former import former_fields
+from bitloom.hls_gen.design.memories.window_former import former_fields
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 

@@ -1,0 +1,79 @@
+"""The line former, in front of a tuple memory (hls_gen/rtl/sequencer/line_former.py).
+
+words of positions --a word a cycle--> words of the taps of a line, of those positions that complete a window
+"""
+
+from collections.abc import Sequence
+from itertools import cycle as again
+
+from bitloom.hls_gen.design.formed_lines import FormedLines
+
+from .kahn import Wait
+from .layer import Reading
+from .streams import Ring, WordByWord
+
+
+class LineFormer(WordByWord):
+    """A sink: words of the taps of lines go into a tuple memory.
+
+    Parameters
+    ----------
+    ring
+        The tuple memory.
+    maps
+        What is formed of each map of a frame.
+    """
+
+    def __init__(self, ring: Ring, maps: Sequence[FormedLines]):
+        self._ring = ring
+        self._lines = again([(formed, formed.hits().tolist()) for formed in maps])
+        self._formed, self._hits = next(self._lines)
+        self._line = self._step = self._word = 0
+        self._free = 0
+        """First cycle in which a word can go through."""
+
+    @classmethod
+    def of(cls, ring: Ring, readings: Sequence[Reading]) -> "LineFormer":
+        """The line former by how the maps of a frame are read."""
+        lines = (reading.lines or FormedLines.straight(reading.tuples * reading.words) for reading in readings)
+        return cls(ring, list(lines))
+
+    @property
+    def room(self) -> Wait:
+        """See Sink."""
+        return self._ring.room
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        if not self.flush():
+            return None
+        through = self._go(cycle)
+        self.flush()
+        return through
+
+    def flush(self) -> bool:
+        """Go through the positions behind the map's last column; False if it is not known yet when."""
+        while self._step >= self._formed.positions:
+            if self._go(self._free) is None:
+                return False
+        return True
+
+    def _go(self, cycle: int) -> int | None:
+        """The next word goes through; when, or None if that is not known yet."""
+        through: int | None = max(cycle, self._free)
+        if self._hits[self._step]:
+            through = self._ring.put(max(cycle, self._free))
+        if through is None:
+            return None
+        self._free = through + 1
+        self._word += 1
+        if self._word == self._formed.words:
+            self._word = 0
+            self._step += 1
+        if self._step == len(self._hits):
+            self._step = 0
+            self._line += 1
+        if self._line == self._formed.lines:
+            self._line = 0
+            self._formed, self._hits = next(self._lines)
+        return through

@@ -1,0 +1,65 @@
+"""Memory of a line former: what it knows of each layer (hls_gen/rtl/sequencer/line_former.py).
+
+A field says once its name, its width and its value of what is formed: rows (hls_gen/compiler/rows/line_former.py) and
+area (overlay/area_model/line_former.py) follow.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.npu import NpuSequencer
+from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS, bits_for
+
+from .memory import Rows
+
+
+class LineField(NamedTuple):
+    """A field of a layer's row."""
+
+    name: str
+    width: int
+    value: Callable[[FormedLines], int]
+    """Of what is formed of the layer's map."""
+    begins: bool = False
+    """Whether it is looked at only as the layer begins, so that it needs no register."""
+
+
+def line_counts(sequencer: NpuSequencer) -> list[LineField]:
+    """The fields that counters run by: words of a position, lines of the map that come, steps and positions of a line,
+    each less 1; steps before the one with which a line's first window is complete; columns from one window to the next,
+    less 1."""
+    lines = bits_for(sequencer.npu.sequencer.input_words - 1)
+    return [
+        LineField("words_minus_1", sequencer.position_bits, lambda formed: formed.words - 1),
+        LineField("lines_minus_1", lines, lambda formed: formed.lines - 1, begins=True),
+        LineField("steps_minus_1", SIDE_BITS, lambda formed: formed.steps - 1),
+        LineField("positions_minus_1", SIDE_BITS, lambda formed: formed.positions - 1),
+        LineField("first", PLACE_BITS, lambda formed: formed.first),
+        LineField("stride_minus_1", PLACE_BITS, lambda formed: formed.stride - 1),
+    ]
+
+
+def line_fields(sequencer: NpuSequencer) -> list[LineField]:
+    """All fields: counts; which of the positions before the one at hand are taps, the latest lowest; in front of a pool
+    unit of integers what values beside the map are (`Beside`); in front of the array whether words come whole, from the
+    host."""
+    return [
+        *line_counts(sequencer),
+        LineField("taps_before", sequencer.beat.taps - 1, lambda formed: (1 << formed.taps - 1) - 1),
+        *(LineField(flag, 1, partial(_has, flag)) for flag in sequencer.line_flags),
+    ]
+
+
+def _has(flag: str, formed: FormedLines) -> int:
+    """Whether a flag is 1."""
+    return int(flag in formed.flags)
+
+
+def line_former_memories(sequencer: NpuSequencer) -> dict[str, Rows]:
+    """A row for each layer to the line former of a sequencer that has one."""
+    if not sequencer.forms_lines:
+        return {}
+    widths = [(field.name, field.width) for field in line_fields(sequencer)]
+    return {f"{sequencer.prefix}lines": Rows(sequencer.npu.loader.layers, widths, read_at_once=True)}

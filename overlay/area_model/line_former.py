@@ -1,0 +1,24 @@
+"""Area of a line former, in front of the array's sequencer or of the pool unit's."""
+
+from collections.abc import Iterator
+
+from bitloom.hls_gen.design.memories.line_former import line_counts
+from bitloom.hls_gen.design.npu import NpuSequencer
+
+from .area_part import AreaPart
+from .store import Store
+
+
+def line_former_parts(sequencer: NpuSequencer, n: int) -> Iterator[AreaPart]:
+    """The line former of a sequencer that has one, by rule: a LUT for each bit of a tap, which may lie beside the map,
+    or come whole, and counters."""
+    if sequencer.forms_lines:
+        counted = sum(field.width for field in line_counts(sequencer))
+        lut = sequencer.word_bits + 3 * counted
+        yield AreaPart("line_former", sequencer.prefix + "line_former", {}, n, lut=lut, ff=2 * counted)
+
+
+def line_former_stores(sequencer: NpuSequencer) -> Iterator[Store]:
+    """The words of the positions before the one at hand in the line former of a sequencer that has one."""
+    if sequencer.forms_lines:
+        yield Store("words_before", sequencer.word_bits - sequencer.map_bits, 1 << sequencer.position_bits, 0)

@@ -71,9 +71,9 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
     if "ring" in (*folding.ports.inlets, *folding.ports.outlets):  # words of the next map come while these are in use
         depth["tuple_words"] = max(depth["tuple_words"], *(2 * need.hold_words for need in needs))
     # the rest of their blocks: the array may run ahead, and words of a map come while another one is read
-    if folding.forms_lines and depth["pool_words"] > LUT_RAM_WORDS:
+    if folding.pool_forms_lines and depth["pool_words"] > LUT_RAM_WORDS:
         depth["pool_words"] = max(depth["pool_words"], BLOCK_WORDS)
-    if folding.takes_lines and depth.get("skip_words") and depth["tuple_words"] > LUT_RAM_WORDS:
+    if folding.array_forms_lines and depth.get("skip_words") and depth["tuple_words"] > LUT_RAM_WORDS:
         depth["tuple_words"] = max(depth["tuple_words"], BLOCK_WORDS)
     for key in (key for key in depth if flat.NUMBERS[key].power):
         depth[key] = 1 << (depth[key] - 1).bit_length()

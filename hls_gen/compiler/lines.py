@@ -27,14 +27,14 @@ Lines = Mapping[str, FormedLines]
 """What line formers make, by the name of the layer. How many words a position has is left to planning."""
 
 
-def array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
+def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
     """Form the lines of kernels, wherever the array can take them, and that takes fewer beats than to take the words of
-    each tap side by side; parameters and results as of `pool_lines`."""
+    each tap side by side; parameters and results as of `form_pool_lines`."""
     names = set()
-    plain = tables_of(lowered.schedule(map_order)) if any(npu.takes_lines for npu in npus) else {}
+    plain = tables_of(lowered.schedule(map_order)) if any(npu.array_forms_lines for npu in npus) else {}
     for layer, part, n in zip(lowered.layers, lowered.parts, lowered.mapping, strict=True):
         array = npus[n].array
-        if is_input(layer.reads) or layer.formed_taps or not part.with_lines or not npus[n].takes_lines:
+        if is_input(layer.reads) or layer.formed_taps or not part.with_lines or not npus[n].array_forms_lines:
             continue
         window = part.window.window
         words = -(-layer.weight.shape[2] // array.map_lanes)
@@ -50,7 +50,7 @@ def pays(beats: int, apart: int) -> bool:
     return beats < apart
 
 
-def pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
+def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
     """Form the lines of pools, wherever the pool unit can take them.
 
     Parameters

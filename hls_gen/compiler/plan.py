@@ -24,7 +24,7 @@ from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import Formed, formed_taps, pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
 from .input_maps import is_input
-from .lines import array_lines, pool_lines
+from .lines import form_array_lines, form_pool_lines
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
@@ -202,8 +202,8 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, formed = _formed(lowered, npus, choices.map_order)
-    lowered, lines = array_lines(lowered, npus, choices.map_order)
-    lowered, of_pools = pool_lines(lowered, npus, choices.map_order)
+    lowered, lines = form_array_lines(lowered, npus, choices.map_order)
+    lowered, of_pools = form_pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_orders, formed.get(lowered.layers[0].name))
     maps = {p.reads: MapWords(frame.layout, frame.codes, "host") for p in lowered.layers if is_input(p.reads)}

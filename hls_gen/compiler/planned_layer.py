@@ -271,7 +271,7 @@ def planned_layer(
     ValueError
         The NPU can't accumulate as the layer does, or it has no pool unit for the layer's pool.
     """
-    if npu.takes_lines:
+    if npu.array_forms_lines:
         read, lines = _taken(p, npu, read, lines, len(conv.input_order))
     check_accumulation(p, npu, read.layout)
     groups = -(-p.out_channels // npu.array.kgp)
@@ -296,7 +296,7 @@ def planned_layer(
         else:
             taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
         words = len(pooled)
-        if npu.forms_lines and not pool_lines:
+        if npu.pool_forms_lines and not pool_lines:
             pool_lines = FormedLines.straight(on_array.counts.windows * words, flags=p.reduction.line_flags)
         elif pool_lines:
             pool_lines = replace(pool_lines, words=words)

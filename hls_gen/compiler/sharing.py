@@ -50,7 +50,7 @@ def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    if npu.engine != "binary" or npu.array.planes or npu.ports.binariser or npu.former_sizes or npu.takes_lines:
+    if npu.engine != "binary" or npu.array.planes or npu.ports.binariser or npu.former_sizes or npu.array_forms_lines:
         return npu
     levels = {read.bits for read in maps} - {0}
     steps = {read.apart for read in maps if read.apart is not None}

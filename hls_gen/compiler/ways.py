@@ -366,7 +366,7 @@ def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], parts: Parts) ->
     if adders and binary:
         return MapWay(target, first, True, adder=adders[0], skip_npu=kept_on(npus, name, on, adders[0]))
     if len(needed) > 1 and (here.array.map_lanes, here.engine) != (there.array.map_lanes, there.engine):
-        lanes = "kfp / line_taps" if here.takes_lines or there.takes_lines else "kfp"
+        lanes = "kfp / line_taps" if here.array_forms_lines or there.array_forms_lines else "kfp"
         raise ValueError(
             f"{name}: NPU {on[first]} must have words as NPU {on[name]} has them, where the map is kept for "
             f"{(others or adders)[0]} as well, {lanes} = {here.array.map_lanes} and engine {here.engine}, got "

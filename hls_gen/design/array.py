@@ -71,7 +71,7 @@ class Array(Part):
     @property
     def map_lanes(self) -> int:
         """Channels in a word of a map: where maps wait, and on their way from one NPU to another and to the host."""
-        return self.kfp // self.beat.taps
+        return self.kfp // self.line_taps
 
     @property
     def slot_bits(self) -> int:

@@ -201,7 +201,7 @@ class Npu:
         require(self.array.feature_bits <= ADD_FEATURE_BITS, rule, self.array.feature_bits)
         lanes, ol = self.array.map_lanes, self.results.ol
         ok = not (lanes % ol and ol % lanes)
-        taps = " / line_taps" * self.takes_lines
+        taps = " / line_taps" * self.array_forms_lines
         require(ok, f"ol must divide kfp{taps} = {lanes}, or be a multiple of it, for skip_words = {words}", ol)
 
     def _check_former(self, former: Former) -> None:
@@ -226,9 +226,9 @@ class Npu:
         return self.array.engine
 
     @property
-    def takes_lines(self) -> bool:
-        """Whether the array takes several words of maps in a cycle, which a line former puts side by side."""
-        return self.array.beat.taps > 1
+    def array_forms_lines(self) -> bool:
+        """Whether a line former stands in front of the array, which then takes several words of maps in a cycle."""
+        return self.array.line_taps > 1
 
     @property
     def array_sequencer(self) -> "NpuSequencer":
@@ -441,8 +441,8 @@ class Npu:
         return self.pool_unit is None or self.passes_by
 
     @property
-    def forms_lines(self) -> bool:
-        """Whether the pool unit takes several taps in a cycle, which a line former puts side by side."""
+    def pool_forms_lines(self) -> bool:
+        """Whether a line former stands in front of the pool unit, which then takes several taps in a cycle."""
         return self.pool_unit is not None and self.pool_unit.beat.taps > 1
 
     @property

@@ -114,7 +114,7 @@ def tap_stages(npu: Npu) -> int:
     """Register stages between the word of a beat, or its products with weights, and the queue of a pool unit. Integers
     have one, in which the values of a beat's taps are merged; it also keeps the comparison apart from the block RAM.
     Bits need none, nor does a beat of one tap whose product comes from a register."""
-    return int(npu.engine == "integer" and (npu.forms_lines or not npu.depthwise))
+    return int(npu.engine == "integer" and (npu.pool_forms_lines or not npu.depthwise))
 
 
 def pool_activation_stages(npu: Npu) -> tuple[str, ...]:

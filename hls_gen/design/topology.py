@@ -41,7 +41,7 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 def _connected(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
-    keeps_former = "host" in inlets or (inlets == ("ring",) and not npu.takes_lines)
+    keeps_former = "host" in inlets or (inlets == ("ring",) and not npu.array_forms_lines)
     lost: dict[str, Any] = {} if keeps_former else {"window_former": False}
     if "ring" not in outlets:
         lost["skips_onward"] = 0

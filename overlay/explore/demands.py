@@ -15,7 +15,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.formed_taps import formed_taps, tables_of
-from bitloom.hls_gen.compiler.lines import array_lines, pool_lines
+from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, segmented
@@ -125,8 +125,8 @@ def _with_lines(
     room for all channels: then the lines of each layer that can be formed are."""
     lanes = LINE_TAPS * max(layer.channels for layer in demands)
     taking = [npu.unchecked(kfp=lanes, line_taps=LINE_TAPS, pool_line_taps=LINE_TAPS) for npu in npus]
-    behind, of_arrays = array_lines(lowered, taking, map_order)
-    with_pools, of_pools = pool_lines(lowered, taking, map_order)
+    behind, of_arrays = form_array_lines(lowered, taking, map_order)
+    with_pools, of_pools = form_pool_lines(lowered, taking, map_order)
     arrays = tables_of(behind.schedule(map_order))
     pools = tables_of(with_pools.schedule(map_order))
     layers = list[LayerDemand]()

@@ -243,7 +243,7 @@ class LayerDemand:
     def seen_by(self, npu: Npu) -> "LayerDemand":
         """The layer as that NPU reads it: with formed taps where it has a window former for it, with formed lines where
         its array has a line former for it."""
-        if self.with_lines is not None and npu.takes_lines:
+        if self.with_lines is not None and npu.array_forms_lines:
             return self.with_lines if self.gains_by_lines(npu) else self
         if self.with_former is None or not npu.former:
             return self
@@ -309,7 +309,7 @@ class LayerDemand:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
         words = self.words(npu)
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        former = self.formed is not None or npu.takes_lines
+        former = self.formed is not None or npu.array_forms_lines
         if self.lowered.weighted is None or former or self.planes or shared:
             return words
         key = "read_words", npu.array.kfp, npu.array.kgp
@@ -344,7 +344,7 @@ class LayerDemand:
         """Cycles of a frame where those of the array alone are ``array``: pool unit and formers work beside it, but
         the array waits while a pool unit works off a row of windows for longer than a row comes."""
         cycles = array if self.formed is None else max(array, self.formed_by(npu).cycles)
-        if npu.takes_lines and self.reads is not None:
+        if npu.array_forms_lines and self.reads is not None:
             cycles = max(cycles, self.line_former_cycles(npu))
         if self.depthwise or self.pool_burst > 1:
             cycles = max(cycles, self.pool_cycles(npu) + array - array // self.pool_burst)

@@ -492,7 +492,9 @@ class NpuChoices:
         """The NPU with the least KGP that keeps to the interval, and with multiples of 2, 4 and 8 near it. Several taps
         a beat must save lanes."""
         least = self._least_kgp(indices, npu, interval)
-        if least is None or (npu.takes_lines and npu.array.kfp * least >= self._fewest_lanes(indices, npu, interval)):
+        if least is None:
+            return
+        if npu.array_forms_lines and npu.array.kfp * least >= self._fewest_lanes(indices, npu, interval):
             return
         most = max(self.layers[i].kernels for i in indices)
         for kgp in dict.fromkeys(-(-least // multiple) * multiple for multiple in (1, 2, 4, 8)):
@@ -520,7 +522,7 @@ class NpuChoices:
             plain = [
                 other
                 for other in self.bare(indices)
-                if not other.takes_lines and (other.former is None) == (npu.former is None)
+                if not other.array_forms_lines and (other.former is None) == (npu.former is None)
             ]
             kgps = [self._least_kgp(indices, other, interval) for other in plain]
             self._known.fewest_lanes[key] = min(

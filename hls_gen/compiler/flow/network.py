@@ -203,7 +203,7 @@ class ProcessNetwork:
         given = Stamps("room in its tuple memory")
         ring = self._rings[f"npu{n}.tuple_words"] = Ring(npu.sequencer.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
-        former = LineFormer.of(ring, [layer.reading for layer in layers]) if npu.takes_lines else None
+        former = LineFormer.of(ring, [layer.reading for layer in layers]) if npu.array_forms_lines else None
         add("writer", writer(maps, former or ring, frames), written, *self._takes[n])
 
         arrived = Stamps("sums of the array")
@@ -275,7 +275,7 @@ class ProcessNetwork:
         """The gearbox in front of the pool unit of an NPU, with the line former behind it where there is one; ``ring``
         is the unit's tuple memory."""
         lanes = npu.results.ol, present(npu.pool_unit).pfp
-        if not (npu.forms_lines and readings):
+        if not (npu.pool_forms_lines and readings):
             return Gearbox(*lanes, ring)
         return LineGearbox(*lanes, LineFormer.of(ring, readings))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bitloom.golden.window import Window
 from bitloom.golden.zoo import mlperf_tiny
 from bitloom.hls_gen.compiler import lines
-from bitloom.hls_gen.compiler.lines import array_lines, pool_lines
+from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.formed_lines import FormedLines
@@ -51,8 +51,8 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
             if layer.pool is not None:
                 windows["pool", layer.name] = layer.pool.window, *part.window.output_size(layer.height, layer.width)
         with patch.object(lines, "pays", lambda *_: True):
-            behind, of_array = array_lines(lowered, [npu], order)
-        _, of_pools = pool_lines(behind, [npu], order)
+            behind, of_array = form_array_lines(lowered, [npu], order)
+        _, of_pools = form_pool_lines(behind, [npu], order)
         formed = {("array", name): each for name, each in of_array.items()}
         formed |= {("pool", name): each for name, each in of_pools.items()}
         words = []

@@ -25,7 +25,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 from .engines import Engines
-from .layer_demand import LayerDemand
+from .layer_demand import FormedPool, LayerDemand
 
 LINE_TAPS = 3
 """Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
@@ -132,8 +132,8 @@ def _with_lines(
     layers = list[LayerDemand]()
     for demand, layer in zip(demands, behind.layers, strict=True):
         if layer.name in of_pools:
-            lines = of_pools[layer.name]
-            demand = replace(demand, pool_with_lines=pools[pool_name(layer)], pool_lines=lines)
+            formed_pool = FormedPool(pools[pool_name(layer)], of_pools[layer.name])
+            demand = replace(demand, pool_with_lines=formed_pool)
         if layer.name in of_arrays:
             lines = of_arrays[layer.name]
             conv = arrays[layer.name]

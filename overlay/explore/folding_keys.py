@@ -39,6 +39,15 @@ BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat
 BESIDE_NEEDS = {**BESIDE, "accumulators": "several of them wait for less; no memory is larger or smaller by them"}
 """Values on which the rows, words and widths that a layer needs don't depend, and why."""
 
+_MAP = "the taps of a pool's windows are those of the map; how many cycles a tap takes, the words of a tuple say"
+_WORK_PARTS = (*flat.NAMES["pool_unit"], *flat.NAMES["sequencer"])
+BESIDE_POOL_WORK = {
+    **{name: _MAP for name in flat.CHOSEN if name not in _WORK_PARTS},
+    "pfp": _MAP,
+    "pool_scale_ram": _AREA,
+}
+"""Values on which it doesn't depend what a pool unit's sequencer has to do for a layer, and why."""
+
 _WORDS = "gearboxes at outlets know only how wide the words are that leave, and where they go"
 BESIDE_OUTLETS = dict.fromkeys(
     ("weight_bits", "kgp", "accumulators", "planes", "shift_bits", "inlets", "window_former"), _WORDS
@@ -84,5 +93,7 @@ ARRAY_CYCLES = key_of(*SHARED_WEIGHTS, "aheads", without=BESIDE_ARRAY)
 """What the cycles of the array depend on."""
 LAYER_NEEDS = key_of(*SHARED_WEIGHTS, "skip_words", "aheads", "tuple_parts", without=BESIDE_NEEDS)
 """What the needs of a layer depend on."""
+POOL_WORK = key_of(without=BESIDE_POOL_WORK)
+"""What the work of a pool unit's sequencer depends on."""
 OUTLETS = key_of(without=BESIDE_OUTLETS)
 """What the area of the gearboxes at outlets depends on, beside the reader's words and the skip store."""

@@ -32,7 +32,7 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
 
-from .folding_keys import ARRAY_CYCLES
+from .folding_keys import ARRAY_CYCLES, POOL_WORK
 
 
 class OutletTuple(NamedTuple):
@@ -54,6 +54,15 @@ class OutletTuple(NamedTuple):
         ol, levels = self.ol, self.levels
         whole = levels == 1 or all(n // ol % levels == 0 for n in (lanes, self.width) if n != ol)
         return whole and geared(self.words, self.width, lanes) <= -(-self.lanes // lanes)
+
+
+class FormedPool(NamedTuple):
+    """A pool behind a line former."""
+
+    tables: StageTables
+    """Its schedule."""
+    lines: FormedLines
+    """What the line former makes, without the words of a position."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,10 +97,8 @@ class LayerDemand:
     feed it."""
     lines: FormedLines | None = None
     """Of a layer with formed lines: what the line former makes, without the words of a position."""
-    pool_with_lines: StageTables | None = None
-    """The schedule of its pool behind a line former; None where that can't feed the pool."""
-    pool_lines: FormedLines | None = None
-    """What that line former makes, without the words of a position."""
+    pool_with_lines: FormedPool | None = None
+    """Its pool behind a line former; None where that can't feed the pool."""
     cache: dict[Any, Any] = field(default_factory=dict, init=False)
     """For what is worked out once."""
 
@@ -148,18 +155,18 @@ class LayerDemand:
 
     def work(self, npu: Npu) -> SequencerWork:
         """What the array's sequencer of that NPU does a frame."""
-        key = "work", npu.sequencer.raster, npu.sequencer.aheads > 0
+        kind = npu.array_sequencer.kind
+        key = "work", kind
         if key not in self.cache:
-            self.cache[key] = SequencerTaps(self.conv, npu.array_sequencer.kind, self.lowered.visits).counts.work
+            self.cache[key] = SequencerTaps(self.conv, kind, self.lowered.visits).counts.work
         work: SequencerWork = self.cache[key]
         return work
 
     def pool_work(self, npu: Npu) -> SequencerWork:
         """What the pool unit's sequencer of that NPU does a frame for the layer's pool; no window without one."""
-        unit = npu.pool_unit
-        if self.pool is None or unit is None:
+        if self.pool is None or npu.pool_unit is None:
             return SequencerWork(())
-        key = "pool work", npu.sequencer.raster, unit.line_taps, unit.weights is None
+        key = "pool work", POOL_WORK(npu)
         if key not in self.cache:
             pool = self.pool_tables(npu)
             sequencer = npu.pool_sequencer
@@ -169,15 +176,16 @@ class LayerDemand:
         work: SequencerWork = self.cache[key]
         return work
 
-    def formed_pool_lines(self, npu: Npu) -> FormedLines | None:
-        """What the line former in front of the NPU's pool unit makes; None where the pool takes a tap a cycle."""
-        lines = self.pool_lines
-        fits = lines is not None and npu.pool_unit is not None and lines.taps <= npu.pool_unit.line_taps
-        return lines if fits else None
+    def formed_pool(self, npu: Npu) -> FormedPool | None:
+        """Its pool behind the line former in front of the NPU's pool unit; None where that takes taps one by one."""
+        pool = self.lowered.pool
+        splits = pool and npu.pool_unit and npu.pool_unit.split(pool.window, pool.reduction)
+        return self.pool_with_lines if splits else None
 
     def pool_tables(self, npu: Npu) -> StageTables | None:
         """The schedule of its pool on that NPU; None without a pool."""
-        return self.pool_with_lines if self.formed_pool_lines(npu) else self.pool
+        formed = self.formed_pool(npu)
+        return formed.tables if formed else self.pool
 
     @property
     def tuples(self) -> int:

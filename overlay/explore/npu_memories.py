@@ -198,7 +198,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
         conv=layer.conv,
         pool=layer.pool_tables(npu),
         lines=layer.lines,
-        pool_lines=layer.formed_pool_lines(npu),
+        pool_lines=formed_pool.lines if (formed_pool := layer.formed_pool(npu)) else None,
         way=network.ways[p.name],
         reader_lanes=npu.array.map_lanes,
     )

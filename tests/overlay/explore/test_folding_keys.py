@@ -1,5 +1,6 @@
 """Keys of the search have every value of a folding on which what is kept depends, and the others for a true reason."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.explore import folding_keys
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import Known, figures
-from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_NEEDS, OUTLETS
+from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_NEEDS, OUTLETS, POOL_WORK
 from bitloom.overlay.explore.npu_memories import NpuMemories
 from bitloom.overlay.explore.one_npu import OUT, NpuChoices
 from bitloom.overlay.explore.task import Joining
@@ -61,6 +62,7 @@ KEYS = {
     "folding": (FOLDING, {}),
     "array cycles": (ARRAY_CYCLES, folding_keys.BESIDE_ARRAY),
     "layer needs": (LAYER_NEEDS, folding_keys.BESIDE_NEEDS),
+    "pool work": (POOL_WORK, folding_keys.BESIDE_POOL_WORK),
     "outlets": (OUTLETS, folding_keys.BESIDE_OUTLETS),
 }
 
@@ -109,6 +111,12 @@ def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: s
             [layer.needs for layer in memories._planned(own, npu)] for memories, npu in zip(fresh, (one, other))
         )
         assert first == second
+        return
+    if key == "pool work":
+        ways = joinings(random_of("depthwise", 2))
+        for layer in ways.of(Joining(ways.engines[0]), SETTINGS[0]).layers:
+            first, second = (replace(layer).pool_work(npu) for npu in (one, other))
+            assert first == second
         return
     for layer in choices.layers:
         first, second = (layer.seen_by(npu).array_cycles(npu, OUT) for npu in (one, other))

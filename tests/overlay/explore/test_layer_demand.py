@@ -68,5 +68,5 @@ def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
             array = of_flow.groups * sum(cycles for cycles, *_ in passes(of_flow.reading))
             assert (seen.array_cycles(npu, "output_stationary"), seen.pool_cycles(npu)) == (array, pool), demand.name
             assert seen.reads is None or seen.line_former_cycles(npu) >= of_flow.reading.coming_words
-            formed += seen.lines is not None or seen.formed_pool_lines(npu) is not None
+            formed += seen.lines is not None or seen.formed_pool(npu) is not None
     assert formed

@@ -147,5 +147,5 @@ def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -
         (made,) = sized([model], [npu], (0,) * len(indices), setting)
         assert {key for key, value in npu.flat().items() if made.flat()[key] != value} <= FLOW, number
         seen = [layer.seen_by(npu) for layer in choices.layers]
-        formed += sum(layer.lines is not None or layer.formed_pool_lines(npu) is not None for layer in seen)
+        formed += sum(layer.lines is not None or layer.formed_pool(npu) is not None for layer in seen)
     assert formed

@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from typing import ClassVar
 
 import numpy as np
@@ -176,6 +176,11 @@ class Levels(Operation):
     rule: KernelRule | None = None
     """The rule of TFLite that the boundaries were made of, for a sum and its bias."""
 
+    @cached_property
+    def limits(self) -> Array:
+        """The float64 nearest to each boundary."""
+        return floats(self.boundaries)
+
     @property
     def levels(self) -> int:
         """Number of boundaries: the highest level."""
@@ -211,7 +216,7 @@ class Levels(Operation):
     def level(self, x: Array) -> Array:
         """The level of each value: (N, ...) float64 -> int64."""
         moved = np.moveaxis(np.asarray(x, np.float64), self.axis, -1)
-        return np.moveaxis(level_of(moved, floats(self.boundaries), self.reached), -1, self.axis)
+        return np.moveaxis(level_of(moved, self.limits, self.reached), -1, self.axis)
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
@@ -220,7 +225,7 @@ class Levels(Operation):
     def margin(self, x: Array) -> Array:
         """How far each value is from the nearest boundary: (N, ...) float64 -> (N, ...) float64."""
         moved = np.moveaxis(np.asarray(x, np.float64), self.axis, -1)
-        ends = floats(self.boundaries)
+        ends = self.limits
         out = np.empty(moved.shape)
         for channel in range(moved.shape[-1]):
             limits = ends[channel if len(ends) > 1 else 0]

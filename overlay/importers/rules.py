@@ -32,7 +32,7 @@ from .operations import (
     Scaling,
     Sum,
 )
-from .rationals import floats, same
+from .rationals import same
 
 CHECK_STEPS = 16
 """Steps to compute a value twice, before and after a rewriting."""
@@ -300,7 +300,7 @@ def _span(operations: list[Operation]) -> tuple[float, float]:
     numbers = [0.0]
     for operation in operations:
         if isinstance(operation, Levels):
-            numbers += floats(operation.boundaries).ravel().tolist()
+            numbers += operation.limits.ravel().tolist()
         if isinstance(operation, Elementwise) and isinstance(operation.bend, Bend):
             numbers += [float(x) for x, _ in operation.bend.corners]
     return min(numbers) - 1, max(numbers) + 1

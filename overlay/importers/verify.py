@@ -225,7 +225,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     """The result of an operation, with its bounds."""
     if isinstance(operation, Levels):
         (span,) = spans
-        largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, floats(operation.boundaries)))
+        largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, operation.limits))
         little = near * max(largest, 1e-30)
         return _Span(operation.run(span.x), operation.run(span.low - little), operation.run(span.high + little))
     x = operation.run(*(span.x for span in spans))

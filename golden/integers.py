@@ -1,6 +1,5 @@
 """Numbers of numpy are numbers: a field may be given as ``numpy.int64(3)`` or ``numpy.True_``, and holds 3 or True."""
 
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -8,8 +7,14 @@ import numpy as np
 from .names import shown
 
 
+_PLAIN = frozenset({int, bool, str, float, type(None)})
+"""Types of values that stay as they are."""
+
+
 def plain(value: Any) -> Any:
     """``value`` with Python's integers and truth values in place of numpy's, in tuples and lists too; else as it is."""
+    if type(value) in _PLAIN or (type(value) is tuple and _PLAIN.issuperset(map(type, value))):
+        return value
     if isinstance(value, (np.integer, np.bool_)):
         return value.item()
     if type(value) in (tuple, list):
@@ -30,7 +35,6 @@ def make_fields_plain(item: Any) -> None:
 
     A numpy integer would wrap around where Python's grows, and JSON can't hold it.
     """
-    for field in fields(item):
-        value = getattr(item, field.name)
-        if isinstance(value, (np.integer, np.bool_, tuple, list)):
-            object.__setattr__(item, field.name, plain(value))
+    for name, value in vars(item).items():
+        if (other := plain(value)) is not value:
+            object.__setattr__(item, name, other)

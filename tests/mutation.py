@@ -288,6 +288,7 @@ def failure(names: Sequence[str], tree: Path) -> str | None:
     environment = {
         "PYTHONPATH": f"{tree / 'src'}",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": os.devnull,  # a break may be as long as what was there, in the same second
         "BITLOOM_CACHE": str(cache),
     }
     before = set(cache.rglob("*"))

@@ -6,7 +6,6 @@ import numpy as np
 
 from .names import shown
 
-
 _PLAIN = frozenset({int, bool, str, float, type(None)})
 """Types of values that stay as they are."""
 

@@ -150,7 +150,9 @@ def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _
     b.comment("A window gives its words.")
     window = b.reg("offering")
     if "words_minus_1" not in f:
-        return _Offer(window, window, b.wire("free", 1, any_of(~window, out.ready)), None, None)
+        free = b.wire("free", 1, any_of(~window, out.ready))
+        b.on(free, (window, 0))  # the next position may have to wait for its word
+        return _Offer(window, window, free, None, None)
     last = f["words_minus_1"]
     w = width(last)
     number = b.reg("number", w)

@@ -34,9 +34,11 @@ NPUS = {
     ),
     "ahead": INTEGER.changed(former_ahead=1),
     "ahead_of_bits": Npu.of(kfp=9, kgp=2, **FORMER, former_ahead=1),
+    "one_word": Npu.of(kfp=48, kgp=2, planes=3, **{**FORMER, "former_column": 6, "former_columns": 2}),
     "least": Npu.of(kfp=1, kgp=1, **{**FORMER, "former_channels": 1, "former_column": 1, "former_columns": 1}),
 }
-QUICK = ("ahead", "planes", "granules")
+"""The windows of ``one_word`` and ``least`` have a word each, so that their formers don't count words."""
+QUICK = ("ahead", "planes", "granules", "one_word")
 
 
 def shape(npu: Npu, rng: random.Random) -> FormedWindows:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from weakref import WeakKeyDictionary
 
-from bitloom.hls_gen.design import flat
+from bitloom.hls_gen.design import flat, timing
 from bitloom.hls_gen.design.npu import Npu
 
 from .lowered_layers import LoweredLayer
@@ -39,7 +39,8 @@ class Needs:
     hold_words: int = 0
     """Words that the windows of a layer keep."""
     steady_words: int = 0
-    """Words with which no layer by counters waits at the beginning of a row of windows."""
+    """Words with which no layer by counters waits at the beginning of a row of windows, and none whose words are used
+    once, one a cycle, until the place of a word may be written again."""
     roomy_acc_bits: int = 0
     """``acc_bits`` with room for the biases and thresholds of other weights."""
     ring_words: int = 0
@@ -125,7 +126,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         input_words=max(max(on.coming_words, on.counts.tuples * on.words) for on in planned.sequencers),
         tuple_words=counts.ring_words(words),
         hold_words=counts.hold * words,
-        steady_words=counts.steady * words,
+        steady_words=max(counts.steady * words, _places_in_turn(planned)),
         line_words=planned.on_array.lines.words if planned.on_array.lines else 0,
         tuple_parts=int(planned.gains_by_parts),
         window_lanes=lanes,
@@ -144,6 +145,13 @@ def needs_of(planned: PlannedLayer) -> Needs:
         **_pool(planned),
         **(planned.formed.needs() if planned.formed else {}),
     )
+
+
+def _places_in_turn(planned: PlannedLayer) -> int:
+    """Words of the tuple memory with which a layer goes on every cycle where each word has one beat: the place of a
+    word is written again so many cycles after its beat. 0 where words stay longer, or are few."""
+    places = timing.GIVE_BACK + 1
+    return places if planned.groups == 1 and planned.on_array.counts.tuples >= places else 0
 
 
 def _of_values(p: LoweredLayer, keeps_steps: bool) -> dict[str, int]:

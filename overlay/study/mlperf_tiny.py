@@ -42,6 +42,11 @@ Array and pool unit take a line of a 3 x 3 kernel in a cycle, the array of 8 cha
 less their zero point have 9 bits. With 8 accumulators a PE short windows follow each other without a wait. Of an
 xc7z020 counters save block RAM for tables of taps; additions, and half of the pool unit's requantisations, multiply
 in LUTs for want of DSP blocks, and scales of the pool unit are LUT RAM for want of block RAM."""
+BOARD = "Pynq-Z2"
+"""The board of the design's device where no other one is named."""
+NPUS = {BOARD: NPU, "ZCU104": NPU.changed(kfp=48, kgp=32, pfp=32, ol=16, lut_products=())}
+"""By board: the NPU of the design for its device. On a ZCU104 it has 1,536 lanes on 768 multipliers; array and pool
+unit take twice as many channels, 16 and 32, and DSP blocks multiply everywhere but for the taps of the pool unit."""
 OF_AD = {f"dense_{number}": "input_stationary:4" for number in range(1, 11)}
 """Dataflow of the layers of ad: their words are used as they come, by four kernel groups, of which the results leave
 while the next four use the words."""
@@ -97,10 +102,11 @@ def entry(name: str) -> Entry:
     return Entry(name, imported.model, images, path.name)
 
 
-def design_name(npus: Sequence[Npu]) -> str:
-    """Name of the design with these NPUs."""
+def design_name(npus: Sequence[Npu], board: str = BOARD) -> str:
+    """Name of the design with these NPUs, which are like the one for that board."""
+    name = NAME if board == BOARD else f"{NAME}-{board.lower()}"
     shape = "ring" if "ring" in npus[0].ports.inlets else "chain"
-    return NAME if len(npus) == 1 else f"{NAME}-{shape}{len(npus)}"
+    return name if len(npus) == 1 else f"{name}-{shape}{len(npus)}"
 
 
 def choices_for(names: Sequence[str], chunk: str | None = None, npus: Sequence[Npu] = (NPU,)) -> CompileChoices:
@@ -121,7 +127,8 @@ def measure(
     folder: Path,
     progress: Progress | None = None,
     *,
-    npus: Sequence[Npu] = (NPU,),
+    board: str = BOARD,
+    npus: Sequence[Npu] = (),
     chunk: str | None = None,
 ) -> tuple[list[Figures], builds.Build]:
     """Build one design for some networks and run each of them on it.
@@ -133,11 +140,13 @@ def measure(
     frames
         Of the longer batch of each: an even number, 2 at the least.
     folder
-        The build goes to ``folder / design_name(npus)``.
+        The build goes to ``folder / design_name(npus, board)``.
     progress
         Called with a network's name, frames done and frames, after each batch.
+    board
+        A key of `NPUS`.
     npus
-        The design's NPUs: a chain or a ring.
+        The design's NPUs, a chain or a ring of several like the board's; none: the board's one.
     chunk
         As `bitloom.hls_gen.compiler.choices.CompileChoices` has it.
 
@@ -148,7 +157,8 @@ def measure(
     """
     entries = [entry(name) for name in names]
     models = [item.model for item in entries]
-    name = design_name(npus)
+    npus = npus or (NPUS[board],)
+    name = design_name(npus, board)
     choices = choices_for(names, chunk, npus)
     design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
     build = builds.build(folder / name, design, models, choices=choices)

@@ -11,6 +11,7 @@ from bitloom.overlay.cli.area import COLUMNS
 from bitloom.overlay.cli.options import chunk_option, out_option
 from bitloom.overlay.cli.progress import bar, working
 from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
+from bitloom.overlay.platform.boards import BOARDS, RESOURCES
 from bitloom.overlay.study import design_figures, mlperf_tiny
 
 from .figures import TITLES, cell, check_exact, show_figures
@@ -32,6 +33,12 @@ AREA = {**COLUMNS, "paired_lut": "LUT in pairs", "levels": "levels"}
 @click.command("mlperf-tiny")
 @click.argument("names", metavar="[ic|kws|vww|ad|sww]...", nargs=-1, type=click.Choice(list(NETWORKS)))
 @click.option("--frames", type=click.IntRange(2), default=2, help="Frames of the longer batch, an even number.")
+@click.option(
+    "--board",
+    type=click.Choice(list(mlperf_tiny.NPUS), case_sensitive=False),
+    default=mlperf_tiny.BOARD,
+    help="Board whose device the design is for.",
+)
 @click.option("--topology", type=click.Choice(["cascade", "ring"]), help="Join several NPUs like the design's one.")
 @click.option("--npus", type=click.IntRange(2, MOST_NPUS), help="How many, for --topology: 2 if not said.")
 @chunk_option()
@@ -42,6 +49,7 @@ AREA = {**COLUMNS, "paired_lut": "LUT in pairs", "levels": "levels"}
 def mlperf_tiny_command(
     names: tuple[str, ...],
     frames: int,
+    board: str,
     topology: str | None,
     npus: int | None,
     chunk: str | None,
@@ -63,7 +71,8 @@ def mlperf_tiny_command(
             frames,
             out,
             lambda name, done, total: update(done, total),
-            npus=TOPOLOGIES[topology]([mlperf_tiny.NPU] * (npus or 2)) if topology else (mlperf_tiny.NPU,),
+            board=board,
+            npus=TOPOLOGIES[topology]([mlperf_tiny.NPUS[board]] * (npus or 2)) if topology else (),
             chunk=chunk,
         )
     modelled = design_figures.model_figures(build.design)
@@ -77,6 +86,7 @@ def mlperf_tiny_command(
         dump(report)
     else:
         show_figures("MLPerf Tiny on one design, simulated", figures, {key: TITLES[key] for key in SHOWN}, places=1)
+        areas |= {f"{board} has": {key: getattr(BOARDS[board], key) for key in RESOURCES}}
         rows = [[how, *(cell(key, values.get(key, ""), places=1) for key in AREA)] for how, values in areas.items()]
         grid("area of the design", ["", *AREA.values()], rows)
     check_exact(figures)

@@ -2,21 +2,26 @@
 
 import json
 import re
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
+from bitloom.golden.network import Model
+from bitloom.golden.zoo import mlperf_tiny as networks
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.platform.boards import BOARDS
 from bitloom.overlay.study import mlperf_tiny
 from bitloom.overlay.study.design_figures import AREA, model_figures
-from bitloom.overlay.study.mlperf_tiny import NPU, choices_for, entry, measure
+from bitloom.overlay.study.mlperf_tiny import BOARD, NPU, NPUS, STREAM_BITS, choices_for, entry, measure
 from tests.errors import value_error
 from tests.paths import ROOT
 from tests.printed import row
@@ -49,12 +54,16 @@ def test_the_command_prints_the_area(monkeypatch, options):
     assert {key: told.get(key) for key in by_yosys} == (by_yosys if options else dict.fromkeys(by_yosys))
 
 
-@pytest.mark.parametrize(("options", "npus", "chunk", "name"), [
-    ([], (NPU,), None, "mlperf-tiny"),
-    (["--topology", "ring"], ring([NPU] * 2), None, "mlperf-tiny-ring2"),
-    (["--topology", "cascade", "--npus", "3", "--chunk", "rows:4"], cascade([NPU] * 3), "rows:4", "mlperf-tiny-chain3"),
+@pytest.mark.parametrize(("options", "board", "npus", "chunk", "name"), [
+    ([], BOARD, (), None, "mlperf-tiny"),
+    (["--board", "zcu104"], "ZCU104", (), None, "mlperf-tiny-zcu104"),
+    (["--topology", "ring"], BOARD, ring([NPU] * 2), None, "mlperf-tiny-ring2"),
+    (["--topology", "ring", "--board", "ZCU104"], "ZCU104", ring([NPUS["ZCU104"]] * 2), None,
+     "mlperf-tiny-zcu104-ring2"),
+    (["--topology", "cascade", "--npus", "3", "--chunk", "rows:4"], BOARD, cascade([NPU] * 3), "rows:4",
+     "mlperf-tiny-chain3"),
 ])  # fmt: skip
-def test_the_command_joins_npus(monkeypatch, options, npus, chunk, name):
+def test_the_command_joins_npus(monkeypatch, options, board, npus, chunk, name):
     """The first one alone has a window former: another one would stand behind the words that a ring brings, where the
     array takes several taps a beat."""
     asked = []
@@ -65,8 +74,9 @@ def test_the_command_joins_npus(monkeypatch, options, npus, chunk, name):
 
     monkeypatch.setattr(mlperf_tiny, "measure", measured)
     CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
-    assert asked == [{"npus": npus, "chunk": chunk}]
-    assert mlperf_tiny.design_name(npus) == name
+    assert asked == [{"board": board, "npus": npus, "chunk": chunk}]
+    npus = npus or (NPUS[board],)
+    assert mlperf_tiny.design_name(npus, board) == name
     assert [bool(npu.former) for npu in npus] == [True, *[False] * (len(npus) - 1)]
 
 
@@ -79,23 +89,49 @@ def test_the_command_drops_no_option(options, rule):
     assert (ran.exit_code, ran.output) == (1, f"bitloom: mlperf-tiny: {rule}\n")
 
 
+def stated(board: str) -> dict[str, list[int]]:
+    """Latency, cycles a frame and beats of each network as the page has them, in the columns of the board."""
+    first = 3 * list(NPUS).index(board)
+    rows = re.findall(r"^\| (\w+), [^|]+ \| [\d,]+ \| ([\d,]+(?: \| [\d,]+)+) \|$", PAGE, re.M)
+    numbers = {name: [int(cell.replace(",", "")) for cell in cells.split(" | ")] for name, cells in rows}
+    assert {len(each) for each in numbers.values()} == {3 * len(NPUS)}
+    return {name: each[first : first + 3] for name, each in numbers.items()}
+
+
+@cache
+def seeded() -> dict[str, Model]:
+    """All networks with seeded weights."""
+    return {name: networks.seeded(network()) for name, network in networks.NETWORKS.items()}
+
+
+@pytest.mark.parametrize("board", NPUS)
+def test_cycles_by_the_flow_model(board):
+    """Of all networks on the board's design, with seeded weights; that hardware takes as many is tested below."""
+    models = seeded()
+    choices = choices_for([*models])
+    npus = size_memories("tiny", [*models.values()], NPUS[board], choices, stream_bits=STREAM_BITS).npus
+    plans = {name: plan(model, npus, choices) for name, model in models.items()}
+    flows = {name: simulate(system(each, npus, stream_bits=STREAM_BITS), 2) for name, each in plans.items()}
+    beats = {name: sum(count for _, count in each.ideal) for name, each in plans.items()}
+    assert {name: [flow.latency, flow.cycles_per_frame, beats[name]] for name, flow in flows.items()} == stated(board)
+
+
 @pytest.mark.slow  # five networks of up to 268,000 cycles a frame
-def test_five_networks_on_one_design(tmp_path):
-    found, build = measure(["ic", "kws", "vww", "ad", "sww"], 2, tmp_path)
-    stated = {
-        name: [int(cell.replace(",", "")) for cell in cells.split(" | ")]
-        for name, cells in re.findall(r"^\| (\w+), [^|]+ \| [\d,]+ \| ([\d,]+ \| [\d,]+ \| [\d,]+) \|$", PAGE, re.M)
-    }
+@pytest.mark.parametrize("board", NPUS)
+def test_five_networks_on_one_design(board, tmp_path):
+    found, build = measure(["ic", "kws", "vww", "ad", "sww"], 2, tmp_path, board=board)
     assert len(build.design.npus) == 1
     keys = ("latency_cycles", "cycles_per_frame", "ideal_cycles_per_frame")
-    assert {one["name"]: [round(one[key]) for key in keys] for one in found} == stated
+    assert {one["name"]: [round(one[key]) for key in keys] for one in found} == stated(board)
     assert [one["mismatches"] for one in found] == [0, 0, 0, 0, 0]
     area = model_figures(build.design)
-    assert area["lut"] + area["lutram"] <= 53_200  # an xc7z020
-    assert area["dsp"] <= 220
-    assert area["bram36"] <= 140
+    device = BOARDS[board]
+    assert area["lut"] + area["lutram"] <= device.lut
+    assert area["dsp"] <= device.dsp
+    assert area["bram36"] <= device.bram36
     weights = "seeded" if found[0]["weights"] == "seeded" else "trained"
-    cells = re.search(rf"^\| {weights}, by the area model \| (.+) \| *\|$", PAGE, re.M)
+    named = "" if board == BOARD else f"{board}, "
+    cells = re.search(rf"^\| {named}{weights}, by the area model \| (.+) \| *\|$", PAGE, re.M)
     assert cells is not None
     assert cells.group(1).split(" | ") == [f"{area[key]:,}".removesuffix(".0") for key in AREA]
 

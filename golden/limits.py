@@ -65,7 +65,7 @@ RUN_MB = Limit("MB of memory for images and results", 4096, "BITLOOM_MAX_RUN_MB"
 TAPS = Limit("taps of all windows of a layer", 1 << 22, "BITLOOM_MAX_TAPS")
 FRAME_BITS = Limit("bits of an image", 1 << 24, "BITLOOM_MAX_FRAME_BITS")
 WIDTH = Limit("what works side by side", 2048, "BITLOOM_MAX_WIDTH")
-LANES = Limit("lanes of all NPUs", 1 << 16, "BITLOOM_MAX_LANES")
+LANES = Limit("lanes of all NPUs", 1 << 17, "BITLOOM_MAX_LANES")
 MEMORY_BITS = Limit("bits of all memories", 1 << 32, "BITLOOM_MAX_MEMORY_BITS")
 LIMITS = (READ_MB, IMPORT_MB, IMPORT_STEPS, RUN_MB, TAPS, FRAME_BITS, WIDTH, LANES, MEMORY_BITS)
 """All of them; docs/reference/files.md lists them."""

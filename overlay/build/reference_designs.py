@@ -1,5 +1,6 @@
 """Reference designs: which network runs on which hardware. The demo and all figures use them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,28 @@ class ReferenceDesign:
         )
 
 
+def cnv_by_layers(first: Sequence[Npu], rest: Npu) -> ReferenceDesign:
+    """CNV with an NPU for each of its first layers, which go on at the same time, and one for the rest, layer after
+    layer: nearly all work is in the first four.
+
+    Parameters
+    ----------
+    first
+        The NPU of each first layer. It gets a window former, and the first one bit planes.
+    rest
+        The NPU of the others.
+    """
+    formed = [npu.changed(window_former=True, planes=0 if n else 8) for n, npu in enumerate(first)]
+    *chain, _ = pipeline([*formed, rest])
+    layers = 9
+    return ReferenceDesign(
+        network="cnv-w1a1",
+        npus=(*chain, rest.changed(inlets=("ring", "loop"), outlets=("loop", "host"))),
+        stream_bits=64,
+        choices=CompileChoices(chunk="rows:1", mapping=tuple(min(n, len(first)) for n in range(layers))),
+    )
+
+
 PULL = CompileChoices(map_order="pull")
 
 REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
@@ -143,23 +166,23 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
         stream_bits=64,
         choices=CompileChoices(map_order="pull", mapping=(0, 1, 1, 1, 2, 2, 2, 2, 2)),
     ),
-    "cnv-w1a1-z020": ReferenceDesign(
-        network="cnv-w1a1",
-        npus=pipeline(
-            [
-                binary_npu(54, 64, 16, planes=8, window_former=True),
-                binary_npu(96, 64, 16, pool=32, line_taps=3, buffer_words=32),
-                binary_npu(72, 32, 4, kernel_ram="block", window_former=True),
-                binary_npu(192, 16, 4, pool=4, line_taps=3, kernel_ram="block"),
-                binary_npu(32, 19),
-                binary_npu(26, 5),
-                binary_npu(32, 1),
-                binary_npu(64, 1),
-                binary_npu(11, 1),
-            ]
-        ),
-        stream_bits=64,
-        choices=CompileChoices(chunk="rows:1"),
+    "cnv-w1a1-z020": cnv_by_layers(
+        [
+            binary_npu(63, 64, 16),
+            binary_npu(116, 64, 16, pool=32),
+            binary_npu(83, 32, 8),
+            binary_npu(231, 16, 4, pool=4, kernel_ram="block"),
+        ],
+        binary_npu(64, 16, 4, kernel_ram="block"),
+    ),
+    "cnv-w1a1-zcu104": cnv_by_layers(
+        [
+            binary_npu(243, 64, 64, accumulators=8),
+            binary_npu(576, 64, 64, pool=64, accumulators=8),
+            binary_npu(144, 64, 32),
+            binary_npu(192, 64, 16, pool=16, kernel_ram="block"),
+        ],
+        binary_npu(128, 32, 8, kernel_ram="block"),
     ),
     "cnv-w1a1-ring3": ReferenceDesign(
         network="cnv-w1a1",

@@ -151,6 +151,8 @@ def test_estimates_are_as_recorded() -> None:
 RECORDED = json.loads(refit.RECORDED.read_text())
 DESIGNS_RECORDED = [name for name in RECORDED if name != "made_with"]
 """Reference designs with their area by Yosys, as it was found."""
+MODELLED = {"cnv-w1a1-z020", "cnv-w1a1-zcu104"}
+"""Reference designs of which no synthesis of the whole is recorded."""
 
 
 @cache
@@ -164,7 +166,8 @@ def test_error_is_stated() -> None:
     made = error()
     found = [(reference(name), Area(Resources(**RECORDED[name]), (), ())) for name in DESIGNS_RECORDED]
     assert made == refit.stated(errors(found, coefficients()))
-    assert made["designs"] == len(DESIGNS_RECORDED) == len(REFERENCE_DESIGNS)
+    assert made["designs"] == len(DESIGNS_RECORDED)
+    assert {*DESIGNS_RECORDED} == {*REFERENCE_DESIGNS} - MODELLED
     assert made["median"] <= 0.05
     assert made["worst"] <= 0.1
     assert not any(design.name in REFERENCE_DESIGNS for design in samples(4, refit.SEED))

@@ -48,7 +48,8 @@ FIGURES = {
     "bnn-int8-ends-ring2": (2, 560, 25_265, 25_286),
     "cnv-w1a1": (9, 2_164, 28_800, 57_788),
     "cnv-w1a1-max": (3, 4_608, 13_248, 23_678),
-    "cnv-w1a1-z020": (9, 12_749, 4_944, 23_726),
+    "cnv-w1a1-z020": (5, 15_248, 4_418, 8_659),
+    "cnv-w1a1-zcu104": (5, 64_192, 1_324, 2_571),
     "cnv-w1a1-ring3": (3, 3_456, 47_809, 48_124),
     "cnv-w1a1-shared": (1, 1_024, 89_059, 89_081),
     "lfc-w1a1": (4, 5_684, 512, 1_601),
@@ -58,7 +59,8 @@ GOALS: dict[str, dict[str, int]] = {
     "cifar-quick-int8": {"lanes": 64, "cycles_per_frame": 224_922},  # spec B20: 220,512 beats, and 2 %
     "cnv-w1a1": {"lanes": 2_272, "cycles_per_frame": 28_999, "latency_cycles": 69_999},
     "cnv-w1a1-max": {"cycles_per_frame": 14_199},
-    "cnv-w1a1-z020": {"cycles_per_frame": 5_000},
+    "cnv-w1a1-z020": {"cycles_per_frame": 4_560, "latency_cycles": 10_000},
+    "cnv-w1a1-zcu104": {"cycles_per_frame": 1_500},
     "lfc-w1a1": {"lanes": 6_272, "cycles_per_frame": 512},
 }
 """Reference design -> the most that it may take."""
@@ -191,7 +193,7 @@ def test_cnv_gives_the_recorded_scores_of_16_images(stall: float, folder: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cnv-w1a1-max", "cnv-w1a1-z020"])
+@pytest.mark.parametrize("name", ["cnv-w1a1-max", "cnv-w1a1-z020", "cnv-w1a1-zcu104"])
 def test_faster_cnv(name: str, folder: Path) -> None:
     check_figures(name, folder)
     model, recorded = board_data.trained("cnv-w1a1"), board_data.cifar()

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from bitloom.golden import zoo
-from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.encoding import BIPOLAR, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -17,7 +18,7 @@ from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
-from bitloom.overlay.build.reference_designs import reference_design
+from bitloom.overlay.build.reference_designs import binary_npu, reference_design
 from tests.cases import random_model
 from tests.simulated import compare
 
@@ -58,6 +59,28 @@ def test_maps_of_several_bits_a_channel_come_level_after_level() -> None:
     compare(design, model, batches=(2,))
 
 
+def test_a_window_a_beat() -> None:
+    """Formers that give a word a window, and tuple memories in which the next word has a place while that of the word
+    before is given back: a frame takes as many cycles as it has positions."""
+    layers = (
+        Conv(name="conv_1", out_channels=4, kernel=(3, 3)),
+        Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=5, kernel=(3, 3)),
+        Threshold(name="act_2"),
+        Dense(name="dense", out_channels=5),
+    )
+    source = Map(height=12, width=12, channels=2, encoding=unsigned(4))
+    model = random_model(Network(name="beats", input=source, layers=layers), np.random.default_rng(3))
+    formed = {"window_former": True, "accumulators": 8}
+    first, second = binary_npu(108, 4, 4, planes=5, **formed), binary_npu(36, 5, 5, **formed)
+    choices = CompileChoices(chunk="rows:1")
+    design = size_memories("beats", [model], pipeline([first, second, binary_npu(10, 5)]), choices, stream_bits=64)
+    assert [npu.sequencer.tuple_words for npu in design.npus] == [4, 4, 4]
+    compared = compare(design, model, choices, batches=(2,))
+    assert [count for _, count in compared.plan.ideal] == [100, 64, 64]
+    assert simulate(whole_system(compared.plan, design), 4).cycles_per_frame == 12 * 12
+
+
 @pytest.mark.slow
 def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
     found, flow = planned("cifar-quick-int8", quick_npus())
@@ -67,16 +90,16 @@ def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
 
 @pytest.mark.slow
 def test_cnv_below_a_tap_a_beat() -> None:
-    """900 windows of 27 channels, 6 a word; 784 of 3 lines of 192 bits, 96 a word; 144 of 576 bits, 72 a word, 128
-    kernels; 100 of 3 lines of 384 bits, 192 a word, 128 kernels."""
+    """900 windows of 27 channels, 7 a word; 784 of 576 bits, 116 a word; 144 of 576 bits, 83 a word, 128 kernels; 100
+    of 1,152 bits, 231 a word, 128 kernels."""
     reference = reference_design("cnv-w1a1-z020")
     model = zoo.load("cnv-w1a1")
     design = reference.design("cnv-w1a1-z020", [model])
     found = plan(model, design.npus, reference.choices)
-    assert [bool(found.formed(n)) for n in range(9)] == [True, False, True] + [False] * 6
-    beats = [900 * 5, 784 * 3 * 2, 144 * 8 * 4, 100 * 3 * 2 * 8]
+    assert [bool(found.formed(n)) for n in range(5)] == [True] * 4 + [False]
+    beats = [900 * 4, 784 * 5, 144 * 7 * 4, 100 * 5 * 8]
     assert [count for _, count in found.ideal[:4]] == beats
-    assert simulate(whole_system(found, design), 4).cycles_per_frame == 4_944
+    assert simulate(whole_system(found, design), 4).cycles_per_frame == 4_418
 
 
 @pytest.mark.slow

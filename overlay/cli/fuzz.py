@@ -43,7 +43,7 @@ def fuzz_command(
     scheduler: str | None,
     as_json: bool,
 ) -> None:
-    """Attack the project with random input: damaged files, a device, random networks, a server, golden.
+    """Attack the project with random input: damaged files, files of other tools, a device, networks, a server, golden.
 
     A case that finds something is written to a file of its own, and the exit status is then 1. A campaign can be
     stopped at any time and resumed; the same seed gives the same cases on every machine.

@@ -28,7 +28,7 @@ from bitloom.overlay.explore.workers import Workers
 
 from .pick import Pick, SeededPick
 
-CAMPAIGNS = ("files", "device", "networks", "server", "golden")
+CAMPAIGNS = ("files", "imports", "device", "networks", "server", "golden")
 """Names of the campaigns; each is a module of folder ``campaigns``."""
 STATE = "campaign.json"
 STATE_FORMAT = "bitloom-campaign"

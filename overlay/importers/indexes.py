@@ -54,6 +54,8 @@ class Grown:
     def of(cls, index: Array) -> "Grown":
         """The smallest tensor that an index can be made of so."""
         inside = np.argwhere(index != OUTSIDE)
+        if not len(inside):
+            raise Unsupported("what is read of a padded map must have values of the map, got padding alone")
         first = inside.min(axis=0).tolist()
         last = (inside.max(axis=0) + 1).tolist()
         box = index[tuple(map(slice, first, last))]

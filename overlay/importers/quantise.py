@@ -54,7 +54,7 @@ from .sections import (
     golden_order,
 )
 from .source import MOST_CHANNELS
-from .walk import Walk
+from .walk import Unlinked, Walk
 
 
 def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionGraph:
@@ -323,7 +323,7 @@ class _Sections:
         walk = self._begun(way, section.quantised, index, section.size, len(self._sections) + 1)
         walk.done.append(section)
         walk.number += 1
-        walk.unlinked = way.operations[taken - 1].makes, index
+        walk.unlinked = Unlinked(way.operations[taken - 1].makes, index)
         for place in range(taken, len(way.operations)):
             walk.take(place)
         return walk

@@ -13,6 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .activations import ACTIVATIONS
 from .constants import run_node
 from .errors import Unsupported
 from .source import STANDARD, TFLITE, SourceNode
@@ -103,6 +104,19 @@ def _real(x: Any, scale: Any, zero: Any) -> Array:
     return (np.asarray(x, np.float64) - (0 if zero is None else np.asarray(zero, np.float64))) * scale
 
 
+def _q_conv(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """ONNX's QLinearConv, whose reference knows maps of rows and columns alone: Conv of real numbers, and a
+    quantiser."""
+    x, x_scale, x_zero, weight, scale, zero, y_scale, y_zero, *bias = inputs
+    spread = (-1, *[1] * (weight.ndim - 1))
+    real = _real(weight, np.reshape(scale, spread), None if zero is None else np.reshape(zero, spread))
+    node = SourceNode(name="", op="Conv", inputs=("x", "weight"), outputs=("y",), attributes=attributes)
+    y = reference(node, [_real(x, x_scale, x_zero), real], 19)
+    if bias and bias[0] is not None:
+        y = y + np.reshape(bias[0] * np.asarray(x_scale, np.float64) * scale, (1, *spread[:-1]))
+    return _quantised(y, y_scale, y_zero)
+
+
 def _q_gemm(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     """onnxruntime's QGemm."""
     a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero = (*inputs, *[None] * 9)[:9]
@@ -138,11 +152,50 @@ def _q_average(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
     kept = {key: value for key, value in attributes.items() if key != "channels_last"}
     node = SourceNode(name="", op="AveragePool", inputs=("x",), outputs=("y",), attributes=kept)
-    return _quantised(run_node(node, [_real(x, scale, zero)], 19)[0], y_scale, y_zero)
+    return _quantised(reference(node, [_real(x, scale, zero)], 19), y_scale, y_zero)
+
+
+def _q_activation(op: str) -> Callable[[Inputs, Mapping[str, Any]], Array]:
+    """onnxruntime's activation of integers: ONNX's one between a map of real numbers and a quantiser."""
+
+    def definition(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+        x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
+        node = SourceNode(name="", op=op, inputs=("x",), outputs=("y",), attributes=attributes)
+        return _quantised(reference(node, [_real(x, scale, zero)], 19), y_scale, y_zero)
+
+    return definition
 
 
 def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0))
+
+
+def _max_pool(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+    """ONNX's MaxPool, whose reference gets padding wrong where a window sticks out: the largest of the maps that each
+    tap of the window sees."""
+    (x,) = inputs
+    kernel = attributes["kernel_shape"]
+    ones = (1,) * len(kernel)
+    pads = attributes.get("pads", (0,) * 2 * len(kernel))
+    strides, dilations = (attributes.get(name, ones) for name in ("strides", "dilations"))
+    spans = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilations)]
+    counts, sides = [], [(0, 0), (0, 0)]
+    for size, before, behind, span, stride in zip(x.shape[2:], pads, pads[len(kernel) :], spans, strides):
+        over = size + before + behind - span
+        count = (-(-over // stride) if attributes.get("ceil_mode") else over // stride) + 1
+        count -= (count - 1) * stride >= size + before  # a window that begins behind the map goes
+        counts.append(count)
+        sides.append((before, max(behind, (count - 1) * stride + span - size - before)))
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    padded = np.pad(x, sides, constant_values=lowest)
+    largest: Array | None = None
+    for tap in np.ndindex(*kernel):
+        begins = [place * apart for place, apart in zip(tap, dilations)]
+        steps = [slice(at, at + (n - 1) * step + 1, step) for at, n, step in zip(begins, counts, strides)]
+        seen = padded[(slice(None), slice(None), *steps)]
+        largest = seen if largest is None else np.maximum(largest, seen)
+    assert largest is not None
+    return largest
 
 
 def _largest(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -193,16 +246,19 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "BipolarQuant": _bipolar,
     "Trunc": _trunc,
     "MultiThreshold": _multi_threshold,
+    "QLinearConv": _q_conv,
     "QGemm": _q_gemm,
     "QLinearGlobalAveragePool": _q_mean,
     "QLinearAdd": lambda inputs, attributes: _q_pair(inputs, np.add),
     "QLinearMul": lambda inputs, attributes: _q_pair(inputs, np.multiply),
     "QLinearConcat": _q_concat,
     "QLinearAveragePool": _q_average,
+    "MaxPool": _max_pool,
     "GlobalMaxPool": _largest,
     "ConvTranspose": _conv_transpose,
     "HardTanh": _hard_tanh,
     "Hardtanh": _hard_tanh,
+    **{f"QLinear{each.onnx}": _q_activation(each.onnx) for each in ACTIVATIONS if each.qlinear},
 }
 """Operator -> what it makes of its inputs and attributes."""
 
@@ -229,6 +285,7 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
     """
     if node.domain == TFLITE:
         return run_kernel(node, inputs)
+    node = _with_pads(node, inputs)
     definition = REFERENCES.get(node.op)
     if definition is not None:
         result = np.asarray(definition(inputs, node.attributes))
@@ -238,7 +295,6 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
     if node.op == "BatchNormalization":  # the reference takes older ones' momentum for a sign of training
         kept = {key: value for key, value in node.attributes.items() if key == "epsilon"}
         return run_node(replace(node, attributes=kept), inputs, 15)[0]
-    node = _with_pads(node, inputs)
     if node.op == "Conv":
         return _conv(node, inputs, opset)
     return run_node(node, inputs, opset)[0]
@@ -258,17 +314,23 @@ def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:
     return result
 
 
+WINDOWED = {"Conv": 1, "MaxPool": 0, "AveragePool": 0}
+"""Operators with windows: which input their weights are; 0 of those that have none."""
+
+
 def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:
-    """The node with pads in place of auto_pad, which the reference takes wrongly: VALID pads all the same, and with
-    SAME_LOWER and strides the last windows are others than ONNX says."""
-    rule = node.attributes.get("auto_pad")
+    """The node with pads in place of auto_pad, which the reference takes wrongly: VALID pads all the same, with
+    SAME_LOWER and SAME_UPPER and strides the last windows are others than ONNX says, and pools of maps without rows
+    fail."""
+    rule = node.attributes.get("auto_pad", "NOTSET")
     x = inputs[0]
-    if rule not in ("VALID", "SAME_LOWER") or x is None:
+    if rule == "NOTSET" or x is None or node.op not in WINDOWED:
         return node
     kept = {key: value for key, value in node.attributes.items() if key not in ("auto_pad", "pads")}
     if rule == "VALID":
         return replace(node, attributes=kept)
-    weight = inputs[1] if len(inputs) > 1 else None
+    place = WINDOWED[node.op]
+    weight = inputs[place] if 0 < place < len(inputs) else None
     kernel = kept.get("kernel_shape") or (weight.shape[2:] if weight is not None else ())
     ones = (1,) * len(kernel)
     whole = [
@@ -277,5 +339,6 @@ def _with_pads(node: SourceNode, inputs: Sequence[Array | None]) -> SourceNode:
             x.shape[2:], kept.get("strides", ones), kernel, kept.get("dilations", ones)
         )
     ]
-    pads = (*(-(-both // 2) for both in whole), *(both // 2 for both in whole))
+    fewer, more = [both // 2 for both in whole], [-(-both // 2) for both in whole]
+    pads = (*fewer, *more) if rule == "SAME_UPPER" else (*more, *fewer)
     return replace(node, attributes={**kept, "pads": pads})

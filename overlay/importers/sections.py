@@ -81,6 +81,8 @@ class Reading:
     """int64 array: the place of each value of that tensor in golden's map."""
     worth: Line
     """What levels are worth in that tensor, a channel: real = multiply * (base + step * level) + add."""
+    padded_with: Fraction = Fraction(0)
+    """What stands at places of the tensor that are none of golden's map."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

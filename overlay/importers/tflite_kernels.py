@@ -59,17 +59,17 @@ def rounded_twice(sums: Array, multiplier: Array, shift: Array) -> Array:
     return np.where(high >= 0, (high + half) >> right, -((-high + half) >> right))
 
 
-def rounded_once(sums: Array, multiplier: Array, shift: Array) -> Array:
-    """The same as the kernel of a fully connected layer rounds: once, halves upwards."""
-    right = 31 - shift
-    return (sums * multiplier + (np.int64(1) << (right - 1))) >> right
+def rounded_once(sums: Array, scales: Array) -> Array:
+    """Sums times their scales as the kernel of a fully connected layer rounds: once, halves away from zero."""
+    product = sums * scales
+    return np.copysign(np.floor(np.abs(product) + 0.5), product).astype(np.int64)
 
 
-def _scaled(node: SourceNode, sums: Array, scales: Array, rounded: Callable[[Array, Array, Array], Array]) -> Array:
-    """From sums with the channels last to the int8 result."""
+def _by_multipliers(sums: Array, scales: Array) -> Array:
+    """The same as the kernel of a convolution rounds."""
     multipliers = [multiplier_of(float(scale)) for scale in scales]
     multiplier, shift = (np.array(values, np.int64) for values in zip(*((m.multiplier, m.shift) for m in multipliers)))
-    return _ended(node, rounded(sums, multiplier, shift))
+    return rounded_twice(sums, multiplier, shift)
 
 
 def _ended(node: SourceNode, values: Array) -> Array:
@@ -80,7 +80,11 @@ def _ended(node: SourceNode, values: Array) -> Array:
 
 
 def _layer(
-    node: SourceNode, inputs: Inputs, sums: Callable[[Array, Array], Array], rounded: Any, source: int = 0
+    node: SourceNode,
+    inputs: Inputs,
+    sums: Callable[[Array, Array], Array],
+    rounded: Callable[[Array, Array], Array],
+    source: int = 0,
 ) -> Array:
     """A layer with weights, of which ``sums`` makes sums from the values less their zero point, and the weights. Inputs
     are the map, weights and perhaps a bias; ``source`` is the node's input that the map is."""
@@ -92,7 +96,7 @@ def _layer(
     if bias is not None:
         total = total + bias.astype(np.int64)
     result = node.attributes["result_scale"].per_tensor("the result")[0]
-    return _scaled(node, total, scale * node.attributes["scales"][1].channels(channels) / result, rounded)
+    return _ended(node, rounded(total, scale * node.attributes["scales"][1].channels(channels) / result))
 
 
 def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -> Array:
@@ -117,7 +121,7 @@ def _conv(node: SourceNode, inputs: Inputs) -> Array:
         of_groups = [part.reshape(*part.shape[:3], -1) @ each.reshape(len(each), -1).T for part, each in parts]
         return np.concatenate(of_groups, axis=3)
 
-    return _layer(node, inputs, sums, rounded_twice)
+    return _layer(node, inputs, sums, _by_multipliers)
 
 
 def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
@@ -125,7 +129,7 @@ def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
         taps = _windows(node, np.repeat(x, weight.shape[3] // x.shape[3], axis=3), weight.shape[1:3], 0)
         return np.einsum("nyxckl,klc->nyxc", taps, weight[0])
 
-    return _layer(node, inputs, sums, rounded_twice)
+    return _layer(node, inputs, sums, _by_multipliers)
 
 
 def crops_of(size: int, stride: int, kernel: int, wanted: int, padding: str) -> tuple[int, int]:
@@ -153,7 +157,7 @@ def _transpose_conv(node: SourceNode, inputs: Inputs) -> Array:
                 total[0, at[0], at[1]] += weight[:, row, column] @ x[0, y, z]
         return total
 
-    return _layer(node, [inputs[2], *inputs[1:2], *inputs[3:]], sums, rounded_twice, source=2)
+    return _layer(node, [inputs[2], *inputs[1:2], *inputs[3:]], sums, _by_multipliers, source=2)
 
 
 def nearest_places(size: int, wanted: int, attributes: Mapping[str, Any]) -> Array:

@@ -2,8 +2,9 @@
 
 A scale is multiplier * 2^shift / 2^31, with a multiplier of 31 bits. Kernels of convolutions round twice: the product
 with the multiplier to a whole number, halves upwards, then, where the shift is negative, that by 2^-shift, halves away
-from zero. Those of fully connected layers round once, halves upwards. Either way the value rises with the sum, so it is
-given by where each value begins; `tflite_kernels` computes the same rules forwards.
+from zero. Those of fully connected layers multiply the sum by the scale in floating point of 64 bits and round once,
+halves away from zero. Either way the value rises with the sum, so it is given by where each value begins;
+`tflite_kernels` computes the same rules forwards.
 """
 
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ class Multiplier:
     """2^30 .. 2^31 - 1; 0 for a scale that is too small for any shift."""
     shift: int
     """Of SHIFTS."""
+    scale: float
+    """The scale itself."""
 
     def first_sums(self, values: range, roundings: int) -> list[int]:
         """The smallest sum of which the kernel makes at least each of ``values``, before the zero point is added.
@@ -80,14 +83,23 @@ class Multiplier:
         list of int
         """
         if roundings == 1:
-            right = 31 - self.shift
-            return [_ceil((2 * value - 1) << (right - 1), self.multiplier) for value in values]
+            return self._first_products(np.array(values))
         left = max(self.shift, 0)
         right = max(-self.shift, 0)
         # The first rounded product that is rounded to the value: its half belongs to it above 0, not below.
         middles = [(2 * value - 1) << right for value in values]
         rounded = [-(-middle // 2) if value > 0 else middle // 2 + 1 for value, middle in zip(values, middles)]
         return [_ceil(product * ONE - ONE // 2, self.multiplier << left) for product in rounded]
+
+    def _first_products(self, values: Array) -> list[int]:
+        """The smallest sums whose products with the scale, as floating point has them, are rounded to values or more:
+        a half belongs to the value above it above 0, not below."""
+        halves = values - 0.5
+        first = np.floor(halves / self.scale) - 1
+        for _ in range(2):
+            product = first * self.scale
+            first += np.where(values > 0, product < halves, product <= halves)
+        return [int(each) for each in first]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,10 +145,10 @@ def multiplier_of(scale: float) -> Multiplier:
         multiplier = multiplier // 2
         shift = shift + 1
     if shift < SHIFTS[0]:
-        return Multiplier(multiplier=0, shift=0)
+        return Multiplier(multiplier=0, shift=0, scale=0.0)
     if shift > SHIFTS[-1]:
         raise Unsupported(f"scales must be below 2^{SHIFTS[-1]}, got {scale:g}")
-    return Multiplier(multiplier=multiplier, shift=shift)
+    return Multiplier(multiplier=multiplier, shift=shift, scale=scale)
 
 
 SUM_SHIFT = 20
@@ -191,7 +203,7 @@ def mean_multiplier(scale: float, count: int) -> Multiplier:
     """The scale of a mean of ``count`` values, as the kernel of MEAN divides it: downwards, of 31 bits again."""
     whole = multiplier_of(scale)
     shift = min(count.bit_length() - 1, 32, 31 + whole.shift)
-    return Multiplier(multiplier=(whole.multiplier << shift) // count, shift=whole.shift - shift)
+    return Multiplier(multiplier=(whole.multiplier << shift) // count, shift=whole.shift - shift, scale=scale / count)
 
 
 ENDS: dict[str, tuple[float | None, float | None]] = {

@@ -254,9 +254,11 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
 def _moved(operation: Closing, others: Array, own: Array) -> Array:
     """What Softmax or LogSoftmax makes of each value ``own`` where all values beside it are ``others``."""
     results = operation.run(others)
-    share = results if operation.op == "Softmax" else np.exp(results)
-    share = share / (share + (1 - share) * np.exp(others - own))
-    return share if operation.op == "Softmax" else np.log(share)
+    with np.errstate(divide="ignore"):  # a share of 0 has no logarithm, and nothing is left beside a share of 1
+        share = results if operation.op == "LogSoftmax" else np.log(results)
+        beside = np.log1p(-np.exp(share)) + others - own
+    moved = share - np.logaddexp(share, beside)
+    return moved if operation.op == "LogSoftmax" else np.exp(moved)
 
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
@@ -303,7 +305,7 @@ def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     source = reading.source
     real = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)
     real = real * floats(reading.worth.multiply) + floats(reading.worth.add)
-    outside = np.zeros((len(values), 1))  # the last place, which is that of padded values
+    outside = np.full((len(values), 1), float(reading.padded_with))  # the last place, which is that of padded values
     flat = np.concatenate([real.reshape(len(values), -1), outside], axis=1)[:, reading.order.ravel()]
     return flat.reshape(len(values), *reading.order.shape[1:])
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import singledispatchmethod
 from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,6 +73,16 @@ MOST_LINKS = 64
 """Links of a chain at most."""
 
 
+class Unlinked(NamedTuple):
+    """A tensor that has values of a map as its quantiser made them."""
+
+    tensor: str
+    index: Array
+    """As in `Walk`."""
+    padded_with: Fraction = Fraction(0)
+    """What stands at padded places."""
+
+
 @dataclass
 class Walk:
     """Where the walk is, and the sections that it has made."""
@@ -89,7 +100,7 @@ class Walk:
     place: int = 0  # of the operation that is taken
     front: tuple[Link, ...] = ()  # before the host's quantiser
     links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
-    unlinked: tuple[str, Array] = field(init=False)  # the last tensor in front of these, and its index
+    unlinked: Unlinked = field(init=False)  # the last tensor in front of these
     open: WeightSection | None = None  # a section whose quantiser hasn't come
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it
@@ -102,7 +113,7 @@ class Walk:
 
     def __post_init__(self) -> None:
         self._begin_with = self.source, self.index, self.size
-        self.unlinked = self.tensor, self.index
+        self.unlinked = Unlinked(self.tensor, self.index)
 
     def take(self, place: int) -> None:
         """One operation further.
@@ -121,8 +132,9 @@ class Walk:
             self._take(operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
-        if not self.links and self.has_each_once:
-            self.unlinked = operation.makes, self.index
+        moves = isinstance(operation, Layout | Padding)  # the same values elsewhere: some, or padded, or several times
+        if not self.links and (self.has_each_once or not moves):
+            self.unlinked = Unlinked(operation.makes, self.index, self.padded_with)
 
     def requantise(self, operations: Sequence[Operation]) -> None:
         """Quantise a copy of the map that the walk begins at, by scales, bends and a quantiser that follow where the
@@ -426,7 +438,7 @@ class Walk:
         named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
         self.index = index
         self._quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
-        self.unlinked = following.reads[0], index
+        self.unlinked = Unlinked(following.reads[0], index)
         self.nodes = [following.name]
 
     def _pool_map(self, operation: Pooling) -> None:
@@ -558,26 +570,45 @@ class Walk:
             self._look_up(operation)
             return
         try:
-            merged = self._merged(operation)
+            kept = self._kept(operation)
         except Unsupported:
             if not self._between(operation):
                 raise
             return
-        if merged is not None:
-            self.source = merged
-            self.links = []
-            if self.done:  # else the host has both
-                section = self.done[-1]
-                self.done[-1] = replace(section, quantised=self.source, nodes=(*section.nodes, *self.nodes))
-                self.nodes = []
+        if kept is None:
+            return
+        self.source = self._merged(operation, *kept)
+        self.links = []
+        if self.done:  # else the host has both
+            section = self.done[-1]
+            if isinstance(section, TableSection):
+                below = np.searchsorted(kept[1], np.array(section.table))  # boundaries that each level has reached
+                section = replace(section, table=tuple(below.tolist()))
+            self.done[-1] = replace(section, quantised=self.source, nodes=(*section.nodes, *self.nodes))
+            self.nodes = []
 
-    def _merged(self, operation: Levels) -> Quantised | None:
-        """The map as two quantisers make it; None where weights were put between both."""
+    def _merged(self, operation: Levels, base: Fraction, kept: Sequence[int]) -> Quantised:
+        """The map as two quantisers make it, with a value of its lowest level and some boundaries of the first one."""
+        first = self.input
+        assert first.boundaries is not None
+        assert first.reached is not None
+        return replace(
+            first,
+            base=base,
+            step=operation.step,
+            boundaries=first.boundaries[:, kept],
+            reached=first.reached[kept],
+            levels=len(kept),
+            rule=None,
+        )
+
+    def _kept(self, operation: Levels) -> tuple[Fraction, list[int]] | None:
+        """What the lowest level of the map is worth behind a second quantiser, and which boundaries begin the other
+        levels there, one for each; None where weights were put between both quantisers."""
         first = self.input
         if first.boundaries is None:
             verb = self.done[-1].verb if self.done else "quantised"
             raise Unsupported(f"what was {verb} must be quantised once, got a second time")
-        assert first.reached is not None
         if len(operation.boundaries) > 1 or any(isinstance(link, Line) and not link.is_uniform for link in self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")
         line = Line(multiply=np.array([first.step], object), add=np.array([first.base], object))
@@ -594,9 +625,10 @@ class Walk:
                 kept.append(limit - 1)
         if not kept:
             raise Unsupported("a second quantiser must leave two levels at least")
-        if not self.done and self.map and len(kept) != first.levels:
+        passes = isinstance(self.done[-1], PassSection) if self.done else self.map > 0
+        if passes and kept != list(range(first.levels)):
             rule = f"a quantiser of a map with several readers must keep its {first.levels + 1} values"
-            raise Unsupported(f"{rule}, got {len(kept) + 1}")
+            raise Unsupported(f"{rule}, each one step apart, got {len({*kept}) + 1} in {len(kept) + 1} steps")
         even = len({after - before for before, after in pairwise(kept)}) <= 1
         # A mean is rounded to the values of the first quantiser, and only then come those of the second one.
         apart = first.averaged and (len(kept), base, operation.step) != (first.levels, first.base, first.step)
@@ -605,15 +637,7 @@ class Walk:
         if apart:
             name = bend_name(self.links)
             raise Unsupported(f"a mean that is quantised twice must have no {name} between both quantisers")
-        return replace(
-            first,
-            base=base,
-            step=operation.step,
-            boundaries=first.boundaries[:, kept],
-            reached=first.reached[kept],
-            levels=len(kept),
-            rule=None,
-        )
+        return base, kept
 
     def _between(self, operation: Levels) -> bool:
         """Put a copy of every channel between two quantisers, if it can be: both in one would have levels of any width,
@@ -658,7 +682,7 @@ class Walk:
             name=operation.name,
             op=operation.op,
             nodes=tuple(self.nodes),
-            reads=(self._reading(*self.unlinked, Line.identity(self.size[2])),),
+            reads=(self._reading_unlinked(),),
             size=self.size,
             quantised=replace(_quantised(operation), rule=None),
             table=tuple(table),
@@ -717,7 +741,7 @@ class Walk:
         places = None
         if operation.window is None:
             weight = self._placed(operation.weight)
-            real = None if real is None else self._placed(real)
+            real = None if real is None or not self.has_each_once else self._placed(real)  # 0 is the sign of no number
         else:
             assert window is not None
             places = self._places_of(window)
@@ -785,12 +809,19 @@ class Walk:
 
     def _placed(self, matrix: Array) -> Array:
         """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""
-        flat = np.zeros((len(matrix), self.index.size), matrix.dtype)
+        flat = np.zeros((len(matrix), prod(self.size)), matrix.dtype)
         flat[:, self.index.ravel()] = matrix
         return flat.reshape(len(matrix), *self.size)
 
-    def _reading(self, tensor: str, index: Array, worth: Line) -> Reading:
-        return Reading(map=self.map, source=self.input, tensor=tensor, order=index, worth=worth)
+    def _reading(self, tensor: str, index: Array, worth: Line, padded_with: Fraction = Fraction(0)) -> Reading:
+        return Reading(
+            map=self.map, source=self.input, tensor=tensor, order=index, worth=worth, padded_with=padded_with
+        )
+
+    def _reading_unlinked(self) -> Reading:
+        """The reading of the map as its quantiser made it."""
+        tensor, index, padded_with = self.unlinked
+        return self._reading(tensor, index, Line.identity(self.size[2]), padded_with)
 
     def _begin(self, section: WeightSection) -> None:
         """Begin a section."""
@@ -811,7 +842,7 @@ class Walk:
             raise Unsupported(f"a {name} must not lie between a quantiser and a mean that weights read")
         rows, columns = mean.window.kernel
         check_weights(operation.weight.size * rows * columns)
-        flat = np.zeros((len(operation.weight), self.index.size), np.int64)
+        flat = np.zeros((len(operation.weight), self.size[2]), np.int64)
         flat[:, self.index.ravel()] = operation.weight
         weight = np.broadcast_to(flat[:, None, None, :], (len(flat), rows, columns, flat.shape[1])).copy()
         self.average = None
@@ -877,7 +908,7 @@ class Walk:
             reading = self._reading(following.reads[0], index, lead)
             links = []
         else:
-            reading = self._reading(*self.unlinked, Line.identity(self.size[2]))
+            reading = self._reading_unlinked()
             links = [_of_link(link, of_each) for link in self.links]
         self._begin(
             WeightSection(

@@ -8,7 +8,7 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.quantisers import Grid
 from bitloom.overlay.importers.rationals import fractions
 
-from .linear import convolve, dense
+from .linear import convolve, dense, groups_of, with_rows
 from .quantise import dequantise, requantise
 from .registry import MICROSOFT, operator
 
@@ -20,10 +20,11 @@ def qlinear_conv(node: NodeView) -> None:
     scale = dequantise(node)
     weights = _weights(node, 3, 0)
     bias = node.optional(8)
-    convolve(node, weights, None, int(node.attribute("group", 1)))
-    if bias is not None:
-        units = scale * np.broadcast_to(np.asarray(_scales(node, 4)), bias.shape)
-        node.affine(add=node.per_channel(fractions(bias) * units))
+    with node.as_rows():
+        convolve(node, with_rows(weights) if weights.integers.ndim == 3 else weights, None, groups_of(node))
+        if bias is not None:
+            units = scale * np.broadcast_to(np.asarray(_scales(node, 4)), bias.shape)
+            node.affine(add=node.per_channel(fractions(bias) * units))
     requantise(node, 6)
 
 

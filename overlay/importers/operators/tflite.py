@@ -198,7 +198,8 @@ def _layer(
     still = np.array([m.multiplier == 0 for m in multipliers])  # a scale of nothing: the same as weights of 0
     if still.any():
         weight = weight * ~still.reshape(-1, *(1,) * (weight.ndim - 1))
-        multipliers = [Multiplier(multiplier=1 << 30, shift=0) if not m.multiplier else m for m in multipliers]
+        half = multiplier_of(0.5)
+        multipliers = [m if m.multiplier else half for m in multipliers]
     return zero, weight, bias * ~still, multipliers
 
 

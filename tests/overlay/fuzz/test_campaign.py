@@ -114,7 +114,7 @@ def test_states_of_a_stranger(tmp_path, key, value, rule):
 
 
 FORM = "must be a case, format 'bitloom-case', version 1, got"
-CAMPAIGN = "must be a case of a campaign, files, device, networks, server, golden, with its data, got one of"
+CAMPAIGN = "must be a case of a campaign, files, imports, device, networks, server, golden, with its data, got one of"
 
 
 @pytest.mark.parametrize(("text", "rule"), [

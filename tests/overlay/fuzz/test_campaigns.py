@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.overlay.fuzz.campaign import replay
-from bitloom.overlay.fuzz.campaigns import device, files, golden, networks
+from bitloom.overlay.fuzz.campaigns import device, files, golden, imports, networks
 from bitloom.overlay.fuzz.designs import BLOCKS
 from bitloom.overlay.fuzz.pick import SeededPick
 
@@ -40,6 +40,24 @@ def test_files():
 def test_many_files():
     pytest.importorskip("onnx")
     assert attack("files", files.campaign(), 2000)["refused"] >= 500
+
+
+def imported(cases):
+    """How so many files of other tools end that are imported."""
+    for module in ("onnx", "tflite"):
+        pytest.importorskip(module, reason="the extra import is not installed")
+    ends = attack("imports", imports.campaign(), cases)
+    return {word: count for word, count in ends.items() if "refused" not in word}
+
+
+def test_imports():
+    """What is compared depends on the authorities that are installed; what is imported does not."""
+    assert sum(imported(16).values()) >= 8
+
+
+@pytest.mark.slow
+def test_many_imports():
+    assert sum(imported(1000).values()) >= 500
 
 
 def test_networks():
@@ -108,4 +126,7 @@ def test_server_at_length():
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases_that_were_found_once(path):
+    if path.name.startswith("imports"):
+        for module in ("onnx", "tflite"):
+            pytest.importorskip(module, reason="the extra import is not installed")
     assert replay(path)[1] == ""

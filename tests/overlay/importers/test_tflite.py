@@ -1,5 +1,6 @@
 """TFLite files become models that equal TFLite's integer kernels in every value."""
 
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +23,7 @@ from bitloom.overlay.importers.verify import verify
 from tests import simulated
 
 from .tflite_files import DATA, Chain, small
+from .tflite_real import kernels
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
 
@@ -297,16 +299,38 @@ def test_two_functions_at_the_end():
     assert made.host.only.closing == ("Softmax",)
 
 
-@pytest.mark.parametrize("scale", [0.9, 0.11, 0.0037, 2.0**-14, 3.7, 1 - 2.0**-33])
+@pytest.mark.parametrize("scale", [0.9, 0.11, 0.0037, 2.0**-14, 3.7, 1 - 2.0**-33, 2.0**-7 / 3, 2.0**-5 / 11])
 def test_first_sums(scale):
     """The closed form says where each value begins; the kernels' arithmetic says the same."""
     found = multiplier_of(scale)
     multiplier, shift = np.int64(found.multiplier), np.int64(found.shift)
-    for roundings, rounded in ((1, rounded_once), (2, rounded_twice)):
-        values = range(-300, 301)
+    values = range(-300, 301)
+    for roundings, rounded in (
+        (1, lambda sums: rounded_once(sums, np.float64(scale))),
+        (2, lambda sums: rounded_twice(sums, multiplier, shift)),
+    ):
         first = np.array(found.first_sums(values, roundings), np.int64)
-        assert (rounded(first, multiplier, shift) >= np.array(values)).all()
-        assert (rounded(first - 1, multiplier, shift) < np.array(values)).all()
+        assert (rounded(first) >= np.array(values)).all()
+        assert (rounded(first - 1) < np.array(values)).all()
+
+
+@pytest.mark.parametrize("made", [0.5, 0.75])  # sums that are halves times the scale, or but for its rounding
+def test_halves_of_dense_layers_go_away_from_zero(made):
+    """As in TFLite's kernel, which the test compares with where it is installed."""
+    rng = np.random.default_rng(1)
+    chain = Chain((1, 1, 8), 0.25, 3)
+    weight = chain.constant(rng.integers(-127, 128, (4, 8)).astype(np.int8), (2.0**-7,))
+    chain.operator("FULLY_CONNECTED", (1, 4), (made, -9), (weight,), "FullyConnectedOptions")
+    images = rng.integers(-128, 128, (1000, 1, 1, 8)).astype(np.int8)
+    sums = (images.reshape(-1, 8).astype(np.int64) - 3) @ np.frombuffer(chain.tensors[weight].data, np.int8).reshape(
+        4, 8
+    ).T.astype(np.int64)
+    exact = sums * (2.0**-9 / made)
+    wanted = (np.sign(exact) * np.floor(np.abs(exact) + 0.5) - 9).clip(-128, 127)
+    assert ((np.abs(exact) % 1 == 0.5) & (exact < 0)).sum() > 1
+    assert np.array_equal(scores(imported(chain), images), wanted)
+    if find_spec("ai_edge_litert") is not None:
+        assert np.array_equal(kernels(chain.bytes(), images)[-1].reshape(-1, 4), wanted)
 
 
 def test_multipliers():

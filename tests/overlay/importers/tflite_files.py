@@ -13,22 +13,9 @@ import numpy as np
 import pytest
 
 tflite = pytest.importorskip("tflite", reason="the extra import is not installed")
-import flatbuffers  # noqa: E402
-from flatbuffers import flexbuffers  # noqa: E402
+from bitloom.overlay.fuzz.tflite_writer import Operator, Tensor, tflite_bytes  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
-KINDS = {"int8": "INT8", "uint8": "UINT8", "int32": "INT32", "int64": "INT64", "float32": "FLOAT32"}
-
-
-@dataclass
-class Tensor:
-    name: str
-    shape: tuple
-    kind: str
-    scale: tuple = ()
-    zero: tuple = ()
-    axis: int = 0
-    data: bytes = b""
 
 
 @dataclass
@@ -55,11 +42,7 @@ class Chain:
         return self.tensors[self.here]
 
     def constant(self, values, scale=()):
-        values = np.asarray(values, order="C")
-        name = f"c{len(self.tensors)}"
-        tensor = Tensor(name, values.shape, KINDS[str(values.dtype)], tuple(np.ravel(scale)), (0,) * np.size(scale))
-        tensor.axis, tensor.data = (3 if values.ndim == 4 and values.shape[0] == 1 else 0), values.tobytes()
-        return self._add(tensor)
+        return self._add(Tensor.constant(f"c{len(self.tensors)}", values, np.ravel(scale)))
 
     def _add(self, tensor):
         self.tensors.append(tensor)
@@ -263,81 +246,9 @@ class Chain:
 
     def bytes(self):
         """The file."""
-        return _File(self).bytes()
-
-
-class _File:
-    """Tables, written from the innermost outwards, as flatbuffers wants it."""
-
-    def __init__(self, chain):
-        self.chain, self.b = chain, flatbuffers.Builder(1024)
-
-    def table(self, name, **fields):
-        getattr(tflite, f"{name}Start")(self.b)
-        for key, value in fields.items():
-            if value is not None:
-                getattr(tflite, f"{name}Add{key}")(self.b, value)
-        return getattr(tflite, f"{name}End")(self.b)
-
-    def tables(self, offsets):
-        self.b.StartVector(4, len(offsets), 4)
-        for offset in reversed(offsets):
-            self.b.PrependUOffsetTRelative(offset)
-        return self.b.EndVector()
-
-    def numbers(self, values, dtype):
-        return self.b.CreateNumpyVector(np.array(values, dtype)) if len(values) else None
-
-    def bytes(self):
-        chain = self.chain
-        buffers = [self.table("Buffer")]
-        tensors = []
-        for tensor in chain.tensors:
-            data = self.b.CreateByteVector(tensor.data) if tensor.data else None
-            buffers.append(self.table("Buffer", Data=data))
-            shape = chain.file_shapes.get(len(tensors), tensor.shape)
-            tensors.append(self.tensor(tensor, shape, len(buffers) - 1))
-        kinds = sorted({operator[0] for operator in chain.operators})
-        operators = [self.operator(kinds, *operator) for operator in chain.operators]
-        codes = []
-        for kind in kinds:
-            code = getattr(tflite.BuiltinOperator, kind, tflite.BuiltinOperator.CUSTOM)
-            custom = self.b.CreateString(kind) if code == tflite.BuiltinOperator.CUSTOM else None
-            codes.append(self.table("OperatorCode", Version=1, CustomCode=custom, **dict.fromkeys(chain.codes, code)))
-        inputs, outputs = self.numbers([0], np.int32), self.numbers(chain.outputs or [chain.here], np.int32)
-        tensors, operators = self.tables(tensors), self.tables(operators)
-        name = self.b.CreateString("main")
-        graph = self.table("SubGraph", Tensors=tensors, Inputs=inputs, Outputs=outputs, Operators=operators, Name=name)
-        graphs, buffers, codes = self.tables([graph]), self.tables(buffers), self.tables(codes)
-        model = self.table("Model", Version=3, OperatorCodes=codes, Subgraphs=graphs, Buffers=buffers)
-        self.b.Finish(model, file_identifier=b"TFL3")
-        return bytes(self.b.Output())
-
-    def tensor(self, tensor, shape, buffer):
-        shape, name = self.numbers(shape, np.int32), self.b.CreateString(tensor.name)
-        scale, zero = self.numbers(tensor.scale, np.float32), self.numbers(tensor.zero, np.int64)
-        quantisation = None
-        if tensor.scale:
-            quantisation = self.table(
-                "QuantizationParameters", Scale=scale, ZeroPoint=zero, QuantizedDimension=tensor.axis
-            )
-        kind = getattr(tflite.TensorType, tensor.kind)
-        return self.table("Tensor", Shape=shape, Type=kind, Buffer=buffer, Name=name, Quantization=quantisation)
-
-    def operator(self, kinds, kind, inputs, outputs, options, fields):
-        made = self.table(options, **fields) if options else None
-        custom = self.b.CreateByteVector(bytes(flexbuffers.Dumps(fields))) if fields and not options else None
-        inputs, outputs = self.numbers(inputs, np.int32), self.numbers(outputs, np.int32)
-        union = getattr(tflite.BuiltinOptions, options) if options else None
-        return self.table(
-            "Operator",
-            OpcodeIndex=kinds.index(kind),
-            Inputs=inputs,
-            Outputs=outputs,
-            BuiltinOptionsType=union,
-            BuiltinOptions=made,
-            CustomOptions=custom,
-        )
+        outputs = self.outputs or [self.here]
+        operators = [Operator(*operator) for operator in self.operators]
+        return tflite_bytes(self.tensors, operators, outputs, codes=self.codes, shapes=self.file_shapes)
 
 
 def small():

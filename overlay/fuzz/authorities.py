@@ -1,0 +1,244 @@
+"""What the tools that files come from compute of them: onnxruntime, qonnx, and TFLite's reference kernels.
+
+None of them is needed to import files. Which ones are installed, `missing` says.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+ROUNDING = 1e-6
+"""How far sums in floating point of 32 bits may be off, relative to the largest one of a map."""
+QUANTISERS = ("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant")
+"""Operators that round."""
+
+
+class Refused(ValueError):
+    """An authority doesn't take a file."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a file writes real numbers: as integers, (integer - zero) * scale, or as what these stand for."""
+
+    scale: float
+    zero: int
+    integers: bool
+    """Whether integers leave."""
+
+    def real(self, x: Array) -> Array:
+        """The real numbers."""
+        return (x - self.zero) * self.scale if self.integers else x
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """What an authority makes of images."""
+
+    outputs: list[Array]
+    """(N, ...) float64, in the file's order."""
+    steps: list["Steps | None"]
+    """Of each output, how the file writes real numbers there; None where it is not said."""
+    tied: Array
+    """(N,) bool: images of which a quantiser reads a value within rounding of where its result changes."""
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A tool that computes files."""
+
+    package: str
+    """What pip calls it."""
+    module: str
+    """What Python imports."""
+    run: Callable[[bytes, bytes, Array], Computed]
+    """``run(data, twin, images)``; ``twin`` is as in `RandomFile`."""
+
+    @property
+    def missing(self) -> bool:
+        """Whether it is not installed."""
+        return find_spec(self.module) is None
+
+
+def _session(data: bytes, exact: bool) -> Any:
+    """A session of onnxruntime, node by node without rewritings."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if exact:  # without instructions of 8 bits that saturate on some processors
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has several, which no module names
+        raise Refused(f"onnxruntime: {_line(error)}") from None
+
+
+def _run(session: Any, images: Array) -> list[Array]:
+    (source,) = session.get_inputs()
+    types = {"tensor(float)": np.float32, "tensor(uint8)": np.uint8, "tensor(int8)": np.int8}
+    try:
+        return [np.asarray(x) for x in session.run(None, {source.name: images.astype(types[source.type])})]
+    except Exception as error:
+        raise Refused(f"onnxruntime: {_line(error)}") from None
+
+
+def by_onnxruntime(data: bytes, twin: bytes, images: Array) -> Computed:
+    """onnxruntime's results. Where files compute on integers alone, their twin's quantisers say what is tied."""
+    outputs = [x.astype(np.float64) for x in _run(_session(data, exact=True), images)]
+    read = _read_by_quantisers(twin or data, images)
+    return Computed(outputs, _steps_of_outputs(data), _tied(read, len(images)))
+
+
+def _steps_of_outputs(data: bytes) -> list[Steps | None]:
+    """Of each output of an ONNX file that a quantiser or its inverse makes, how it is written."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph = onnx.load_from_string(data).graph
+    constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
+    makers = {name: node for node in graph.node for name in node.output}
+    found: list[Steps | None] = []
+    for output in graph.output:
+        node = makers.get(output.name)
+        if node is None or node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
+            found.append(None)
+            continue
+        scale, zero = (constants[name] for name in node.input[1:3])
+        found.append(Steps(float(scale), int(zero), node.op_type == "QuantizeLinear"))
+    return found
+
+
+def _read_by_quantisers(data: bytes, images: Array) -> list[tuple[Array, Array]]:
+    """What `_to_boundary` says of each quantiser of an ONNX file, of (N, ...) values."""
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load_from_string(data)
+    constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
+    quantisers = [node for node in model.graph.node if node.op_type in QUANTISERS and node.input[0] not in constants]
+    del model.graph.output[:]
+    names = list(dict.fromkeys(node.input[0] for node in quantisers))
+    model.graph.output.extend(onnx.helper.make_tensor_value_info(name, 1, None) for name in names)
+    source = model.graph.input[0].name
+    if source in names:  # no result of a node
+        model.graph.output.remove(model.graph.output[names.index(source)])
+    kept = [name for name in names if name != source]
+    values = {source: images}
+    if kept:
+        values |= dict(zip(kept, _run(_session(model.SerializeToString(), exact=True), images)))
+    return [_to_boundary(node, values[node.input[0]], constants) for node in quantisers]
+
+
+def _to_boundary(node: Any, x: Array, constants: Mapping[str, Array]) -> tuple[Array, Array]:
+    """How far each value that a quantiser reads is from where the result changes, and the value itself, both in steps
+    of the quantiser."""
+    x = x.astype(np.float64)
+    if node.op_type == "BipolarQuant":
+        return np.abs(x), x
+    scale = constants[node.input[1]].astype(np.float64)
+    if node.op_type == "QuantizeLinear":
+        steps = x / scale
+        rounding = "ROUND"
+    else:
+        steps = x / scale + constants[node.input[2]]
+        rounding = next((_text(each) for each in node.attribute if each.name == "rounding_mode"), "ROUND")
+    offset = 0.0 if rounding in ("FLOOR", "CEIL", "UP", "DOWN") else 0.5
+    return np.abs(steps - offset - np.rint(steps - offset)), steps
+
+
+def _text(attribute: Any) -> str:
+    """The text of an attribute."""
+    return str(attribute.s.decode()).upper()
+
+
+def _tied(read: Sequence[tuple[Array, Array]], images: int) -> Array:
+    """Images of which a quantiser reads a value at a boundary, to within rounding."""
+    tied = np.zeros(images, bool)
+    for away, steps in read:
+        room = ROUNDING * np.maximum(1, np.abs(steps.reshape(images, -1)).max(axis=1))
+        tied |= (away.reshape(images, -1) <= room[:, None]).any(axis=1)
+    return tied
+
+
+def by_qonnx(data: bytes, twin: bytes, images: Array) -> Computed:
+    """QONNX's results: its own operators by qonnx, all others by onnxruntime, node by node."""
+    import onnx
+    from qonnx.core.modelwrapper import ModelWrapper
+    from qonnx.core.onnx_exec import execute_onnx
+    from qonnx.transformation.infer_shapes import InferShapes
+
+    model = onnx.load_from_string(data)
+    source = model.graph.input[0]
+    source.type.tensor_type.shape.dim[0].dim_value = len(images)
+    outputs = [each.name for each in model.graph.output]
+    constants = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
+    try:
+        wrapped = ModelWrapper(model).transform(InferShapes())
+        made = execute_onnx(wrapped, {source.name: images.astype(np.float32)}, return_full_exec_context=True)
+    except Exception as error:
+        raise Refused(f"qonnx: {_line(error)}") from None
+    read = [
+        _to_boundary(node, made[node.input[0]], constants)
+        for node in model.graph.node
+        if node.op_type in QUANTISERS and node.input[0] not in constants
+    ]
+    found = [np.asarray(made[name], np.float64) for name in outputs]
+    return Computed(found, [None] * len(found), _tied(read, len(images)))
+
+
+def by_litert(data: bytes, twin: bytes, images: Array) -> Computed:
+    """The results of TFLite's reference kernels."""
+    import tflite
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    interpreter = None
+    for resolver in (OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):  # ELU's alone
+        try:
+            interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver, num_threads=1)
+            interpreter.allocate_tensors()
+            break
+        except (RuntimeError, ValueError) as error:
+            if resolver != OpResolverType.BUILTIN_REF or "Didn't find op" not in str(error):
+                raise Refused(f"ai-edge-litert: {_line(error)}") from None
+    assert interpreter is not None
+    (source,) = interpreter.get_input_details()
+    details = interpreter.get_output_details()
+    results: list[list[Array]] = [[] for _ in details]
+    for image in images:
+        interpreter.set_tensor(source["index"], image[None].astype(source["dtype"]))
+        interpreter.invoke()
+        for made, detail in zip(results, details):
+            made.append(interpreter.get_tensor(detail["index"]).astype(np.float64).copy()[0])
+    graph = tflite.Model.GetRootAs(data, 0).Subgraphs(0)
+    order = [[detail["index"] for detail in details].index(number) for number in graph.OutputsAsNumpy().tolist()]
+    steps: list[Steps | None] = []
+    for number in graph.OutputsAsNumpy().tolist():
+        written = graph.Tensors(number)
+        is_real = written.Type() == tflite.TensorType.FLOAT32
+        if is_real:  # behind DEQUANTIZE, which reads integers
+            operators = map(graph.Operators, range(graph.OperatorsLength()))
+            written = graph.Tensors(next(each.Inputs(0) for each in operators if each.Outputs(0) == number))
+        quantised = written.Quantization()
+        steps.append(Steps(float(quantised.Scale(0)), int(quantised.ZeroPoint(0)), not is_real))
+    return Computed([np.stack(results[place]) for place in order], steps, np.zeros(len(images), bool))
+
+
+def _line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+AUTHORITIES = {
+    "qdq": Authority("onnxruntime", "onnxruntime", by_onnxruntime),
+    "qoperator": Authority("onnxruntime", "onnxruntime", by_onnxruntime),
+    "qonnx": Authority("qonnx", "qonnx", by_qonnx),
+    "tflite": Authority("ai-edge-litert", "ai_edge_litert", by_litert),
+}
+"""Kind of file -> the tool that computes it."""

@@ -1,0 +1,227 @@
+"""Campaign imports: random files of other tools, imported and compared with what these tools compute of them.
+
+A case holds the file. It is imported, or refused in one line a reason. What is imported can be built, and every output
+of golden with the host's steps is the authority's (authorities.py), for random images and for extreme ones:
+
+- all values of TFLite files, bit for bit;
+- of ONNX files all but those of images of which a quantiser reads a value on a boundary, to within the rounding of
+  floating point, which may fall to either side; where floating point computes every number exactly these, too;
+- where the import says that some sums of an addition are one level off, nothing is known of what follows. Such a file's
+  operators are compared one by one (`verify`).
+"""
+
+import re
+import time
+import warnings
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from zlib import compress, decompressobj
+
+import numpy as np
+
+from bitloom.golden.distribution import pip_install
+from bitloom.golden.encoding import Array
+from bitloom.golden.host.host import HostOutput
+from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.design.manifest import Manifest
+from bitloom.overlay.build.chosen_design import chosen_design
+from bitloom.overlay.fuzz.authorities import AUTHORITIES, Computed, Refused
+from bitloom.overlay.fuzz.campaign import Case
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_files import RandomFile
+from bitloom.overlay.fuzz.random_onnx import random_qdq, random_qonnx, random_qoperator
+from bitloom.overlay.fuzz.random_tflite import random_tflite
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.imported import Imported, import_graph
+from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.tflite_file import to_tflite_graph
+from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
+
+BATCH = 10
+"""Cases that a process does at a time."""
+KINDS: dict[str, Callable[[Pick], RandomFile]] = {
+    "qdq": random_qdq,
+    "qoperator": random_qoperator,
+    "qonnx": random_qonnx,
+    "tflite": random_tflite,
+}
+"""Kinds of files: what draws one."""
+LARGEST = 16 << 20
+"""Bytes of a file at most, when a case is run."""
+SECONDS = 5.0
+"""Time that an import of such a small file takes at most, of a processor."""
+IMAGES = 4
+"""Random images; as many have numbers beyond the ends of the input, and four are extreme ones."""
+NEAR = 1e-4
+"""How far real numbers that leave may be off, relative to the largest one: authorities have 32 bits."""
+WRITTEN = 2.01
+"""Steps by which scores may be off that the host leaves as they are, and that a file's kernel writes as integers."""
+LONGEST_LINE = 600
+RULE = 160
+"""Characters of a rule at most, as counts of refusals have it."""
+DIGEST = "0123456789abcdef" * 4
+
+
+@dataclass(frozen=True)
+class _Finding(Exception):
+    """Something that is wrong."""
+
+    word: str
+    what: str
+
+
+class ImportCampaign:
+    """Random files of other tools.
+
+    Parameters
+    ----------
+    kinds
+        Kinds of files that are picked from.
+
+    Raises
+    ------
+    ValueError
+        If what reads these files is not installed.
+    """
+
+    def __init__(self, kinds: Sequence[str] = tuple(KINDS)):
+        missing = [name for name in ("onnx", "tflite", "flatbuffers") if find_spec(name) is None]
+        if missing:
+            raise ValueError(f"campaign imports needs the extra import: {pip_install('import')} (no {missing[0]})")
+        self._kinds = kinds
+
+    def case(self, pick: Pick) -> Case:
+        """A file of any kind."""
+        kind = pick.of(self._kinds)
+        seed = pick.integer(0, 2**32 - 1)
+        file = KINDS[kind](pick)
+        return {
+            "kind": kind,
+            "file": b64encode(compress(file.data, 9)).decode(),
+            "twin": b64encode(compress(file.twin, 9)).decode(),
+            "halves": file.halves,
+            "seed": seed,
+        }
+
+    def run(self, case: Case) -> tuple[str, str]:
+        """Run a case: "exact" if all outputs are the authority's, "tied" if floating point decided otherwise at a
+        boundary, "inexact" if the import says that sums are off, "refused: ..." with the rule; "not compared" without
+        an authority, or where it refuses the file; all else is a fault."""
+        kind = case["kind"]
+        data, twin = (decompressobj().decompress(b64decode(case[name]), LARGEST) for name in ("file", "twin"))
+        try:
+            word = _judged(kind, data, twin, case)
+        except _Finding as found:
+            return found.word, f"{kind}: {found.what}"
+        return f"{kind} {word}", ""
+
+
+def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
+    """How a case ends; _Finding where something is wrong."""
+    begin = time.process_time()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            made = import_graph(to_tflite_graph(data) if kind == "tflite" else to_graph(data), name="fuzzed")
+        except ValueError as error:
+            return _refusal(error)
+        finally:
+            took = time.process_time() - begin
+        if took > SECONDS:
+            raise _Finding("slow", f"an import must take at most {SECONDS:g} s, got {took:.1f}")
+        _build(made)
+        try:
+            verify(made, 1, case["seed"])
+        except ValueError as error:
+            raise _Finding("not verified", str(error)) from None
+        images = _images(made, case["seed"])
+        found = made.model.forward(made.host.to_input(images, made.model.network.input.shape))
+    if warned:
+        raise _Finding("warning", f"there must be no warning, got: {warned[0].message}")
+    if AUTHORITIES[kind].missing:
+        return f"not compared: {AUTHORITIES[kind].package} is not installed"
+    try:
+        computed = AUTHORITIES[kind].run(data, twin, images)
+    except Refused as refusal:
+        return f"not compared: {_rule(str(refusal))}"
+    return _compared(made, found, computed, exact=case["halves"])
+
+
+def _refusal(error: ValueError) -> str:
+    """The word for a file that is refused."""
+    lines = error.lines if isinstance(error, ImportRefused) else tuple(str(error).splitlines())
+    unclear = [line for line in lines if not line.isprintable() or len(line) > LONGEST_LINE]
+    if not lines or unclear or not (isinstance(error, ImportRefused) or len(lines) == 1):
+        raise _Finding("unclear", f"must be refused in one line for each reason, got: {unclear or lines}")
+    return f"refused: {_rule(lines[0])}"
+
+
+def _rule(line: str) -> str:
+    """What a message says of all files alike: without names and numbers."""
+    rule = re.sub(r"^\S+ \(\S+\)( and \d+ more like it)?: ", "", line).partition(", got ")[0].partition("; ")[0]
+    return re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?", "N", rule)[:RULE]
+
+
+def _build(made: Imported) -> None:
+    """Compile a model for the design that `bitloom build` takes."""
+    model = made.model
+    try:
+        found = chosen_design(model)
+        design = found.design(model.network.name, [model])
+        compile_model(model, Manifest.of(design, DIGEST), found.choices, host=made.host)
+    except ValueError as error:
+        raise _Finding("not built", f"what is imported must be built, got: {error}") from None
+
+
+def _images(made: Imported, seed: int) -> Array:
+    """Images as the file takes them: random ones, extreme ones, and of real numbers some beyond the input's ends."""
+    source = made.source.source
+    inside = real_inputs(made, sample_inputs(made, IMAGES, seed)).astype(source.dtype)
+    rng = np.random.default_rng(seed)
+    low, high = float(inside.min()), float(inside.max())
+    if source.dtype.kind == "f":
+        room = 0.2 * (high - low)
+        more = rng.uniform(low - room, high + room, (IMAGES, *inside.shape[1:]))
+    else:
+        more = rng.integers(int(low), int(high) + 1, (IMAGES, *inside.shape[1:]))
+    return np.concatenate([inside, more.astype(source.dtype)])
+
+
+def _compared(made: Imported, found: Array, computed: Computed, *, exact: bool) -> str:
+    """How outputs compare with an authority's; _Finding where they differ, and nothing says why."""
+    different = np.zeros(len(found), bool)
+    says = ""
+    for output, wanted, steps in zip(made.host.outputs, computed.outputs, computed.steps, strict=True):
+        got = output.closed(found)
+        room = NEAR * max(1.0, float(np.abs(wanted).max(initial=0)))
+        if output.closing and steps is not None:  # the host has real numbers where the file has integers
+            wanted = steps.real(wanted)
+            room = WRITTEN * steps.scale
+            got = _held(output, got, steps.scale)
+        if got.size != wanted.size:
+            raise _Finding("wrong", f"{output.name}: must have the shape {wanted.shape}, got {got.shape}")
+        away = np.abs(got.reshape(len(got), -1) - wanted.reshape(len(got), -1))
+        wrong = away.max(axis=1, initial=0) > room
+        different |= wrong
+        if wrong.any() and not says:
+            says = f"{output.name}: {int((away > room).sum())} of {away.size} values, by up to {away.max():g}"
+    off = sum(built.wrong[0] for built in made.emitted.built)
+    if not different.any():
+        return "exact"
+    if off:
+        return "inexact"
+    if exact or (different & ~computed.tied).any():
+        raise _Finding("wrong", f"outputs must be the authority's, got others in {says}")
+    return "tied"
+
+
+def _held(output: HostOutput, values: Array, scale: float) -> Array:
+    """Real numbers, cut to those that 8 bits can say: of a logarithm's far below 0 there are none."""
+    return np.maximum(values, -256 * scale) if "LogSoftmax" in output.closing else values
+
+
+def campaign() -> ImportCampaign:
+    """The campaign."""
+    return ImportCampaign()

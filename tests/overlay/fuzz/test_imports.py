@@ -1,0 +1,172 @@
+"""The campaign of files of other tools: what it calls wrong, and that it draws every operator that is imported."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitloom.overlay.fuzz import authorities
+from bitloom.overlay.fuzz.campaigns import imports
+from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.importers.errors import ImportRefused
+from tests.errors import value_error
+
+onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
+tflite = pytest.importorskip("tflite", reason="the extra import is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+from bitloom.overlay.fuzz.random_onnx import random_qdq, random_qonnx, random_qoperator  # noqa: E402
+from bitloom.overlay.fuzz.random_tflite import random_tflite  # noqa: E402
+from bitloom.overlay.importers.operators import OPERATORS  # noqa: E402
+from bitloom.overlay.importers.operators.registry import MICROSOFT, ONNX, QONNX, TENSORFLOW  # noqa: E402
+
+NUMBER = 23
+"""A small file with QuantizeLinear that is imported."""
+NOT_DRAWN = {
+    "onnx.brevitas, finn.custom_op.general: older names of QONNX's operators": {*QONNX[1:]},
+    "QuantizeLinear and DequantizeLinear of onnxruntime are ONNX's": {"QuantizeLinear", "DequantizeLinear"},
+    "onnxruntime has no such operator": {"HardTanh", "Hardtanh"},
+    "older files have it in place of Resize": {"Upsample"},
+    "exporters write Quant": {"IntQuant", "MultiThreshold", "Trunc"},
+    "of all scores the host has the class": {"ArgMax", "TopK"},
+    "nothing happens there": {"Cast", "CastLike", "Dropout", "Identity"},
+    "a quantiser of one bit": {"Sign"},
+    "Add of several": {"Sum"},
+}
+"""Operators, or domains of some, that are not drawn, and why."""
+FILES = 200
+
+
+@pytest.fixture(scope="module")
+def case():
+    return imports.ImportCampaign(["qdq"]).case(SeededPick("imports", 0, NUMBER))
+
+
+def ending(case, **changes):
+    return imports.ImportCampaign().run({**case, **changes})
+
+
+def operators(data: bytes) -> set[tuple[str, str]]:
+    """Domains and names of a file's operators."""
+    if data[4:8] == b"TFL3":
+        words = {value: name for name, value in vars(tflite.BuiltinOperator).items() if isinstance(value, int)}
+        model = tflite.Model.GetRootAs(data, 0)
+        return {
+            (TENSORFLOW[0], words[model.OperatorCodes(k).BuiltinCode()]) for k in range(model.OperatorCodesLength())
+        }
+    return {(node.domain, node.op_type) for node in onnx.load_from_string(data).graph.node}
+
+
+def test_every_operator_is_drawn():
+    """Who imports another one lets random_onnx.py or random_tflite.py draw it, or says in NOT_DRAWN why not."""
+    drawn = set()
+    for number in range(FILES):
+        for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
+            drawn |= operators(draw(SeededPick(draw.__name__, number)).data)
+    others = set().union(*NOT_DRAWN.values())
+    left = {(domain, name) for domain, name in OPERATORS if not {domain, name} & others}
+    assert left - drawn == set()
+    assert {domain for domain, _ in drawn} == {*ONNX, QONNX[0], *MICROSOFT, *TENSORFLOW}
+
+
+def test_a_seed_has_its_files():
+    for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
+        files = [draw(SeededPick(number)) for number in range(20)]
+        assert files == [draw(SeededPick(number)) for number in range(20)]
+        assert len({file.data for file in files}) == 20
+
+
+def moved(by, tied):
+    """An authority whose outputs are others, with these images tied."""
+    run = authorities.by_onnxruntime
+
+    def wrong(data, twin, images):
+        found = run(data, twin, images)
+        return replace(found, outputs=[x + by for x in found.outputs], tied=np.full(len(images), tied))
+
+    return authorities.Authority("onnxruntime", "onnxruntime", wrong)
+
+
+def test_outputs_that_are_others(case, monkeypatch):
+    assert ending(case) == ("qdq exact", "")
+    monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(3, tied=False))
+    word, what = ending(case)
+    assert word == "wrong"
+    assert what.startswith("qdq: outputs must be the authority's, got others in ")
+    assert what.endswith(" values, by up to 3")
+    monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(3, tied=True))
+    assert ending(case, halves=False) == ("qdq tied", "")
+    assert ending(case, halves=True)[0] == "wrong"
+
+
+def test_an_authority_that_is_missing_or_refuses(case, monkeypatch):
+    def refuse(data, twin, images):
+        raise authorities.Refused("node 7 is not known, got 3")
+
+    monkeypatch.setitem(imports.AUTHORITIES, "qdq", authorities.Authority("a-tool", "json", refuse))
+    assert ending(case) == ("qdq not compared: node N is not known", "")
+    monkeypatch.setitem(imports.AUTHORITIES, "qdq", authorities.Authority("a-tool", "no_such_module", refuse))
+    assert ending(case) == ("qdq not compared: a-tool is not installed", "")
+
+
+def fail(*_, **__):
+    raise ValueError("conv_1: a rule, got 1")
+
+
+def warn(*_, **__):
+    warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+
+
+@pytest.mark.parametrize(("name", "become", "ends"), [
+    ("SECONDS", -1.0, ("slow", "an import must take at most -1 s, got 0.")),
+    ("chosen_design", fail, ("not built", "what is imported must be built, got: conv_1: a rule, got 1")),
+    ("verify", fail, ("not verified", "conv_1: a rule, got 1")),
+    ("verify", warn, ("warning", "there must be no warning, got: overflow")),
+    ("import_graph", fail, ("qdq refused: conv_N: a rule", "")),
+])  # fmt: skip
+def test_faults_of_an_import(case, monkeypatch, name, become, ends):
+    monkeypatch.setattr(imports, name, become)
+    word, what = ending(case)
+    assert word == ends[0]
+    assert what.startswith(f"qdq: {ends[1]}" if ends[1] else "")
+
+
+@pytest.mark.parametrize("error", [
+    ValueError("one\nand another"), ImportRefused(["Conv_1 (Conv): \x1b[31m"]), ImportRefused(["x" * 1000]),
+])  # fmt: skip
+def test_refusals_that_are_not_clear(case, monkeypatch, error):
+    def refuse(*_, **__):
+        raise error
+
+    monkeypatch.setattr(imports, "import_graph", refuse)
+    assert ending(case)[0] == "unclear"
+
+
+def test_refusals_are_counted_by_their_rules(case, monkeypatch):
+    def refuse(*_, **__):
+        raise ImportRefused(["Conv_1 (Conv) and 2 more like it: strides must be 1..4096, got (0, 1); or so", "another"])
+
+    monkeypatch.setattr(imports, "import_graph", refuse)
+    assert ending(case) == ("qdq refused: strides must be N", "")
+
+
+def test_without_the_extra(monkeypatch):
+    monkeypatch.setattr(imports, "find_spec", lambda name: None)
+    with value_error("campaign imports needs the extra import: pip install 'bitloom-fpga[import]' (no onnx)"):
+        imports.campaign()
+
+
+def test_values_at_a_boundary():
+    """Of QuantizeLinear halves; of a quantiser that rounds down whole numbers; of one bit zero."""
+    helper = onnx.helper
+    constants = {"scale": np.float32(0.5), "zero": np.float32(0)}
+    inputs = ["x", "scale", "zero", "bits"]
+    x = np.array([[0.25], [0.5], [0.26], [0.0], [1e-8]])
+    for node, tied in (
+        (helper.make_node("QuantizeLinear", inputs[:3], ["y"]), [True, False, False, False, False]),
+        (helper.make_node("Quant", inputs, ["y"], rounding_mode="ROUND"), [True, False, False, False, False]),
+        (helper.make_node("Quant", inputs, ["y"], rounding_mode="FLOOR"), [False, True, False, True, True]),
+        (helper.make_node("BipolarQuant", inputs[:2], ["y"]), [False, False, False, True, True]),
+    ):
+        assert authorities._tied([authorities._to_boundary(node, x, constants)], 5).tolist() == tied

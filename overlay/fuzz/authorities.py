@@ -199,16 +199,13 @@ def by_litert(data: bytes, twin: bytes, images: Array) -> Computed:
     import tflite
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    interpreter = None
-    for resolver in (OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):  # ELU's alone
-        try:
-            interpreter = Interpreter(model_content=data, experimental_op_resolver_type=resolver, num_threads=1)
-            interpreter.allocate_tensors()
-            break
-        except (RuntimeError, ValueError) as error:
-            if resolver != OpResolverType.BUILTIN_REF or "Didn't find op" not in str(error):
-                raise Refused(f"ai-edge-litert: {_line(error)}") from None
-    assert interpreter is not None
+    try:
+        interpreter = Interpreter(
+            model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
+        )
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        raise Refused(f"ai-edge-litert: {_line(error)}") from None
     (source,) = interpreter.get_input_details()
     details = interpreter.get_output_details()
     results: list[list[Array]] = [[] for _ in details]

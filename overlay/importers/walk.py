@@ -802,7 +802,8 @@ class Walk:
         selection = Selection.of(self.index, self.size)
         if selection is None or selection.is_whole:
             return None
-        if operation.groups == 1 and selection.has_all_positions:
+        in_order = golden_order((1, self.size[2], *self.size[:2]))[0][:, selection.channels]
+        if operation.groups == 1 and selection.has_all_positions and np.array_equal(self.index, in_order):
             return selection.channels
         self.copy_map(operation)
         return None

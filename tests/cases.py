@@ -5,6 +5,7 @@ all sides; thresholds lie at both ends of their reach and one step beyond.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -98,6 +99,7 @@ def _requantise_arrays(
     return {"bias": bias, "multiplier": multiplier, "shift": shift}
 
 
+@cache
 def cases() -> list[tuple[str, Model]]:
     """(id, model) of every case; the same on every call."""
     return [
@@ -106,6 +108,7 @@ def cases() -> list[tuple[str, Model]]:
     ]
 
 
+@cache
 def integer_cases() -> list[tuple[str, Model]]:
     """(id, model) of small integer networks; the same on every call.
 

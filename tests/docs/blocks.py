@@ -10,6 +10,7 @@ The comment must stand right before the block.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -46,10 +47,19 @@ def pages() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def blocks(page: Path) -> Iterator[Block]:
+def blocks(page: Path) -> tuple[Block, ...]:
     """Blocks of ``page`` in order. An indented block has language ``indented``."""
+    return _blocks(page, page.read_text())
+
+
+@cache  # pages are read by several tests, and most of a collection's time in this folder went into reading them
+def _blocks(page: Path, text: str) -> tuple[Block, ...]:
+    return tuple(_read(page, text))
+
+
+def _read(page: Path, text: str) -> Iterator[Block]:
     mark = reason = ""
-    for token in MarkdownIt("commonmark").parse(page.read_text()):
+    for token in MarkdownIt("commonmark").parse(text):
         if token.type == "html_block":
             match = MARK.fullmatch(token.content.strip())
             mark, reason = (match[1], match[2] or "") if match else ("", "")

@@ -54,8 +54,7 @@ def check(made, images, wanted, frames, folder, **folding):
     integers = made.host.to_input(images, made.model.network.input.shape)
     assert np.abs(made.host.scores(made.model.forward(integers)) - wanted).max() < near
     assert len(np.unique(wanted)) > 10  # else nothing was compared
-    found, golden = on_hardware(made, images[:frames], folder, **folding)
-    assert np.array_equal(found, golden)
+    found = on_hardware(made, images[:frames], folder, **folding).outputs
     assert np.abs(made.host.scores(found) - wanted[:frames]).max() < near
 
 

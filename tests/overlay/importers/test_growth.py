@@ -192,8 +192,7 @@ def test_a_unet_on_hardware(name, tmp_path):
     rng = np.random.default_rng(6)
     made, _ = check(unet(rng, lambda chain: GROWING[name](rng, chain)))
     images = rng.integers(-128, 128, (2, 8, 6, 3)).astype(np.int8)
-    got, golden = on_hardware(made, images, tmp_path / "unet")
-    np.testing.assert_array_equal(got, golden)
+    on_hardware(made, images, tmp_path / "unet")
 
 
 def detector(rng):
@@ -234,8 +233,7 @@ def test_a_detector_on_hardware(tmp_path):
     verify(made, 4)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     images = np.random.default_rng(8).integers(-128, 128, (2, 12, 12, 3)).astype(np.int8)
-    got, golden = on_hardware(made, images, tmp_path / "detector")
-    np.testing.assert_array_equal(got, golden)
+    on_hardware(made, images, tmp_path / "detector")
 
 
 def test_a_detector():
@@ -259,8 +257,7 @@ def test_an_autoencoder_on_hardware(tmp_path):
     made, _ = check(chain)
     assert growths(made) == [((2, 2), False)] * 2
     images = rng.integers(-128, 128, (2, 8, 8, 1)).astype(np.int8)
-    got, golden = on_hardware(made, images, tmp_path / "autoencoder")
-    np.testing.assert_array_equal(got, golden)
+    on_hardware(made, images, tmp_path / "autoencoder")
 
 
 def test_a_map_that_grows_is_added():
@@ -345,8 +342,7 @@ def test_depth_to_space_in_front_of_a_sum():
 def test_depth_to_space_on_hardware(tmp_path):
     made = imported(subpixels(np.random.default_rng(9)))
     images = np.random.default_rng(8).integers(-128, 128, (2, 4, 5, 3)).astype(np.int8)
-    got, golden = on_hardware(made, images, tmp_path / "subpixels")
-    np.testing.assert_array_equal(got, golden)
+    on_hardware(made, images, tmp_path / "subpixels")
 
 
 DEPTHS = {

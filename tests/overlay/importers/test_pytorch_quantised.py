@@ -81,8 +81,7 @@ def test_digits(name, backend, digits, tmp_path):
         assert (different > 0).mean() < 0.02
     right = classes[TRAINED:].numpy()
     assert (by_onnxruntime.argmax(axis=1) == right).mean() > 0.8
-    found, golden = on_hardware(made, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
-    assert np.array_equal(found, golden)
+    on_hardware(made, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
 
 
 def test_export_of_today(digits, tmp_path):
@@ -109,5 +108,4 @@ def test_export_of_today(digits, tmp_path):
     assert different.max() <= 1
     assert (different > 0).mean() < 0.02
     assert (wanted.argmax(axis=1) == classes[TRAINED:].numpy()).mean() > 0.8
-    found, golden = on_hardware(made, test[:4], tmp_path / "build", kfp=8, kgp=8)
-    assert np.array_equal(found, golden)
+    on_hardware(made, test[:4], tmp_path / "build", kfp=8, kgp=8)

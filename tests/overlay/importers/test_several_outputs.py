@@ -417,8 +417,7 @@ def test_a_detector_with_boxes_on_hardware(tmp_path):
     made = import_file(DATA / "ssd.tflite")
     with np.load(DATA / "ssd.npz") as recorded:
         images, count = recorded["x"], recorded["count"]
-    got, golden = on_hardware(made, images[:2], tmp_path / "ssd")
-    assert np.array_equal(got, golden)
+    got = on_hardware(made, images[:2], tmp_path / "ssd").outputs
     assert np.array_equal(made.host.closed(got)["count"], count[:2])
 
 

@@ -11,7 +11,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.overlay.importers.imported import import_file
 from tests.board_data import file as data
 
-from .hardware import on_hardware, run_on_hardware
+from .hardware import on_hardware
 from .tflite_files import DATA
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
@@ -97,8 +97,7 @@ def test_residual_network_on_hardware(tmp_path):
     made = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
     recorded, images = np.load(data("mlperf_tiny/ic_reference.npz")), np.load(data("cifar10_test_first761.npz"))
     given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16}
-    result = run_on_hardware(made, images["x"][:2].astype(np.int64) - 128, tmp_path / "ic", **given)
-    assert np.array_equal(result.outputs, result.golden)
+    result = on_hardware(made, images["x"][:2].astype(np.int64) - 128, tmp_path / "ic", **given)
     assert np.array_equal(result.outputs.reshape(2, -1) + LOGITS_ZERO, recorded["logits"][:2])
     npus, choices = result.design.npus, CompileChoices(map_order="raster")
     flow = simulate(system(plan(made.model, npus, choices), npus, stream_bits=result.design.stream_bits), 2)
@@ -114,8 +113,7 @@ def test_detector_on_hardware(tmp_path):
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     images = np.random.default_rng(1).integers(0, 256, (1, 192, 192, 3)).astype(np.uint8)
     given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16, "depthwise": True}
-    result = run_on_hardware(made, images, tmp_path / "ssd", **given)
-    assert np.array_equal(result.outputs, result.golden)
+    result = on_hardware(made, images, tmp_path / "ssd", **given)
     outputs = made.host.closed(result.outputs)
     assert [values.shape for values in outputs.values()] == [(1, 3830, 2), (1, 3830, 4), (1, 3830, 4)]
 
@@ -124,8 +122,7 @@ def test_detector_on_hardware(tmp_path):
 def test_small_network_on_hardware(tmp_path):
     recorded = np.load(DATA / "small.npz")
     made = import_file(DATA / "small.tflite")
-    got, golden = on_hardware(made, recorded["x"], tmp_path / "small")
-    assert np.array_equal(got, golden)
+    got = on_hardware(made, recorded["x"], tmp_path / "small").outputs
     first = made.graph.sections[-1].quantised.base - [*made.choice.held.values()][-1].zero
     assert np.array_equal(got.reshape(12, 5) + int(first), recorded["06_FULLY_CONNECTED"])
 
@@ -134,7 +131,6 @@ def test_small_network_on_hardware(tmp_path):
 def test_autoencoder_on_hardware(tmp_path):
     recorded = np.load(data("mlperf_tiny/ad_reference.npz"))
     made = import_file(data("mlperf_tiny/ad01_int8.tflite"))
-    got, golden = on_hardware(made, recorded["x"][:2], tmp_path / "ad", kfp=16, kgp=8)
-    assert np.array_equal(got, golden)
+    got = on_hardware(made, recorded["x"][:2], tmp_path / "ad", kfp=16, kgp=8).outputs
     first = made.graph.sections[-1].quantised.base - [*made.choice.held.values()][-1].zero
     assert np.array_equal(got.reshape(2, 640) + int(first), recorded["output"][:2])

@@ -330,8 +330,7 @@ def test_constants_pads_and_means_on_hardware(tmp_path):
     chain.mean((0.02, -9), axes=(2,)).mean((0.02, 4), axes=(1,)).dense(rng, 5, (0.05, 3))
     made = imported(chain)
     images = rng.integers(-128, 128, (6, 6, 5, 3)).astype(np.int8)
-    got, golden = on_hardware(made, images, tmp_path / "constants")
-    assert np.array_equal(got, golden)
+    got = on_hardware(made, images, tmp_path / "constants").outputs
     assert np.abs(made.host.scores(got) - by_kernels(made.source, images)).max() < 1e-5
 
 
@@ -349,8 +348,7 @@ def test_an_input_that_several_operators_read_on_hardware(tmp_path):
     chain.reshape(1, 18).dense(rng, 5, (0.05, 3))
     made = imported(chain)
     images = rng.integers(-128, 128, (6, 4, 5, 4)).astype(np.int8)
-    got, golden = on_hardware(made, images, tmp_path / "readers")
-    assert np.array_equal(got, golden)
+    got = on_hardware(made, images, tmp_path / "readers").outputs
     assert np.abs(made.host.scores(got) - by_kernels(made.source, images)).max() < 1e-5
 
 

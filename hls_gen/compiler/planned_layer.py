@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.formed_lines import BeatTaps, FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
@@ -182,7 +182,7 @@ def windows_read(read: MapWords, formed: FormedWindows) -> MapWords:
     return MapWords(layout, np.zeros(len(layout), np.int64), read.inlet)
 
 
-def side_by_side(read: MapWords, lines: FormedLines, line_taps: int, channels: int) -> MapWords:
+def side_by_side(read: MapWords, lines: FormedLines, beat: BeatTaps, channels: int) -> MapWords:
     """The words that a line former makes of a map's words, for lines of a kernel.
 
     Parameters
@@ -191,14 +191,16 @@ def side_by_side(read: MapWords, lines: FormedLines, line_taps: int, channels: i
         The words as they come.
     lines
         What the former makes.
-    line_taps
-        Words that it puts side by side. The last tap is the highest one; below the first one lanes are not used.
+    beat
+        The taps whose words it puts side by side.
     channels
         Lanes of a tuple that comes.
     """
-    taps = [np.where(read.layout == UNUSED, UNUSED, read.layout + tap * channels) for tap in range(lines.taps)]
-    unused = [np.full_like(read.layout, UNUSED)] * (line_taps - lines.taps)
-    return replace(read, layout=np.concatenate([*unused, *taps], axis=1))
+    layout = read.layout
+    taps = [
+        np.where((layout == UNUSED) | (tap == UNUSED), UNUSED, layout + tap * channels) for tap in lines.places(beat)
+    ]
+    return replace(read, layout=np.concatenate(taps, axis=1))
 
 
 def gathered(read: MapWords, line_taps: int) -> MapWords:
@@ -329,7 +331,7 @@ def _taken(
     line_taps = npu.array.line_taps
     words = len(read.layout)
     if lines:
-        return side_by_side(read, lines, line_taps, p.weight.shape[2] // lines.taps), replace(lines, words=words)
+        return side_by_side(read, lines, npu.array.beat, p.weight.shape[2] // lines.taps), replace(lines, words=words)
     if read.inlet == "host":
         return read, FormedLines.straight(tuples * words, flags=frozenset({"whole"}))
     return gathered(read, line_taps), FormedLines.gathered(tuples, words, line_taps)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bitloom.golden.window import Window
 
+from .lanes import UNUSED
 from .widths import PLACE_BITS, SIDE_BITS
 
 
@@ -124,6 +125,11 @@ class FormedLines:
         after = np.arange(self.steps) - self.first
         hits: NDArray[np.bool_] = (after >= 0) & (after % self.stride == 0)
         return hits
+
+    def places(self, beat: BeatTaps) -> list[int]:
+        """The tap in each place of a word for a beat, the lowest first: the last tap is the highest one, and below the
+        first one places are UNUSED."""
+        return [UNUSED] * (beat.taps - self.taps) + list(range(self.taps))
 
     @property
     def countable(self) -> bool:

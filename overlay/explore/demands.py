@@ -21,14 +21,14 @@ from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, 
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 from .engines import Engines
 from .layer_demand import FormedPool, LayerDemand
+from .tried import LINE_TAPS, pool_units
 
-LINE_TAPS = 3
-"""Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
 FORMED_LANES = 256
 """Channels of the words for which a window former is tried, at most: narrower ones have more words of a window."""
 
@@ -124,16 +124,13 @@ def _with_lines(
     """The layers with what they are where lines of their kernels, and of their pools, are formed. So many lanes have
     room for all channels: then the lines of each layer that can be formed are."""
     lanes = LINE_TAPS * max(layer.channels for layer in demands)
-    taking = [npu.unchecked(kfp=lanes, line_taps=LINE_TAPS, pool_line_taps=LINE_TAPS) for npu in npus]
+    taking = [npu.unchecked(kfp=lanes, line_taps=LINE_TAPS) for npu in npus]
     behind, of_arrays = form_array_lines(lowered, taking, map_order)
-    with_pools, of_pools = form_pool_lines(lowered, taking, map_order)
     arrays = tables_of(behind.schedule(map_order))
-    pools = tables_of(with_pools.schedule(map_order))
+    pools = _formed_pools(lowered, npus, map_order)
     layers = list[LayerDemand]()
     for demand, layer in zip(demands, behind.layers, strict=True):
-        if layer.name in of_pools:
-            formed_pool = FormedPool(pools[pool_name(layer)], of_pools[layer.name])
-            demand = replace(demand, pool_with_lines=formed_pool)
+        demand = replace(demand, formed_pools=pools[layer.name])
         if layer.name in of_arrays:
             lines = of_arrays[layer.name]
             conv = arrays[layer.name]
@@ -141,6 +138,18 @@ def _with_lines(
             demand = replace(demand, with_lines=formed)
         layers.append(demand)
     return layers
+
+
+def _formed_pools(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> dict[str, dict[SplitWindow, FormedPool]]:
+    """The pools behind line formers, as those pool units want them that are tried, by the name of the layer."""
+    formed: dict[str, dict[SplitWindow, FormedPool]] = {layer.name: {} for layer in lowered.layers}
+    for values in pool_units():
+        behind, of_pools = form_pool_lines(lowered, [npu.unchecked(**values) for npu in npus], map_order)
+        tables = tables_of(behind.schedule(map_order))
+        for layer in behind.layers:
+            if layer.split_pool:
+                formed[layer.name][layer.split_pool] = FormedPool(tables[pool_name(layer)], of_pools[layer.name])
+    return formed
 
 
 def _without_weights(lowered: Lowered) -> Lowered:

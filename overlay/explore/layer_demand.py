@@ -10,6 +10,7 @@ line former take cycles of their own, and the slowest counts. What memories must
 (npu_memories.py).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Optional
@@ -27,7 +28,7 @@ from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.formed_lines import FormedLines, SplitWindow
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
@@ -97,8 +98,8 @@ class LayerDemand:
     feed it."""
     lines: FormedLines | None = None
     """Of a layer with formed lines: what the line former makes, without the words of a position."""
-    pool_with_lines: FormedPool | None = None
-    """Its pool behind a line former; None where that can't feed the pool."""
+    formed_pools: Mapping[SplitWindow, FormedPool] = field(default_factory=dict)
+    """Its pool behind line formers, by how they split the pool's window; only those that can feed the pool."""
     cache: dict[Any, Any] = field(default_factory=dict, init=False)
     """For what is worked out once."""
 
@@ -179,8 +180,8 @@ class LayerDemand:
     def formed_pool(self, npu: Npu) -> FormedPool | None:
         """Its pool behind the line former in front of the NPU's pool unit; None where that takes taps one by one."""
         pool = self.lowered.pool
-        splits = pool and npu.pool_unit and npu.pool_unit.split(pool.window, pool.reduction)
-        return self.pool_with_lines if splits else None
+        split = pool and npu.pool_unit and npu.pool_unit.split(pool.window, pool.reduction)
+        return self.formed_pools.get(split) if split else None
 
     def pool_tables(self, npu: Npu) -> StageTables | None:
         """The schedule of its pool on that NPU; None without a pool."""

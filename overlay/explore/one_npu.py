@@ -6,10 +6,10 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice, product
+from itertools import islice
 from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -26,11 +26,11 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
 from bitloom.overlay.area_model.memory import STYLES
 
-from .demands import LINE_TAPS
 from .folding_keys import ARRAY_CYCLES, FOLDING, OUTLETS
 from .layer_demand import LayerDemand, OutletTuple
 from .npu_memories import Indices, NpuMemories
 from .price import Price
+from .tried import FASTEST, LINE_TAPS, TRIED, combinations
 
 T = TypeVar("T")
 OUT = "output_stationary"
@@ -43,27 +43,6 @@ BETWEEN = 40
 """Cycles from one layer to the next on the same NPU, at most: the first one's last results are still on their way."""
 MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS = 128, 1024
 """Rows of kernels that are also tried in RAM that Yosys would not take; the second where block RAM is limited."""
-
-
-class Tried(NamedTuple):
-    """Numbers that are tried for a value with each folding."""
-
-    numbers: tuple[int, ...]
-    """One after the other until one is fast enough; the fastest is the last."""
-    helps: Callable[[LayerDemand], bool] = lambda _layer: True
-    """Whether a layer may be faster by it; by default each may."""
-
-
-TRIED: dict[str, dict[str, Tried]] = {
-    "binary": {},
-    "integer": {
-        "accumulators": Tried((1, 4)),  # with 4, results of short windows need not wait for each other
-        "pool_line_taps": Tried((1, LINE_TAPS), lambda layer: layer.pool_with_lines is not None),
-    },
-}
-"""By engine and name of a value."""
-FASTEST = {name: tried.numbers[-1] for values in TRIED.values() for name, tried in values.items()}
-"""The last of these numbers by name."""
 WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
@@ -589,7 +568,7 @@ class NpuChoices:
             for name, value in TRIED[npu.engine].items()
             if any(value.helps(self.layers[i]) for i in indices)
         }
-        tried = [npu.unchecked(**dict(zip(values, each))) for each in product(*values.values())]
+        tried = [npu.unchecked(**each) for each in combinations(values)]
         tried = [folding for folding in tried if sum(self._array_cycles(indices, folding)) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
             each = (folding.unchecked(pfp=npu.results.ol * times) for folding in tried)

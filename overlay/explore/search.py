@@ -269,7 +269,7 @@ def varied(tries: Tries) -> tuple[str, ...]:
         "raster": any(setting.counters for setting in tries.settings),
         "window_former": any(layer.with_former for choices in tries.choices.values() for layer in choices.layers),
         "line_taps": any(
-            layer.with_lines or layer.pool_with_lines for choices in tries.choices.values() for layer in choices.layers
+            layer.with_lines or layer.formed_pools for choices in tries.choices.values() for layer in choices.layers
         ),
         "depthwise": any(way.engines.depthwise for way in ways),
         "kernels_per_multiplier": saves,

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.host.host import Host, HostOutput, OutputPart
-from bitloom.golden.host.links import Links
+from bitloom.golden.host.links import HostLinks
 
 
 def scores(
-    chain: Links, order: np.ndarray, closing: tuple[str, ...] = (), classes: int = 0, apart: int = 1
+    chain: HostLinks, order: np.ndarray, closing: tuple[str, ...] = (), classes: int = 0, apart: int = 1
 ) -> tuple[HostOutput, ...]:
     """One output of one map: what makes the file's numbers, their places in the map, what the file ends in, and over
     how many scores: by default all."""

@@ -26,7 +26,7 @@ from bitloom.golden.reading.json_text import parse_json, read_json
 
 from .detections import Detections
 from .host import CLOSINGS, MOST, Host, HostOutput, InputIntegers, OutputPart
-from .links import KINDS, Links
+from .links import KINDS, HostLinks
 
 FORMAT = "bitloom host"
 VERSION = 4
@@ -91,7 +91,7 @@ def to_bytes(host: Host) -> bytes:
     return (json.dumps(data, separators=(",", ":")) + "\n").encode()
 
 
-def _plain(chain: Links) -> list[list[Any]]:
+def _plain(chain: HostLinks) -> list[list[Any]]:
     """A chain as JSON data; JSON has no infinite numbers, so a missing end is null."""
     return [
         [kind, *([None if np.isinf(v) else v for v in values.tolist()] for values in pair)] for kind, *pair in chain
@@ -307,7 +307,7 @@ def _closing(words: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _links(chain: Any, channels: int, what: str) -> Links:
+def _links(chain: Any, channels: int, what: str) -> HostLinks:
     """A chain, with as many numbers a link as channels."""
     if len(chain) > MOST_LINKS:
         raise ValueError(f"{what}: must have at most {MOST_LINKS} links, got {len(chain)}")

@@ -19,7 +19,7 @@ import numpy as np
 from bitloom.golden.encoding import Array, refuse_masked
 
 from .detections import Detections
-from .links import Links, back_through, keeps_order, through
+from .links import HostLinks, back_through, keeps_order, through
 
 MOST = 1 << 31
 """The largest magnitude of an input: floating-point numbers are cut to it before they become integers."""
@@ -93,7 +93,7 @@ class OutputPart:
     the map."""
     size: int
     """Values of the map."""
-    chain: Links
+    chain: HostLinks
     """What makes the file's numbers of them, a channel."""
 
     def values(self, output: Array) -> Array:
@@ -171,7 +171,7 @@ class Host:
     """Of an image as the file has it, such as (channels, rows, columns)."""
     order: Array
     """(values,) int64: the place of each of its values in the network's input map."""
-    front: Links
+    front: HostLinks
     """What is computed before quantisation."""
     boundaries: Array | None
     """(1 or channels, levels) float64, or None: a value's level is the number of boundaries that it has reached; None

@@ -17,9 +17,9 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-Link = tuple[str, Array, Array]
+HostLink = tuple[str, Array, Array]
 """A kind, and its two numbers for every channel: ("line", multiply, add), each (channels,) float64."""
-Links = tuple[Link, ...]
+HostLinks = tuple[HostLink, ...]
 """Links in the order in which the host computes them."""
 
 
@@ -59,7 +59,7 @@ KINDS = {
 """By name, all kinds of links."""
 
 
-def through(links: Links, x: Array) -> Array:
+def through(links: HostLinks, x: Array) -> Array:
     """What links make of values: (..., channels) float64 -> the same shape; infinite where numbers are too large."""
     with np.errstate(all="ignore"):  # whoever calls looks at what comes out
         for kind, first, second in links:
@@ -67,7 +67,7 @@ def through(links: Links, x: Array) -> Array:
     return x
 
 
-def back_through(links: Links, y: Array) -> Array:
+def back_through(links: HostLinks, y: Array) -> Array:
     """Values of which links make y: (..., channels) float64 -> the same shape; see `LinkKind.inverse`."""
     with np.errstate(all="ignore"):
         for kind, first, second in reversed(links):
@@ -75,6 +75,6 @@ def back_through(links: Links, y: Array) -> Array:
     return y
 
 
-def keeps_order(links: Links) -> bool:
+def keeps_order(links: HostLinks) -> bool:
     """Tell whether the largest value of all channels stays the largest one behind all links."""
     return all(KINDS[kind].keeps_order(first, second) for kind, first, second in links)

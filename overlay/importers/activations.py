@@ -121,7 +121,7 @@ def _power(node: NodeView) -> Curve:
     if exponent is None or exponent.denominator != 1 or not 0 <= exponent <= MOST_POWER:
         raise Unsupported(f"the exponent must be one whole number of 0 to {MOST_POWER}")
     power = int(exponent)
-    return Curve(name="Pow", of=lambda x: x**power, run=lambda x: x**power)
+    return Curve(name="Pow", of=lambda x: x**power, of_floats=lambda x: x**power)
 
 
 ACTIVATIONS = (
@@ -148,7 +148,7 @@ ACTIVATIONS = (
     Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),
     Activation(onnx="Selu", function=_selu),
-    Activation(onnx="Softsign", function=lambda node: Curve(name="Softsign", of=softsign, run=softsign)),
+    Activation(onnx="Softsign", function=lambda node: Curve(name="Softsign", of=softsign, of_floats=softsign)),
     Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
     Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
 )

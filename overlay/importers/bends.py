@@ -19,35 +19,16 @@ from functools import cached_property
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.links import Link as HostLink
+from bitloom.golden.host.links import HostLink
 
+from .links import Condition, Link
 from .rationals import floats
 
 
-@dataclass(frozen=True)
-class Condition:
-    """x >= limit, x > limit, x <= limit or x < limit; or always, or never."""
-
-    limit: Fraction | None
-    """None where the condition doesn't depend on x."""
-    rising: bool
-    """Whether it holds above the limit; where there is no limit, whether it always holds."""
-    reached: bool = True
-    """Whether it holds at the limit."""
-
-    def holds(self, x: Fraction) -> bool:
-        """Whether the condition holds at x."""
-        if self.limit is None:
-            return self.rising
-        return self.reached if x == self.limit else (x > self.limit) == self.rising
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bend:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bend(Link):
     """A function of each value, the same in every channel, that never falls: straight lines that meet in corners."""
 
-    name: str
-    """What messages call it, such as "clip"."""
     corners: tuple[tuple[Fraction, Fraction], ...]
     """tuple of (Fraction, Fraction): x and y of at least one point, from the left to the right; x rises, and y doesn't
     fall."""
@@ -56,8 +37,8 @@ class Bend:
 
     def __post_init__(self) -> None:
         pairs = list(zip(self.corners, self.corners[1:]))
-        rises = all(x < x_after and y <= y_after for (x, y), (x_after, y_after) in pairs)
-        if not self.corners or not rises or min(self.slopes) < 0:
+        in_order = all(x < x_after and y <= y_after for (x, y), (x_after, y_after) in pairs)
+        if not self.corners or not in_order or min(self.slopes) < 0:
             raise ValueError(f"{self.name}: corners must be from the left to the right, and nothing may fall")
 
     @cached_property
@@ -68,20 +49,21 @@ class Bend:
         points = [self.corners[0], *self.corners]
         return [(slope, y - slope * x) for slope, (x, y) in zip(slopes, points)]
 
-    def of(self, x: Fraction) -> Fraction:
-        """The bend's value at a number."""
+    @property
+    def falls(self) -> Array:
+        return np.array([False])
+
+    def value(self, x: Fraction, channel: int = 0) -> Fraction:
         slope, offset = self._lines[bisect_left(self.corners, x, key=lambda corner: corner[0])]
         return slope * x + offset
 
     def run(self, x: Array) -> Array:
-        """The bend's values at float64 numbers."""
         slopes, offsets = floats(np.array(self._lines, object).T)
         line = np.searchsorted(floats(np.array([x for x, _ in self.corners], object)), x)
         flat = slopes[line] == 0  # what is infinite there stays no number when multiplied
         return np.where(flat, 0.0, x) * slopes[line] + offsets[line]
 
     def before(self, condition: Condition, channel: int = 0) -> Condition:
-        """The condition on x that holds where ``condition`` holds for the bend's value at x, in every channel."""
         if condition.limit is None:
             return condition
         # Where the bend is flat at the limit, one end of the flat line decides: the first x with this y, or the last x.
@@ -93,7 +75,6 @@ class Bend:
         return replace(condition, limit=(condition.limit - offset) / slope)
 
     def host_link(self, channels: int) -> HostLink | None:
-        """The bend as a link that the host computes at a network's ends; None unless the bend is a clip."""
         if any(x != y for x, y in self.corners) or not {0, 1}.issuperset(self.slopes):
             return None
         low = -np.inf if self.slopes[0] else float(self.corners[0][0])

@@ -1,7 +1,7 @@
 """From real boundaries to integers: where on the scale of a channel's sums each level of a quantiser begins, exactly.
 
 A quantiser's level is at least j where its input x >= t_j, or x > t_j. What lies between the sums and the quantiser,
-lines and bends (bends.py), never turns such a condition into anything but another one of its kind:
+links (links.py), never turns such a condition into anything but another one of its kind:
 
     x * a + b >= t   is   x >= (t - b) / a  for a > 0,   x <= (t - b) / a  for a < 0,   always or never for a = 0
     min(max(x, low), high) >= t   is   always for t <= low,  never for t > high,  else  x >= t
@@ -18,97 +18,11 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.links import Link as HostLink
 
-from .bends import Bend, Condition
-from .curves import Curve
-from .rationals import bounded, floats, same
+from .links import Chain, Condition, Line, first_line, is_uniform
 
 MOST_SUM = 1 << 61
 """No sum is as large as this; larger limits are cut to it."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Line:
-    """x * multiply + add, for each channel."""
-
-    multiply: Array
-    add: Array
-    """multiply, add: (channels,) array of Fraction."""
-
-    @classmethod
-    def identity(cls, channels: int) -> "Line":
-        """The line that leaves what it reads."""
-        return cls(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
-
-    def after(self, first: "Line") -> "Line":
-        """This line behind another one, as one line."""
-        multiply = first.multiply * self.multiply
-        add = first.add * self.multiply + self.add
-        return Line(multiply=bounded(multiply), add=bounded(add))
-
-    def of_channel(self, channel: int) -> "Line":
-        """The line of one channel alone."""
-        return Line(multiply=self.multiply[channel : channel + 1], add=self.add[channel : channel + 1])
-
-    def before(self, condition: Condition, channel: int) -> Condition:
-        """The condition on x that holds where ``condition`` holds for the line's value at x."""
-        if condition.limit is None:
-            return condition
-        slope = self.multiply[channel]
-        offset = self.add[channel]
-        if slope == 0:
-            return Condition(None, condition.holds(offset))
-        return Condition((condition.limit - offset) / slope, condition.rising == (slope > 0), condition.reached)
-
-    @property
-    def signs(self) -> Array:
-        """-1 where the line falls, 0 where it is flat, 1 where it rises: (channels,) int64."""
-        return np.array([(slope > 0) - (slope < 0) for slope in self.multiply], np.int64)
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether the line is the same one in all channels."""
-        return same(self.multiply) is not None and same(self.add) is not None
-
-    def host_link(self, channels: int) -> HostLink:
-        """The line as a link that the host computes at a network's ends."""
-        return "line", floats(self.multiply), floats(self.add)
-
-
-Link = Line | Bend | Curve
-Chain = Sequence[Link]
-"""What lies between sums and a quantiser, in the order in which it is computed; curves lie between two quantisers
-alone."""
-
-
-def merged(chain: Chain) -> list[Link]:
-    """A chain with lines that follow each other as one."""
-    out: list[Link] = []
-    for link in chain:
-        before = out[-1] if out else None
-        if isinstance(link, Line) and isinstance(before, Line):
-            out[-1] = link.after(before)
-        else:
-            out.append(link)
-    return out
-
-
-def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
-    """The lines that a chain begins with, as one line, and the links behind them."""
-    line, *behind = merged([Line.identity(channels), *chain])
-    assert isinstance(line, Line)
-    return line, behind
-
-
-def rises(chain: Chain) -> bool:
-    """Whether nothing in a chain falls in any channel; bends never do."""
-    return all((link.signs >= 0).all() for link in chain if isinstance(link, Line))
-
-
-def bend_name(chain: Chain) -> str:
-    """What messages call the first bend or curve of a chain; "clip" if it has none."""
-    return next((link.name for link in chain if not isinstance(link, Line)), "clip")
 
 
 @dataclass(frozen=True)
@@ -242,7 +156,7 @@ class Steps:
             nowhere = (False,) * len(hits)
             rows = [Limits(row, nowhere, hits) for row in boundaries]
             return cls(line=line, bent=False, rows=tuple(rows), straight=True)
-        alike = len(boundaries) == 1 and all(link.is_uniform for link in links if isinstance(link, Line))
+        alike = len(boundaries) == 1 and is_uniform(links)
         rows = []
         straight = True
         for channel in range(1 if alike else channels):
@@ -298,7 +212,7 @@ def _pulled_back(links: Chain, boundaries: Sequence[Fraction], reached: Sequence
     else:
         slope = Fraction(1)
         for link in links:
-            slope *= link.multiply[channel] if isinstance(link, Line) else 1
+            slope *= link.slope(channel)
     return Limits(
         limits=limits,
         always=[condition.limit is None and condition.rising for condition in conditions],

@@ -9,28 +9,42 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
+from .links import Condition, Link
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Curve:
+class Curve(Link):
     """A function of each value, the same in every channel."""
 
-    name: str
-    """What messages call it, such as "Sigmoid"."""
+    looked_up: ClassVar[bool] = True
+
     of: Callable[[Fraction], Fraction]
     """``of(x)`` is its value at a number."""
-    run: Callable[[Array], Array]
-    """``run(x)`` are its values at float64 numbers."""
+    of_floats: Callable[[Array], Array]
+    """``of_floats(x)`` are its values at float64 numbers."""
+
+    @property
+    def falls(self) -> Array:
+        return np.array([True])  # it may
+
+    def value(self, x: Fraction, channel: int = 0) -> Fraction:
+        return self.of(x)
+
+    def run(self, x: Array) -> Array:
+        return self.of_floats(x)
+
+    def before(self, condition: Condition, channel: int = 0) -> Condition:
+        raise TypeError(f"{self.name}: no condition can be pulled back through a curve")
 
     def host_link(self, channels: int) -> None:
-        """None: at a network's ends no curve is computed."""
+        return None
 
 
 def curve(name: str, function: Callable[[float], float]) -> Curve:
@@ -44,7 +58,7 @@ def curve(name: str, function: Callable[[float], float]) -> Curve:
             raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
         return Fraction(value)
 
-    return Curve(name=name, of=of, run=np.vectorize(values, otypes=[np.float64]))
+    return Curve(name=name, of=of, of_floats=np.vectorize(values, otypes=[np.float64]))
 
 
 def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -66,7 +80,7 @@ def table_curve(name: str, values: Array, first: int) -> Curve:
         place = np.clip(np.rint(x).astype(np.int64) - first, 0, len(values) - 1)
         return np.asarray(values[place].astype(np.float64))
 
-    return Curve(name=name, of=lambda x: Fraction(int(run(np.array(float(x))))), run=run)
+    return Curve(name=name, of=lambda x: Fraction(int(run(np.array(float(x))))), of_floats=run)
 
 
 def sigmoid(x: float) -> float:
@@ -110,4 +124,4 @@ def hard_swish() -> Curve:
     def of(x: Fraction) -> Fraction:
         return x * min(max(x / 6 + Fraction(1, 2), Fraction(0)), Fraction(1))
 
-    return Curve(name="HardSwish", of=of, run=lambda x: x * np.clip(x / 6 + 0.5, 0, 1))
+    return Curve(name="HardSwish", of=of, of_floats=lambda x: x * np.clip(x / 6 + 0.5, 0, 1))

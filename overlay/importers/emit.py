@@ -24,11 +24,12 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 
-from .boundaries import Line, Link, Staircase, merged, rises, threshold_arrays
+from .boundaries import Staircase, threshold_arrays
 from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
+from .links import Chain, Line, Link, falls, merged
 from .operations import Product
 from .pair_fit import fit_pairs, pairs_of
 from .requantise_fit import arrays, fit, mismatch
@@ -198,9 +199,9 @@ class _Emitter:
         sums = self._sums(section, weights, held)
         as_bits = section.quantised is not None and self._choice.held[place + 1].encoding.kind == "bipolar"
         if section.quantised is not None and not as_bits:
-            turned = _turns([sums, *section.chain])
+            turned = _turns(sums, section.chain)
         elif section.inner:
-            turned = _turns([sums, *section.chain[: section.inner_at]])
+            turned = _turns(sums, section.chain[: section.inner_at])
         weights, sums = _turned(weights, sums, turned)
         if self._choice.engines[place] == "integer" and (section.quantised is None or as_bits):
             weights = integer_weights(weights)
@@ -325,7 +326,7 @@ class _Emitter:
     def _thresholds(self, number: int, section: WeightSection, sums: Line, reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
         stairs = section.steps.staircases(sums)
-        before = not rises(section.chain[section.inner_at :])
+        before = not falls(section.chain[section.inner_at :])
         for window in section.inner if before else ():
             self._pool(window)
         threshold = Threshold(name=f"threshold_{number}", levels=section.map.levels)
@@ -422,10 +423,12 @@ def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int
     return list(zip((ends[0] * count).tolist(), (ends[1] * count).tolist()))
 
 
-def _turns(chain: Sequence[Link]) -> Array:
-    """-1 for outputs that fall, between the sums and the end of a chain, as the sum rises; else 1. (outputs,)"""
-    falls = [link.signs < 0 for link in chain if isinstance(link, Line)]
-    return np.where(np.logical_xor.reduce(falls), -1, 1)
+def _turns(sums: Line, chain: Chain) -> Array:
+    """-1 for outputs that fall, at the end of a chain behind ``sums``, as the sum rises; else 1. (outputs,)"""
+    falling = sums.falls
+    for link in chain:
+        falling = falling ^ link.falls
+    return np.where(falling, -1, 1)
 
 
 def _turned(weights: Weights, sums: Line, turned: Array) -> tuple[Weights, Line]:

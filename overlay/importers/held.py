@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from bitloom.golden.encoding import Encoding, bipolar, signed, signed_bits, unsigned
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 
-from .boundaries import Line
 from .errors import ImportRefused, printable
+from .links import Line
 from .rationals import same
 from .sections import MADE_BITS, Quantised, Section, SectionGraph, WeightSection
 

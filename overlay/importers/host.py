@@ -6,20 +6,20 @@ import numpy as np
 
 from bitloom.golden.file import model_digest
 from bitloom.golden.host.host import MOST, Host, HostOutput, InputIntegers, OutputPart
-from bitloom.golden.host.links import Links
+from bitloom.golden.host.links import HostLinks
 
-from .boundaries import Chain
 from .choose import EngineChoice
 from .emit import Emitted
 from .errors import ImportRefused, printable
 from .integer_types import integer_ends
+from .links import Chain
 from .operations import OperationGraph
 from .rationals import floats
 from .sections import SectionGraph
 from .source import SourceGraph, SourceInput
 
 
-def _links(chain: Chain, channels: int) -> Links:
+def _links(chain: Chain, channels: int) -> HostLinks:
     """A chain of fractions as one of floating-point numbers."""
     links = [link.host_link(channels) for link in chain]
     known = tuple(link for link in links if link is not None)

@@ -12,7 +12,8 @@ import numpy as np
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.layers.requantise import FIRST_SHIFT, MAX_SHIFT
 
-from .boundaries import Line, Staircase
+from .boundaries import Staircase
+from .links import Line
 from .requantise_fit import Factors, Fitted, fits
 from .tflite_rules import ONE, KernelRule, Multiplier
 from .weights import Weights, weight_encoding, weight_limit

@@ -119,7 +119,7 @@ def _levels_of_pairs(section: PairSection) -> Array:
             totals = totals * operation.multiply.flat[0] + operation.add.flat[0]
         else:
             assert isinstance(operation, Elementwise)
-            totals = np.vectorize(operation.bend.of, otypes=[object])(totals)
+            totals = np.vectorize(operation.bend.value, otypes=[object])(totals)
     assert section.quantiser is not None
     return _levels(totals, section.quantiser.boundaries[0], section.quantiser.reached)
 

@@ -20,11 +20,11 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
 
-from .boundaries import Line, Link, first_line
 from .budget import OverBudget
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
 from .indexes import Grown
+from .links import Line, Link, first_line
 from .operations import (
     Closing,
     Concatenation,

@@ -151,8 +151,8 @@ def _function(operation: Operation | None) -> bool:
 
 def _curve_name(functions: Sequence[Sequence[Operation]]) -> str:
     """What messages call the first curve among functions; empty if there is none."""
-    bends = [operation.bend for way in functions for operation in way if isinstance(operation, Elementwise)]
-    return next((bend.name for bend in bends if isinstance(bend, Curve)), "")
+    links = [operation.bend for way in functions for operation in way if isinstance(operation, Elementwise)]
+    return next((link.name for link in links if link.looked_up), "")
 
 
 def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Operation]]) -> Curve:
@@ -169,7 +169,7 @@ def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Opera
     def run(x: Array) -> Array:
         return join.run(*(reduce(lambda values, operation: operation.run(values), way, x) for way in functions))
 
-    return Curve(name=name, of=of, run=run)
+    return Curve(name=name, of=of, of_floats=run)
 
 
 def _value(x: Fraction, operation: Operation) -> Fraction:
@@ -177,7 +177,7 @@ def _value(x: Fraction, operation: Operation) -> Fraction:
     if isinstance(operation, Scaling):
         return x * operation.multiply.flat[0] + operation.add.flat[0]
     if isinstance(operation, Elementwise):
-        return operation.bend.of(x)
+        return operation.bend.value(x)
     assert isinstance(operation, Levels)
     level = level_of(np.array([x], object), operation.boundaries, operation.reached)
     return operation.base + operation.step * int(level[0])

@@ -20,8 +20,9 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 
-from .boundaries import Line, Link, Steps, bend_name, rises
+from .boundaries import Steps
 from .errors import Unsupported
+from .links import Line, Link, bend_name, falls
 from .operations import Levels, Operation, Pair, Product, Scaling
 from .tflite_rules import KernelRule
 
@@ -202,7 +203,7 @@ class WeightSection(Section):
         A requantisation is one line a channel and one clip for all channels. Whether there are factors that round as
         the file does, requantise_fit.py finds out later.
         """
-        if self.inner and not rises(self.chain[self.inner_at :]):
+        if self.inner and falls(self.chain[self.inner_at :]):
             return "between a max pool and a quantiser nothing may fall, got a negative scale"
         if not self.steps.straight:
             why = f"a requantisation has one slope, got a {bend_name(self.chain)} that bends between two levels"

@@ -23,9 +23,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Window
 
-from .bends import Bend
-from .boundaries import Line, Link, Steps, bend_name, first_line, staircases
-from .curves import Curve
+from .boundaries import Steps, staircases
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .indexes import (
     OUTSIDE,
@@ -39,6 +37,7 @@ from .indexes import (
     reaching,
     whole,
 )
+from .links import Chain, Line, Link, bend_name, falls, first_line, is_looked_up, is_uniform
 from .operations import (
     Closing,
     Elementwise,
@@ -246,11 +245,11 @@ class Walk:
     def _follow(self, link: Link) -> None:
         """Another link of the chain; lines that follow each other become one."""
         apart = max(self.inner_at if self.inner else 0, self.average_links if self.average is not None else 0)
-        before = self.links[-1] if len(self.links) > apart else None
-        if isinstance(link, Line) and isinstance(before, Line):
-            self.links[-1] = link.after(before)
-        else:
+        one = link.joined(self.links[-1]) if len(self.links) > apart else None
+        if one is None:
             self.links.append(link)
+        else:
+            self.links[-1] = one
         if len(self.links) > MOST_LINKS:
             rule = f"at most {MOST_LINKS} {bend_name(self.links)}s and scales may lie between two quantisers"
             raise Unsupported(f"{rule}, got more")
@@ -263,11 +262,11 @@ class Walk:
         line = Line(multiply=multiply, add=self._channel_values(operation.add, "what is added"))
         self._follow(line)
         if is_padded(self.index):
-            self.padded_with = _same_value(self.padded_with * line.multiply + line.add)
+            self.padded_with = self._behind(line, self.padded_with)
 
     @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
-        if isinstance(operation.bend, Curve):
+        if operation.bend.looked_up:
             if is_padded(self.index):
                 self.copy_map(operation)
             if self.open is not None or self.average is not None:
@@ -276,7 +275,8 @@ class Walk:
                     f"what {operation.bend.name} reads must be quantised, got {what}", "quantise before it"
                 )
         self._follow(operation.bend)
-        self.padded_with = operation.bend.of(self.padded_with)
+        if is_padded(self.index):
+            self.padded_with = self._behind(operation.bend, self.padded_with)
 
     @_take.register
     def _padding(self, operation: Padding) -> None:
@@ -372,8 +372,7 @@ class Walk:
             self.inner.append(operation.window)
             self.inner_at = len(self.links)
         else:
-            # A bend never falls: of the largest value it makes the largest one.
-            if any(isinstance(link, Curve) or _falls(link) for link in self.links):
+            if falls(self.links):
                 raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
             self._pool_map(operation)
         self.size = (rows, columns, self.size[2])
@@ -396,8 +395,13 @@ class Walk:
     def _worth_of(self, value: Fraction) -> Fraction:
         """What a value of the map is worth behind the links, which must be alike in all channels."""
         for link in self.links:
-            value = _same_value(value * link.multiply + link.add) if isinstance(link, Line) else link.of(value)
+            value = self._behind(link, value)
         return value
+
+    def _behind(self, link: Link, value: Fraction) -> Fraction:
+        """What a link makes of a number, which must be the same in every channel."""
+        channels = 1 if link.is_uniform else self.size[2]
+        return _same_value(np.array([link.value(value, channel) for channel in range(channels)], object))
 
     def copy_map(self, following: Operation, at_end: bool = False) -> None:
         """Make the map again, padded, grown, cut and in blocks as the tensor is, by weights that copy values: of each
@@ -459,7 +463,8 @@ class Walk:
     def _add_up(self, section: WeightSection, operation: Pooling) -> None:
         """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or
         multiplied with, is the same behind the mean."""
-        if self.inner or not all(isinstance(link, Line) for link in self.links):
+        _, bent = first_line(self.links, self.size[2])
+        if self.inner or bent:
             rule = f"a mean of sums must come before a {bend_name(self.links)} and a max pool"
             raise Unsupported(rule, "quantise before it")
         window = operation.window
@@ -566,7 +571,7 @@ class Walk:
             self.front = tuple(self.links)
             self.links = []
             return
-        if any(isinstance(link, Curve) for link in self.links):
+        if is_looked_up(self.links):
             self._look_up(operation)
             return
         try:
@@ -609,10 +614,10 @@ class Walk:
         if first.boundaries is None:
             verb = self.done[-1].verb if self.done else "quantised"
             raise Unsupported(f"what was {verb} must be quantised once, got a second time")
-        if len(operation.boundaries) > 1 or any(isinstance(link, Line) and not link.is_uniform for link in self.links):
+        if len(operation.boundaries) > 1 or not is_uniform(self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")
         line = Line(multiply=np.array([first.step], object), add=np.array([first.base], object))
-        chain = [link.of_channel(0) if isinstance(link, Line) else link for link in self.links]
+        chain = [link.of_channel(0) for link in self.links]
         (stair,) = staircases(chain, operation.boundaries, operation.reached, line)
         if not stair.rising:
             raise Unsupported("a second quantiser must rise with the first one")
@@ -648,13 +653,15 @@ class Walk:
         if not self._straight(operation) or self._multiplies_by_more(operation):
             self._look_up(operation)
             return True
-        self._begin_copy(operation, None if all(map(_leads, self.links)) else Line.identity(self.size[2]))
+        line, bent = first_line(self.links, self.size[2])
+        leads = not bent and same(line.multiply) not in (None, Fraction(0))
+        self._begin_copy(operation, None if leads else Line.identity(self.size[2]))
         self._quantise(operation)
         return True
 
     def _straight(self, operation: Levels) -> bool:
         """Whether a line in each channel has the levels of a quantiser behind another one."""
-        if any(isinstance(link, Curve) for link in self.links):
+        if is_looked_up(self.links):
             return False
         channels = self.size[2]
         return Steps.of(tuple(self.links), operation.boundaries, operation.reached, channels).straight
@@ -671,8 +678,7 @@ class Walk:
         """Let a table have what links and a quantiser make of each value of a map."""
         source = self.input
         name = bend_name(self.links)
-        uniform = all(link.is_uniform for link in self.links if isinstance(link, Line))
-        if not uniform or len(operation.boundaries) > 1:
+        if not is_uniform(self.links) or len(operation.boundaries) > 1:
             raise Unsupported(f"what lies between {name} and quantisers must be the same in every channel")
         if source.levels >= MOST_TABLE:
             raise Unsupported(f"{name} must read at most {MOST_TABLE} values, got {source.levels + 1}")
@@ -838,8 +844,9 @@ class Walk:
         """A dense layer on the means of a whole map is a dense layer on the map, its weights at every place."""
         before = self.links[: self.average_links]
         after = self.links[self.average_links :]
-        if not all(isinstance(link, Line) for link in (*before, *after)):
-            name = bend_name((*before, *after))
+        _, bent = first_line((*before, *after), self.size[2])
+        if bent:
+            name = bend_name(bent)
             raise Unsupported(f"a {name} must not lie between a quantiser and a mean that weights read")
         rows, columns = mean.window.kernel
         check_weights(operation.weight.size * rows * columns)
@@ -910,7 +917,7 @@ class Walk:
             links = []
         else:
             reading = self._reading_unlinked()
-            links = [_of_link(link, of_each) for link in self.links]
+            links = self.links if of_each is None else [link.taken(of_each) for link in self.links]
         self._begin(
             WeightSection(
                 name=following.name,
@@ -929,21 +936,22 @@ class Walk:
         self.index = index
         self.links = list(links)
 
-    def _lead(self, links: Sequence[Link]) -> Line:
+    def _lead(self, links: Chain) -> Line:
         """What the map is worth behind some links, as one line."""
         lead = Line.identity(self.size[2])
         for link in links:
-            lead = link.after(lead) if isinstance(link, Line) else self._unbent(lead, link)
+            line = link.joined(lead)
+            lead = line if isinstance(line, Line) else self._unbent(lead, link)
         if same(lead.multiply) in (None, Fraction(0)):
             raise Unsupported("what is multiplied with between a quantiser and weights must be one number, not 0")
         return lead
 
-    def _unbent(self, lead: Line, bend: Bend | Curve) -> Line:
-        """A bend behind a quantiser, which must leave all its values as they are."""
+    def _unbent(self, lead: Line, link: Link) -> Line:
+        """A line behind a quantiser, and a link behind it that must leave all its values as they are."""
         ends = (self.input.base, self.input.base + self.input.step * self.input.levels)
-        worth = [multiply * end + add for multiply, add in zip(lead.multiply, lead.add) for end in ends]
-        if isinstance(bend, Curve) or any(bend.of(value) != value for value in worth):
-            rule = f"a {bend.name} behind a quantiser must be followed by a quantiser, or cut nothing"
+        worth = [(lead.value(end, channel), channel) for channel in range(self.size[2]) for end in ends]
+        if link.looked_up or any(link.value(value, channel) != value for value, channel in worth):
+            rule = f"a {link.name} behind a quantiser must be followed by a quantiser, or cut nothing"
             raise Unsupported(rule)
         return lead
 
@@ -962,16 +970,6 @@ class Walk:
         if (rows != rows[0]).any():
             raise Unsupported(f"{what} must be the same at all places of a channel")
         return np.asarray(values.ravel()[rows[0]])
-
-
-def _falls(link: Link) -> bool:
-    """Whether a line doesn't rise in some channel."""
-    return isinstance(link, Line) and bool((link.signs <= 0).any())
-
-
-def _leads(link: Link) -> bool:
-    """Whether weights may read what a link makes: all channels are multiplied with one number, which is not 0."""
-    return isinstance(link, Line) and same(link.multiply) not in (None, Fraction(0))
 
 
 def _quantised(levels: Levels) -> Quantised:
@@ -1005,13 +1003,6 @@ def _of_channels(weight: Array, channels: Array | None, count: int) -> Array:
     whole = np.zeros((*weight.shape[:3], count), weight.dtype)
     whole[..., channels] = weight
     return whole
-
-
-def _of_link(link: Link, channels: Array | None) -> Link:
-    """A link of a map, for some of the map's channels."""
-    if channels is None or not isinstance(link, Line):
-        return link
-    return Line(multiply=link.multiply[channels], add=link.add[channels])
 
 
 def _same_value(values: Array) -> Fraction:

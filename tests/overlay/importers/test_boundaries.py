@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden.host.links import through
-from bitloom.overlay.importers.bends import Bend, Condition, clip
-from bitloom.overlay.importers.boundaries import Limits, Line, Steps, merged, rises, staircases, threshold_arrays
+from bitloom.overlay.importers.bends import Bend, clip
+from bitloom.overlay.importers.boundaries import Limits, Steps, staircases, threshold_arrays
 from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.links import Condition, Line, falls, merged
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
 from tests.errors import value_error
 
@@ -46,7 +47,7 @@ def test_a_condition_in_front_of_a_bend_is_the_one_behind_it(name):
         behind = Condition(limit, rising, reached)
         before = bend.before(behind)
         for x in NUMBERS:
-            assert before.holds(x) == behind.holds(bend.of(x)), (behind, before, x)
+            assert before.holds(x) == behind.holds(bend.value(x)), (behind, before, x)
     for always in (True, False):
         assert bend.before(Condition(None, always)) == Condition(None, always)
 
@@ -54,7 +55,7 @@ def test_a_condition_in_front_of_a_bend_is_the_one_behind_it(name):
 @pytest.mark.parametrize("name", BENDS)
 def test_floating_point_computes_the_same(name):
     bend, x = BENDS[name], np.array([float(x) for x in NUMBERS])
-    assert bend.run(x).tolist() == pytest.approx([float(bend.of(x)) for x in NUMBERS], abs=1e-15)
+    assert bend.run(x).tolist() == pytest.approx([float(bend.value(x)) for x in NUMBERS], abs=1e-15)
 
 
 def test_infinite_numbers_stay_at_flat_ends():
@@ -109,7 +110,7 @@ SUMS = line(("1/8", "1/16"), ("-1/8", 0), ("3/7", 0))
 
 def computed(chain, x, channel):
     for link in chain:
-        x = link.of(x) if isinstance(link, Bend) else x * link.multiply[channel] + link.add[channel]
+        x = x * link.multiply[channel] + link.add[channel] if isinstance(link, Line) else link.value(x, channel)
     return x
 
 
@@ -180,8 +181,8 @@ def test_a_bend_beyond_all_boundaries_leaves_one_line():
 def test_chains():
     ones = line((1, 0), (1, 0))
     assert len(merged([ones, ones, LEAKY, ones])) == 3
-    assert rises([line((1, 0), (0, 0)), LEAKY])
-    assert not rises([ones, line((1, 0), (-1, 0))])
+    assert not falls([line((1, 0), (0, 0)), LEAKY])
+    assert falls([ones, line((1, 0), (-1, 0))])
 
 
 def network(chain, weight_bits=1, signed=1):

@@ -81,7 +81,7 @@ def test_functions_of_one_tensor_become_one(op, activation):
     inner = {"Sigmoid": 1 / (1 + np.exp(-x)), "Relu": np.maximum(x, 0), "Tanh": np.tanh(x)}[activation] / 2
     wanted = x * inner if op == "Mul" else x + inner
     np.testing.assert_allclose(joined.run(x), wanted, rtol=1e-15)
-    assert [float(joined.bend.of(value)) for value in x] == pytest.approx(wanted, rel=1e-15)
+    assert [float(joined.bend.value(value)) for value in x] == pytest.approx(wanted, rel=1e-15)
     assert joined.bend.name == (op if activation == "Relu" else activation)
 
 

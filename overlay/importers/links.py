@@ -1,0 +1,210 @@
+"""Links: functions of each value that lie between sums and a quantiser, a channel with its own numbers.
+
+=====  ====================================================  =========
+Line   x * multiply + add                                    here
+Bend   straight lines that meet in corners, and never fall   bends.py
+Curve  any other function, which tables alone have           curves.py
+=====  ====================================================  =========
+
+What is a channel's own stands in arrays: each array among the fields of a link has an entry for each channel, or one
+for all channels. So whether channels differ, and what some of the channels have, is known of every kind of link. In an
+operation, on a tensor of the file, these arrays spread over one image as numpy has it; in a chain they are
+(channels,), in golden's order.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.host.links import HostLink
+
+from .rationals import bounded, floats, same
+
+
+@dataclass(frozen=True)
+class Condition:
+    """x >= limit, x > limit, x <= limit or x < limit; or always, or never."""
+
+    limit: Fraction | None
+    """None where the condition doesn't depend on x."""
+    rising: bool
+    """Whether it holds above the limit; where there is no limit, whether it always holds."""
+    reached: bool = True
+    """Whether it holds at the limit."""
+
+    def holds(self, x: Fraction) -> bool:
+        """Whether the condition holds at x."""
+        if self.limit is None:
+            return self.rising
+        return self.reached if x == self.limit else (x > self.limit) == self.rising
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Link(ABC):
+    """A function of each value."""
+
+    looked_up: ClassVar[bool] = False
+    """Whether only a table has it, of values that are quantised: no condition can be pulled back through it."""
+
+    name: str = ""
+    """What messages call it, such as "clip"; a line has no name."""
+
+    @property
+    def parameters(self) -> tuple[Array, ...]:
+        """The arrays with an entry for each channel, or one for all channels."""
+        return tuple(self._arrays().values())
+
+    def _arrays(self) -> dict[str, Array]:
+        named = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: value for name, value in named if isinstance(value, np.ndarray)}
+
+    def placed(self: "AnyLink", of: Callable[[Array], Array]) -> "AnyLink":
+        """The link with ``of(array)`` in place of each of its parameters."""
+        return replace(self, **{name: of(array) for name, array in self._arrays().items()})
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether it is the same one in all channels."""
+        return all(same(array) is not None for array in self.parameters)
+
+    def of_channel(self: "AnyLink", channel: int) -> "AnyLink":
+        """The link of one channel alone."""
+        return self.taken(np.array([channel]))
+
+    def taken(self: "AnyLink", channels: Array) -> "AnyLink":
+        """The link for a map whose channels are these of the link's."""
+        return self.placed(lambda array: array[channels if array.size > 1 else 0 * channels])
+
+    @property
+    @abstractmethod
+    def falls(self) -> Array:
+        """Whether it falls anywhere: (channels,) bool, or (1,) for all channels."""
+
+    @abstractmethod
+    def value(self, x: Fraction, channel: int = 0) -> Fraction:
+        """What it makes of a number in a channel."""
+
+    @abstractmethod
+    def run(self, x: Array) -> Array:
+        """What it makes of float64 numbers, over which its parameters spread."""
+
+    @abstractmethod
+    def before(self, condition: Condition, channel: int = 0) -> Condition:
+        """The condition on x that holds where ``condition`` holds for the link's value at x in a channel."""
+
+    def slope(self, channel: int) -> Fraction:
+        """By how much it rises with x in a channel, where that is one number for all x; else 1."""
+        return Fraction(1)
+
+    def joined(self, first: "Link") -> "Link | None":
+        """This link behind another one as one link; None where they stay two."""
+        return None
+
+    @abstractmethod
+    def host_link(self, channels: int) -> HostLink | None:
+        """The link as the host computes it at a network's ends; None where the host can't."""
+
+
+AnyLink = TypeVar("AnyLink", bound=Link)
+
+Chain = Sequence[Link]
+"""What lies between sums and a quantiser, in the order in which it is computed; curves lie between two quantisers
+alone."""
+
+
+def entry(array: Array, channel: int) -> Any:
+    """Of a link's parameter the entry of a channel."""
+    return array.flat[channel if array.size > 1 else 0]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Line(Link):
+    """x * multiply + add."""
+
+    multiply: Array
+    add: Array
+    """multiply, add: array of Fraction."""
+
+    @classmethod
+    def identity(cls, channels: int) -> "Line":
+        """The line that leaves what it reads."""
+        return cls(multiply=np.full(channels, Fraction(1), object), add=np.full(channels, Fraction(0), object))
+
+    def after(self, first: "Line") -> "Line":
+        """This line behind another one, as one line."""
+        multiply = first.multiply * self.multiply
+        add = first.add * self.multiply + self.add
+        return Line(multiply=bounded(multiply), add=bounded(add))
+
+    def joined(self, first: Link) -> Link | None:
+        return self.after(first) if isinstance(first, Line) else None
+
+    @property
+    def falls(self) -> Array:
+        return np.array([slope < 0 for slope in self.multiply.flat])
+
+    def value(self, x: Fraction, channel: int = 0) -> Fraction:
+        return Fraction(x * entry(self.multiply, channel) + entry(self.add, channel))
+
+    def run(self, x: Array) -> Array:
+        return np.asarray(x * floats(self.multiply) + floats(self.add))
+
+    def before(self, condition: Condition, channel: int = 0) -> Condition:
+        if condition.limit is None:
+            return condition
+        slope = self.slope(channel)
+        offset = entry(self.add, channel)
+        if slope == 0:
+            return Condition(None, condition.holds(offset))
+        return Condition((condition.limit - offset) / slope, condition.rising == (slope > 0), condition.reached)
+
+    def slope(self, channel: int) -> Fraction:
+        return Fraction(entry(self.multiply, channel))
+
+    def host_link(self, channels: int) -> HostLink:
+        multiply, add = (np.broadcast_to(floats(array), channels) for array in self.parameters)
+        return "line", multiply, add
+
+
+def merged(chain: Chain) -> list[Link]:
+    """A chain with links that can be one as one."""
+    out: list[Link] = []
+    for link in chain:
+        one = link.joined(out[-1]) if out else None
+        if one is None:
+            out.append(link)
+        else:
+            out[-1] = one
+    return out
+
+
+def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
+    """The lines that a chain begins with, as one line, and the links behind them."""
+    line, *behind = merged([Line.identity(channels), *chain])
+    assert isinstance(line, Line)
+    return line, behind
+
+
+def falls(chain: Chain) -> bool:
+    """Whether something in a chain falls in some channel."""
+    return any(link.falls.any() for link in chain)
+
+
+def is_uniform(chain: Chain) -> bool:
+    """Whether a chain is the same one in all channels."""
+    return all(link.is_uniform for link in chain)
+
+
+def is_looked_up(chain: Chain) -> bool:
+    """Whether only a table has what a chain makes of quantised values."""
+    return any(link.looked_up for link in chain)
+
+
+def bend_name(chain: Chain) -> str:
+    """What messages call the first link of a chain that is no line; "clip" if there is none."""
+    return next((link.name for link in chain if link.name), "clip")

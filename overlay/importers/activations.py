@@ -24,6 +24,7 @@ from bitloom.golden.host.host import CLOSINGS
 from .bends import Bend, clip
 from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sigmoid, softplus, softsign
 from .errors import Unsupported
+from .links import Link
 from .node_view import NodeView
 from .rationals import fractions, same
 from .tflite_curves import (
@@ -51,7 +52,7 @@ class Activation:
     onnx: str = ""
     tflite: str = ""
     """onnx, tflite: names of the operator, each empty where the format has none."""
-    function: Callable[[NodeView], Bend | Curve] | None = None
+    function: Callable[[NodeView], Link] | None = None
     """``function(node)`` is the activation in ONNX's files; None of those over classes, which the host alone
     computes."""
     qlinear: bool = False

@@ -74,9 +74,16 @@ class Bend(Link):
             return Condition(None, condition.rising == (line == 0))
         return replace(condition, limit=(condition.limit - offset) / slope)
 
-    def host_link(self, channels: int) -> HostLink | None:
-        if any(x != y for x, y in self.corners) or not {0, 1}.issuperset(self.slopes):
-            return None
+    @property
+    def bends_at(self) -> list[Fraction]:
+        return [x for x, _ in self.corners]
+
+    @property
+    def on_host(self) -> bool:
+        return all(x == y for x, y in self.corners) and {0, 1}.issuperset(self.slopes)
+
+    def host_link(self, channels: int) -> HostLink:
+        assert self.on_host
         low = -np.inf if self.slopes[0] else float(self.corners[0][0])
         high = np.inf if self.slopes[1] else float(self.corners[-1][0])
         return "clip", np.full(channels, low), np.full(channels, high)

@@ -43,9 +43,6 @@ class Curve(Link):
     def before(self, condition: Condition, channel: int = 0) -> Condition:
         raise TypeError(f"{self.name}: no condition can be pulled back through a curve")
 
-    def host_link(self, channels: int) -> None:
-        return None
-
 
 def curve(name: str, function: Callable[[float], float]) -> Curve:
     """The curve of a function of float64 numbers."""

@@ -101,13 +101,27 @@ class Link(ABC):
         """By how much it rises with x in a channel, where that is one number for all x; else 1."""
         return Fraction(1)
 
+    def offset(self, channel: int) -> Fraction:
+        """What it adds to x times `slope`, where that is one number for all x; else 0."""
+        return Fraction(0)
+
     def joined(self, first: "Link") -> "Link | None":
         """This link behind another one as one link; None where they stay two."""
         return None
 
-    @abstractmethod
-    def host_link(self, channels: int) -> HostLink | None:
-        """The link as the host computes it at a network's ends; None where the host can't."""
+    @property
+    def bends_at(self) -> list[Fraction]:
+        """The numbers around which it isn't one straight line, as far as they are known."""
+        return []
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the host can compute it at a network's ends."""
+        return False
+
+    def host_link(self, channels: int) -> HostLink:
+        """The link as the host computes it."""
+        raise TypeError(f"{self.name}: at a network's ends the host computes no such link")
 
 
 AnyLink = TypeVar("AnyLink", bound=Link)
@@ -149,7 +163,7 @@ class Line(Link):
         return np.array([slope < 0 for slope in self.multiply.flat])
 
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
-        return Fraction(x * entry(self.multiply, channel) + entry(self.add, channel))
+        return x * self.slope(channel) + self.offset(channel)
 
     def run(self, x: Array) -> Array:
         return np.asarray(x * floats(self.multiply) + floats(self.add))
@@ -158,13 +172,20 @@ class Line(Link):
         if condition.limit is None:
             return condition
         slope = self.slope(channel)
-        offset = entry(self.add, channel)
+        offset = self.offset(channel)
         if slope == 0:
             return Condition(None, condition.holds(offset))
         return Condition((condition.limit - offset) / slope, condition.rising == (slope > 0), condition.reached)
 
     def slope(self, channel: int) -> Fraction:
         return Fraction(entry(self.multiply, channel))
+
+    def offset(self, channel: int) -> Fraction:
+        return Fraction(entry(self.add, channel))
+
+    @property
+    def on_host(self) -> bool:
+        return True
 
     def host_link(self, channels: int) -> HostLink:
         multiply, add = (np.broadcast_to(floats(array), channels) for array in self.parameters)

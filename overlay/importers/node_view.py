@@ -10,12 +10,11 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .bends import Bend
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
-from .curves import Curve
 from .errors import Unsupported, printable
-from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Product, Scaling, Sum, SumTable
+from .links import Line, Link
+from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Product, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import MOST_MAP, Shape, SourceNode, check_shape
@@ -183,7 +182,7 @@ class NodeView:
         if len(self.operations) == 0:
             take(held=VALUE_BYTES * sum(map(math.prod, shapes)))
         take(
-            held=sum(_bytes_of(value) for value in fields.values() if isinstance(value, np.ndarray)),
+            held=sum(_bytes_of(array) for value in fields.values() for array in _arrays_of(value)),
             steps=LEVEL_STEPS * operation.boundaries.size if isinstance(operation, Levels) else 0,
         )
         self._shapes[makes] = operation.shape(*shapes)
@@ -192,11 +191,11 @@ class NodeView:
 
     def affine(self, multiply: Any = 1, add: Any = 0) -> None:
         """Append x * multiply + add, of numbers or of arrays that spread over one image."""
-        self.append(Scaling, multiply=_exact(multiply), add=_exact(add))
+        self.elementwise(Line(multiply=_exact(multiply), add=_exact(add)))
 
-    def bend(self, bend: Bend | Curve) -> None:
-        """Append an activation of each value."""
-        self.append(Elementwise, bend=bend)
+    def elementwise(self, link: Link) -> None:
+        """Append a function of each value, whose parameters spread over one image."""
+        self.append(Elementwise, link=link)
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
         """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""
@@ -256,6 +255,13 @@ class NodeView:
         if count > MOST_MAP:  # before the numbers take memory
             raise Unsupported(f"a map must have at most {MOST_MAP:,} values, got {count:,}")
         return np.arange(count).reshape(self.shape)
+
+
+def _arrays_of(field: Any) -> Sequence[Array]:
+    """The arrays that a field of an operation holds."""
+    if isinstance(field, Link):
+        return field.parameters
+    return [field] if isinstance(field, np.ndarray) else []
 
 
 def _bytes_of(values: Array) -> int:

@@ -6,8 +6,7 @@ by its fields, and by `run` in float64, by which passes are verified.
 =============  ==================================================================
 operation      makes of x
 =============  ==================================================================
-Scaling        x * multiply + add, fractions for each value
-Elementwise    a function of each value: see bends.py, curves.py
+Elementwise    a function of each value: see links.py
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
@@ -23,7 +22,7 @@ Closing        softmax, argmax and what else the host does at the end
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
 from typing import ClassVar
@@ -35,9 +34,8 @@ from bitloom.golden.host.host import CLOSINGS, level_of
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
-from .bends import Bend
-from .curves import Curve
 from .errors import Unsupported
+from .links import Link
 from .rationals import floats
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import ONE, KernelRule
@@ -62,8 +60,9 @@ class Operation(ABC):
     """The tensor that it makes."""
 
     @property
-    def rises(self) -> bool:
-        """Whether it works on each value for itself, alike at all places of a channel, and never falls."""
+    def keeps_largest(self) -> bool:
+        """Whether of the largest value of a channel it makes the largest one: it is a function of each value, alike at
+        all places of a channel, and never falls."""
         return False
 
     @property
@@ -91,27 +90,70 @@ class Operation(ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scaling(Operation):
-    """x * multiply + add."""
-
-    multiply: Array
-    add: Array
-    """multiply, add: they spread over a tensor of one image as numpy has it."""
+class Function(Operation):
+    """An operation that makes each value of the value at the same place."""
 
     @property
-    def rises(self) -> bool:
-        alike = all(values.size == 1 or values.shape[-2:] == (1, 1) for values in (self.multiply, self.add))
-        return alike and all(multiply > 0 for multiply in self.multiply.ravel())
+    @abstractmethod
+    def is_uniform(self) -> bool:
+        """Whether it is one function for all values of its tensor."""
+
+    @property
+    @abstractmethod
+    def anywhere(self) -> "Function":
+        """The same function for a tensor of any shape, where it is uniform."""
+
+    @abstractmethod
+    def value(self, x: Fraction) -> Fraction:
+        """What it makes of a number, where it is uniform."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Elementwise(Function):
+    """What a link makes of each value."""
+
+    link: Link
+    """Its parameters spread over a tensor of one image."""
+
+    @property
+    def reads_map(self) -> bool:  # type: ignore[override]  # an engine looks curves up
+        return self.link.looked_up
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.link.is_uniform
+
+    @property
+    def anywhere(self) -> "Elementwise":
+        return replace(self, link=self.link.placed(lambda array: array.ravel()[:1]))
+
+    def value(self, x: Fraction) -> Fraction:
+        return self.link.value(x)
+
+    @property
+    def keeps_largest(self) -> bool:
+        alike = all(array.size == 1 or array.shape[-2:] == (1, 1) for array in self.link.parameters)
+        return alike and not self.link.falls.any()
+
+    @property
+    def monotone(self) -> bool:
+        return not self.link.looked_up
+
+    @property
+    def host_refusal(self) -> str:
+        if self.link.on_host:
+            return ""
+        return "at a network's ends the host computes lines and clips alone; put a quantiser behind it"
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
-        for values in (self.multiply, self.add):
-            _check_spread(values, source)
+        for array in self.link.parameters:
+            _check_spread(array, source)
         return source
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
-        return x * floats(self.multiply) + floats(self.add)
+        return self.link.run(x)
 
 
 def _check_spread(values: Array, source: Shape) -> None:
@@ -125,40 +167,7 @@ def _check_spread(values: Array, source: Shape) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Elementwise(Operation):
-    """A function of each value, the same in every channel: ``bend``."""
-
-    bend: Bend | Curve
-
-    @property
-    def reads_map(self) -> bool:  # type: ignore[override]  # an engine looks curves up
-        return not self.rises
-
-    @property
-    def rises(self) -> bool:
-        return isinstance(self.bend, Bend)
-
-    @property
-    def monotone(self) -> bool:
-        return self.rises
-
-    @property
-    def host_refusal(self) -> str:
-        if self.bend.host_link(1) is not None:
-            return ""
-        return "at a network's ends the host computes lines and clips alone; put a quantiser behind it"
-
-    def shape(self, *sources: Shape) -> Shape:
-        (source,) = sources
-        return source
-
-    def run(self, *tensors: Array) -> Array:
-        (x,) = tensors
-        return self.bend.run(x)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Levels(Operation):
+class Levels(Function):
     """A quantiser: base + step * level, where level is the number of boundaries that x has reached."""
 
     makes_map: ClassVar[bool] = True
@@ -198,8 +207,20 @@ class Levels(Operation):
         return slope, Fraction(1, 2) - limits[0] * slope
 
     @property
-    def rises(self) -> bool:
-        return len(self.boundaries) == 1 or self.axis == 1
+    def is_uniform(self) -> bool:
+        return len(self.boundaries) == 1
+
+    @property
+    def anywhere(self) -> "Levels":
+        return self
+
+    def value(self, x: Fraction) -> Fraction:
+        (level,) = level_of(np.array([x], object), self.boundaries, self.reached)
+        return self.base + self.step * int(level)
+
+    @property
+    def keeps_largest(self) -> bool:
+        return self.is_uniform or self.axis == 1
 
     @property
     def unit(self) -> float:

@@ -21,7 +21,8 @@ from bitloom.golden.layers.multiply import MultiplyMaps
 
 from .errors import Unsupported
 from .held import Held
-from .operations import Elementwise, Product, Scaling, Sum
+from .links import Line
+from .operations import Product, Sum
 from .sections import PairSection
 
 SHIFTS = range(6, MAX_ADD_SHIFT + 1)
@@ -100,7 +101,7 @@ def pairs_of(
         slopes = slopes[0] * worths[0][0], slopes[1] * worths[1][0]
     low = 0
     high = levels.levels
-    if any(isinstance(operation, Elementwise) for operation in section.between):
+    if any(not isinstance(operation.link, Line) for operation in section.between):
         low, high = int(level.min()), int(level.max())  # a bend may end before the quantiser does
     clip = held.zero + low, held.zero + high
     kind = MultiplyMaps if isinstance(section.join, Product) else Add
@@ -115,11 +116,7 @@ def _levels_of_pairs(section: PairSection) -> Array:
     first, second = (reading.source.values for reading in section.reads)
     totals = np.array([[of(a, b) for b in second] for a in first], object)
     for operation in section.between:
-        if isinstance(operation, Scaling):
-            totals = totals * operation.multiply.flat[0] + operation.add.flat[0]
-        else:
-            assert isinstance(operation, Elementwise)
-            totals = np.vectorize(operation.bend.value, otypes=[object])(totals)
+        totals = np.vectorize(operation.value, otypes=[object])(totals)
     assert section.quantiser is not None
     return _levels(totals, section.quantiser.boundaries[0], section.quantiser.reached)
 

@@ -29,6 +29,7 @@ from .operations import (
     Closing,
     Concatenation,
     Elementwise,
+    Function,
     Join,
     Layout,
     Levels,
@@ -36,7 +37,6 @@ from .operations import (
     Operation,
     OperationGraph,
     Pair,
-    Scaling,
     Sum,
 )
 from .rationals import same
@@ -389,6 +389,7 @@ class _Sections:
         base = Fraction(0)
         step = Fraction(1)
         place = 0
+        between: tuple[Elementwise, ...] = ()
         quantiser = None
         if isinstance(join, Sum) and join.table is not None:
             if any(reading.source.step != 1 or reading.source.base < join.table.first for reading in reads):
@@ -397,7 +398,7 @@ class _Sections:
             levels = join.table.high - join.table.low
         else:
             place = _first(way.operations, Levels)
-            quantiser = _quantiser_of_pair(way, join, place)
+            between, quantiser = _quantiser_of_pair(way, join, place)
             base, step, levels = quantiser.base, quantiser.step, quantiser.levels
         section = PairSection(
             name=join.name,
@@ -407,7 +408,7 @@ class _Sections:
             size=self._ends[first.tensor].size,
             quantised=Quantised(name=join.name, base=base, step=step, levels=levels),
             join=join,
-            between=way.operations[1:place],
+            between=between,
             quantiser=quantiser,
         )
         _ = section.zeros  # else refused here
@@ -417,13 +418,8 @@ class _Sections:
         """Maps of several scales as the quantiser behind their concatenation makes them, each by a copy of its own; and
         how many operations that takes."""
         place = _first(way.operations, Levels)
-        between = way.operations[1:place]
-        alike = all(
-            isinstance(operation, Elementwise)
-            or (isinstance(operation, Scaling) and operation.multiply.size == operation.add.size == 1)
-            for operation in between
-        )
-        if place == len(way.operations) or not alike or len(way.operations[place].boundaries) > 1:  # type: ignore[attr-defined]
+        functions = [op.anywhere for op in way.operations[1 : place + 1] if isinstance(op, Function) and op.is_uniform]
+        if len(functions) < place:
             raise Unsupported("maps that are concatenated must have one scale and zero point, or be requantised to one")
         out = []
         for reading in reads:
@@ -439,7 +435,7 @@ class _Sections:
                 channels_last=self._graph.channels_last,
                 apart=self._apart,
             )
-            walk.requantise(way.operations[1 : place + 1])
+            walk.requantise(functions)
             self._sections += walk.done
             tensor = f"{reading.tensor}, requantised for {way.makes}"
             out.append(replace(reading, map=walk.map, source=walk.input, tensor=tensor))
@@ -530,11 +526,6 @@ def _alike(maps: Sequence[Quantised]) -> bool:
     return all(other.step == first.step and (other.base - first.base) % first.step == 0 for other in maps)
 
 
-def _bends(operation: Operation) -> bool:
-    """Whether an operation is an activation that never falls."""
-    return isinstance(operation, Elementwise) and operation.rises
-
-
 def _first(operations: Sequence[Operation], kind: type[Operation]) -> int:
     """The place of the first operation of a kind; how many operations there are, if none is."""
     return next((k for k, operation in enumerate(operations) if isinstance(operation, kind)), len(operations))
@@ -551,44 +542,39 @@ def _names(operations: Sequence[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operation.name for operation in operations))
 
 
-def _quantiser_of_pair(way: Way, join: Pair, place: int) -> Levels:
-    """The quantiser behind a sum or a product, which is the operation at a place of a way."""
+def _quantiser_of_pair(way: Way, join: Pair, place: int) -> tuple[tuple[Elementwise, ...], Levels]:
+    """The quantiser behind a sum or a product, which is the operation at a place of a way, and what lies between."""
     if place == len(way.operations):
         raise Unsupported(f"a {join.noun} of two maps must be quantised", "quantise before the next layer")
     quantiser = way.operations[place]
     assert isinstance(quantiser, Levels)
+    between = list[Elementwise]()
     for operation in way.operations[1:place]:
-        if isinstance(operation, Scaling):
-            if None in (same(operation.multiply.ravel()), same(operation.add.ravel())):
-                raise Unsupported(f"between a {join.noun} and its quantiser channels must be scaled alike")
-        elif not _bends(operation):
+        if not isinstance(operation, Elementwise) or not operation.monotone:
             raise Unsupported(f"between a {join.noun} and its quantiser only scales and activations may lie")
-    if len(quantiser.boundaries) > 1:
+        if not operation.is_uniform:
+            raise Unsupported(f"between a {join.noun} and its quantiser channels must be scaled alike")
+        between.append(operation)
+    if not quantiser.is_uniform:
         raise Unsupported(f"a {join.noun} of two maps must be quantised alike in all channels")
-    return quantiser
+    return tuple(between), quantiser
 
 
 def _same_levels(way: Way, quantised: Quantised, ranges: Sequence[range]) -> tuple[Quantised, int]:
     """The map that a concatenation makes, and how many operations that takes. A quantiser behind it counts if it keeps
     the levels of each map, ``ranges``, and changes only what they are worth."""
-    line = Line.identity(1)
+    values = quantised.values
     for place, operation in enumerate(way.operations[1:], 2):
-        if isinstance(operation, Scaling):
-            multiply = same(operation.multiply.ravel())
-            add = same(operation.add.ravel())
-            if multiply is None or add is None:
-                break
-            line = Line(multiply=line.multiply * multiply, add=line.add * multiply + add)
-        elif isinstance(operation, Levels) and len(operation.boundaries) == 1:
-            values = [value * line.multiply[0] + line.add[0] for value in quantised.values]
+        if not isinstance(operation, Function) or not operation.is_uniform:
+            break
+        if isinstance(operation, Levels):
             reached = level_of(np.array(values, object), operation.boundaries, operation.reached)
             apart = {int(reached[level]) - level for levels in ranges for level in levels}
             if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
                 base = operation.base + operation.step * apart.pop()
                 return replace(quantised, base=base, step=operation.step), place
             break
-        else:
-            break
+        values = [operation.value(value) for value in values]
     return quantised, 1
 
 
@@ -618,7 +604,7 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
             except Unsupported:
                 break
             turned = True
-        elif not isinstance(operation, Scaling | Elementwise | Levels):
+        elif not isinstance(operation, Function):
             break
     if graph.channels_last and not turned and len(shape) <= 4:
         return places, (*(1, 1, *shape[1:-1])[-2:], shape[-1])

@@ -6,20 +6,20 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 from math import prod
+from typing import TypeGuard
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import level_of
 from bitloom.golden.rewrite import Inexact, rewrite
 
-from .bends import Bend
 from .budget import take
 from .curves import Curve
 from .operations import (
     Closing,
     Concatenation,
     Elementwise,
+    Function,
     Join,
     Layout,
     Levels,
@@ -29,10 +29,8 @@ from .operations import (
     Pooling,
     Product,
     Reduction,
-    Scaling,
     Sum,
 )
-from .rationals import same
 
 CHECK_STEPS = 16
 """Steps to compute a value twice, before and after a rewriting."""
@@ -66,7 +64,7 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
     for begin in reversed(range(len(order))):
         pool = order[begin]
         place = begin
-        while _is_max_pool(pool) and place + 1 < len(order) and order[place + 1].rises:
+        while _is_max_pool(pool) and place + 1 < len(order) and order[place + 1].keeps_largest:
             order[place], order[place + 1] = order[place + 1], pool
             place += 1
     return None if order == way else _in_order(graph, way, order)
@@ -124,42 +122,39 @@ def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph 
         name = _curve_name(functions)
         if isinstance(join, Sum) and not name:
             continue
-        bend = _together(name or join.op, join, functions)
-        become = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, bend=bend)
+        link = _together(name or join.op, join, functions)
+        become = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, link=link)
         operations = tuple(become if operation is join else operation for operation in graph.operations)
         return replace(graph, operations=operations)
     return None
 
 
-def _functions_back(makers: Mapping[str, Operation], tensor: str) -> list[list[Operation]]:
+def _functions_back(makers: Mapping[str, Operation], tensor: str) -> list[list[Function]]:
     """The functions of each value that make a tensor of tensors before it, from the tensor itself, without any, as far
     back as they go."""
-    ways: list[list[Operation]] = [[]]
-    while _function(operation := makers.get(tensor)):
-        assert operation is not None
+    ways: list[list[Function]] = [[]]
+    while _is_function(operation := makers.get(tensor)):
         ways.append([operation, *ways[-1]])
         (tensor,) = operation.reads
     return ways
 
 
-def _function(operation: Operation | None) -> bool:
+def _is_function(operation: Operation | None) -> TypeGuard[Function]:
     """Whether an operation is one function for all values of its tensor."""
-    if isinstance(operation, Scaling):
-        return None not in (same(operation.multiply.ravel()), same(operation.add.ravel()))
-    return isinstance(operation, Elementwise) or (isinstance(operation, Levels) and len(operation.boundaries) == 1)
+    return isinstance(operation, Function) and operation.is_uniform
 
 
-def _curve_name(functions: Sequence[Sequence[Operation]]) -> str:
+def _curve_name(functions: Sequence[Sequence[Function]]) -> str:
     """What messages call the first curve among functions; empty if there is none."""
-    links = [operation.bend for way in functions for operation in way if isinstance(operation, Elementwise)]
+    links = [operation.link for way in functions for operation in way if isinstance(operation, Elementwise)]
     return next((link.name for link in links if link.looked_up), "")
 
 
-def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Operation]]) -> Curve:
+def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Function]]) -> Curve:
     """The curve of two functions that are joined."""
 
     def of(x: Fraction) -> Fraction:
-        first, second = (reduce(_value, way, x) for way in functions)
+        first, second = (reduce(lambda value, function: function.value(value), way, x) for way in functions)
         if isinstance(join, Product):
             return first * second
         if join.table is None:
@@ -170,17 +165,6 @@ def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Opera
         return join.run(*(reduce(lambda values, operation: operation.run(values), way, x) for way in functions))
 
     return Curve(name=name, of=of, of_floats=run)
-
-
-def _value(x: Fraction, operation: Operation) -> Fraction:
-    """What a function of each value makes of a number, exactly."""
-    if isinstance(operation, Scaling):
-        return x * operation.multiply.flat[0] + operation.add.flat[0]
-    if isinstance(operation, Elementwise):
-        return operation.bend.value(x)
-    assert isinstance(operation, Levels)
-    level = level_of(np.array([x], object), operation.boundaries, operation.reached)
-    return operation.base + operation.step * int(level[0])
 
 
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:
@@ -198,17 +182,14 @@ def functions_come_before_a_last_concatenation(graph: OperationGraph) -> Operati
         while isinstance(behind, Layout):
             before = behind
             behind = next(iter(readers.get(before.makes, [])), None)
-        if behind is None or not _function(behind):
+        if not _is_function(behind):
             continue
-        function = behind
-        if isinstance(behind, Scaling):  # of one number, in any shape
-            function = replace(behind, multiply=behind.multiply.ravel()[:1], add=behind.add.ravel()[:1])
         shapes = dict(graph.shapes)
         names = list[str]()
         for number, name in enumerate(join.reads):
             names.append(f"{behind.makes}, part {number} of {join.makes}")
             shapes[names[-1]] = shapes[name]
-        parts = [replace(function, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
+        parts = [replace(behind.anywhere, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
         kept = [replace(join, reads=tuple(names)), *graph.operations[place + 1 :]]
         turned = [
             replace(operation, makes=behind.makes) if operation.makes == before.makes else operation
@@ -226,7 +207,7 @@ def _ends(graph: OperationGraph, tensor: str, readers: Mapping[str, Sequence[Ope
             return False
         (operation,) = readers[tensor]
         whole = isinstance(operation, Layout) and operation.order.size == prod(graph.shapes[tensor])
-        if not (whole or isinstance(operation, Closing) or _function(operation)):
+        if not (whole or isinstance(operation, Closing) or _is_function(operation)):
             return False
         tensor = operation.makes
     return tensor not in readers
@@ -301,8 +282,8 @@ def _span(operations: list[Operation]) -> tuple[float, float]:
     for operation in operations:
         if isinstance(operation, Levels):
             numbers += operation.limits.ravel().tolist()
-        if isinstance(operation, Elementwise) and isinstance(operation.bend, Bend):
-            numbers += [float(x) for x, _ in operation.bend.corners]
+        if isinstance(operation, Elementwise):
+            numbers += map(float, operation.link.bends_at)
     return min(numbers) - 1, max(numbers) + 1
 
 

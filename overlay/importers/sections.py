@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS
 from .boundaries import Steps
 from .errors import Unsupported
 from .links import Line, Link, bend_name, falls
-from .operations import Levels, Operation, Pair, Product, Scaling
+from .operations import Elementwise, Levels, Operation, Pair, Product
 from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
@@ -219,8 +219,8 @@ class PairSection(Section):
 
     join: Pair
     """The sum or the product."""
-    between: tuple[Operation, ...] = ()
-    """What lies between it and its quantiser: scales that are alike in all channels, and bends."""
+    between: tuple[Elementwise, ...] = ()
+    """What lies between it and its quantiser: lines and bends that are alike in all channels."""
     quantiser: Levels | None = None
     """Its quantiser, alike in all channels; None where it is a table."""
 
@@ -234,9 +234,8 @@ class PairSection(Section):
         assert self.quantiser is not None
         slope, offset = self.quantiser.line
         for operation in reversed(self.between):
-            if isinstance(operation, Scaling):
-                offset = offset + slope * operation.add.flat[0]
-                slope = slope * operation.multiply.flat[0]
+            offset = offset + slope * operation.link.offset(0)
+            slope = slope * operation.link.slope(0)
         return slope, offset
 
     @property

@@ -41,6 +41,7 @@ from .links import Chain, Line, Link, bend_name, falls, first_line, is_looked_up
 from .operations import (
     Closing,
     Elementwise,
+    Function,
     Layout,
     Levels,
     Linear,
@@ -48,7 +49,6 @@ from .operations import (
     Padding,
     Pooling,
     Reduction,
-    Scaling,
     check_weights,
 )
 from .rationals import same
@@ -195,7 +195,7 @@ class Walk:
     def pads_elsewhere(self) -> bool:
         """Whether the next weights have padding, which is worth 0, of a map that is worth something else at 0."""
         for operation in self.operations[self.place + 1 :]:
-            if isinstance(operation, Scaling) and any(operation.add.ravel()):
+            if isinstance(operation, Elementwise) and isinstance(operation.link, Line) and any(operation.link.add.flat):
                 return _pads(self.operations[self.place + 1 :])
             if operation.makes_map:
                 break
@@ -225,16 +225,16 @@ class Walk:
                     break  # what is cut, or in blocks, is copied anyway
             if isinstance(operation, Padding):
                 index = operation.around(index, OUTSIDE)
+            if isinstance(operation, Function):
+                differs = differs or not operation.is_uniform
             if isinstance(operation, Levels):
-                return differs or len(operation.boundaries) > 1
+                return differs
             pools = isinstance(operation, Pooling | Reduction)
             if pools and not differs and not bent:
                 break
-            bent = bent or isinstance(operation, Elementwise)
+            bent = bent or (isinstance(operation, Elementwise) and not isinstance(operation.link, Line))
             if isinstance(operation, Linear) or (pools and operation.average):
                 break
-            if isinstance(operation, Scaling):
-                differs = differs or None in (same(operation.multiply), same(operation.add))
         return False
 
     @singledispatchmethod
@@ -255,28 +255,22 @@ class Walk:
             raise Unsupported(f"{rule}, got more")
 
     @_take.register
-    def _scaling(self, operation: Scaling) -> None:
-        if operation.multiply.size + operation.add.size > 2 and (self.is_cut or self.blocks(operation)):
-            self.copy_map(operation)
-        multiply = self._channel_values(operation.multiply, "what is multiplied with")
-        line = Line(multiply=multiply, add=self._channel_values(operation.add, "what is added"))
-        self._follow(line)
-        if is_padded(self.index):
-            self.padded_with = self._behind(line, self.padded_with)
-
-    @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
-        if operation.bend.looked_up:
+        spreads = any(array.size > 1 for array in operation.link.parameters)
+        if spreads and (self.is_cut or self.blocks(operation)):
+            self.copy_map(operation)
+        if operation.link.looked_up:
             if is_padded(self.index):
                 self.copy_map(operation)
             if self.open is not None or self.average is not None:
                 what = "sums of weights" if self.open is not None else "a mean"
                 raise Unsupported(
-                    f"what {operation.bend.name} reads must be quantised, got {what}", "quantise before it"
+                    f"what {operation.link.name} reads must be quantised, got {what}", "quantise before it"
                 )
-        self._follow(operation.bend)
+        link = operation.link.placed(lambda array: self._channel_values(array, "what it computes"))
+        self._follow(link)
         if is_padded(self.index):
-            self.padded_with = self._behind(operation.bend, self.padded_with)
+            self.padded_with = self._behind(link, self.padded_with)
 
     @_take.register
     def _padding(self, operation: Padding) -> None:

@@ -20,7 +20,7 @@ from .registry import MICROSOFT, operator
 def activate(node: NodeView, activation: Activation) -> None:
     """Append the function of an activation of each value."""
     assert activation.function is not None
-    node.bend(activation.function(node))
+    node.elementwise(activation.function(node))
 
 
 def _activate_integers(node: NodeView, activation: Activation) -> None:
@@ -189,7 +189,7 @@ def clip(node: NodeView) -> None:
     node.only_map(0)
     if not _narrowed(node, *ends):
         low, high = (None if end is None else Fraction(end) for end in ends)
-        node.bend(bends.clip(low, high))
+        node.elementwise(bends.clip(low, high))
 
 
 def _end(given: Array, name: str) -> float:

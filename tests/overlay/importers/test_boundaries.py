@@ -79,7 +79,7 @@ def test_the_host_computes_clips(name, ends):
 
 @pytest.mark.parametrize("name", ["leaky", "hard sigmoid", "flat in the middle"])
 def test_the_host_has_no_other_bends(name):
-    assert BENDS[name].host_link(2) is None
+    assert not BENDS[name].on_host
 
 
 @pytest.mark.parametrize(

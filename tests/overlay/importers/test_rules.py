@@ -10,8 +10,9 @@ from bitloom.golden.rewrite import Inexact, rewrite
 from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.budget import OverBudget, budget, take
 from bitloom.overlay.importers.canonical import canonical
+from bitloom.overlay.importers.links import Line
 from bitloom.overlay.importers.onnx_file import to_graph
-from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling, Scaling
+from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling
 from bitloom.overlay.importers.rules import (
     check_same,
     functions_of_one_tensor_become_one,
@@ -42,8 +43,8 @@ def pooled(factor=0.5):
 def test_pools_of_the_input_come_behind_its_quantiser():
     before = pooled()
     after = simplified(before)
-    assert kinds(before) == ["Pooling", "Scaling", "Levels", "Linear", "Levels"]
-    assert kinds(after) == ["Scaling", "Levels", "Pooling", "Linear", "Levels"]
+    assert kinds(before) == ["Pooling", "Elementwise", "Levels", "Linear", "Levels"]
+    assert kinds(after) == ["Elementwise", "Levels", "Pooling", "Linear", "Levels"]
     after.check()
     assert after.operations[3] is before.operations[3]
     x = np.random.default_rng(0).normal(0, 1, (3, 2, 6, 6))
@@ -81,8 +82,8 @@ def test_functions_of_one_tensor_become_one(op, activation):
     inner = {"Sigmoid": 1 / (1 + np.exp(-x)), "Relu": np.maximum(x, 0), "Tanh": np.tanh(x)}[activation] / 2
     wanted = x * inner if op == "Mul" else x + inner
     np.testing.assert_allclose(joined.run(x), wanted, rtol=1e-15)
-    assert [float(joined.bend.value(value)) for value in x] == pytest.approx(wanted, rel=1e-15)
-    assert joined.bend.name == (op if activation == "Relu" else activation)
+    assert [float(joined.link.value(value)) for value in x] == pytest.approx(wanted, rel=1e-15)
+    assert joined.link.name == (op if activation == "Relu" else activation)
 
 
 def test_a_sum_with_a_bend_stays_a_sum():
@@ -95,7 +96,7 @@ def test_a_wrong_function_is_found():
     after = functions_of_one_tensor_become_one(before)
     wrong = replace(
         after, operations=tuple(
-            replace(operation, bend=clip(0, None)) if operation.makes == "joined" else operation
+            replace(operation, link=clip(0, None)) if operation.makes == "joined" else operation
             for operation in after.operations
         )
     )  # fmt: skip
@@ -123,7 +124,7 @@ def test_a_check_draws_on_the_budget_of_the_import():
 def test_operations_that_nobody_reads_go():
     before = pooled()
     name, tensor = "unread", before.operations[0].makes
-    unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, bend=clip(None, None))
+    unread = Elementwise(name=name, op="Relu", reads=(tensor,), makes=name, link=clip(None, None))
     shapes = {**before.shapes, name: before.shapes[tensor]}
     graph = replace(before, operations=(*before.operations, unread), shapes=shapes)
     assert rewrite(graph, (unread_operations_go,), check_same).operations == before.operations
@@ -141,7 +142,7 @@ def changed(graph, kind, **fields):
 @pytest.mark.parametrize(
     ("kind", "fields"),
     [
-        (Scaling, {"multiply": np.array(-1, object)}),
+        (Elementwise, {"link": Line(multiply=np.array(-1, object), add=np.array(0, object))}),
         (Pooling, {"average": True}),
         (Linear, {"weight": np.zeros((4, 2, 3, 3), np.int64)}),
     ],

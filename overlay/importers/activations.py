@@ -21,7 +21,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import CLOSINGS
 
-from .bends import Bend, clip
+from .bends import Bend, bend, clip
 from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sigmoid, softplus, softsign
 from .errors import Unsupported
 from .links import Link
@@ -75,21 +75,18 @@ def _hard_tanh(node: NodeView) -> Bend:
 
 def _leaky_relu(node: NodeView) -> Bend:
     """x, or alpha x below 0."""
-    return _leaky("LeakyRelu", float(node.attribute("alpha", 0.01)))
+    return _leaky("LeakyRelu", fractions(np.array(float(node.attribute("alpha", 0.01)))))
 
 
 def _prelu(node: NodeView) -> Bend:
-    """The same, alpha being an input: one for all channels."""
-    slope = same(fractions(node.constant(1, "the slope")))
-    if slope is None:
-        raise Unsupported("the slope must be the same in every channel", ADVICE)
-    return _leaky("PRelu", float(slope))
+    """The same, alpha being an input: one, or one for each channel."""
+    return _leaky("PRelu", fractions(node.constant(1, "the slope")))
 
 
-def _leaky(name: str, alpha: float) -> Bend:
-    if not alpha >= 0:
-        raise Unsupported(f"alpha must be >= 0, got {alpha:g}", ADVICE)
-    return Bend(name=name, corners=((Fraction(0), Fraction(0)),), slopes=(Fraction(alpha), Fraction(1)))
+def _leaky(name: str, alpha: Array) -> Bend:
+    if (alpha < 0).any():
+        raise Unsupported(f"alpha must be >= 0, got {float(alpha.min()):g}", ADVICE)
+    return bend(name, [(0, 0)], (alpha, 1))
 
 
 def _hard_sigmoid(node: NodeView) -> Bend:
@@ -97,8 +94,7 @@ def _hard_sigmoid(node: NodeView) -> Bend:
     alpha, beta = (Fraction(float(node.attribute(name, default))) for name, default in (("alpha", 0.2), ("beta", 0.5)))
     if alpha <= 0:
         raise Unsupported(f"alpha must be > 0, got {float(alpha):g}", ADVICE)
-    corners = (-beta / alpha, Fraction(0)), ((1 - beta) / alpha, Fraction(1))
-    return Bend(name="HardSigmoid", corners=corners, slopes=(Fraction(0), Fraction(0)))
+    return bend("HardSigmoid", [(-beta / alpha, 0), ((1 - beta) / alpha, 1)], (0, 0))
 
 
 def _elu(node: NodeView) -> Curve:

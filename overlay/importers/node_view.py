@@ -210,7 +210,7 @@ class NodeView:
     @property
     def integers(self) -> tuple[int, int] | None:
         """The least and the largest value of the map, if it is known to hold integers."""
-        return self._constants.ranges.get(self.only_map(0))
+        return self._constants.ranges.get(self.only_map())
 
     def quantise_integers(self, low: int, high: int, rounding: str = "FLOOR") -> None:
         """Append a quantiser of a map of integers, or of means of them, to the integers of ``low`` to ``high``."""

@@ -553,7 +553,7 @@ def _quantiser_of_pair(way: Way, join: Pair, place: int) -> tuple[tuple[Elementw
         if not isinstance(operation, Elementwise) or not operation.monotone:
             raise Unsupported(f"between a {join.noun} and its quantiser only scales and activations may lie")
         if not operation.is_uniform:
-            raise Unsupported(f"between a {join.noun} and its quantiser channels must be scaled alike")
+            raise Unsupported(f"what lies between a {join.noun} and its quantiser must be the same in every channel")
         between.append(operation)
     if not quantiser.is_uniform:
         raise Unsupported(f"a {join.noun} of two maps must be quantised alike in all channels")

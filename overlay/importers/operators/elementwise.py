@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import reduce
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from bitloom.overlay.importers.rationals import fractions, root
 
 from .quantise import dequantise, requantise
 from .registry import MICROSOFT, operator
+
+MOST_END = 3e38
+"""Larger ends of a clip cut nothing: files have the largest float32, or infinity, for an end that is missing."""
 
 
 def activate(node: NodeView, activation: Activation) -> None:
@@ -185,11 +189,44 @@ def clip(node: NodeView) -> None:
     for place, name in ((1, "min"), (2, "max")):
         given = node.optional(place)
         value = node.attribute(name, None) if given is None else _end(given, name)
-        ends.append(None if value is None or abs(float(value)) > 3e38 else float(value))
+        ends.append(None if value is None else np.array(float(value)))
     node.only_map(0)
-    if not _narrowed(node, *ends):
-        low, high = (None if end is None else Fraction(end) for end in ends)
-        node.elementwise(bends.clip(low, high))
+    _limit(node, *ends)
+
+
+@operator("Max")
+def maximum(node: NodeView) -> None:
+    """The largest of x and constants, which may differ by channel."""
+    _limit(node, _of_constants(node, np.maximum), None)
+
+
+@operator("Min")
+def minimum(node: NodeView) -> None:
+    """The smallest of x and constants, which may differ by channel."""
+    _limit(node, None, _of_constants(node, np.minimum))
+
+
+def _of_constants(node: NodeView, of: np.ufunc) -> Array | None:
+    """What a function of two numbers makes of all constants of an operator whose other input is a map."""
+    here = node.only_map()
+    constants = [node.constant(place, "the other input") for place, name in enumerate(node.node.inputs) if name != here]
+    return reduce(of, constants) if constants else None
+
+
+def _limit(node: NodeView, low: Array | None, high: Array | None) -> None:
+    """Append min(max(x, low), high), of which each end may be missing or differ by channel."""
+    if not _narrowed(node, low, high):
+        node.elementwise(bends.clip(_exact_ends(low), _exact_ends(high)))
+
+
+def _exact_ends(ends: Array | None) -> Array | None:
+    """Ends of a clip as fractions; None where there is none, as it is beyond all numbers."""
+    if ends is None:
+        return None
+    missing = np.abs(ends.astype(np.float64)) > MOST_END
+    out = fractions(np.where(missing, 0, ends))
+    out[missing] = None
+    return out
 
 
 def _end(given: Array, name: str) -> float:
@@ -200,16 +237,17 @@ def _end(given: Array, name: str) -> float:
     return float(given.ravel()[0])
 
 
-def _narrowed(node: NodeView, low: float | None, high: float | None) -> bool:
+def _narrowed(node: NodeView, low: Array | None, high: Array | None) -> bool:
     """Cut a map of integers to fewer of them, as Brevitas writes 2 to 7 bits with QuantizeLinear; False if it is none.
 
     So the clip is a quantiser itself, which becomes one with that in front of it.
     """
     known = node.integers
-    if known is None or any(end is not None and not float(end).is_integer() for end in (low, high)):
+    given = [end for end in (low, high) if end is not None]
+    if known is None or any(end.size != 1 or not float(end.item()).is_integer() for end in given):
         return False
-    least = known[0] if low is None else max(known[0], int(low))
-    most = known[1] if high is None else min(known[1], int(high))
+    least = known[0] if low is None else max(known[0], int(low.item()))
+    most = known[1] if high is None else min(known[1], int(high.item()))
     if (least, most) == known or least >= most:
         return False
     node.quantise_integers(least, most)

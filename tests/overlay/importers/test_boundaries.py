@@ -7,22 +7,23 @@ import numpy as np
 import pytest
 
 from bitloom.golden.host.links import through
-from bitloom.overlay.importers.bends import Bend, clip
+from bitloom.overlay.importers.bends import bend, clip
 from bitloom.overlay.importers.boundaries import Limits, Steps, staircases, threshold_arrays
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.links import Condition, Line, falls, merged
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
+from bitloom.overlay.importers.verify import real_inputs, sample_inputs
 from tests.errors import value_error
 
 from .against import by_qonnx, check, imported
+from .hardware import on_hardware
 from .onnx_files import Chain
 
-
-def corners(*pairs):
-    return tuple((Fraction(x), Fraction(y)) for x, y in pairs)
-
-
-LEAKY = Bend(name="LeakyRelu", corners=corners((0, 0)), slopes=(Fraction(1, 4), Fraction(1)))
+LEAKY = bend("LeakyRelu", [(0, 0)], (Fraction(1, 4), 1))
+OF_CHANNELS = {
+    "leaky of channels": bend("PRelu", [(0, 0)], (np.array([Fraction(1, 4), 0, 2]), 1)),
+    "clip of channels": clip(np.array([-1, None, Fraction(1, 2)]), np.array([Fraction(3, 2), 1, None])),
+}
 BENDS = {
     "relu": clip(Fraction(0), None),
     "clip": clip(Fraction(-1), Fraction(3, 2)),
@@ -30,32 +31,45 @@ BENDS = {
     "no end": clip(None, None),
     "crossed ends": clip(Fraction(1), Fraction(-1, 2)),
     "leaky": LEAKY,
-    "hard sigmoid": Bend(
-        name="HardSigmoid", corners=corners(("-5/2", 0), ("5/2", 1)), slopes=(Fraction(0), Fraction(0))
-    ),
-    "flat in the middle": Bend(
-        name="flat", corners=corners((-1, 0), (1, 0), (2, 3)), slopes=(Fraction(1, 2), Fraction(2))
-    ),
+    "hard sigmoid": bend("HardSigmoid", [(Fraction(-5, 2), 0), (Fraction(5, 2), 1)], (0, 0)),
+    "flat in the middle": bend("flat", [(-1, 0), (1, 0), (2, 3)], (Fraction(1, 2), 2)),
+    **OF_CHANNELS,
 }
 NUMBERS = [Fraction(k, 4) for k in range(-24, 25)]
 
 
 @pytest.mark.parametrize("name", BENDS)
 def test_a_condition_in_front_of_a_bend_is_the_one_behind_it(name):
-    bend = BENDS[name]
-    for limit, rising, reached in product(NUMBERS, (True, False), (True, False)):
-        behind = Condition(limit, rising, reached)
-        before = bend.before(behind)
-        for x in NUMBERS:
-            assert before.holds(x) == behind.holds(bend.value(x)), (behind, before, x)
-    for always in (True, False):
-        assert bend.before(Condition(None, always)) == Condition(None, always)
+    link = BENDS[name]
+    for channel in range(link.corners.size):
+        for limit, rising, reached in product(NUMBERS, (True, False), (True, False)):
+            behind = Condition(limit, rising, reached)
+            before = link.before(behind, channel)
+            for x in NUMBERS:
+                assert before.holds(x) == behind.holds(link.value(x, channel)), (behind, before, x)
+        for always in (True, False):
+            assert link.before(Condition(None, always), channel) == Condition(None, always)
 
 
 @pytest.mark.parametrize("name", BENDS)
 def test_floating_point_computes_the_same(name):
-    bend, x = BENDS[name], np.array([float(x) for x in NUMBERS])
-    assert bend.run(x).tolist() == pytest.approx([float(bend.value(x)) for x in NUMBERS], abs=1e-15)
+    link, x = BENDS[name], np.array([[float(x)] for x in NUMBERS])
+    wanted = [[float(link.value(x, channel)) for channel in range(link.corners.size)] for x in NUMBERS]
+    assert link.run(x).tolist() == [pytest.approx(row, abs=1e-15) for row in wanted]
+
+
+def test_a_bend_of_channels_has_a_value_for_each():
+    leaky, limits = OF_CHANNELS.values()
+    assert [leaky.value(Fraction(-1), channel) for channel in range(3)] == [Fraction(-1, 4), 0, -2]
+    assert [limits.value(Fraction(2), channel) for channel in range(3)] == [Fraction(3, 2), 1, 2]
+    assert [limits.value(Fraction(-2), channel) for channel in range(3)] == [-1, -2, Fraction(1, 2)]
+    assert not leaky.is_uniform
+    assert leaky.of_channel(2).is_uniform
+    assert [leaky.taken(np.array([2, 2, 0])).value(Fraction(-1), channel) for channel in range(3)] == [
+        -2,
+        -2,
+        Fraction(-1, 4),
+    ]
 
 
 def test_infinite_numbers_stay_at_flat_ends():
@@ -67,17 +81,17 @@ def test_infinite_numbers_stay_at_flat_ends():
     ("name", "ends"),
     [
         ("relu", (0, np.inf)), ("clip", (-1, 1.5)), ("clip above", (-np.inf, 1)), ("no end", (-np.inf, np.inf)),
-        ("crossed ends", (-0.5, -0.5)),
+        ("crossed ends", (-0.5, -0.5)), ("clip of channels", ([-1, -np.inf, 0.5], [1.5, 1, np.inf])),
     ],
 )  # fmt: skip
 def test_the_host_computes_clips(name, ends):
-    link = BENDS[name].host_link(2)
-    assert (link[0], *(values.tolist() for values in link[1:])) == ("clip", [ends[0]] * 2, [ends[1]] * 2)
-    x = np.array([[float(x)] * 2 for x in NUMBERS])
+    link = BENDS[name].host_link(3)
+    assert (link[0], *(values.tolist() for values in link[1:])) == ("clip", *(np.full(3, end).tolist() for end in ends))
+    x = np.array([[float(x)] * 3 for x in NUMBERS])
     assert np.array_equal(through((link,), x), BENDS[name].run(x))
 
 
-@pytest.mark.parametrize("name", ["leaky", "hard sigmoid", "flat in the middle"])
+@pytest.mark.parametrize("name", ["leaky", "hard sigmoid", "flat in the middle", "leaky of channels"])
 def test_the_host_has_no_other_bends(name):
     assert not BENDS[name].on_host
 
@@ -86,8 +100,8 @@ def test_the_host_has_no_other_bends(name):
     ("points", "slopes"), [([], (0, 0)), ([(1, 0), (1, 1)], (0, 0)), ([(0, 1), (1, 0)], (0, 0)), ([(0, 0)], (-1, 1))]
 )
 def test_a_bend_never_falls(points, slopes):
-    with value_error("wave: corners must be from the left to the right, and nothing may fall"):
-        Bend(name="wave", corners=corners(*points), slopes=(Fraction(slopes[0]), Fraction(slopes[1])))
+    with value_error("corners must be from the left to the right, and nothing may fall"):
+        bend("wave", points, slopes)
 
 
 def line(*pairs):
@@ -101,6 +115,8 @@ CHAINS = {
     "a clip": [line(("1/2", 1), (-2, "1/3"), (0, 1)), clip(Fraction(0), Fraction(2))],
     "a line behind a clip": [clip(Fraction(-1), Fraction(2)), line((2, 0), (-1, 1), ("1/3", 0))],
     "leaky": [line((1, 0), (-1, 0), ("1/3", 2)), LEAKY, line(("1/2", 0), ("1/2", 0), ("1/2", 0))],
+    "leaky of channels": [OF_CHANNELS["leaky of channels"]],
+    "a clip of channels": [line((1, 0), (-1, 0), ("1/3", 2)), OF_CHANNELS["clip of channels"], line(*[("1/2", 1)] * 3)],
     "two bends": [LEAKY, line((1, 1), (1, 1), (1, 1)), clip(Fraction(0), None), line((-1, 3), (2, 0), (1, 0))],
 }
 LIMITS = np.array([[Fraction(k) for k in (-1, 0, 0, 1, 2)]], object)
@@ -158,6 +174,8 @@ STEPS = {  # whether one line has the limits, whether all channels have the same
     "a clip": (True, True),
     "a line behind a clip": (True, False),
     "leaky": (False, True),
+    "leaky of channels": (False, False),
+    "a clip of channels": (True, False),
     "two bends": (False, False),
 }
 
@@ -166,7 +184,7 @@ STEPS = {  # whether one line has the limits, whether all channels have the same
 def test_what_one_line_and_one_clip_have(name):
     steps = Steps.of(CHAINS[name], LIMITS, REACHED, 3)
     assert (steps.straight, steps.ends_alike(np.full(3, Fraction(1), object))) == STEPS[name]
-    assert len(steps.rows) == (3 if name in ("a line behind a clip", "two bends") else 1)
+    assert len(steps.rows) == (1 if name in ("nothing", "a line", "a clip", "leaky") else 3)
 
 
 def test_a_bend_beyond_all_boundaries_leaves_one_line():
@@ -213,6 +231,81 @@ def test_an_activation_that_bends_becomes_thresholds(weight_bits):
     assert made.choice.engines == ("binary", "binary" if weight_bits == 1 else "integer")
     assert made.choice.costs["integer"] == REASON
     assert made.emitted.built[0].levels == 7
+
+
+SLOPES = np.float32([0.25, 0, 1.5, 0.75]).reshape(4, 1, 1)
+LOWEST = np.float32([-0.25, 0.5, -np.inf, -1]).reshape(1, 4, 1, 1)
+HIGHEST = np.float32([1, 0.75, 1.25, 3e38]).reshape(4, 1, 1)
+CHANNELS = {
+    "slopes": lambda chain: chain.node("PRelu", SLOPES),
+    "slopes behind factors": lambda chain: chain.node("Mul", SLOPES - 0.5).node("PRelu", SLOPES),
+    "slopes behind a transpose": lambda chain: chain.node("Transpose", perm=[0, 2, 3, 1])
+    .node("PRelu", SLOPES.ravel())
+    .node("Transpose", perm=[0, 3, 1, 2]),
+    "maxima": lambda chain: chain.node("Max", LOWEST),
+    "minima": lambda chain: chain.reversed("Min", HIGHEST),
+    "maxima of several constants": lambda chain: chain.node("Max", LOWEST, np.float32(-0.5)),
+    "both": lambda chain: chain.node("Max", LOWEST).node("Min", HIGHEST),
+    "both in front of a max pool": lambda chain: chain.node("PRelu", SLOPES)
+    .node("Min", HIGHEST)
+    .node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANNELS)
+def test_channels_that_bend_apart_become_thresholds(name):
+    made = check(network(CHANNELS[name]), by_qonnx, near=0)
+    assert made.choice.engines == ("binary", "binary")
+    assert made.emitted.built[0].levels == 7
+    assert made.choice.costs["integer"].startswith("Conv_1 (integer engine): ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["slopes behind factors", "both in front of a max pool"])
+def test_channels_that_bend_apart_on_hardware(name, tmp_path):
+    made = imported(network(CHANNELS[name]))
+    images = real_inputs(made, sample_inputs(made, 3, seed=3))
+    got, golden = on_hardware(made, images, tmp_path)
+    assert np.array_equal(got, golden)
+
+
+def test_slopes_of_a_dense_layer():
+    """Behind a flatten, and between two quantisers, where weights that copy come between."""
+    rng = np.random.default_rng(5)
+    chain = Chain((2, 3, 3)).quant(0.25, 3).node("Flatten")
+    chain.node("MatMul", rng.choice([-1, 1], (18, 5)).astype(np.float32))
+    chain.node("PRelu", np.float32([0.5, 2, 0, 0.25, 1])).quant(0.5, 3)
+    chain.node("PRelu", np.float32([[1, 0.5, 2, 4, 0]])).quant(1.5, 2)
+    made = check(chain.node("MatMul", rng.choice([-1, 1], (5, 6)).astype(np.float32)), by_qonnx, near=0)
+    assert [section.verb for section in made.graph.sections] == ["multiplied"] * 3
+
+
+def test_the_host_cuts_channels_apart():
+    """At both ends."""
+    rng = np.random.default_rng(5)
+    chain = Chain((2, 3, 3)).node("Max", np.float32([-0.5, 0.25]).reshape(2, 1, 1)).quant(0.25, 3)
+    chain.node("Conv", rng.choice([-1, 1], (4, 2, 3, 3)).astype(np.float32)).node("Flatten")
+    check(chain.node("Min", np.float32([1.5, 0.25, 3, 100])), by_qonnx, near=0)
+
+
+@pytest.mark.parametrize(
+    ("chain", "why"),
+    [
+        (lambda chain: chain.node("PRelu", -SLOPES), "alpha must be >= 0, got -1.5; use Relu, or a quantiser"),
+        (lambda chain: chain.node("PRelu", np.float32([[[0.5, 0.5, 0.25, 1]]])),
+         "what it computes must be the same at all places of a channel"),
+        (lambda chain: chain.node("PRelu", np.float32([0.5, 0.25, 1])),
+         "constants must spread over a tensor of shape (1, 4, 3, 4), got shape (3,)"),
+        (lambda chain: chain.node("Max", np.float32(np.nan)), "parameters must be finite, got nan"),
+        (lambda chain: chain.node("Max", chain.here),
+         "one input must be a map and the others constants, got 2 maps; of what joins maps only sums of two, "
+         "products of two and concatenations are imported"),
+    ],
+)  # fmt: skip
+def test_what_channels_can_not_have(chain, why):
+    with pytest.raises(ImportRefused) as refusal:
+        imported(network(chain))
+    assert str(refusal.value).split("): ", 1)[1] == why
 
 
 def test_the_integer_engine_refuses_it_before_anything_is_built():

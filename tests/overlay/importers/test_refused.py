@@ -234,9 +234,9 @@ ONE = {
         "padding (PyTorch: "
         "AvgPool2d with count_include_pad=False; Keras: padding='same')",
     ),
-    "slopes of channels": (
+    "slopes of channels at the end": (
         lambda: begun().node("PRelu", np.float32([[[0.5]], [[0.25]], [[1]], [[0]]])),
-        "PRelu_2 (PRelu): the slope must be the same in every channel; use Relu, or a quantiser",
+        "PRelu_2 (PRelu): at a network's ends the host computes lines and clips alone; put a quantiser behind it",
     ),
     "a slope below 0": (
         lambda: begun().node("PRelu", np.float32([[[-0.5]]])),

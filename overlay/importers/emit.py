@@ -222,7 +222,7 @@ class _Emitter:
         else:
             held = self._choice.held[place + 1]
             levels = section.quantised.levels
-            wrong = self._requantised(number, section, held, layer, weights, sums)
+            wrong = self._requantisation(number, section, held, layer, weights, sums)
         return Built(
             weights=str(weights.encoding),
             map_encoding=str(self._map.encoding) if section.quantised is not None else "",
@@ -335,7 +335,7 @@ class _Emitter:
             self._pool(window)
         return sum(not stair.rising for stair in stairs)
 
-    def _requantised(
+    def _requantisation(
         self,
         number: int,
         section: WeightSection,

@@ -29,8 +29,6 @@ class Held:
     encoding: Encoding
     zero: int
     """z: the integer of level 0, for integers; for a thermometer of k bits -k."""
-    clip: tuple[int, int] | None = None
-    """Smallest and largest integer, where these are not the encoding's."""
 
     @property
     def stride(self) -> int:
@@ -102,8 +100,7 @@ def held_from(low: int, levels: int) -> Held:
     """A map whose level 0 is the integer ``low``, in the encoding of fewest bits."""
     high = low + levels
     encoding = unsigned(high.bit_length()) if low >= 0 and high < 256 else signed(max(2, signed_bits(low, high)))
-    full = (encoding.low, encoding.high) == (low, high)
-    return Held(encoding=encoding, zero=low, clip=None if full else (low, high))
+    return Held(encoding=encoding, zero=low)
 
 
 def bits_of(graph: SectionGraph, number: int) -> int:

@@ -227,5 +227,5 @@ def is_looked_up(chain: Chain) -> bool:
 
 
 def bend_name(chain: Chain) -> str:
-    """What messages call the first link of a chain that is no line; "clip" if there is none."""
-    return next((link.name for link in chain if link.name), "clip")
+    """What messages call the first link of a chain that is no line; "scale" if there is none."""
+    return next((link.name for link in chain if link.name), "scale")

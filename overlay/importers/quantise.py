@@ -414,7 +414,7 @@ class _Sections:
         _ = section.zeros  # else refused here
         return section, first.order, place + 1
 
-    def _requantised(self, way: Way, reads: Sequence[Reading]) -> tuple[list[Reading], int]:
+    def _of_one_scale(self, way: Way, reads: Sequence[Reading]) -> tuple[list[Reading], int]:
         """Maps of several scales as the quantiser behind their concatenation makes them, each by a copy of its own; and
         how many operations that takes."""
         place = _first(way.operations, Levels)
@@ -435,7 +435,7 @@ class _Sections:
                 channels_last=self._graph.channels_last,
                 apart=self._apart,
             )
-            walk.requantise(functions)
+            walk.quantise_copy(functions)
             self._sections += walk.done
             tensor = f"{reading.tensor}, requantised for {way.makes}"
             out.append(replace(reading, map=walk.map, source=walk.input, tensor=tensor))
@@ -460,7 +460,7 @@ class _Sections:
             places.append(position * channels + before + channel)
             before += count
         if not _alike([reading.source for reading in reads]):
-            reads, taken = self._requantised(way, reads)
+            reads, taken = self._of_one_scale(way, reads)
             maps = [reading.source for reading in reads]
             levels = replace(maps[0], name=join.name, boundaries=None, reached=None, rule=None)
             section = PassSection(

@@ -135,7 +135,7 @@ class Walk:
         if not self.links and (self.has_each_once or not moves):
             self.unlinked = Unlinked(operation.makes, self.index, self.padded_with)
 
-    def requantise(self, operations: Sequence[Operation]) -> None:
+    def quantise_copy(self, operations: Sequence[Operation]) -> None:
         """Quantise a copy of the map that the walk begins at, by scales, bends and a quantiser that follow where the
         map is joined with others."""
         *links, quantiser = operations
@@ -251,7 +251,7 @@ class Walk:
         else:
             self.links[-1] = one
         if len(self.links) > MOST_LINKS:
-            rule = f"at most {MOST_LINKS} {bend_name(self.links)}s and scales may lie between two quantisers"
+            rule = f"at most {MOST_LINKS} activations and scales may lie between two quantisers"
             raise Unsupported(f"{rule}, got more")
 
     @_take.register
@@ -459,7 +459,7 @@ class Walk:
         multiplied with, is the same behind the mean."""
         _, bent = first_line(self.links, self.size[2])
         if self.inner or bent:
-            rule = f"a mean of sums must come before a {bend_name(self.links)} and a max pool"
+            rule = f"a mean of sums must come before a {bend_name(bent) if bent else 'max pool'}"
             raise Unsupported(rule, "quantise before it")
         window = operation.window
         counts = np.unique((window.positions(*self.size[:2]) >= 0).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Operators that compute each value for itself: they become affine operations and clips."""
+"""Operators that compute each value for itself: they become links."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -7,8 +7,8 @@ from functools import reduce
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.overlay.importers import bends
 from bitloom.overlay.importers.activations import ACTIVATIONS, Activation
+from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
@@ -183,7 +183,7 @@ def batch_normalization(node: NodeView) -> None:
 
 
 @operator("Clip")
-def clip(node: NodeView) -> None:
+def within_ends(node: NodeView) -> None:
     """min(max(x, low), high): the ends are inputs, or attributes in older files."""
     ends = []
     for place, name in ((1, "min"), (2, "max")):
@@ -216,7 +216,7 @@ def _of_constants(node: NodeView, of: np.ufunc) -> Array | None:
 def _limit(node: NodeView, low: Array | None, high: Array | None) -> None:
     """Append min(max(x, low), high), of which each end may be missing or differ by channel."""
     if not _narrowed(node, low, high):
-        node.elementwise(bends.clip(_exact_ends(low), _exact_ends(high)))
+        node.elementwise(clip(_exact_ends(low), _exact_ends(high)))
 
 
 def _exact_ends(ends: Array | None) -> Array | None:

@@ -288,6 +288,17 @@ def test_the_host_cuts_channels_apart():
     check(chain.node("Min", np.float32([1.5, 0.25, 3, 100])), by_qonnx, near=0)
 
 
+def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
+    chain = Chain((2, 5, 6)).quant(0.25, 4).node("Conv", np.ones((4, 2, 3, 3), np.float32)).quant(0.5, 4)
+    here = chain.here
+    chain.node("Conv", np.ones((4, 4, 1, 1), np.float32)).quant(0.5, 4).node("Add", here).node("PRelu", SLOPES)
+    with pytest.raises(ImportRefused) as refusal:
+        imported(chain.quant(1.0, 4).node("Conv", np.ones((4, 4, 1, 1), np.float32)))
+    assert str(refusal.value) == (
+        "Add_5 (Add): what lies between a sum and its quantiser must be the same in every channel"
+    )
+
+
 @pytest.mark.parametrize(
     ("chain", "why"),
     [

@@ -170,8 +170,7 @@ ONE = {
     ),
     "mean of clipped sums": (
         lambda: begun().node("Relu").node("GlobalAveragePool"),
-        "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a clip and a max pool; quantise "
-        "before it",
+        "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a clip; quantise before it",
     ),
     "division by a map": (
         lambda: begun().reversed("Div", np.float32(2)),

@@ -280,6 +280,19 @@ def test_slopes_of_a_dense_layer():
     assert [section.verb for section in made.graph.sections] == ["multiplied"] * 3
 
 
+@pytest.mark.parametrize("least", [np.int8(-2), np.int8([-4, 0, 1, 2]).reshape(4, 1, 1)])
+def test_maxima_of_integers(least):
+    """Of 3 bits, as Brevitas writes them: one constant is part of the quantiser, those of channels are not."""
+
+    def cut(chain):
+        chain.node("QuantizeLinear", 0.5, chain.constant(0, np.int8))
+        chain.node("Clip", chain.constant(-4, np.int8), chain.constant(3, np.int8))
+        chain.node("Max", chain.constant(least, np.int8)).node("DequantizeLinear", 0.5, chain.constant(0, np.int8))
+
+    made = check(network(cut), by_qonnx, near=0)
+    assert len(made.graph.sections) == (2 if least.size == 1 else 3)
+
+
 def test_the_host_cuts_channels_apart():
     """At both ends."""
     rng = np.random.default_rng(5)
@@ -307,6 +320,9 @@ def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
          "what it computes must be the same at all places of a channel"),
         (lambda chain: chain.node("PRelu", np.float32([0.5, 0.25, 1])),
          "constants must spread over a tensor of shape (1, 4, 3, 4), got shape (3,)"),
+        (lambda chain: chain.quant(0.5, 3).node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1])).node("Max", LOWEST)
+         .node("MaxPool", kernel_shape=[3, 3]),
+         "what a map is padded with must stay the same number in every channel"),
         (lambda chain: chain.node("Max", np.float32(np.nan)), "parameters must be finite, got nan"),
         (lambda chain: chain.node("Max", chain.here),
          "one input must be a map and the others constants, got 2 maps; of what joins maps only sums of two, "

@@ -89,6 +89,10 @@ class Link(ABC):
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
         """What it makes of a number in a channel."""
 
+    def values(self, x: Array) -> Array:
+        """What it makes of an array of Fraction, where it is uniform."""
+        return np.asarray(np.vectorize(self.value, otypes=[object])(x))
+
     @abstractmethod
     def run(self, x: Array) -> Array:
         """What it makes of float64 numbers, over which its parameters spread."""
@@ -133,7 +137,7 @@ alone."""
 
 def entry(array: Array, channel: int) -> Any:
     """Of a link's parameter the entry of a channel."""
-    return array.flat[channel if array.size > 1 else 0]
+    return array.item(channel if array.size > 1 else 0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,6 +169,9 @@ class Line(Link):
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
         return x * self.slope(channel) + self.offset(channel)
 
+    def values(self, x: Array) -> Array:
+        return np.asarray(x * self.slope(0) + self.offset(0))  # faster than one by one
+
     def run(self, x: Array) -> Array:
         return np.asarray(x * floats(self.multiply) + floats(self.add))
 
@@ -178,10 +185,12 @@ class Line(Link):
         return Condition((condition.limit - offset) / slope, condition.rising == (slope > 0), condition.reached)
 
     def slope(self, channel: int) -> Fraction:
-        return Fraction(entry(self.multiply, channel))
+        slope: Fraction = entry(self.multiply, channel)
+        return slope
 
     def offset(self, channel: int) -> Fraction:
-        return Fraction(entry(self.add, channel))
+        offset: Fraction = entry(self.add, channel)
+        return offset
 
     @property
     def on_host(self) -> bool:

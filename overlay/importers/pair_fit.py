@@ -116,7 +116,7 @@ def _levels_of_pairs(section: PairSection) -> Array:
     first, second = (reading.source.values for reading in section.reads)
     totals = np.array([[of(a, b) for b in second] for a in first], object)
     for operation in section.between:
-        totals = np.vectorize(operation.value, otypes=[object])(totals)
+        totals = operation.link.values(totals)
     assert section.quantiser is not None
     return _levels(totals, section.quantiser.boundaries[0], section.quantiser.reached)
 

@@ -15,8 +15,6 @@ from hashlib import sha256
 
 import pytest
 
-from tests.paths import ROOT
-
 ABSENT = (
     "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER",  # terminal
     "LANG", "LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING",  # locale
@@ -36,11 +34,9 @@ if "BITLOOM_TEST_SURROUNDINGS" not in os.environ:
     for name in ABSENT:
         os.environ.pop(name, None)
     os.environ.update(FIXED)
-if os.environ.get("PYTHONDONTWRITEBYTECODE") and "PYTHONPYCACHEPREFIX" not in os.environ:
-    # Each worker, and each process that a test starts, would compile hundreds of files again: bytecode lies apart.
-    sys.pycache_prefix = str(ROOT / ".pytest_cache" / "bytecode")
+if os.environ.get("PYTHONDONTWRITEBYTECODE") == "1":  # as images of containers have it
+    # Each worker, and each process that a test starts, would compile hundreds of files again.
     sys.dont_write_bytecode = False
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
     del os.environ["PYTHONDONTWRITEBYTECODE"]
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker a processor: each is one thread
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):

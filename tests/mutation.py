@@ -287,8 +287,7 @@ def failure(names: Sequence[str], tree: Path) -> str | None:
     cache = tree.parent / "cache"
     environment = {
         "PYTHONPATH": f"{tree / 'src'}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONPYCACHEPREFIX": os.devnull,  # a break may be as long as what was there, in the same second
+        "PYTHONDONTWRITEBYTECODE": "always",  # a break may be as long as what was there, and come in the same second
         "BITLOOM_CACHE": str(cache),
     }
     before = set(cache.rglob("*"))

@@ -74,6 +74,11 @@ class Weights:
     """What the real numbers are worth."""
 
 
+def _of_channels(shape: Shape) -> Shape:
+    """The shape of constants of a map of this shape, one a channel."""
+    return (shape[0], *[1] * (len(shape) - 1))
+
+
 class OnnxDrawing(Drawing[Map]):
     """An ONNX file while it is drawn.
 
@@ -486,7 +491,7 @@ class OnnxDrawing(Drawing[Map]):
         if self.chance(2):
             real, (low, high) = self.node("Relu", real), (0.0, high)
         elif self.chance(5):
-            real, (low, high) = self.applied(real, (low, high))
+            real, (low, high) = self.applied(real, (low, high), shape)
         elif self.chance(6):
             ends = self.constant(0.0), self.constant(round(high / 2, 3))
             real, (low, high) = self.node("Clip", real, *ends), (0.0, high / 2)
@@ -532,7 +537,7 @@ class OnnxDrawing(Drawing[Map]):
     # Steps of each value
 
     def applied(
-        self, real: str, reach: tuple[float, float], only: Sequence[Activation] = ()
+        self, real: str, reach: tuple[float, float], shape: Shape, only: Sequence[Activation] = ()
     ) -> tuple[str, tuple[float, float]]:
         """Append any activation of the importer's table, with random numbers for its attributes and further inputs."""
         from onnx import defs
@@ -558,6 +563,8 @@ class OnnxDrawing(Drawing[Map]):
         ends = (float(y.min()), float(y.max())) if y.size else (-1.0, 1.0)
         if ends[1] - ends[0] < 1e-4 or max(map(abs, ends)) > 1e4:
             ends = -1.0, 1.0
+        if op == "PRelu" and self.pick.flip():
+            constants = [constants[0] * self.rng.uniform(0, 1, _of_channels(shape))]
         return self.node(op, real, *(self.constant(each) for each in constants), **attributes), ends
 
     def _known(self, op: str) -> bool:
@@ -578,20 +585,25 @@ class OnnxDrawing(Drawing[Map]):
                 f"QLinear{chosen.onnx}", [here], here.shape, reach, lambda x: self.node(chosen.onnx, *x, **attributes),
                 domain=MICROSOFT, **attributes,
             )  # fmt: skip
-        real, reach = self.applied(self.real(here), (here.low, here.high))
+        real, reach = self.applied(self.real(here), (here.low, here.high), here.shape)
         return self.quantised(real, here.shape, reach)
 
     def with_constant(self, here: Map) -> Map:
-        """Sums, differences, products and quotients of a map and constants, of one number or one a channel."""
+        """Sums, differences, products, quotients and ends of a map and constants, of one number or one a channel."""
         real = self.real(here)
         low, high = here.low, here.high
         for _ in range(self.pick.integer(1, 2)):
-            op = self.pick.of(["Add", "Sub", "Mul", "Div", "Neg"])
+            op = self.pick.of(["Add", "Sub", "Mul", "Div", "Neg", "Max", "Min"])
             if op == "Neg":
                 real, (low, high) = self.node("Neg", real), (-high, -low)
                 continue
             self.exact = False
-            shape = (here.shape[0], *[1] * (len(here.shape) - 1)) if self.pick.flip() else ()
+            shape = _of_channels(here.shape) if self.pick.flip() else ()
+            if op in ("Max", "Min"):
+                middle = (low + high) / 2
+                ends = (low, middle) if op == "Max" else (middle, high)
+                real = self.node(op, real, self.constant(self.rng.uniform(*ends, shape)))
+                continue
             values = self.rng.uniform(0.3, 2, shape) * (max(abs(low), abs(high)) if op in ("Add", "Sub") else 1)
             number = self.constant(values)
             first = op != "Div" and self.pick.flip()
@@ -607,6 +619,7 @@ class OnnxDrawing(Drawing[Map]):
         gate, _ = self.applied(
             real,
             (here.low, here.high),
+            here.shape,
             [each for each in ACTIVATIONS if each.onnx in ("Sigmoid", "Tanh", "HardSigmoid")],
         )
         return self.quantised(self.node("Mul", real, gate), here.shape, (here.low / 2, here.high))

@@ -127,7 +127,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         tuple_words=counts.ring_words(words),
         hold_words=counts.hold * words,
         steady_words=max(counts.steady * words, _places_in_turn(planned)),
-        line_words=planned.on_array.lines.words if planned.on_array.lines else 0,
+        position_words=planned.on_array.lines.words if planned.on_array.lines else 0,
         tuple_parts=int(planned.gains_by_parts),
         window_lanes=lanes,
         kernel_rows=planned.kernel_rows,

@@ -636,7 +636,7 @@ class NpuSequencer:
     @property
     def position_bits(self) -> int:
         """Width of the number of a word in its position, to the line former."""
-        return self.pool_unit.index_bits if self.pool_unit else bits_for(self.npu.sequencer.line_words - 1)
+        return self.pool_unit.index_bits if self.pool_unit else bits_for(self.npu.sequencer.position_words - 1)
 
     @property
     def ring_words(self) -> int:

@@ -28,7 +28,7 @@ class Sequencer(Part):
     aheads: int = capacity(0, least=2, or_zero=True, added=True, rare=True, where="sequencer.aheads")
     """Rows of the table by which taps claim tuples that they don't read, any number at once, >= 2; 0: there is no such
     table, and each of these tuples costs a cycle in every pass."""
-    line_words: int = capacity(1, rare=True, where="array_forms_lines")
+    position_words: int = capacity(1, rare=True, where="array_forms_lines")
     """Words of a position whose taps a line former puts side by side, at most, >= 1."""
     tuple_parts: int = capacity(0, least=0, most=1, rare=True, where="sequencer.tuple_parts")
     """Whether the kernel groups of a layer may read a part of each tuple only, 0 or 1: of grouped convolutions. It

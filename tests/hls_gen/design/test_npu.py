@@ -21,7 +21,7 @@ BAD = {
     "weight_bits": (0, "npu: weight_bits must be 1 for engine binary, got 0"),
     "kfp": (0, "npu: kfp must be an integer >= 1, got 0"),
     "line_taps": (3, "npu: line_taps must divide kfp = 8, got 3"),
-    "line_words": (0, "npu: line_words must be an integer >= 1, got 0"),
+    "position_words": (0, "npu: position_words must be an integer >= 1, got 0"),
     "kgp": (-3, "npu: kgp must be an integer >= 1, got -3"),
     "pfp": ("8", "npu: pfp must be an integer >= 1, got '8'"),
     "pool_scale_ram": ("ultra", "npu: pool_scale_ram needs a pool unit with weights (depthwise), got ultra"),

@@ -25,7 +25,7 @@ SIZES = {"pool_tuple_words": 6, "windows": 400, "layers": 8, "pool_words": 16, "
 INTEGER = Npu.of(
     engine="integer", feature_bits=5, weight_bits=4, shift_bits=0, kfp=8, kgp=2, acc_bits=32, pfp=2, **SIZES
 )
-ARRAY = INTEGER.changed(kfp=6, line_taps=3, line_words=6)
+ARRAY = INTEGER.changed(kfp=6, line_taps=3, position_words=6)
 NPUS = {
     "three": INTEGER.changed(pool_line_taps=3),
     "two": INTEGER.changed(pool_line_taps=2, pfp=1),
@@ -33,7 +33,7 @@ NPUS = {
     "bits": Npu.of(kfp=9, kgp=2, pfp=3, pool_line_taps=4, **SIZES),
     "array": ARRAY,
     "array_of_maps": ARRAY.changed(line_taps=2, inlets=("ring",), outlets=("ring", "host"), pool=False),
-    "array_of_bits": Npu.of(kfp=12, kgp=2, line_taps=4, line_words=5, **SIZES),
+    "array_of_bits": Npu.of(kfp=12, kgp=2, line_taps=4, position_words=5, **SIZES),
 }
 Layer = tuple[FormedLines, int]
 """What is formed, and positions of a line of the map."""

@@ -418,7 +418,7 @@ LINE_DESIGNS = {
 }  # fmt: skip
 """Several taps a cycle: pool units with weights, of integers and of bits without; tables and counters; products of pool
 results in LUTs."""
-TAPS = {"line_words": 32, "tuple_words": 1024}
+TAPS = {"position_words": 32, "tuple_words": 1024}
 ARRAY_LINES = {
     "k6": Design(name="array_lines_k6", npus=(
         GRAPH_K4.npus[0].changed(kfp=6, line_taps=3, **TAPS),)),

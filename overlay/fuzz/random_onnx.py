@@ -141,7 +141,7 @@ class OnnxDrawing(Drawing[Map]):
         if not self.chance(8):  # a network begins with weights, as an engine does
             here = self.conv(here) or self.dense(here)
         here = self.grow(here)
-        outputs = [self.end(here), *(each.name for each in self.leaving(here)[1:])]
+        outputs = [self.end(here), *(self.leaves(each) for each in self.leaving(here)[1:])]
         halves = self.powers and self.exact
         twin = self._file(self._twin, outputs) if self.form == "qoperator" else b""
         return RandomFile(data=self._file(self._nodes, outputs), twin=twin, halves=halves)
@@ -886,7 +886,12 @@ class OnnxDrawing(Drawing[Map]):
         if closing:
             attributes = {"axis": self.pick.of([-1, 1])} if closing in OVER_CLASSES else {}
             return self.node(closing, self.real(here), **attributes)
-        return here.name if self.form == "qonnx" or self.pick.flip() else self.real(here)
+        return self.leaves(here)
+
+    def leaves(self, here: Map) -> str:
+        """The tensor of a map that leaves: its real numbers, or its integers, if onnxruntime can give them."""
+        integers = not here.kind.endswith("4") and self.pick.flip()
+        return here.name if self.form == "qonnx" or integers else self.real(here)
 
 
 def random_qdq(pick: Pick) -> RandomFile:

@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import lcm
-from operator import add, mul
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import level_of
 from bitloom.golden.layers.add import MAX_ADD_SHIFT, Add, Pairwise
 from bitloom.golden.layers.multiply import MultiplyMaps
 
+from .boundaries import staircases
 from .errors import Unsupported
 from .held import Held
 from .links import Line
@@ -111,21 +110,27 @@ def pairs_of(
 
 
 def _levels_of_pairs(section: PairSection) -> Array:
-    """The level of each pair of levels, exactly."""
-    of = mul if isinstance(section.join, Product) else add
-    first, second = (reading.source.values for reading in section.reads)
-    totals = np.array([[of(a, b) for b in second] for a in first], object)
-    for operation in section.between:
-        totals = operation.link.values(totals)
-    assert section.quantiser is not None
-    return _levels(totals, section.quantiser.boundaries[0], section.quantiser.reached)
-
-
-def _levels(values: Array, limits: Array, reached: Array) -> Array:
-    """How many of the rising limits each fraction has reached, in integers of a common denominator: that is faster."""
-    unit = lcm(*{value.denominator for value in (*values.flat, *limits)})
-    whole, rising = (np.vectorize(lambda x: int(x * unit), otypes=[object])(x) for x in (values, limits))
-    return level_of(whole, rising[None], reached)
+    """The level of each pair of levels, exactly: sums or products of integers, for which it is worked out where levels
+    begin."""
+    quantiser = section.quantiser
+    assert quantiser is not None
+    first, second = (reading.source for reading in section.reads)
+    if isinstance(section.join, Product):
+        units = [source.step / (source.base / source.step).denominator for source in (first, second)]
+        worth = units[0] * units[1]
+    else:
+        worth = Fraction(1, lcm(*(number.denominator for each in (first, second) for number in (each.base, each.step))))
+        units = [worth, worth]
+    x, y = (
+        np.array([int(value / unit) for value in source.values], object) for source, unit in zip((first, second), units)
+    )
+    totals = x[:, None] * y if isinstance(section.join, Product) else x[:, None] + y
+    if max(abs(totals.min()), abs(totals.max())) < 1 << 62:
+        totals = totals.astype(np.int64)
+    chain = [operation.link.placed(np.ravel).of_channel(0) for operation in section.between]
+    line = Line(multiply=np.array([worth], object), add=np.array([Fraction(0)], object))
+    (stair,) = staircases(chain, quantiser.boundaries, quantiser.reached, line)
+    return stair.level(totals)
 
 
 @dataclass(frozen=True)

@@ -89,10 +89,6 @@ class Link(ABC):
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
         """What it makes of a number in a channel."""
 
-    def values(self, x: Array) -> Array:
-        """What it makes of an array of Fraction, where it is uniform."""
-        return np.asarray(np.vectorize(self.value, otypes=[object])(x))
-
     @abstractmethod
     def run(self, x: Array) -> Array:
         """What it makes of float64 numbers, over which its parameters spread."""
@@ -168,9 +164,6 @@ class Line(Link):
 
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
         return x * self.slope(channel) + self.offset(channel)
-
-    def values(self, x: Array) -> Array:
-        return np.asarray(x * self.slope(0) + self.offset(0))  # faster than one by one
 
     def run(self, x: Array) -> Array:
         return np.asarray(x * floats(self.multiply) + floats(self.add))

@@ -1,8 +1,6 @@
 """Convolutions of maps that grow, or whose padding is clamped: golden against onnxruntime's transposed convolutions,
 nearest upsampling and padding with edges, files, packed layers, and what a device computes of them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,6 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.design.formed_lines import BeatTaps
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_values
 from tests.errors import value_error
@@ -190,8 +187,6 @@ def test_clamped_windows():
     assert edges.positions(1, 3).tolist() == [[0, 0, 1], [0, 1, 2], [1, 2, 2]]
     assert [each.padded for each in (holes, again, edges)] == [True, False, False]
     assert not edges.plain
-    assert BeatTaps(3).split(edges) is None
-    assert BeatTaps(3).split(replace(edges, clamps=False)) is not None
 
 
 @pytest.mark.parametrize("growth", [(1, 1), (2, 2)])

@@ -10,8 +10,15 @@ from .small_npu import small_npu
 
 SKIP_WORDS = 2
 """Words of a skip store: the fewest that there can be, since their number is not checked here."""
+PIPELINE = Wanted(topology="pipeline")
+"""An NPU for each weighted layer, with the engine that the layer needs."""
 CHOICES = CompileChoices(map_order="raster")
 """The one map order that is tried: all map orders compute the same."""
+
+
+def needs_both_engines(model: Model) -> bool:
+    """Whether a network has layers for the binary engine and others for the integer one, so that no NPU has all."""
+    return len(set(engines_of(model.network))) > 1
 
 
 def check_buildable(model: Model) -> None:
@@ -25,6 +32,5 @@ def check_buildable(model: Model) -> None:
     ValueError
         If the compiler can't compute the network. One line: layer, rule and value.
     """
-    mixed = len(set(engines_of(model.network))) > 1
-    npus = chosen_design(model, Wanted(topology="pipeline")).npus if mixed else (small_npu(model),)
+    npus = chosen_design(model, PIPELINE).npus if needs_both_engines(model) else (small_npu(model),)
     size_memories(model.network.name, [model], npus, CHOICES, sizing=Sizing(skip_words=SKIP_WORDS))

@@ -601,7 +601,7 @@ class OnnxDrawing(Drawing[Map]):
             shape = _of_channels(here.shape) if self.pick.flip() else ()
             if op in ("Max", "Min"):
                 middle = (low + high) / 2
-                ends = (low, middle) if op == "Max" else (middle, high)
+                ends = sorted((low if op == "Max" else high, middle))
                 real = self.node(op, real, self.constant(self.rng.uniform(*ends, shape)))
                 continue
             values = self.rng.uniform(0.3, 2, shape) * (max(abs(low), abs(high)) if op in ("Add", "Sub") else 1)

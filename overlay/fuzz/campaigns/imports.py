@@ -1,7 +1,7 @@
 """Campaign imports: random files of other tools, imported and compared with what these tools compute of them.
 
 A case holds the file. It is imported, or refused in one line a reason. What is imported can be built, and every output
-of golden with the host's steps is the authority's (authorities.py), for random images and for extreme ones:
+of golden with the steps in the host's file is the authority's (authorities.py), for random images and for extreme ones:
 
 - all values of TFLite files, bit for bit;
 - of ONNX files all but those of images of which a quantiser reads a value on a boundary, to within the rounding of
@@ -23,7 +23,8 @@ import numpy as np
 
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import HostOutput
+from bitloom.golden.host import file as hosts
+from bitloom.golden.host.host import Host, HostOutput
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.buildable import PIPELINE, needs_both_engines
@@ -53,6 +54,8 @@ LARGEST = 16 << 20
 """Bytes of a file at most, when a case is run."""
 SECONDS = 5.0
 """Time that an import of such a small file takes at most, of a processor."""
+ENGINES = (*["auto"] * 6, "integer", "binary")
+"""Engines that are asked for."""
 IMAGES = 4
 """Random images; as many have numbers beyond the ends of the input, and four are extreme ones."""
 NEAR = 1e-4
@@ -104,6 +107,7 @@ class ImportCampaign:
             "twin": b64encode(compress(file.twin, 9)).decode(),
             "halves": file.halves,
             "seed": seed,
+            "engine": pick.of(ENGINES),
         }
 
     def run(self, case: Case) -> tuple[str, str]:
@@ -125,7 +129,8 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
-            made = import_graph(to_tflite_graph(data) if kind == "tflite" else to_graph(data), name="fuzzed")
+            source = to_tflite_graph(data) if kind == "tflite" else to_graph(data)
+            made = import_graph(source, name="fuzzed", engine=case.get("engine", "auto"))
         except ValueError as error:
             return _refusal(error)
         finally:
@@ -138,7 +143,9 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
         except ValueError as error:
             raise _Finding("not verified", str(error)) from None
         images = _images(made, case["seed"])
-        found = made.model.forward(made.host.to_input(images, made.model.network.input.shape))
+        network = made.model.network
+        host = hosts.from_bytes(hosts.to_bytes(made.host), made.host.digest, network.input, network.output)
+        found = made.model.forward(host.to_input(images, network.input.shape))
     if warned:
         raise _Finding("warning", f"there must be no warning, got: {warned[0].message}")
     if AUTHORITIES[kind].missing:
@@ -147,7 +154,8 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
         computed = AUTHORITIES[kind].run(data, twin, images)
     except Refused as refusal:
         return f"not compared: {_rule(str(refusal))}"
-    return _compared(made, found, computed, exact=case["halves"])
+    off = sum(built.wrong[0] for built in made.emitted.built)
+    return _compared(host, found, computed, exact=case["halves"], off=off)
 
 
 def _refusal(error: ValueError) -> str:
@@ -190,11 +198,12 @@ def _images(made: Imported, seed: int) -> Array:
     return np.concatenate([inside, more.astype(source.dtype)])
 
 
-def _compared(made: Imported, found: Array, computed: Computed, *, exact: bool) -> str:
-    """How outputs compare with an authority's; _Finding where they differ, and nothing says why."""
+def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off: int) -> str:
+    """How outputs compare with an authority's; _Finding where they differ, and nothing says why. ``off``: how many sums
+    the import says are one level off."""
     different = np.zeros(len(found), bool)
     says = ""
-    for output, wanted, steps in zip(made.host.outputs, computed.outputs, computed.steps, strict=True):
+    for output, wanted, steps in zip(host.outputs, computed.outputs, computed.steps, strict=True):
         got = output.closed(found)
         room = NEAR * max(1.0, float(np.abs(wanted).max(initial=0)))
         if output.closing and steps is not None:  # the host has real numbers where the file has integers
@@ -208,7 +217,6 @@ def _compared(made: Imported, found: Array, computed: Computed, *, exact: bool) 
         different |= wrong
         if wrong.any() and not says:
             says = f"{output.name}: {int((away > room).sum())} of {away.size} values, by up to {away.max():g}"
-    off = sum(built.wrong[0] for built in made.emitted.built)
     if not different.any():
         return "exact"
     if off:

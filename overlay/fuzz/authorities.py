@@ -14,7 +14,7 @@ from bitloom.golden.encoding import Array
 
 ROUNDING = 1e-6
 """How far sums in floating point of 32 bits may be off, relative to the largest one of a map."""
-QUANTISERS = ("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant")
+QUANTISERS = ("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant", "Sign")
 """Operators that round."""
 
 
@@ -141,7 +141,7 @@ def _to_boundary(node: Any, x: Array, constants: Mapping[str, Array]) -> tuple[A
     """How far each value that a quantiser reads is from where the result changes, and the value itself, both in steps
     of the quantiser."""
     x = x.astype(np.float64)
-    if node.op_type == "BipolarQuant":
+    if node.op_type in ("BipolarQuant", "Sign"):
         return np.abs(x), x
     scale = constants[node.input[1]].astype(np.float64)
     if node.op_type == "QuantizeLinear":

@@ -79,6 +79,12 @@ def _of_channels(shape: Shape) -> Shape:
     return (shape[0], *[1] * (len(shape) - 1))
 
 
+def _common(reach: tuple[float, float], ends: tuple[float, float]) -> tuple[float, float]:
+    """From where to where real numbers reach that a quantiser cuts; to its own ends where it leaves none."""
+    low, high = max(reach[0], ends[0]), min(reach[1], ends[1])
+    return (low, high) if low < high else ends
+
+
 class OnnxDrawing(Drawing[Map]):
     """An ONNX file while it is drawn.
 
@@ -110,6 +116,7 @@ class OnnxDrawing(Drawing[Map]):
         "dense",
         "dense_at_each_place",
         "requantise",
+        "nothing",
     )
 
     def __init__(self, pick: Pick, form: str) -> None:
@@ -244,9 +251,8 @@ class OnnxDrawing(Drawing[Map]):
         if self.chance(5):
             zero = self.pick.integer(least, most)
         pair = self.constant(scale), self.constant(zero, kind)
-        ends = (least - zero) * scale, (most - zero) * scale
-        return Map(name="", shape=(), low=max(low, ends[0]), high=min(high, ends[1]) or ends[1], scale=scale, zero=zero,
-                   kind=kind, pair=pair)  # fmt: skip
+        low, high = _common((low, high), ((least - zero) * scale, (most - zero) * scale))
+        return Map(name="", shape=(), low=low, high=high, scale=scale, zero=zero, kind=kind, pair=pair)
 
     def quantised(self, real: str, shape: Shape, reach: tuple[float, float], like: Map | None = None) -> Map:
         """Append a quantiser, with the scale of another map if that is given."""
@@ -264,6 +270,10 @@ class OnnxDrawing(Drawing[Map]):
     def _quant(self, real: str, shape: Shape, reach: tuple[float, float]) -> Map:
         """QONNX's quantiser."""
         low, high = reach
+        if self.chance(16):
+            made = Map(name=self.node("Sign", real), shape=shape, low=-1.0, high=1.0)
+            self.maps.append(made)
+            return made
         if self.chance(8):
             scale = self.scale(max(abs(low), abs(high)) / 2)
             name = self.node("BipolarQuant", real, self.constant(scale), domain=QONNX)
@@ -280,10 +290,8 @@ class OnnxDrawing(Drawing[Map]):
         rounding = self.pick.of(list(ROUNDINGS)) if self.chance(5) else "ROUND"
         inputs = self.constant(scale), self.constant(zero), self.constant(float(bits))
         name = self.node("Quant", real, *inputs, domain=QONNX, signed=signed, narrow=narrow, rounding_mode=rounding)
-        ends = (least - zero) * scale, (most - zero) * scale
-        made = Map(name=name, shape=shape, low=max(low, ends[0]), high=min(high, ends[1]), scale=scale)
-        if made.low >= made.high:
-            made = replace(made, low=ends[0], high=ends[1])
+        low, high = _common(reach, ((least - zero) * scale, (most - zero) * scale))
+        made = Map(name=name, shape=shape, low=low, high=high, scale=scale)
         self.maps.append(made)
         return made
 
@@ -628,6 +636,13 @@ class OnnxDrawing(Drawing[Map]):
         """Another scale."""
         return self.quantised(self.real(here), here.shape, (here.low, here.high))
 
+    def nothing(self, here: Map) -> Map:
+        """An operator that leaves every value as it is, with the same quantiser behind it, or another one."""
+        op = self.pick.of(["Identity", "Dropout", "Cast"])
+        attributes = {"to": self._types.FLOAT} if op == "Cast" else {}
+        real = self.node(op, self.real(here), **attributes)
+        return self.quantised(real, here.shape, (here.low, here.high), self.maybe(here))
+
     # Steps of several maps
 
     def join(self, here: Map) -> Map | None:
@@ -648,6 +663,8 @@ class OnnxDrawing(Drawing[Map]):
             return self.integer_node(
                 f"QLinear{op}", pair, here.shape, (low, most), lambda x: self.node(op, *x), domain=MICROSOFT
             )
+        if op == "Add" and self.chance(4):
+            op = "Sum"
         real = self.node(op, *(self.real(each) for each in pair))
         if self.chance(3):
             real, low = self.node("Relu", real), 0.0

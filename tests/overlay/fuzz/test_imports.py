@@ -30,9 +30,7 @@ NOT_DRAWN = {
     "older files have it in place of Resize": {"Upsample"},
     "exporters write Quant": {"IntQuant", "MultiThreshold", "Trunc"},
     "of all scores the host has the class": {"ArgMax", "TopK"},
-    "nothing happens there": {"Cast", "CastLike", "Dropout", "Identity"},
-    "a quantiser of one bit": {"Sign"},
-    "Add of several": {"Sum"},
+    "nothing happens there, as in Cast": {"CastLike"},
 }
 """Operators, or domains of some, that are not drawn, and why."""
 FILES = 200

@@ -203,7 +203,7 @@ class Levels(Function):
             slope = self.rule.count * Fraction(multiplier.multiplier, ONE) * Fraction(2) ** multiplier.shift
             return slope, Fraction(-self.rule.low)
         limits = self.boundaries[0]
-        slope = (len(limits) - 1) / (limits[-1] - limits[0]) if len(limits) > 1 else Fraction(1)
+        slope = (len(limits) - 1) / (limits[-1] - limits[0]) if limits[-1] > limits[0] else Fraction(1)
         return slope, Fraction(1, 2) - limits[0] * slope
 
     @property

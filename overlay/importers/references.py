@@ -256,6 +256,7 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "MaxPool": _max_pool,
     "GlobalMaxPool": _largest,
     "ConvTranspose": _conv_transpose,
+    "Softplus": lambda inputs, attributes: np.logaddexp(inputs[0], 0),  # the reference overflows
     "HardTanh": _hard_tanh,
     "Hardtanh": _hard_tanh,
     **{f"QLinear{each.onnx}": _q_activation(each.onnx) for each in ACTIVATIONS if each.qlinear},

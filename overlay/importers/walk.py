@@ -427,6 +427,9 @@ class Walk:
             index, copy = blocks.whole, blocks.copy()
         if is_padded(self.index):
             number = (self.padded_with - add) / multiply
+            level = (number - source.base) / source.step
+            if level.denominator != 1 or not 0 <= level <= source.levels:
+                raise Unsupported(f"what a map is padded with must be one of its values, got {float(number):g}")
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
         line = Line.identity(self.size[2])
         self.links = [replace(line, add=line.add + number), *self.links]

@@ -104,6 +104,16 @@ def test_what_is_refused():
     assert refused(chain) == ("chain: a convolution or a matrix product must come first, got none",)
 
 
+def test_padding_that_is_no_value_of_the_map():
+    """Zeros around a map of -0.5 and 0.5, of which a pool takes the largest."""
+    chain, _ = begun()
+    chain.node("BipolarQuant", np.float32(0.5), domain=onnx_files.QONNX)
+    chain.node("Pad", np.array([0, 0, 1, 1, 0, 0, 1, 1]))
+    chain.pool(chain.here, kernel_shape=[2, 2])
+    why = "what a map is padded with must be one of its values, got 0"
+    assert refused(chain.scores(4 * 5 * 6)) == (f"MaxPool_8 (MaxPool): {why}",)
+
+
 @pytest.mark.parametrize("scale", [0.375, 0.03125])  # coarser, and finer, so that as many values are left
 def test_what_a_pool_makes_of_a_map_with_several_readers_is_quantised_again(scale):
     chain, fork = begun()

@@ -73,13 +73,16 @@ MOST_LINKS = 64
 
 
 class Unlinked(NamedTuple):
-    """A tensor that has values of a map as its quantiser made them."""
+    """A tensor that has values of a map as its quantiser made them, or behind one line."""
 
     tensor: str
+    """Empty if no tensor has: then the map is not compared."""
     index: Array
     """As in `Walk`."""
     padded_with: Fraction = Fraction(0)
     """What stands at padded places."""
+    worth: Line | None = None
+    """The line, where there is one."""
 
 
 @dataclass
@@ -134,6 +137,9 @@ class Walk:
         moves = isinstance(operation, Layout | Padding)  # the same values elsewhere: some, or padded, or several times
         if not self.links and (self.has_each_once or not moves):
             self.unlinked = Unlinked(operation.makes, self.index, self.padded_with)
+        elif self.links and isinstance(operation, Pooling | Reduction) and self.open is None and self.average is None:
+            line, bent = first_line(self.links, self.size[2])  # the pool is the map's, and links stay behind it
+            self.unlinked = Unlinked("" if bent else operation.makes, self.index, worth=line)
 
     def quantise_copy(self, operations: Sequence[Operation]) -> None:
         """Quantise a copy of the map that the walk begins at, by scales, bends and a quantiser that follow where the
@@ -824,8 +830,8 @@ class Walk:
 
     def _reading_unlinked(self) -> Reading:
         """The reading of the map as its quantiser made it."""
-        tensor, index, padded_with = self.unlinked
-        return self._reading(tensor, index, Line.identity(self.size[2]), padded_with)
+        tensor, index, padded_with, worth = self.unlinked
+        return self._reading(tensor, index, worth or Line.identity(self.size[2]), padded_with)
 
     def _begin(self, section: WeightSection) -> None:
         """Begin a section."""

@@ -293,6 +293,15 @@ def test_maxima_of_integers(least):
     assert len(made.graph.sections) == (2 if least.size == 1 else 3)
 
 
+def test_a_pooled_map_of_which_some_channels_are_read():
+    """Behind a factor, so that no tensor of the file has the pool's values as their quantiser made them."""
+    rng = np.random.default_rng(5)
+    chain = Chain((2, 6, 6)).quant(0.25, 2).node("Conv", rng.choice([-1, 1], (4, 2, 3, 3)).astype(np.float32))
+    chain.quant(1.0, 2).node("Mul", np.float32(0.5)).node("MaxPool", kernel_shape=[2, 2])
+    chain.node("Slice", *map(np.int64, ([1], [3], [1]))).node("Max", LOWEST[:, 1:3]).quant(0.5, 2).node("Flatten")
+    check(chain.node("MatMul", rng.choice([-1, 1], (18, 5)).astype(np.float32)), by_qonnx, near=0)
+
+
 def test_the_host_cuts_channels_apart():
     """At both ends."""
     rng = np.random.default_rng(5)

@@ -155,14 +155,15 @@ def test_weights_with_a_common_divisor_stay_narrow():
 
 
 def test_a_dense_layer_whose_sums_lie_halfway():
-    """Its kernel rounds halves upwards, a layer away from zero: a bias with a bit behind the point has both steps."""
+    """Its kernel rounds halves away from zero, as a layer does: no bit of the bias lies behind the point."""
     chain = Chain((1, 1, 8), 0.5, 3).dense(np.random.default_rng(5), 7, (0.5, 4))
     weight = chain.tensors[chain.operators[0][1][1]]
     weight.scale, weight.data = (2.0**-5,), (np.frombuffer(weight.data, np.int8) // 8).tobytes()
     bias = chain.tensors[chain.operators[0][1][2]]
     bias.data = (np.frombuffer(bias.data, np.int32) // 40).tobytes()
     made, _, _ = check(chain, least=40)
-    assert made.model.network.layers[1].fraction > 0
+    act = made.model.network.layers[1]
+    assert (act.fraction, act.rounding) == (0, "once")
 
 
 def test_a_channel_of_the_smallest_scale():

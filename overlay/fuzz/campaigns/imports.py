@@ -68,7 +68,7 @@ RULE = 160
 DIGEST = "0123456789abcdef" * 4
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class _Finding(Exception):
     """Something that is wrong."""
 
@@ -125,18 +125,11 @@ class ImportCampaign:
 
 def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
     """How a case ends; _Finding where something is wrong."""
-    begin = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        try:
-            source = to_tflite_graph(data) if kind == "tflite" else to_graph(data)
-            made = import_graph(source, name="fuzzed", engine=case.get("engine", "auto"))
-        except ValueError as error:
-            return _refusal(error)
-        finally:
-            took = time.process_time() - begin
-        if took > SECONDS:
-            raise _Finding("slow", f"an import must take at most {SECONDS:g} s, got {took:.1f}")
+        made = _imported(kind, data, case)
+        if isinstance(made, str):
+            return made
         _build(made)
         try:
             verify(made, 1, case["seed"])
@@ -156,6 +149,21 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
         return f"not compared: {_rule(str(refusal))}"
     off = sum(built.wrong[0] for built in made.emitted.built)
     return _compared(host, found, computed, exact=case["halves"], off=off)
+
+
+def _imported(kind: str, data: bytes, case: Case) -> Imported | str:
+    """What a file becomes, or the word for one that is refused."""
+    begin = time.process_time()
+    made: Imported | str
+    try:
+        source = to_tflite_graph(data) if kind == "tflite" else to_graph(data)
+        made = import_graph(source, name="fuzzed", engine=case.get("engine", "auto"))
+    except ValueError as error:
+        made = _refusal(error)
+    took = time.process_time() - begin
+    if took > SECONDS:
+        raise _Finding("slow", f"an import must take at most {SECONDS:g} s, got {took:.1f}")
+    return made
 
 
 def _refusal(error: ValueError) -> str:
@@ -212,11 +220,13 @@ def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off:
             got = _held(output, got, steps.scale)
         if got.size != wanted.size:
             raise _Finding("wrong", f"{output.name}: must have the shape {wanted.shape}, got {got.shape}")
-        away = np.abs(got.reshape(len(got), -1) - wanted.reshape(len(got), -1))
-        wrong = away.max(axis=1, initial=0) > room
-        different |= wrong
+        got, wanted = (x.reshape(len(found), -1) for x in (got, wanted))
+        with np.errstate(invalid="ignore"):
+            away = np.where(got == wanted, 0, np.abs(got - wanted))
+        wrong = ~(away <= room)  # also what is no number
+        different |= wrong.any(axis=1)
         if wrong.any() and not says:
-            says = f"{output.name}: {int((away > room).sum())} of {away.size} values, by up to {away.max():g}"
+            says = f"{output.name}: {int(wrong.sum())} of {away.size} values, by up to {away.max():g}"
     if not different.any():
         return "exact"
     if off:

@@ -93,6 +93,8 @@ def test_outputs_that_are_others(case, monkeypatch):
     assert word == "wrong"
     assert what.startswith("qdq: outputs must be the authority's, got others in ")
     assert what.endswith(" values, by up to 3")
+    monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(np.nan, tied=False))
+    assert ending(case)[0] == "wrong"
     monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(3, tied=True))
     assert ending(case, halves=False) == ("qdq tied", "")
     assert ending(case, halves=True)[0] == "wrong"

@@ -20,7 +20,8 @@ class FormerSizes(Part):
     line: int = capacity(least=2, name="former_line", where="former")
     """Positions of a row, those beside the map included, >= 2."""
     granule: int = capacity(1, name="former_granule", where="former")
-    """Lanes that stay together: channels of every map are a multiple of it. It divides ``channels`` and ``column``."""
+    """Lanes that stay together: channels of every map are a multiple of it. It divides ``channels`` and ``column``; 1
+    where planes are side by side."""
 
     ahead: int = capacity(0, least=0, most=1, name="former_ahead", rare=True, where="former")
     """1: positions come while words of the window before leave, all but the first one, of which there is a copy."""

@@ -217,6 +217,8 @@ class Npu:
         most = self.array.plane_lanes
         channels = former.sizes.channels
         require(channels <= most, f"former_channels must be <= {most}", channels)
+        planes, granule = self.array.planes, former.sizes.granule
+        require(not planes or granule == 1, f"former_granule must be 1 for planes = {planes}", granule)
         several = self.array.lanes_per_weight
         require(several == 1, "lanes_per_weight must be 1 with a window former", several)
 

@@ -164,6 +164,8 @@ def test_every_parameter_has_a_bad_value():
     ({"window_former": True, **SIZES, "former_channels": 4, "kfp": 9, "planes": 2},
      "npu: former_channels must be <= 3, got 4"),
     ({"window_former": True, **SIZES, "former_granule": 2}, "npu: former_channels must be a multiple of 2, got 3"),
+    ({"window_former": True, **SIZES, "former_granule": 3, "kfp": 9, "planes": 2},
+     "npu: former_granule must be 1 for planes = 2, got 3"),
     ({"window_former": True, **SIZES, "former_line": 1}, "npu: former_line must be an integer >= 2, got 1"),
     ({"window_former": True, **SIZES, "lanes_per_weight": 2},
      "npu: lanes_per_weight must be 1 with a window former, got 2"),

@@ -19,6 +19,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.measured import check_even
 
 from .design_figures import Figures, network_figures
 from .lane_counts import lanes
@@ -154,7 +155,13 @@ def measure(
     -------
     tuple
         Figures of each network, and the build.
+
+    Raises
+    ------
+    ValueError
+        If ``frames`` is none.
     """
+    check_even("mlperf-tiny", frames)
     entries = [entry(name) for name in names]
     models = [item.model for item in entries]
     npus = npus or (NPUS[board],)

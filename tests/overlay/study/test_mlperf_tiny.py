@@ -83,6 +83,7 @@ def test_the_command_joins_npus(monkeypatch, options, board, npus, chunk, name):
 @pytest.mark.parametrize(("options", "rule"), [
     (["--npus", "3"], "several NPUs need a topology, cascade or ring, got 3 without"),
     (["--chunk", "rows:4"], "chunks need a topology, cascade or ring, got rows:4 without"),
+    (["--frames", "3"], "frames must be an even number >= 2, got 3"),
 ])  # fmt: skip
 def test_the_command_drops_no_option(options, rule):
     ran = CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])

@@ -2,11 +2,12 @@
 
 from tests.proofs.engine import Proof
 
-from . import counters, dma, loader, packetizer, primitives, registers, results, sequencer, streams
+from . import counters, dma, former, loader, packetizer, primitives, registers, results, sequencer, streams
 
 PROOFS: tuple[Proof, ...] = (
     *primitives.PROOFS,
     *streams.PROOFS,
+    *former.PROOFS,
     *counters.PROOFS,
     *results.PROOFS,
     *sequencer.PROOFS,

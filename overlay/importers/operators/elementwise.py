@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 
@@ -197,33 +196,39 @@ def within_ends(node: NodeView) -> None:
 @operator("Max")
 def maximum(node: NodeView) -> None:
     """The largest of x and constants, which may differ by channel."""
-    _limit(node, _of_constants(node, np.maximum), None)
+    for low in _constants(node) or [None]:
+        _limit(node, low, None)
 
 
 @operator("Min")
 def minimum(node: NodeView) -> None:
     """The smallest of x and constants, which may differ by channel."""
-    _limit(node, None, _of_constants(node, np.minimum))
+    for high in _constants(node) or [None]:
+        _limit(node, None, high)
 
 
-def _of_constants(node: NodeView, of: np.ufunc) -> Array | None:
-    """What a function of two numbers makes of all constants of an operator whose other input is a map."""
+def _constants(node: NodeView) -> list[Array]:
+    """All constants of an operator whose other input is a map."""
     here = node.only_map()
-    constants = [node.constant(place, "the other input") for place, name in enumerate(node.node.inputs) if name != here]
-    return reduce(of, constants) if constants else None
+    return [node.constant(place, "the other input") for place, name in enumerate(node.node.inputs) if name != here]
 
 
 def _limit(node: NodeView, low: Array | None, high: Array | None) -> None:
     """Append min(max(x, low), high), of which each end may be missing or differ by channel."""
     if not _narrowed(node, low, high):
-        node.elementwise(clip(_exact_ends(low), _exact_ends(high)))
+        node.elementwise(clip(_exact_ends(low, "lower"), _exact_ends(high, "upper")))
 
 
-def _exact_ends(ends: Array | None) -> Array | None:
-    """Ends of a clip as fractions; None where there is none, as it is beyond all numbers."""
+def _exact_ends(ends: Array | None, side: str) -> Array | None:
+    """The "lower" or the "upper" ends of a clip as fractions; None where there is none, as it is beyond all numbers."""
     if ends is None:
         return None
-    missing = np.abs(ends.astype(np.float64)) > MOST_END
+    values = ends.astype(np.float64)
+    outwards = values if side == "upper" else -values
+    nothing = values[outwards < -MOST_END]
+    if nothing.size:
+        raise Unsupported(f"the {side} end of a clip must leave some numbers, got {nothing[0]:g}")
+    missing = outwards > MOST_END
     out = fractions(np.where(missing, 0, ends))
     out[missing] = None
     return out

@@ -333,6 +333,11 @@ def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
          .node("MaxPool", kernel_shape=[3, 3]),
          "what a map is padded with must stay the same number in every channel"),
         (lambda chain: chain.node("Max", np.float32(np.nan)), "parameters must be finite, got nan"),
+        (lambda chain: chain.node("Max", -LOWEST), "the lower end of a clip must leave some numbers, got inf"),
+        (lambda chain: chain.node("Clip", "", np.float32(-np.inf)),
+         "the upper end of a clip must leave some numbers, got -inf"),
+        (lambda chain: chain.node("Min", HIGHEST, HIGHEST[1:]),
+         "constants must spread over a tensor of shape (1, 4, 3, 4), got shape (3, 1, 1)"),
         (lambda chain: chain.node("Max", chain.here),
          "one input must be a map and the others constants, got 2 maps; of what joins maps only sums of two, "
          "products of two and concatenations are imported"),

@@ -24,7 +24,7 @@ from .budget import OverBudget
 from .errors import ImportRefused, Unsupported, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
 from .indexes import Grown
-from .links import Line, Link, first_line
+from .links import Link, first_line
 from .operations import (
     Closing,
     Concatenation,
@@ -378,7 +378,7 @@ class _Sections:
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
         end = self._ends[tensor]
-        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index, worth=Line.identity(end.size[2]))
+        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index)
 
     def _pair(self, way: Way, join: Pair, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
         """The section of a sum or a product, the index of its result, and how many operations it takes, up to the

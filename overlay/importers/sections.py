@@ -80,8 +80,8 @@ class Reading:
     """The tensor of the file that is read."""
     order: Array
     """int64 array: the place of each value of that tensor in golden's map."""
-    worth: Line
-    """What levels are worth in that tensor, a channel: real = multiply * (base + step * level) + add."""
+    links: tuple[Link, ...] = ()
+    """What lies between the map and that tensor, a channel."""
     padded_with: Fraction = Fraction(0)
     """What stands at places of the tensor that are none of golden's map."""
 

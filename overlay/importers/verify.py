@@ -24,7 +24,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.host.links import back_through
 
 from .constants import Constants
-from .errors import printable
+from .errors import Unsupported, node_line, printable
 from .imported import Imported
 from .operations import LEFT, Closing, Levels, Operation, Sum
 from .rationals import floats
@@ -173,7 +173,10 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
 def _reference(node: SourceNode, values: dict[str, Array], constants: Constants, source: SourceGraph) -> Array:
     """The result of a node by its definition."""
     inputs = [None if not name else values.get(name, constants.values.get(name)) for name in node.inputs]
-    return reference(node, inputs, source.opset)
+    try:
+        return reference(node, inputs, source.opset)
+    except Unsupported as e:
+        raise ValueError(node_line(node.name, node.op, e)) from None
 
 
 def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]]) -> Checked:
@@ -304,7 +307,8 @@ def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     held = imported.choice.held[reading.map]
     source = reading.source
     real = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)
-    real = real * floats(reading.worth.multiply) + floats(reading.worth.add)
+    for link in reading.links:
+        real = link.run(real)
     outside = np.full((len(values), 1), float(reading.padded_with))  # the last place, which is that of padded values
     flat = np.concatenate([real.reshape(len(values), -1), outside], axis=1)[:, reading.order.ravel()]
     return flat.reshape(len(values), *reading.order.shape[1:])

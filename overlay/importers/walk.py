@@ -73,16 +73,16 @@ MOST_LINKS = 64
 
 
 class Unlinked(NamedTuple):
-    """A tensor that has values of a map as its quantiser made them, or behind one line."""
+    """A tensor that has values of a map as its quantiser made them; behind a pool, what the links in front of it make
+    of them."""
 
     tensor: str
-    """Empty if no tensor has: then the map is not compared."""
     index: Array
     """As in `Walk`."""
     padded_with: Fraction = Fraction(0)
     """What stands at padded places."""
-    worth: Line | None = None
-    """The line, where there is one."""
+    links: tuple[Link, ...] = ()
+    """The links in front of the pool."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Walk:
     place: int = 0  # of the operation that is taken
     front: tuple[Link, ...] = ()  # before the host's quantiser
     links: list[Link] = field(default_factory=list)  # since the last quantiser or the last weights
-    unlinked: Unlinked = field(init=False)  # the last tensor in front of these
+    unlinked: Unlinked = field(init=False)  # the last tensor in front of these, or behind a pool
     open: WeightSection | None = None  # a section whose quantiser hasn't come
     average: Pooling | None = None  # a mean that waits for what reads it
     average_links: int = 0  # how many links lie before it
@@ -135,11 +135,9 @@ class Walk:
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
         moves = isinstance(operation, Layout | Padding)  # the same values elsewhere: some, or padded, or several times
-        if not self.links and (self.has_each_once or not moves):
-            self.unlinked = Unlinked(operation.makes, self.index, self.padded_with)
-        elif self.links and isinstance(operation, Pooling | Reduction) and self.open is None and self.average is None:
-            line, bent = first_line(self.links, self.size[2])  # the pool is the map's, and links stay behind it
-            self.unlinked = Unlinked("" if bent else operation.makes, self.index, worth=line)
+        pools = isinstance(operation, Pooling | Reduction)
+        if pools or (not self.links and (self.has_each_once or not moves)):
+            self.unlinked = Unlinked(operation.makes, self.index, self.padded_with, tuple(self.links))
 
     def quantise_copy(self, operations: Sequence[Operation]) -> None:
         """Quantise a copy of the map that the walk begins at, by scales, bends and a quantiser that follow where the
@@ -452,8 +450,7 @@ class Walk:
         """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
         if not self.done:
             source, index, size = self._begin_with
-            worth = Line.identity(size[2])
-            reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=index, worth=worth)
+            reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=index)
             head = PassSection(
                 name=operation.name, op=operation.op, reads=(reading,), size=size, quantised=self.input, shifts=(0,)
             )
@@ -823,15 +820,15 @@ class Walk:
         flat[:, self.index.ravel()] = matrix
         return flat.reshape(len(matrix), *self.size)
 
-    def _reading(self, tensor: str, index: Array, worth: Line, padded_with: Fraction = Fraction(0)) -> Reading:
+    def _reading(self, tensor: str, index: Array, *links: Link, padded_with: Fraction = Fraction(0)) -> Reading:
         return Reading(
-            map=self.map, source=self.input, tensor=tensor, order=index, worth=worth, padded_with=padded_with
+            map=self.map, source=self.input, tensor=tensor, order=index, links=links, padded_with=padded_with
         )
 
     def _reading_unlinked(self) -> Reading:
         """The reading of the map as its quantiser made it."""
-        tensor, index, padded_with, worth = self.unlinked
-        return self._reading(tensor, index, worth or Line.identity(self.size[2]), padded_with)
+        tensor, index, padded_with, links = self.unlinked
+        return self._reading(tensor, index, *links, padded_with=padded_with)
 
     def _begin(self, section: WeightSection) -> None:
         """Begin a section."""

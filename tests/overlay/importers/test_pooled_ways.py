@@ -67,6 +67,24 @@ def test_a_map_and_its_own_maxima_are_added():
     assert [layer.kind for layer in made.model.network.layers[2:]] == ["max_pool", "add", "dense"]
 
 
+@pytest.mark.parametrize(
+    ("behind", "values"),
+    [
+        (lambda chain: chain.node("Sigmoid").quantised(), 6),
+        (lambda chain: chain.node("LeakyRelu", alpha=0.25).quantised(), 6),
+        (lambda chain: chain.node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1])), 20),
+        (lambda chain: chain.node("Slice", np.int64([1]), np.int64([3]), np.int64([3])), 4),
+    ],
+    ids=["table", "bend", "padding", "cut"],
+)
+def test_what_lies_behind_a_pool_of_real_numbers(behind, values):
+    """What reads the map has no tensor with the map's own values, only the pool's."""
+    chain, _ = begun((2, 4, 6))
+    behind(chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
+    chain.conv(np.random.default_rng(8), 4, 3)
+    check(chain.scores(3 * values), by_onnxruntime, near=0)
+
+
 def test_means_of_a_map_that_others_read():
     """A mean that is quantised has weights, so it is no pool; the map's own reader has padding."""
     chain, fork = begun((2, 4, 6))

@@ -472,7 +472,9 @@ class Sum(Pair):
         x, y = tensors
         if self.table is None:
             return np.asarray(x + y)
-        first, second = (np.rint(values).astype(np.int64) - self.table.first for values in (x, y))
+        places = [np.rint(values).astype(np.int64) - self.table.first for values in (x, y)]
+        ends = self.table.values.shape  # no map has values beyond, but a check of a rewriting may try them
+        first, second = (place.clip(0, size - 1) for place, size in zip(places, ends))
         return self.table.values[first, second].astype(np.float64)
 
 

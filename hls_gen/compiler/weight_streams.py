@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.gearbox import gear, geared
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 
-from .flow import Deadlock, simulate
+from .flow import Deadlock, Result, simulate
 from .plan import Plan
 from .streamed_weights import Placement, WeightLayer, WeightStream
 from .weight_placement import place
@@ -36,6 +36,8 @@ class WeightOrder:
     """The packets of a frame, in the order of the stream."""
     before: int
     """How many of them come before the frame."""
+    run: Result | None = None
+    """What the flow model says of FRAMES frames with them; None where the order was chosen without it."""
 
 
 def weight_order(plan: Plan, design: Design) -> WeightOrder:
@@ -64,7 +66,8 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder:
     packets = _packets(plan, design, placements)
     if len(placements) == 1:
         return WeightOrder(placements=tuple(placements), packets=packets, before=placements[0].before)
-    return WeightOrder(placements=tuple(placements), packets=packets, before=_before(network, plan, design, packets))
+    before, run = _before(network, plan, design, packets)
+    return WeightOrder(placements=tuple(placements), packets=packets, before=before, run=run)
 
 
 def _layers(plan: Plan, n: int) -> list[WeightLayer]:
@@ -101,21 +104,24 @@ def _packets(plan: Plan, design: Design, placements: Sequence[Placement]) -> tup
     return tuple(out)
 
 
-def _before(network: str, plan: Plan, design: Design, packets: Sequence[WeightPacket]) -> int:
-    """How many packets best come before the frame: with fewest cycles a frame in the flow model."""
-    times = list[tuple[float, int]]()
+def _before(network: str, plan: Plan, design: Design, packets: Sequence[WeightPacket]) -> tuple[int, Result | None]:
+    """How many packets best come before the frame: with fewest cycles a frame in the flow model; what that says of
+    them."""
+    best: tuple[int, Result | None] = (0, None)
     reason = ""
     for before in range(len(packets) + 1) if packets else ():
         try:
-            result = simulate(_system(plan, design, packets, before), FRAMES)
-            times.append((result.cycles_per_frame, before))
+            run = simulate(_system(plan, design, packets, before), FRAMES)
         except Deadlock as deadlock:
             reason = reason or str(deadlock)
-            if times:
+            if best[1]:
                 break  # with still more of them before it the frame never comes
-    if packets and not times:
+            continue
+        if best[1] is None or run.cycles_per_frame < best[1].cycles_per_frame:
+            best = before, run
+    if packets and best[1] is None:
         raise ValueError(f"{network}: some order of the streamed weights must not block, got {reason}")
-    return min(times, default=(0, 0))[1]
+    return best
 
 
 def _system(plan: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
@@ -140,7 +146,22 @@ def whole_system(plan: Plan, design: Design) -> System:
     ValueError
         As ``weight_order``.
     """
-    if not design.npus[0].loader.stream_weights:
-        return _system(plan, design, (), 0)
-    order = weight_order(plan, design)
-    return _system(plan, design, order.packets, order.before)
+    return _ordered(plan, design, _order(plan, design))
+
+
+def whole_run(plan: Plan, design: Design, frames: int = FRAMES) -> Result:
+    """What the flow model says of ``whole_system``, which has the parameters, for so many frames."""
+    order = _order(plan, design)
+    if order and order.run and frames == FRAMES:
+        return order.run
+    return simulate(_ordered(plan, design, order), frames)
+
+
+def _order(plan: Plan, design: Design) -> WeightOrder | None:
+    """The order of the stream; None where weights stay on the device."""
+    return weight_order(plan, design) if design.npus[0].loader.stream_weights else None
+
+
+def _ordered(plan: Plan, design: Design, order: WeightOrder | None) -> System:
+    """The system with that order."""
+    return _system(plan, design, order.packets, order.before) if order else _system(plan, design, (), 0)

@@ -6,10 +6,10 @@ from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.flow import simulate, skips_of, spill_of
+from bitloom.hls_gen.compiler.flow import skips_of, spill_of
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.plan import plan_lowered
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.weight_streams import whole_run
 from bitloom.hls_gen.design.design import Design
 
 FRAMES = 4
@@ -32,7 +32,7 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
         If the design can't finish a frame.
     """
     planned = plan_lowered(lowered_for(model, design.npus, choices.mapping, **choices.cut), design.npus, choices)
-    return simulate(whole_system(planned, design), frames)
+    return whole_run(planned, design, frames)
 
 
 def has_stores(design: Design) -> bool:

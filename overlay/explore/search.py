@@ -7,7 +7,9 @@
 Nothing is returned that ``size_memories``, the compiler's plan and the flow model did not accept.
 """
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,10 @@ MAP_ORDERS = ("both", *dict.fromkeys(setting.map_order for setting in SETTINGS))
 """What ``explore`` takes as map order."""
 STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
 """Whether weights come down the stream: what of it is tried."""
+
+SELDOM = 100
+"""How many times more objects than otherwise come before cycles of objects are looked for: a search keeps very many
+objects, of which hardly any lie in cycles."""
 
 THIS_PROCESS = Workers()
 Progress = Callable[..., None]
@@ -208,13 +214,25 @@ def explore(
         journal = Journal(resume, search)
     rows = list[Row]()
     try:
-        _search(tries, effort, Counter(effort.workers, progress, journal), rows)
+        with _seldom_collected():
+            _search(tries, effort, Counter(effort.workers, progress, journal), rows)
     except KeyboardInterrupt:
         if not rows:
             raise
         return replace(_explored(tries, rows), interrupted=True)
     journal.end()
     return _explored(tries, rows)
+
+
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Cycles of objects are looked for SELDOM times less often, also in processes that begin here."""
+    first, *others = gc.get_threshold()
+    gc.set_threshold(SELDOM * first, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(first, *others)
 
 
 def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> None:

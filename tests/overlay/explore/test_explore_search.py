@@ -1,5 +1,6 @@
 """What the search is made of: chains, their figures, budget, Pareto front, halvings, refinement, workers."""
 
+import gc
 import importlib
 from dataclasses import replace
 from typing import Any
@@ -401,3 +402,18 @@ def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:
                 assert made is None or made.cycles > row.figures.cycles or made.lut > row.figures.lut, npu
                 narrower += 1
     assert narrower
+
+
+def test_cycles_of_objects_are_looked_for_less_often_during_a_search() -> None:
+    model = networks.load("digits-cnn")
+    before = gc.get_threshold()
+    seen = set[int]()
+    search.explore(
+        model,
+        Budget.of_board(board("Pynq-Z2")),
+        map_order="pull",
+        effort=Effort(points=1, halvings=0),
+        progress=lambda *_, **__: seen.add(gc.get_threshold()[0]),
+    )
+    assert max(seen) == search.SELDOM * before[0]
+    assert gc.get_threshold() == before

@@ -9,7 +9,7 @@ foldings that are too slow by it (overlay/explore/layer_demand.py). When beats a
 flow model alone says (flow/), which is exact to the cycle.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class SequencerWork:
     alike: tuple[tuple[int, int, int], ...]
     """(taps, skips, windows) for all windows with as many valid taps and skips. A tap that is visited twice counts as
     two. A skip is a tuple that arrives, that no tap of the window reads, and that costs the sequencer a cycle."""
+    _cycles: dict[tuple[int, int], int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What ``cycles`` found, by what it was asked: a search asks the same of many foldings."""
 
     @classmethod
     def of_map(cls, window: Taps | Window | None, height: int, width: int) -> "SequencerWork":
@@ -52,4 +54,7 @@ class SequencerWork:
         least
             Cycles that each window takes at least, as its results need so many to leave.
         """
-        return sum(max(taps * words + skips, least) * windows for taps, skips, windows in self.alike)
+        key = words, least
+        if key not in self._cycles:
+            self._cycles[key] = sum(max(taps * words + skips, least) * windows for taps, skips, windows in self.alike)
+        return self._cycles[key]

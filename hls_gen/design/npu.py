@@ -10,6 +10,7 @@ that follow from several parts. People name its values by one flat list of names
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from bitloom.golden.integers import plain
@@ -604,7 +605,7 @@ class NpuSequencer:
         """Whether counters run through the taps of layers in raster order."""
         return self.npu.sequencer.raster
 
-    @property
+    @cached_property
     def table_rows(self) -> Mapping[TapTable, int]:
         """The tables that it has, and the rows of each."""
         return (self.pool_unit or self.npu.sequencer).table_rows
@@ -650,13 +651,13 @@ class NpuSequencer:
         """Width of the number of a word in its tuple."""
         return self.pool_unit.index_bits if self.pool_unit else self.address_bits
 
-    @property
+    @cached_property
     def row_bits(self) -> int:
         """Width of the address of a row of weights; 0 without kernel rows."""
         weighted = self.pool_unit.weights if self.pool_unit else self.npu.array
         return weighted.row_bits if weighted else 0
 
-    @property
+    @cached_property
     def kind(self) -> SequencerKind:
         """How taps are found and claimed."""
         return SequencerKind(counters=self.counters, tables=tuple(self.table_rows))
@@ -666,7 +667,7 @@ class NpuSequencer:
         """What the names of its memories begin with."""
         return "pool_" if self.unit == "pool_unit" else ""
 
-    @property
+    @cached_property
     def address_bits(self) -> int:
         """Width of a word's address in the tuple memory."""
         return bits_for(self.ring_words - 1)

@@ -56,13 +56,17 @@ def of_parts(area_parts: Iterable[AreaPart], fitted: Coefficients) -> dict[str, 
     """Sums of FITTED and of DSP blocks over parts."""
     total = dict.fromkeys((*FITTED, "dsp"), 0.0)
     for part in area_parts:
+        times = part.times
         for key in total:
-            total[key] += getattr(part, key) * part.times
+            total[key] += getattr(part, key) * times
+        features = part.features
         for key, weights in fitted["parts"].get(part.kind, {}).items():
             value = 0.0
-            for name, size in part.features.items():
-                value += weights.get(name, 0) * size
-            total[key] += max(value, 0) * part.times
+            for name, size in features.items():
+                if name in weights:
+                    value += weights[name] * size
+            if value > 0:
+                total[key] += value * times
     return total
 
 

@@ -122,7 +122,21 @@ def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
         level = np.full(size, most * (number - images))
     else:
         level = (sum(np.ogrid[tuple(map(slice, size))]) + number - images) % 2 * most
-    return held.zero + held.stride * level
+    return held.zero + held.stride * _that_occur(level, imported)
+
+
+def _that_occur(level: Array, imported: Imported) -> Array:
+    """Levels of the input map, (rows, columns, channels), where no number has one the next higher one that some have: a
+    second, finer quantiser leaves some levels out."""
+    boundaries = imported.graph.source.boundaries
+    if boundaries is None:
+        return level
+    out = np.empty_like(level)
+    for channel in range(level.shape[-1]):
+        limits = floats(boundaries[channel if len(boundaries) > 1 else 0])
+        reached = np.append(0, np.searchsorted(limits, limits, side="right"))
+        out[..., channel] = reached[level[..., channel]]
+    return out
 
 
 def real_inputs(imported: Imported, inputs: Array) -> Array:

@@ -33,6 +33,8 @@ SPREAD = 2.5
 """How many standard deviations from its middle a sum is taken to reach."""
 CLOSINGS = (*OVER_CLASSES, "Sigmoid")
 """What the host computes at an end, with values of its own."""
+EXACT_TRIES = 30
+"""Files that are begun at most until floating point is exact in one."""
 PLACES = 65
 """Places at which an activation's results are looked at, to see how far they reach."""
 
@@ -486,16 +488,12 @@ class OnnxDrawing(Drawing[Map]):
         return self.quantised(real, shape, (-SPREAD * spread, SPREAD * spread))
 
     def after(self, real: str, shape: Shape, reach: tuple[float, float]) -> Map:
-        """What follows a layer: perhaps batch normalisation, mostly an activation; and a quantiser."""
+        """What follows a layer: perhaps batch normalisation, mostly an activation, in either order; and a quantiser."""
+        normalises = len(shape) > 1 and self.chance(4)
+        last = self.chance(3)
+        if normalises and not last:
+            real = self.normalised(real, shape, reach)
         low, high = reach
-        if len(shape) > 1 and self.chance(4):
-            self.exact = False
-            scale, offset = self.rng.uniform(0.3, 1.5, shape[0]), self.rng.normal(0, 0.2 * (high - low), shape[0])
-            if self.chance(4):
-                scale[0] = -scale[0]
-            mean = self.rng.normal(0, 0.1 * (high - low), shape[0])
-            names = [self.constant(each) for each in (scale, offset, mean, np.ones(shape[0]))]
-            real = self.node("BatchNormalization", real, *names, epsilon=1e-5)
         if self.chance(2):
             real, (low, high) = self.node("Relu", real), (0.0, high)
         elif self.chance(5):
@@ -503,10 +501,24 @@ class OnnxDrawing(Drawing[Map]):
         elif self.chance(6):
             ends = self.constant(0.0), self.constant(round(high / 2, 3))
             real, (low, high) = self.node("Clip", real, *ends), (0.0, high / 2)
+        if normalises and last:
+            real = self.normalised(real, shape, (low, high))
+            low, high = low - (high - low) / 2, high + (high - low) / 2
         if len(shape) == 3 and self.chance(8) and min(shape[1:]) > 1:
             real = self.node("MaxPool", real, kernel_shape=[2, 2], strides=[2, 2])
             shape = (shape[0], shape[1] // 2, shape[2] // 2)
         return self.quantised(real, shape, (low, high))
+
+    def normalised(self, real: str, shape: Shape, reach: tuple[float, float]) -> str:
+        """Append batch normalisation, of which one channel may fall."""
+        self.exact = False
+        room = reach[1] - reach[0]
+        scale, offset = self.rng.uniform(0.3, 1.5, shape[0]), self.rng.normal(0, 0.2 * room, shape[0])
+        if self.chance(4):
+            scale[0] = -scale[0]
+        mean = self.rng.normal(0, 0.1 * room, shape[0])
+        names = [self.constant(each) for each in (scale, offset, mean, np.ones(shape[0]))]
+        return self.node("BatchNormalization", real, *names, epsilon=1e-5)
 
     def integer_node(
         self,
@@ -913,14 +925,25 @@ class OnnxDrawing(Drawing[Map]):
 
 def random_qdq(pick: Pick) -> RandomFile:
     """A random ONNX file with QuantizeLinear and DequantizeLinear."""
-    return OnnxDrawing(pick, "qdq").draw()
+    return _random_file(pick, "qdq")
 
 
 def random_qoperator(pick: Pick) -> RandomFile:
     """A random ONNX file with onnxruntime's operators on integers."""
-    return OnnxDrawing(pick, "qoperator").draw()
+    return _random_file(pick, "qoperator")
 
 
 def random_qonnx(pick: Pick) -> RandomFile:
     """A random ONNX file with QONNX's quantisers."""
-    return OnnxDrawing(pick, "qonnx").draw()
+    return _random_file(pick, "qonnx")
+
+
+def _random_file(pick: Pick, form: str) -> RandomFile:
+    """A random file; once in four times, if one is found, of those in which floating point is exact, as only these say
+    how halves are rounded, and few files are of them."""
+    if pick.integer(1, 4) == 1:
+        for _ in range(EXACT_TRIES):
+            drawing = OnnxDrawing(pick, form)
+            if drawing.powers and (file := drawing.draw()).halves:
+                return file
+    return OnnxDrawing(pick, form).draw()

@@ -75,6 +75,12 @@ def test_a_seed_has_its_files():
         assert len({file.data for file in files}) == 20
 
 
+@pytest.mark.parametrize("draw", [random_qdq, random_qoperator, random_qonnx])
+def test_some_files_say_how_halves_are_rounded(draw):
+    """In others an image with a half counts for nothing."""
+    assert sum(draw(SeededPick(draw.__name__, number)).halves for number in range(60)) >= 4
+
+
 def moved(by, tied):
     """An authority whose outputs are others, with these images tied."""
     run = authorities.by_onnxruntime

@@ -51,7 +51,11 @@ def fuzz_command(
     if case is not None:
         if option := given(OF_CAMPAIGNS):
             raise ValueError(f"fuzz: --replay runs one case, so {option} must be left out")
-        _replay(campaign, case)
+        word = _replay(campaign, case)
+        if as_json:
+            dump({"name": campaign, "ends": {word: 1}})
+        else:
+            click.echo(f"{case}: {word}")
         return
     if resume and given(["seed"]):
         raise ValueError("fuzz: --resume goes on with the campaign's own seed, so --seed must be left out")
@@ -83,12 +87,12 @@ def _show(done: CampaignState, out: Path) -> None:
         click.echo(f"found: {out / name}")
 
 
-def _replay(campaign: str, case: Path) -> None:
-    """Run the case of a file again; ValueError where it still finds something."""
+def _replay(campaign: str, case: Path) -> str:
+    """Run the case of a file again: the word with which it ends. ValueError where it still finds something."""
     name, _ = read_case(case)
     if name != campaign:
         raise ValueError(f"{case}: must be a case of campaign {campaign}, got one of {name}")
     word, what = replay(case)
     if what:
         raise ValueError(f"{case}: {what}")
-    click.echo(f"{case}: {word}")
+    return word

@@ -178,6 +178,7 @@ def test_the_command(dice, tmp_path):
     path.write_text(path.read_text().replace('"number": 20', '"number": 3'))
     ran = call("device", "--replay", path)
     assert (ran.exit_code, ran.output) == (0, f"{path}: right\n")
+    assert json.loads(call("device", "--replay", path, "--json").output) == {"name": "device", "ends": {"right": 1}}
     ran = call("device", "--cases", 120, "--resume", "--jobs", 1, "--out", tmp_path / "a")
     assert "device: 120 cases of seed 1" in ran.stdout
     assert f"found: {path}" in ran.stdout

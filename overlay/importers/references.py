@@ -298,7 +298,20 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
         return run_node(replace(node, attributes=kept), inputs, 15)[0]
     if node.op == "Conv":
         return _conv(node, inputs, opset)
+    if node.op == "QuantizeLinear":
+        inputs = [_within_integers(node, inputs[0], inputs[1]), *inputs[1:]]
     return run_node(node, inputs, opset)[0]
+
+
+def _within_integers(node: SourceNode, x: Any, scale: Any) -> Array:
+    """What QuantizeLinear reads, so that no quotient is beyond 2 ** 30: ONNX's reference takes integers of 32 bits of
+    it before it cuts off. The result has 16 bits at most, so that it is the same."""
+    if np.ndim(scale):
+        shape = [1] * np.ndim(x)
+        shape[int(node.attributes.get("axis", 1))] = -1
+        scale = np.reshape(scale, shape)
+    most = np.asarray(scale, np.float32) * np.float32(1 << 30)
+    return np.clip(x, -most, most)
 
 
 def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:

@@ -194,7 +194,8 @@ def _reference(node: SourceNode, values: dict[str, Array], constants: Constants,
 
 
 def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]]) -> Checked:
-    near = 0.0 if node.domain == TFLITE else NEAR  # integers are on no boundary
+    reals = any(tensors[0][name].dtype.kind == "f" for operation in operations[:1] for name in operation.reads)
+    near = NEAR if reals or node.domain != TFLITE else 0.0  # TFLite's integers are on no boundary
     count = ties = 0
     for values in tensors:
         spans: dict[str, _Span] = {}

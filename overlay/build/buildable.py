@@ -2,23 +2,15 @@
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.lowering import engines_of
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 
-from .chosen_design import Wanted, chosen_design
+from .chosen_design import chosen_design, needs_both_engines
 from .small_npu import small_npu
 
 SKIP_WORDS = 2
 """Words of a skip store: the fewest that there can be, since their number is not checked here."""
-PIPELINE = Wanted(topology="pipeline")
-"""An NPU for each weighted layer, with the engine that the layer needs."""
 CHOICES = CompileChoices(map_order="raster")
 """The one map order that is tried: all map orders compute the same."""
-
-
-def needs_both_engines(model: Model) -> bool:
-    """Whether a network has layers for the binary engine and others for the integer one, so that no NPU has all."""
-    return len(set(engines_of(model.network))) > 1
 
 
 def check_buildable(model: Model) -> None:
@@ -32,5 +24,5 @@ def check_buildable(model: Model) -> None:
     ValueError
         If the compiler can't compute the network. One line: layer, rule and value.
     """
-    npus = chosen_design(model, PIPELINE).npus if needs_both_engines(model) else (small_npu(model),)
+    npus = chosen_design(model).npus if needs_both_engines(model.network) else (small_npu(model),)
     size_memories(model.network.name, [model], npus, CHOICES, sizing=Sizing(skip_words=SKIP_WORDS))

@@ -47,7 +47,8 @@ class Wanted:
     ``design`` NPUs are otherwise as ``default_npu``: with any value, with a topology, or where no reference design has
     the network's name."""
     topology: str | None = None
-    """One of TOPOLOGIES; None: one NPU, or those of ``design``, which has a topology of its own."""
+    """One of TOPOLOGIES; None: one NPU, a pipeline where the network needs both engines, or the NPUs of ``design``,
+    which has a topology of its own."""
     npus: int | None = None
     """NPUs of the topology, 1 to MOST_NPUS. A pipeline has one for each weighted layer, which need not be said."""
     stream_bits: int | None = None
@@ -88,10 +89,18 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     return replace(design, stream_bits=stream_bits, choices=replace(design.choices, **wanted.choices))
 
 
+def needs_both_engines(network: Network) -> bool:
+    """Whether a network has layers for the binary engine and others for the integer one."""
+    return len(set(engines_of(network))) > 1
+
+
 def _small_design(model: Model, wanted: Wanted) -> ReferenceDesign:
-    """The design with one NPU of ``default_npu``, or with several of them connected by the topology."""
+    """The design with one NPU of ``default_npu``, or with several of them connected by the topology. A network that
+    needs both engines gets a pipeline, as no NPU has both."""
     npu = default_npu(model)
     network = model.network
+    if not wanted.topology and needs_both_engines(network):
+        wanted = replace(wanted, topology="pipeline")
     npus = _connected(network, npu, wanted) if wanted.topology else (npu,)
     return ReferenceDesign(network=network.name, npus=npus)
 

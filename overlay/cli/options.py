@@ -298,7 +298,11 @@ def compile_options(mapping: str = "chosen", chunk: str = "tuples:1", shortcuts:
 
 chain_options = option_group(
     "Several NPUs",
-    click.option("--topology", type=click.Choice(list(TOPOLOGIES)), help="Join several NPUs of this folding."),
+    click.option(
+        "--topology",
+        type=click.Choice(list(TOPOLOGIES)),
+        help="Join several NPUs of this folding.  [default: one NPU; pipeline where a network needs both engines]",
+    ),
     click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
     compile_options(),
 )

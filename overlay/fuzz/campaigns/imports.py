@@ -27,8 +27,7 @@ from bitloom.golden.host import file as hosts
 from bitloom.golden.host.host import Host, HostOutput
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.overlay.build.buildable import PIPELINE, needs_both_engines
-from bitloom.overlay.build.chosen_design import Wanted, chosen_design
+from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.fuzz.authorities import AUTHORITIES, Computed, Refused
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.pick import Pick
@@ -182,10 +181,10 @@ def _rule(line: str) -> str:
 
 
 def _build(made: Imported) -> None:
-    """Compile a model for the design that `bitloom build` takes; one that needs both engines for a pipeline."""
+    """Compile a model for the design that `bitloom build` takes."""
     model = made.model
     try:
-        found = chosen_design(model, PIPELINE if needs_both_engines(model) else Wanted())
+        found = chosen_design(model)
         design = found.design(model.network.name, [model])
         compile_model(model, Manifest.of(design, DIGEST), found.choices, host=made.host)
     except ValueError as error:

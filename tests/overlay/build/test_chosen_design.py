@@ -186,7 +186,8 @@ def test_a_pipeline_of_both_engines() -> None:
 
 
 def test_a_pipeline_of_both_engines_whose_binary_npu_reads_integers() -> None:
-    """The NPU of the first layer has shifts for the input's bit planes, and the network compiles for it."""
+    """It is the default, as no NPU has both engines. The NPU of the first layer has shifts for the input's bit planes,
+    and the network compiles for it."""
     layers = (
         Conv(name="conv_1", out_channels=5, kernel=(2, 2)),
         Threshold(name="act_1", levels=2),
@@ -194,7 +195,9 @@ def test_a_pipeline_of_both_engines_whose_binary_npu_reads_integers() -> None:
     )
     network = Network(name="integers", input=case_map(5, 4, 3, signed(8)), layers=layers)
     model = random_model(network, np.random.default_rng(0))
-    npus = chosen_design(model, asked("--topology", "pipeline")).npus
+    npus = chosen_design(model).npus
+    assert npus == chosen_design(model, asked("--topology", "pipeline")).npus
+    assert [npu.array.kgp for npu in chosen_design(model, asked("--kgp", "4")).npus] == [4, 4]
     assert [(npu.engine, npu.array.shift_bits) for npu in npus] == [("binary", 3), ("integer", 0)]
     assert size_memories("integers", [model], npus).npus
 

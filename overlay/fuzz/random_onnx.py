@@ -334,8 +334,15 @@ class OnnxDrawing(Drawing[Map]):
             name = self.node("BipolarQuant", self.constant(values), self.constant(scale), domain=QONNX)
             return Weights(real=name, integers=(), scale=np.asarray(scale), rms=float(scale))
         inputs = self.constant(scale), self.constant(0.0), self.constant(float(bits))
-        name = self.node("Quant", self.constant(values), *inputs, domain=QONNX, signed=1,
-                         narrow=self.pick.integer(0, 1), rounding_mode="ROUND")  # fmt: skip
+        name = self.node(
+            "Quant",
+            self.constant(values),
+            *inputs,
+            domain=QONNX,
+            signed=1,
+            narrow=self.pick.integer(0, 1),
+            rounding_mode="ROUND",
+        )
         return Weights(real=name, integers=(), scale=np.asarray(scale), rms=float(np.max(scale)) * 0.6 * most)
 
     def bias(self, here: Map, weights: Weights, outputs: int, spread: float) -> tuple[str, str]:
@@ -602,9 +609,14 @@ class OnnxDrawing(Drawing[Map]):
             self.exact = False
             reach = (0.0, 1.0) if chosen.onnx == "Sigmoid" else (here.low / 2, here.high)
             return self.integer_node(
-                f"QLinear{chosen.onnx}", [here], here.shape, reach, lambda x: self.node(chosen.onnx, *x, **attributes),
-                domain=MICROSOFT, **attributes,
-            )  # fmt: skip
+                f"QLinear{chosen.onnx}",
+                [here],
+                here.shape,
+                reach,
+                lambda x: self.node(chosen.onnx, *x, **attributes),
+                domain=MICROSOFT,
+                **attributes,
+            )
         real, reach = self.applied(self.real(here), (here.low, here.high), here.shape)
         return self.quantised(real, here.shape, reach)
 
@@ -716,9 +728,15 @@ class OnnxDrawing(Drawing[Map]):
         low, high = min(each.low for each in parts), max(each.high for each in parts)
         if self.by_integers() and here.kind == self.kind:
             return self.integer_node(
-                "QLinearConcat", parts, shape, (low, high), lambda x: self.node("Concat", *x, axis=1), first=True,
-                domain=MICROSOFT, axis=1,
-            )  # fmt: skip
+                "QLinearConcat",
+                parts,
+                shape,
+                (low, high),
+                lambda x: self.node("Concat", *x, axis=1),
+                first=True,
+                domain=MICROSOFT,
+                axis=1,
+            )
         real = self.node("Concat", *(self.real(each) for each in parts), axis=1)
         same = len({(each.scale, each.zero) for each in parts}) == 1 and self.form != "qonnx"
         return self.quantised(real, shape, (low, high), here if same else None)
@@ -758,9 +776,14 @@ class OnnxDrawing(Drawing[Map]):
         op = "AveragePool" if average else "MaxPool"
         if average and self.by_integers() and len(sizes) == 2:
             return self.integer_node(
-                "QLinearAveragePool", [here], shape, (here.low, here.high), lambda x: self.node(op, *x, **attributes),
-                domain=MICROSOFT, **attributes,
-            )  # fmt: skip
+                "QLinearAveragePool",
+                [here],
+                shape,
+                (here.low, here.high),
+                lambda x: self.node(op, *x, **attributes),
+                domain=MICROSOFT,
+                **attributes,
+            )
         if not average:
             return self.moved(here, op, (), shape, **attributes)
         real = self.node(op, self.real(here), **attributes)
@@ -781,9 +804,13 @@ class OnnxDrawing(Drawing[Map]):
         reach = here.low / 2, here.high / 2
         if self.by_integers() and len(sizes) == 2:
             return self.integer_node(
-                "QLinearGlobalAveragePool", [here], shape, reach, lambda x: self.node("GlobalAveragePool", *x),
+                "QLinearGlobalAveragePool",
+                [here],
+                shape,
+                reach,
+                lambda x: self.node("GlobalAveragePool", *x),
                 domain=MICROSOFT,
-            )  # fmt: skip
+            )
         real = self.node("GlobalAveragePool", self.real(here))
         return self.quantised(real, shape, reach, self.maybe(here))
 

@@ -346,17 +346,27 @@ class TfliteDrawing(Drawing[Map]):
         weights = self.weights((outputs, *kernel, outputs), -127, 127)
         constants, made = self.layer(weights, here, prod(kernel) * outputs, outputs, biased=True)
         return self.made(
-            "CONV_2D", here, here.shape, made, constants, StrideH=1, StrideW=1, Padding=0, DilationHFactor=1,
-            DilationWFactor=1, **self.fused(),
-        )  # fmt: skip
+            "CONV_2D",
+            here,
+            here.shape,
+            made,
+            constants,
+            StrideH=1,
+            StrideW=1,
+            Padding=0,
+            DilationHFactor=1,
+            DilationWFactor=1,
+            **self.fused(),
+        )
 
     def gate(self, here: Map) -> Map | None:
         """A value a channel, as squeeze-and-excite blocks have it."""
         if len(here.shape) != 4:
             return None
         axes = self.constant(np.array((1, 2), np.int32))
-        mean = self.made("MEAN", here, (1, 1, 1, here.shape[3]), self.quantised(RMS * here.scale / 2), [axes],
-                         KeepDims=True)  # fmt: skip
+        mean = self.made(
+            "MEAN", here, (1, 1, 1, here.shape[3]), self.quantised(RMS * here.scale / 2), [axes], KeepDims=True
+        )
         made = self.beside(mean)
         return None if made is None else self.activated("LOGISTIC", made)
 
@@ -364,10 +374,12 @@ class TfliteDrawing(Drawing[Map]):
         """Maps behind one another, mostly of one scale."""
         axis = self.pick.of([3, 3, 3, 1, 2]) if len(here.shape) == 4 else len(here.shape) - 1
         others = [
-            each for each in self.maps
-            if len(each.shape) == len(here.shape) and each.shape[1:axis] == here.shape[1:axis]
+            each
+            for each in self.maps
+            if len(each.shape) == len(here.shape)
+            and each.shape[1:axis] == here.shape[1:axis]
             and each.shape[axis + 1 :] == here.shape[axis + 1 :]
-        ]  # fmt: skip
+        ]
         parts = [here, *(self.pick.of(others) for _ in range(self.pick.integer(1, 2)))]
         if not self.chance(8):
             parts = [each if each.values == here.values else self.scaled(each, here.values) for each in parts]

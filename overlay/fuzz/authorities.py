@@ -65,7 +65,7 @@ class Authority:
         return find_spec(self.module) is None
 
 
-def _session(data: bytes, exact: bool) -> Any:
+def _session(data: bytes) -> Any:
     """A session of onnxruntime, node by node without rewritings."""
     import onnxruntime as ort
 
@@ -73,8 +73,8 @@ def _session(data: bytes, exact: bool) -> Any:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    if exact:  # without instructions of 8 bits that saturate on some processors
-        options.add_session_config_entry("session.x64quantprecision", "1")
+    # Without instructions of 8 bits that saturate on some processors:
+    options.add_session_config_entry("session.x64quantprecision", "1")
     try:
         return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has several, which no module names
@@ -92,7 +92,7 @@ def _run(session: Any, images: Array) -> list[Array]:
 
 def by_onnxruntime(data: bytes, twin: bytes, images: Array) -> Computed:
     """onnxruntime's results. Where files compute on integers alone, their twin's quantisers say what is tied."""
-    outputs = [x.astype(np.float64) for x in _run(_session(data, exact=True), images)]
+    outputs = [x.astype(np.float64) for x in _run(_session(data), images)]
     read = _read_by_quantisers(twin or data, images)
     return Computed(outputs, _steps_of_outputs(data), _tied(read, len(images)))
 
@@ -133,7 +133,7 @@ def _read_by_quantisers(data: bytes, images: Array) -> list[tuple[Array, Array]]
     kept = [name for name in names if name != source]
     values = {source: images}
     if kept:
-        values |= dict(zip(kept, _run(_session(model.SerializeToString(), exact=True), images)))
+        values |= dict(zip(kept, _run(_session(model.SerializeToString()), images)))
     return [_to_boundary(node, values[node.input[0]], constants) for node in quantisers]
 
 

@@ -159,7 +159,7 @@ def measure(
     Raises
     ------
     ValueError
-        If ``frames`` is none.
+        If ``frames`` is no such number.
     """
     check_even("mlperf-tiny", frames)
     entries = [entry(name) for name in names]

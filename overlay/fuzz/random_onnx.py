@@ -58,7 +58,7 @@ class Map:
 
     @property
     def rms(self) -> float:
-        """What its values are worth, about."""
+        """About the root mean square of its values."""
         return max(abs(self.low), abs(self.high)) / 2
 
 
@@ -73,7 +73,7 @@ class Weights:
     scale: Array
     """One, or one an output."""
     rms: float
-    """What the real numbers are worth."""
+    """About the root mean square of the real numbers."""
 
 
 def _of_channels(shape: Shape) -> Shape:

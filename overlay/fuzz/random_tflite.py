@@ -31,8 +31,9 @@ FIXED: dict[str, Quantised] = {
 """Scale and zero point of results, of kernels that take these alone."""
 INPUTS = ("INT8", "INT8", "INT8", "UINT8", "FLOAT32")
 RMS = 60
-"""What integers of a map less their zero point are taken to be worth, on average."""
+"""What the root mean square of a map's integers less their zero point is taken to be."""
 WEIGHT_RMS = 73
+"""The same of weights, which are any of -127 .. 127."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class TfliteDrawing(Drawing[Map]):
         return self.pick.of([0, 0, -128, self.pick.integer(-128, 127)])
 
     def quantised(self, real: float) -> Quantised:
-        """Scale and zero point of a result whose values are worth ``real`` on average."""
+        """Scale and zero point of a result whose values have about this root mean square."""
         return self.scale(4 * real / 256), self.zero()
 
     def constant(self, values: Array, scale: Sequence[float] = (), zero: int = 0) -> int:

@@ -14,6 +14,8 @@ from bitloom.golden.encoding import Array
 
 ROUNDING = 1e-6
 """How far sums in floating point of 32 bits may be off, relative to the largest one of a map."""
+LEAST_STEPS = 16
+"""Steps of a quantiser that the largest sum of a map counts as at least: what is added up may be larger than the sum."""
 QUANTISERS = ("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant", "Sign")
 """Operators that round."""
 
@@ -163,7 +165,7 @@ def _tied(read: Sequence[tuple[Array, Array]], images: int) -> Array:
     """Images of which a quantiser reads a value at a boundary, to within rounding."""
     tied = np.zeros(images, bool)
     for away, steps in read:
-        room = ROUNDING * np.maximum(1, np.abs(steps.reshape(images, -1)).max(axis=1))
+        room = ROUNDING * np.maximum(LEAST_STEPS, np.abs(steps.reshape(images, -1)).max(axis=1))
         tied |= (away.reshape(images, -1) <= room[:, None]).any(axis=1)
     return tied
 

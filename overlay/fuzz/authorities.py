@@ -15,7 +15,7 @@ from bitloom.golden.encoding import Array
 ROUNDING = 1e-6
 """How far sums in floating point of 32 bits may be off, relative to the largest one of a map."""
 LEAST_STEPS = 16
-"""Steps of a quantiser that the largest sum of a map counts as at least: what is added up may be larger than the sum."""
+"""Steps of a quantiser that the largest sum of a map counts as at least: what is added may be larger than the sum."""
 QUANTISERS = ("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant", "Sign")
 """Operators that round."""
 

@@ -210,11 +210,7 @@ class TfliteDrawing(Drawing[Map]):
             (1, *result, outputs),
             made,
             constants,
-            StrideH=strides[0],
-            StrideW=strides[1],
-            Padding=0 if same else 1,
-            DilationHFactor=dilations[0],
-            DilationWFactor=dilations[1],
+            **_geometry(strides, dilations, same),
             **self.fused(),
         )
 
@@ -237,12 +233,8 @@ class TfliteDrawing(Drawing[Map]):
             (1, *result, outputs),
             made,
             constants,
-            StrideH=strides[0],
-            StrideW=strides[1],
-            Padding=0 if same else 1,
             DepthMultiplier=times,
-            DilationHFactor=dilations[0],
-            DilationWFactor=dilations[1],
+            **_geometry(strides, dilations, same),
             **self.fused(),
         )
 
@@ -547,6 +539,17 @@ class TfliteDrawing(Drawing[Map]):
         if self.chance(3):
             here = self.made("DEQUANTIZE", here, here.shape, kept="FLOAT32")
         return here
+
+
+def _geometry(strides: Shape, dilations: Shape, same: bool) -> dict[str, int]:
+    """Options of a convolution that say where its windows lie."""
+    return {
+        "StrideH": strides[0],
+        "StrideW": strides[1],
+        "Padding": 0 if same else 1,
+        "DilationHFactor": dilations[0],
+        "DilationWFactor": dilations[1],
+    }
 
 
 def random_tflite(pick: Pick) -> RandomFile:

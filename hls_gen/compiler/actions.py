@@ -27,7 +27,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
-from bitloom.hls_gen.design.results import FEATURE_UNITS, FeatureUnit
+from bitloom.hls_gen.design.results import FEATURE_UNITS, Column, FeatureUnit
 
 from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
@@ -134,13 +134,25 @@ class Scale(FeatureAction):
         return most.bit_length() if most > 1 else 0
 
     @property
+    def _roundings(self) -> dict[str, int]:
+        """By name of a capacity, which is that of a field, too: whether it rounds so."""
+        return {"half_even": int(self.rounding == "even"), "round_twice": int(self.rounding == "twice")}
+
+    @property
     def needs(self) -> dict[str, int]:
-        return super().needs | {
-            "multiplier_bits": self.multiplier_bits,
-            "bias_fraction_bits": self.fraction,
-            "half_even": int(self.rounding == "even"),
-            "round_twice": int(self.rounding == "twice"),
-        }
+        widths = {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.fraction}
+        return super().needs | widths | self._roundings
+
+    @property
+    def of_layer(self) -> dict[str, int]:
+        """Numbers of the layer, by field of `REQUANTISATION`."""
+        return {"low": self.low, "high": self.high, **self._roundings}
+
+    @property
+    def of_channel(self) -> dict[str, Array]:
+        """Numbers of channels, by field of `REQUANTISATION`, with the fraction of the layer."""
+        multiplier, shift = self.factors
+        return {"bias": self.bias, "multiplier": multiplier, "shift": shift}
 
     @property
     def whole_bias(self) -> Array:
@@ -212,11 +224,21 @@ class UnitAction(FeatureAction):
             high=layer.high,
         )
 
+    def numbers(self, columns: Mapping[str, Column]) -> dict[str, Array]:
+        """The layer's numbers by field: of arrays, or of attributes of the layer."""
+        of = {name: column.of for name, column in columns.items()}
+        return {name: np.asarray(self.arrays.get(of[name], getattr(self.layer, of[name], None))) for name in of}
+
     @property
-    def rows(self) -> Mapping[str, Mapping[str, Array]]:
+    def of_layer(self) -> dict[str, int]:
+        """Numbers of the layer, by field of the unit."""
+        return {name: number.item() for name, number in self.numbers(self.unit.of_layer).items()}
+
+    @property
+    def rows(self) -> dict[str, dict[str, Array]]:
         """The layer's rows of the unit's memory: by the memory's name, columns by field."""
         table = self.unit.table
-        return {table.memory: {name: self.arrays[of] for name, of in table.columns.items()}} if table else {}
+        return {table.memory: self.numbers(table.columns)} if table else {}
 
     @property
     def needs(self) -> dict[str, int]:
@@ -278,6 +300,19 @@ class Addition(FeatureAction):
             "add_factor_bits": max(signed_bits(self.factor_kept), signed_bits(self.factor_added)),
             "add_bias_bits": signed_bits(self.bias),
             "map_products": int(self.multiplies),
+        }
+
+    @property
+    def of_layer(self) -> dict[str, int]:
+        """Numbers of the layer, by field of `ADDITION`; a shift that is larger than an NPU's most is that one there."""
+        return {
+            "multiplies": int(self.multiplies),
+            "factor_kept": self.factor_kept,
+            "factor_skipped": self.factor_added,
+            "bias": self.bias,
+            "shift": self.shift,
+            "low": self.low,
+            "high": self.high,
         }
 
     def forward(self, values: Array, added: Array | None = None) -> Array:

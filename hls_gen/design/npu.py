@@ -315,6 +315,16 @@ class Npu:
         return (self.stores.skip.bits if self.stores.skip else 0) or self.array.feature_bits
 
     @property
+    def lowest_value(self) -> int:
+        """Smallest such result."""
+        return -1 << self.value_bits - 1
+
+    @property
+    def highest_value(self) -> int:
+        """Largest such result."""
+        return ~self.lowest_value
+
+    @property
     def skip_lanes(self) -> int:
         """Results in a word of the skip store."""
         return self.results.ol if self.keeps_steps else self.array.map_lanes

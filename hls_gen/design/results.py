@@ -2,7 +2,7 @@
 and adds maps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.requantise import FIRST_SHIFT
@@ -18,6 +18,63 @@ whose product two DSP blocks make, LUTs multiply by the upper half of the multip
 
 
 @dataclass(frozen=True, kw_only=True)
+class Column:
+    """Numbers that a unit has in a field of a memory, in each row one: of a layer, of a channel, or of a table."""
+
+    bits: int | str
+    """Their width in two's complement. Where it is 0 there is no such field."""
+    of: str = ""
+    """Of a feature unit: the array of golden's layer that has them, or an attribute of the layer."""
+    none: int | str = 0
+    """The number where the unit has nothing to do: of another layer, or of a lane without a channel.
+
+    ``bits`` and ``none`` may name an attribute of an `Npu`, such as ``results.multiplier_bits``, which is the number.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """A unit on the way from sums to features: the numbers that it reads."""
+
+    of_layer: Mapping[str, Column] = field(default_factory=dict)
+    """By field of the layer's row, in memory ``results`` where nothing else is said."""
+    of_channel: Mapping[str, Column] = field(default_factory=dict)
+    """By field of a row of memory ``scales``, which has one for each of OL lanes: ``bias`` is ``bias_0``, ``bias_1``
+    and so on."""
+
+
+REQUANTISATION = Unit(
+    of_layer={
+        "low": Column(bits="value_bits", none="lowest_value"),
+        "high": Column(bits="value_bits", none="highest_value"),
+        "half_even": Column(bits="results.half_even"),
+        "round_twice": Column(bits="results.round_twice"),
+    },
+    of_channel={
+        "bias": Column(bits="biased_bits"),
+        "multiplier": Column(bits="results.multiplier_bits", none=1),
+        "shift": Column(bits="scale_shift_bits", none="most_shift"),
+    },
+)
+"""Requantisation, of the results unit, or of a pool unit with weights, which has memories of its own. In lanes without
+a channel every sum becomes 0, as the binary engine needs it."""
+ADDITION = Unit(
+    of_layer={
+        "multiplies": Column(bits="multiplies_maps"),
+        "factor_kept": Column(bits="stores.skip.factor_bits", none=1),
+        "factor_skipped": Column(bits="stores.skip.factor_bits"),
+        "bias": Column(bits="stores.skip.bias_bits"),
+        "shift": Column(bits="add_shift_bits"),
+        "low": Column(bits="value_bits", none="lowest_value"),
+        "high": Column(bits="value_bits", none="highest_value"),
+    }
+)
+"""Addition of a map, or the product with it, in an NPU with a skip store. Layers have their rows in memory
+``additions``. All fields but ``multiplies`` and ``shift`` have a sign. With a row of a layer that adds nothing, results
+would leave as they came."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnitTable:
     """A memory of a feature unit, in which each lane reads a RAM of its own. The rows of layers lie one behind the
     other; the unit's capacity is their number."""
@@ -26,16 +83,18 @@ class UnitTable:
     """Its name."""
     base: str
     """Field of a layer's row of memory ``results``: where its rows begin."""
-    columns: Mapping[str, str]
-    """By field, which is as wide as a feature: name of the array of golden's layer."""
+    columns: Mapping[str, Column]
+    """By field."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeatureUnit:
+class FeatureUnit(Unit):
     """What may stand behind a requantisation and makes other features of its features, in register stages of its own
     that move together with those of the requantisation.
 
         sums[OL] --> requantisation --features[OL]--> feature unit --features[OL]--> ... --> features[OL]
+
+    It reads what it needs: numbers of the layer, numbers of each channel, rows of a table that the feature chooses.
     """
 
     layer: type[FeatureLayer]
@@ -55,7 +114,7 @@ LOOKUPS = FeatureUnit(
     capacity="lookup_rows",
     mark="looks_up",
     stages=("entry", "looked_up"),
-    table=UnitTable(memory="lookups", base="lookup_base", columns={"entry": "entries"}),
+    table=UnitTable(memory="lookups", base="lookup_base", columns={"entry": Column(bits="value_bits", of="entries")}),
 )
 """Tables in which features are looked up. The stages are the table's entry, and the choice between it and the feature
 of a layer without a table."""

@@ -8,12 +8,14 @@ from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.pool_unit import MARKS
+from bitloom.hls_gen.design.memories.results import numbers_of
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.results import REQUANTISATION
 from bitloom.hls_gen.design.widths import COUNT_BITS
 
 from .layer_rows import Columns, row
 from .ports import way_fields
-from .results import rounding_fields, scale_columns
+from .results import scale_columns
 from .sequencer import sequencer_rows
 
 
@@ -36,16 +38,18 @@ def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
 def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[str, Columns]:
     """Rows of a pool unit with weights for a layer with or without a depthwise convolution."""
     npu = planned.npu
+    numbers = depthwise.scale.of_layer if depthwise else {}
+    rows = {
+        "pool_results": row(
+            {"depthwise": int(depthwise is not None), **numbers_of(npu, REQUANTISATION.of_layer, numbers)}
+        )
+    }
     if depthwise is None:
-        most = 1 << npu.array.feature_bits - 1
-        fields = {"depthwise": 0, "low": -most, "high": most - 1, **rounding_fields("once", npu)}
-        return {"pool_results": row(fields)}
-    scale = depthwise.scale
-    fields = {"depthwise": 1, "low": scale.low, "high": scale.high, **rounding_fields(scale.rounding, npu)}
+        return rows
     return {
-        "pool_results": row(fields),
+        **rows,
         "pool_kernels": {"weights": _kernels(depthwise, planned)},
-        "pool_scales": scale_columns(scale, planned.scale_steps, npu),
+        "pool_scales": scale_columns(depthwise.scale, planned.scale_steps, npu),
     }
 
 

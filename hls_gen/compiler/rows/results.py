@@ -4,7 +4,7 @@ In a binary NPU with a skip store a threshold T is the requantisation of x - T t
 that x >= T is (docs/decisions/0022).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,18 +14,13 @@ from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.lanes import UNUSED
-from bitloom.hls_gen.design.memories.results import ROUNDING, passing
+from bitloom.hls_gen.design.memories.results import fields_of, numbers_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import SHIFT_BITS
+from bitloom.hls_gen.design.results import ADDITION, REQUANTISATION, Unit
 
 from .layer_rows import Columns, row
 from .ports import way_fields
 from .stores import kept_fields
-
-SCALES = {"bias": 0, "multiplier": 1, "shift": 1 << SHIFT_BITS + 1}
-"""Fields that memory ``scales`` has for each lane, and their values in lanes without a kernel: there every sum becomes
-0, as the binary engine needs it in lanes without a channel. The shift is larger than that of any NPU: `held_scales`
-takes the NPU's largest."""
 
 
 def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
@@ -46,26 +41,51 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         fields["double"] = int(p.arithmetic.double)
     if not npu.requantises:
         return {"results": row(fields), "thresholds": {"thresholds": _limits(planned)}}
-    scaling = _requantisation(p, planned.steps, npu)
-    fields |= {"low": scaling.low, "high": scaling.high, **rounding_fields(scaling.rounding, npu)}
     actions = {action.unit.mark: action for action in p.actions if isinstance(action, UnitAction)}
-    fields |= {unit.mark: int(unit.mark in actions) for unit in npu.results.feature_units}
-    rows: dict[str, Columns] = {"results": row(fields), "scales": scaling.columns}
-    for action in actions.values():
-        rows |= action.rows
+    scales, of_layer = _requantisation(p, planned.steps, npu)
+    fields |= numbers_of(npu, REQUANTISATION.of_layer, of_layer)
+    rows = dict[str, Columns]()
+    for unit in npu.results.feature_units:
+        action = actions.get(unit.mark)
+        fields |= {unit.mark: int(action is not None)}
+        fields |= numbers_of(npu, unit.of_layer, action.of_layer if action else {})
+        numbers = action.numbers(unit.of_channel) if action else None
+        scales = {**scales, **channel_columns(unit, numbers, planned.steps[: 0 if p.raw else None], npu)}
+        rows |= action.rows if action else {}
+    rows |= {"results": row(fields), "scales": scales}
     if npu.has_skip:
         rows["additions"] = row(_addition_fields(p.action(Addition), npu))
     return rows
 
 
-def rounding_fields(rounding: str, npu: Npu) -> dict[str, int]:
-    """Fields that say how a layer rounds, as far as the NPU has them."""
-    fields = {"half_even": int(rounding == "even"), "round_twice": int(rounding == "twice")}
-    return {name: fields[name] for name in ROUNDING if npu.value(name)}
+def channel_columns(unit: Unit, numbers: Mapping[str, Ints] | None, steps: Layout, npu: Npu) -> dict[str, Ints]:
+    """Columns of memory ``scales`` that a unit has.
+
+    Parameters
+    ----------
+    unit
+        The unit.
+    numbers
+        By field, one for each result of the layer; None where the unit has nothing to do for the layer.
+    steps
+        (steps, ol) layout of the results.
+    npu
+        The NPU.
+    """
+    unused = numbers_of(npu, unit.of_channel, {})
+    if numbers is None:
+        return _in_steps({name: np.array([none]) for name, none in unused.items()}, np.full_like(steps, UNUSED))
+    return _in_steps({name: np.append(numbers[name], none) for name, none in unused.items()}, steps)
 
 
-def scale_columns(scale: Scale | None, steps: Layout, npu: Npu) -> Columns:
-    """Columns of memory ``scales``, or of ``pool_scales``.
+def _in_steps(numbers: Mapping[str, Ints], steps: Layout) -> dict[str, Ints]:
+    """Columns with a field for each lane. ``numbers`` are by field, one for each result of the layer, and last that of
+    lanes without a result."""
+    return {f"{name}_{lane}": all_[steps[:, lane]] for lane in range(steps.shape[1]) for name, all_ in numbers.items()}
+
+
+def scale_columns(scale: Scale | None, steps: Layout, npu: Npu) -> dict[str, Ints]:
+    """Columns of memory ``scales``, or of ``pool_scales``, by which sums are requantised.
 
     Parameters
     ----------
@@ -82,65 +102,36 @@ def scale_columns(scale: Scale | None, steps: Layout, npu: Npu) -> Columns:
         Name of a field -> its column, one row a step; no rows where the sums are the result.
     """
     if scale is None:
-        none = np.zeros(0, np.int64)
-        return held_scales({f"{name}_{lane}": none for lane in range(steps.shape[1]) for name in SCALES}, npu, 0)
-    parts = (scale.bias, *scale.factors)
-    columns = {
-        f"{name}_{lane}": np.append(array, unused)[steps[:, lane]]
-        for lane in range(steps.shape[1])
-        for (name, unused), array in zip(SCALES.items(), parts)
-    }
-    return held_scales(columns, npu, scale.fraction)
+        return channel_columns(REQUANTISATION, None, steps[:0], npu)
+    return channel_columns(REQUANTISATION, held_scales(scale.of_channel, npu, scale.fraction), steps, npu)
 
 
-def held_scales(columns: Columns, npu: Npu, fraction: int) -> Columns:
-    """Columns as an NPU holds them: shifts within its limit, multipliers if it has any.
+def held_scales(numbers: Mapping[str, Ints], npu: Npu, fraction: int) -> dict[str, Ints]:
+    """Numbers of channels as an NPU holds them: shifts within its limit, multipliers if it has any.
 
     Where the NPU has k more bits behind the point than the ``fraction`` of the layer, sum and bias are 2^k times as
     large there, and so is the divisor: the quotient is the same, and so is its rounding.
     """
     more = npu.results.bias_fraction_bits - fraction
-    held = dict[str, Ints]()
-    for name, column in columns.items():
-        if name.startswith("bias_"):
-            held[name] = column << more
-        elif name.startswith("shift_"):
-            held[name] = np.minimum(column + more, npu.most_shift)
-        elif npu.results.multiplier_bits:
-            held[name] = column
-    return held
+    shift = np.minimum(numbers["shift"] + more, npu.most_shift)
+    held = {**numbers, "bias": numbers["bias"] << more, "shift": shift}
+    return {name: held[name] for name, _ in fields_of(npu, REQUANTISATION.of_channel)}
 
 
-@dataclass(frozen=True, eq=False)
-class _Requantisation:
-    """How the sums of a layer are requantised."""
-
-    columns: Columns
-    """Of memory ``scales``."""
-    low: int
-    high: int
-    rounding: str = "once"
-    """low, high, rounding: as of `bitloom.hls_gen.compiler.actions.Scale`."""
-
-
-def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> _Requantisation:
-    """How the sums of a lowered layer, whose results leave in ``steps``, are requantised in an NPU that does so."""
+def _requantisation(p: LoweredLayer, steps: Layout, npu: Npu) -> tuple[dict[str, Ints], dict[str, int]]:
+    """How the sums of a lowered layer, whose results leave in ``steps``, are requantised: columns of memory ``scales``,
+    and numbers of the layer."""
     if isinstance(p.activation, Thresholds):
         never = p.sum_range[1] + 1  # UNUSED: never reached
-        return _Requantisation(_threshold_columns(np.append(p.activation.limit, never), steps, npu), -1, 0)
-    columns = scale_columns(p.scale, steps, npu)
-    if p.scale is None:
-        return _Requantisation(columns, -1 if p.binary else 0, 0)
-    return _Requantisation(columns, p.scale.low, p.scale.high, p.scale.rounding)
+        return _threshold_columns(np.append(p.activation.limit, never), steps, npu), {"low": -1, "high": 0}
+    ends = {"low": -1 if p.binary else 0, "high": 0}
+    return scale_columns(p.scale, steps, npu), p.scale.of_layer if p.scale else ends
 
 
-def _threshold_columns(limits: Ints, steps: Layout, npu: Npu) -> Columns:
+def _threshold_columns(limits: Ints, steps: Layout, npu: Npu) -> dict[str, Ints]:
     """Columns of memory ``scales`` by which sums become -1 where they are below these limits, else 0."""
-    columns = dict[str, Ints]()
-    for lane in range(steps.shape[1]):
-        of_lane = limits[steps[:, lane]]
-        columns |= {f"bias_{lane}": -of_lane, f"multiplier_{lane}": of_lane * 0 + 1, f"shift_{lane}": of_lane * 0}
-    return held_scales(columns, npu, 0)
+    numbers = {"bias": -limits, "multiplier": np.ones_like(limits), "shift": np.zeros_like(limits)}
+    return _in_steps(held_scales(numbers, npu, 0), steps)
 
 
 def _limits(planned: PlannedLayer) -> Ints:
@@ -154,15 +145,6 @@ def _limits(planned: PlannedLayer) -> Ints:
 
 def _addition_fields(addition: Addition | None, npu: Npu) -> dict[str, int]:
     """Row of memory ``additions`` for a layer with this addition."""
-    if addition is None:
-        return passing(npu)
-    return {
-        **passing(npu),
-        "factor_kept": addition.factor_kept,
-        "factor_skipped": addition.factor_added,
-        "bias": addition.bias,
-        "shift": min(addition.shift, npu.most_add_shift),
-        "low": addition.low,
-        "high": addition.high,
-        **({"multiplies": int(addition.multiplies)} if npu.multiplies_maps else {}),
-    }
+    numbers = addition.of_layer if addition else {}
+    fields = numbers_of(npu, ADDITION.of_layer, numbers)
+    return fields | {"shift": min(fields["shift"], npu.most_add_shift)}

@@ -2,12 +2,13 @@
 
 from bitloom.hls_gen.design.npu import Npu, NpuSequencer
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolWeights
+from bitloom.hls_gen.design.results import REQUANTISATION
 from bitloom.hls_gen.design.sequencer_kind import SOMETIMES
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
 from .ports import way
-from .results import rounding_fields, scale_fields
+from .results import fields_of, lane_fields
 from .sequencer import counter_fields, kernel_moves, reading_fields, reading_memories, starts
 
 MARKS = tuple(reduction.mark for reduction in (*POOLS, PRODUCTS) if reduction.mark)
@@ -38,7 +39,7 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
             "pool_results": Rows(layers, _result_fields(npu, weights), read_at_once=True),
             "pool_scales": Rows(
                 weights.scale_rows,
-                scale_fields(npu),
+                lane_fields(npu, REQUANTISATION),
                 counted_as="pool_scale_rows",
                 based_by=("pool_results", "scale_base"),
             ),
@@ -65,6 +66,5 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
 
 def _result_fields(npu: Npu, weights: PoolWeights) -> FieldWidths:
     """A layer to what makes features of the pool unit's sums."""
-    feature = npu.array.feature_bits
     base = bits_for(weights.scale_rows - 1)
-    return [("depthwise", 1), ("scale_base", base), ("low", feature), ("high", feature), *rounding_fields(npu)]
+    return [("depthwise", 1), ("scale_base", base), *fields_of(npu, REQUANTISATION.of_layer)]

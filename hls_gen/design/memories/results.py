@@ -7,16 +7,16 @@
 Golden twin: golden/layers/add.py.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from operator import attrgetter
+
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import FeatureUnit
-from bitloom.hls_gen.design.stores import SkipStore
+from bitloom.hls_gen.design.results import ADDITION, REQUANTISATION, Column, FeatureUnit, Unit
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import FieldWidths, Rows
 from .ports import way
-
-ROUNDING = ("half_even", "round_twice")
-"""How a layer rounds, each in NPUs alone that have the capacity of the same name."""
 
 
 def results_memories(npu: Npu) -> dict[str, Rows]:
@@ -36,33 +36,40 @@ def results_memories(npu: Npu) -> dict[str, Rows]:
         if unit.table:
             memories[unit.table.memory] = Rows(
                 npu.value(unit.capacity),
-                [(column, npu.value_bits) for column in unit.table.columns],
+                fields_of(npu, unit.table.columns),
                 counted_as=unit.capacity,
                 based_by=("results", unit.table.base),
                 copies=npu.results.ol,
             )
     if npu.stores.skip:
-        memories["additions"] = Rows(npu.loader.layers, _addition_fields(npu, npu.stores.skip), read_at_once=True)
+        memories["additions"] = Rows(npu.loader.layers, fields_of(npu, ADDITION.of_layer), read_at_once=True)
     return memories
 
 
 def feature_memory(npu: Npu) -> tuple[str, FieldWidths]:
     """Name and fields of the memory by which sums become features: scales, or thresholds."""
     if npu.requantises:
-        return "scales", scale_fields(npu)
+        return "scales", lane_fields(npu, REQUANTISATION, *npu.results.feature_units)
     return "thresholds", [("thresholds", npu.results.ol * npu.array.acc_bits)]
 
 
-def scale_fields(npu: Npu) -> FieldWidths:
-    """How OL sums become features: bias, multiplier and shift of each."""
-    multiplier = [("multiplier", npu.results.multiplier_bits)] if npu.results.multiplier_bits else []  # none: all are 1
-    fields = [("bias", npu.biased_bits), *multiplier, ("shift", npu.scale_shift_bits)]
+def fields_of(npu: Npu, columns: Mapping[str, Column]) -> FieldWidths:
+    """The fields that an NPU has for some columns."""
+    return [(name, width) for name, column in columns.items() if (width := _number(npu, column.bits))]
+
+
+def _number(npu: Npu, number: int | str) -> int:
+    """A number of a `Column`."""
+    return int(_attribute(number)(npu)) if isinstance(number, str) else number
+
+
+_attribute = cache(attrgetter)
+
+
+def lane_fields(npu: Npu, *units: Unit) -> FieldWidths:
+    """The fields of a row by which OL sums become features: what units have of each channel."""
+    fields = [field for unit in units for field in fields_of(npu, unit.of_channel)]
     return [(f"{name}_{lane}", width) for lane in range(npu.results.ol) for name, width in fields]
-
-
-def rounding_fields(npu: Npu) -> FieldWidths:
-    """How a layer rounds."""
-    return [(name, 1) for name in ROUNDING if npu.value(name)]
 
 
 def _layer_fields(npu: Npu) -> FieldWidths:
@@ -78,15 +85,15 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *([("pooled", 1)] if npu.passes_by else []),
         *addition_marks(npu),
         *([("double", 1)] if npu.engine == "binary" else []),
-        *([("low", npu.value_bits), ("high", npu.value_bits)] if npu.requantises else []),
-        *(rounding_fields(npu) if npu.requantises else []),
+        *(fields_of(npu, REQUANTISATION.of_layer) if npu.requantises else []),
         *(field for unit in npu.results.feature_units for field in _unit_fields(npu, unit)),
     ]
 
 
 def _unit_fields(npu: Npu, unit: FeatureUnit) -> FieldWidths:
-    """A layer to a feature unit: whether the layer is of its kind, and where its rows begin."""
-    return [(unit.mark, 1), *([(unit.table.base, bits_for(npu.value(unit.capacity) - 1))] if unit.table else [])]
+    """A layer to a feature unit: whether the layer is of its kind, where its rows begin, and its numbers."""
+    base = [(unit.table.base, bits_for(npu.value(unit.capacity) - 1))] if unit.table else []
+    return [(unit.mark, 1), *base, *fields_of(npu, unit.of_layer)]
 
 
 def addition_marks(npu: Npu) -> FieldWidths:
@@ -97,32 +104,16 @@ def addition_marks(npu: Npu) -> FieldWidths:
     return [("adds", 1), *([("keeps", 1)] if npu.keeps_steps else [])]
 
 
-def _addition_fields(npu: Npu, skip: SkipStore) -> FieldWidths:
-    """A layer to the addition. Fields are in two's complement, but for ``multiplies`` and ``shift``."""
-    return [
-        *([("multiplies", 1)] if npu.multiplies_maps else []),
-        ("factor_kept", skip.factor_bits),
-        ("factor_skipped", skip.factor_bits),
-        ("bias", skip.bias_bits),
-        ("shift", npu.add_shift_bits),
-        ("low", npu.value_bits),
-        ("high", npu.value_bits),
-    ]
-
-
-def passing(npu: Npu) -> dict[str, int]:
-    """Row of a layer that adds nothing: its results are multiplied by 1, so that they leave as they came.
+def numbers_of(npu: Npu, columns: Mapping[str, Column], numbers: Mapping[str, int]) -> dict[str, int]:
+    """The numbers of one row, by the fields that an NPU has for some columns.
 
     Parameters
     ----------
     npu
-        An NPU with a skip store.
-
-    Returns
-    -------
-    dict of str to int
-        All fields of the row by name.
+        The NPU.
+    columns
+        By field.
+    numbers
+        By field; others are those with which the unit has nothing to do.
     """
-    low = -1 << npu.value_bits - 1
-    fields = {"factor_kept": 1, "factor_skipped": 0, "bias": 0, "shift": 0, "low": low, "high": ~low}
-    return {**fields, "multiplies": 0} if npu.multiplies_maps else fields
+    return {name: numbers.get(name, _number(npu, columns[name].none)) for name, _ in fields_of(npu, columns)}

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from veriloggen import Cat, Pointer, Repeat
 from veriloggen.core.vtypes import Srl
 
-from bitloom.hls_gen.design.memories.results import ROUNDING
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_product import SplitProduct, split_product
 from bitloom.hls_gen.design.widths import bits_for
@@ -125,7 +124,7 @@ def requantise(
         return pipe.late(name, field(name), until)[until]
 
     limits = [late(name, "shifted") for name in ("low", "high")]
-    roundings = [late(name, "product") if npu.value(name) else None for name in ROUNDING]
+    roundings = [late(name, "product") if name in given else None for name in ("half_even", "round_twice")]
     shared = _Shared(step, pipe, *limits, *roundings, in_luts)
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]

@@ -13,8 +13,9 @@ from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.memories.results import passing
+from bitloom.hls_gen.design.memories.results import numbers_of
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.results import ADDITION
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.addition import addition
 from bitloom.hls_gen.rtl.results.step import number_bits, result_side_bits
@@ -89,15 +90,20 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.n
 def row_of(one: Npu, layer: tuple[Pairwise, dict[str, np.ndarray]] | None) -> dict[str, int]:
     """The row of memory ``additions``."""
     if layer is None:
-        return passing(one)
+        return numbers_of(one, ADDITION.of_layer, {})
     add, arrays = layer
     product = isinstance(add, MultiplyMaps)
     kept, skipped = (int(factor) for factor in ([0] if product else []) + arrays["multiplier"].tolist())
-    return {
-        **passing(one), **({"multiplies": int(product)} if one.multiplies_maps else {}),
-        "factor_kept": kept, "factor_skipped": skipped, "bias": int(arrays["bias"][0]),
-        "shift": int(arrays["shift"][0]), "low": add.low, "high": add.high,
-    }  # fmt: skip
+    numbers = {
+        "multiplies": int(product),
+        "factor_kept": kept,
+        "factor_skipped": skipped,
+        "bias": int(arrays["bias"][0]),
+        "shift": int(arrays["shift"][0]),
+        "low": add.low,
+        "high": add.high,
+    }
+    return numbers_of(one, ADDITION.of_layer, numbers)
 
 
 def features(one: Npu, shape: tuple[int, ...], draw: np.random.Generator) -> np.ndarray:

@@ -1,20 +1,132 @@
-"""Feature units: each has what stands elsewhere, a place in the results unit and arrays of golden's layer."""
+"""Feature units: each has what stands elsewhere, a place in the results unit and numbers of golden. And one that
+is made up here, with all kinds of numbers, from golden to hardware."""
+
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from bitloom.golden.encoding import signed
+from bitloom.golden.encoding import Array, signed
 from bitloom.golden.layer import Map
-from bitloom.hls_gen.design.results import FEATURE_UNITS
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler import actions
+from bitloom.hls_gen.compiler.actions import UnitAction
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design import results
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUPS, Column
+from bitloom.hls_gen.rtl.primitives.block import sign_extend, width
+from bitloom.hls_gen.rtl.results import lookup
 from bitloom.hls_gen.rtl.results.results import PLACES
+from tests.networks import random_integer_model
+from tests.rows import npu_rows
+from tests.simulated import compare
+
+BITS = 9
+NPU = Npu.of(
+    engine="integer", feature_bits=BITS, weight_bits=8, shift_bits=0, acc_bits=29, kfp=3, kgp=4, ol=2, pool=False
+)
+
+
+class Moved(Lookup):
+    """result = entries[x mod 256] + start + offsets[channel], in 9 bits."""
+
+    start = -3
+
+    def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
+        return super().array_shapes(source) | {"offsets": (source.channels,)}
+
+    @property
+    def array_ranges(self) -> dict[str, tuple[int, int]]:
+        return super().array_ranges | {"offsets": (-40, 40)}
+
+    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
+        y: Array = super().forward(x, arrays, source) + self.start + arrays["offsets"]
+        return (y - self.encoding.low) % (1 << BITS) + self.encoding.low
+
+
+MOVES = replace(
+    LOOKUPS,
+    layer=Moved,
+    of_layer={"start": Column(bits=4, of="start")},
+    of_channel={"offset": Column(bits="value_bits", of="offsets")},
+)
+
+
+def place(b, library, npu, bus, pipe, features, field):
+    """A place that adds both numbers behind the table; they are 0 in other layers."""
+    *_, last = MOVES.stages
+    start = pipe.late("start", field("start"), last)[last]
+    moved = []
+    for k, entry in enumerate(lookup.place(b, library, npu, bus, pipe, features, field)):
+        offset = pipe.late(f"offset_{k}", field(f"offset_{k}"), last)[last]
+        w = width(entry)
+        moved.append(b.wire(f"moved_{k}", w, entry + offset + sign_extend(start, w)))
+    return moved
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """The table of feature units has the unit of this file."""
+    for module in (results, actions):
+        monkeypatch.setattr(module, "FEATURE_UNITS", (MOVES,))
+    monkeypatch.setitem(actions.FUNCTIONS, Moved, UnitAction.of)
+    monkeypatch.setitem(PLACES, Moved, place)
+    memory_map.cache_clear()
+    yield
+    memory_map.cache_clear()
+
+
+def model() -> Model:
+    layers = (
+        Conv(name="conv_1", out_channels=5, kernel=(2, 2), weight=signed(4)),
+        Requantise(name="act_1", encoding=signed(8)),
+        Moved(name="moved_1", encoding=signed(BITS)),
+        Conv(name="conv_2", out_channels=6, kernel=(1, 1), weight=signed(4)),
+        Requantise(name="act_2", encoding=signed(8)),
+        Dense(name="dense", out_channels=3, weight=signed(4)),
+    )
+    source = Map(height=5, width=4, channels=3, encoding=signed(8))
+    return random_integer_model(Network(name="net", input=source, layers=layers), 3, 32)
 
 
 def test_each_has_a_place():
     assert PLACES.keys() == {unit.layer for unit in FEATURE_UNITS}
 
 
-@pytest.mark.parametrize("unit", [unit for unit in FEATURE_UNITS if unit.table], ids=lambda unit: unit.mark)
-def test_columns_are_arrays_of_golden(unit):
-    shapes = unit.layer(name="layer", encoding=signed(8)).array_shapes_of(
-        [Map(height=1, width=1, channels=1, encoding=signed(8))]
-    )
-    assert {*unit.table.columns.values()} <= shapes.keys()
+@pytest.mark.parametrize("unit", FEATURE_UNITS, ids=lambda unit: unit.mark)
+def test_columns_are_of_golden(unit):
+    layer = unit.layer(name="layer", encoding=signed(8))
+    arrays = layer.array_shapes_of([Map(height=1, width=1, channels=1, encoding=signed(8))])
+    columns = {**unit.of_layer, **unit.of_channel, **(unit.table.columns if unit.table else {})}
+    assert all(column.of in arrays or hasattr(layer, column.of) for column in columns.values())
+
+
+def test_rows_of_a_unit_that_is_made_up(made_up):
+    """Channels lie in steps of 2 results; other layers and lanes without a channel have 0."""
+    network = model()
+    npu = size_memories("d", [network], [NPU]).npus[0]
+    offsets = network.arrays["moved_1"]["offsets"].tolist()
+    layers = npu_rows(plan(network, [npu]))
+    assert [(rows.row("results")["looks_up"], rows.row("results")["start"]) for rows in layers] == [
+        (1, -3),
+        (0, 0),
+        (0, 0),
+    ]
+    first, second, last = (rows.memories["scales"] for rows in layers)
+    assert [first[f"offset_{lane}"].tolist() for lane in range(2)] == [offsets[::2], [*offsets[1::2], 0]]
+    assert [second[f"offset_{lane}"].tolist() for lane in range(2)] == [[0] * 3] * 2
+    assert [last[f"offset_{lane}"].tolist() for lane in range(2)] == [[]] * 2
+    widths = memory_of(npu, "results").widths | memory_of(npu, "scales").widths
+    assert (widths["start"], widths["offset_0"], widths["offset_1"]) == (4, BITS, BITS)
+
+
+def test_a_unit_that_is_made_up_on_hardware(made_up):
+    network = model()
+    compare(size_memories("d", [network], [NPU]), network)

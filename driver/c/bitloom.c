@@ -9,12 +9,6 @@
 
 #include "bitloom_parts.h"
 
-#define TRY(call) \
-    do { \
-        const bitloom_status status_ = (call); \
-        if (status_) return status_; \
-    } while (0)
-
 /* The AXI DMA in simple mode (AMD PG021); a bit that only AMD's core has. */
 enum {
     SEND = BITLOOM_DMA_MM2S,
@@ -35,6 +29,7 @@ enum {
     LOOK_AGAIN_US = 1000, /* between looks where no interrupt has come yet, or one has */
     DMA_PATIENCE_US = 1000000,
     BATCH_BYTES = 1 << 20, /* of a batch at most, in either direction: enough to hide the start of a transfer */
+    ROUND_BYTES = 1 << 26, /* of the maps of a round at most, which wait between programs */
     ALIGNED_WORDS = 32,    /* buffers share no cache line */
     MOST_DEPTH = 1 << BITLOOM_HEADER_LENGTH_BITS,
     MOST_ERRORS = 32
@@ -61,9 +56,11 @@ struct bitloom_device {
     memory *memories;
     size_t memory_count, error_count;
     error_text errors[MOST_ERRORS];
-    /* what is loaded, and how its frames are cut */
-    const bitloom_program *program;
+    const bitloom_program *network; /* what is loaded */
+    /* the program whose turn it is, and how its frames are cut: `laid_out` is the one of which that is known */
+    const bitloom_program *program, *laid_out;
     bitloom_scratch scratch;
+    bitloom_held *maps; /* of the network, while frames are computed */
     uint32_t limit_words;                                          /* of a transfer */
     size_t block_words, packets, batch, half_words, receive_words; /* receive_words: where results begin in a half */
     uint32_t *ends; /* (packets,) words of a block at which each of its packets ends */
@@ -722,6 +719,7 @@ static bitloom_status block(bitloom_device *d, const bitloom_program *program, v
 static bitloom_status lay_out(bitloom_device *d, const bitloom_program *program, bitloom_error *error) {
     const size_t words = d->platform.memory_bytes / 4, results = program->result_words;
     size_t payload, longest, most, frame;
+    d->laid_out = NULL;
     d->half_words = words / 2 / ALIGNED_WORDS * ALIGNED_WORDS;
     TRY(block(d, program, NULL, 0, false, &payload, &d->block_words, &d->packets, NULL, error));
     bitloom_release(&d->platform.heap, d->ends);
@@ -742,6 +740,7 @@ static bitloom_status lay_out(bitloom_device *d, const bitloom_program *program,
                             "memory must have %lu bytes for two frames, got %lu",
                             (unsigned long)(8 * (frame + 2 * ALIGNED_WORDS)), (unsigned long)d->platform.memory_bytes);
     d->receive_words = (d->batch * d->block_words + ALIGNED_WORDS - 1) / ALIGNED_WORDS * ALIGNED_WORDS;
+    d->laid_out = program;
     return BITLOOM_OK;
 }
 
@@ -755,8 +754,15 @@ typedef struct request {
     double *scores;
 } request;
 
+/* Some images of a call that go through a program: through its network's turns one after another. */
+typedef struct passage {
+    const request *request;
+    const bitloom_turn *turn;
+    size_t first, count;
+} passage;
+
 /* Write the blocks of `count` images from `first` on into half `which`. */
-static bitloom_status fill(bitloom_device *d, const request *r, size_t which, size_t first, size_t count,
+static bitloom_status fill(bitloom_device *d, const passage *p, size_t which, size_t first, size_t count,
                            bitloom_error *error) {
     const size_t begin = which * d->half_words;
     size_t i, payload, used, packets;
@@ -764,7 +770,7 @@ static bitloom_status fill(bitloom_device *d, const request *r, size_t which, si
         volatile uint32_t *out = d->platform.memory + begin + i * d->block_words;
         TRY(block(d, d->program, out, d->sent, i + 1 == count, &payload, &used, &packets, NULL, error));
         d->sent += (uint32_t)packets;
-        TRY(bitloom_pack(d->program, &d->scratch, r->images, r->type, first + i, !r->outputs, out + payload, error));
+        TRY(bitloom_pack(d->network, p->turn, d->maps, &d->scratch, first + i, out + payload, error));
     }
     return flush(d, begin, count * d->block_words, error);
 }
@@ -831,56 +837,138 @@ static bitloom_status finish(bitloom_device *d, size_t which, size_t count, bitl
     return BITLOOM_OK;
 }
 
+/* What a call wants of a frame, of its outputs. */
+static bitloom_status tell(bitloom_device *d, const request *r, const int64_t *outputs, size_t number,
+                           bitloom_error *error) {
+    const bitloom_program *network = d->network;
+    bool finite = true;
+    if (r->classes) finite = bitloom_class_of(network, outputs, d->scratch.scores, r->classes + number);
+    if (r->scores)
+        finite = bitloom_host_scores(&network->host, outputs, true, r->scores + number * network->facts.scores);
+    if (finite) return BITLOOM_OK;
+    return bitloom_fail(error, BITLOOM_INVALID, network->name,
+                        "image %lu: the host's scores must be finite, got another", (unsigned long)number);
+}
+
 /* Results of a batch of images from `first` on. */
-static bitloom_status take(bitloom_device *d, const request *r, size_t which, size_t first, size_t count,
+static bitloom_status take(bitloom_device *d, const passage *p, size_t which, size_t first, size_t count,
                            bitloom_error *error) {
     const bitloom_program *program = d->program;
+    const bitloom_channels *gives = &p->turn->gives;
+    const bitloom_map *map = d->network->maps + gives->map;
+    const bitloom_held *held = d->maps + gives->map;
+    const size_t values = (size_t)map->height * map->width * map->channels;
+    const bool last = p->turn + 1 == d->network->turns + d->network->turn_count;
+    const bool direct = held->values && held->type == BITLOOM_INT64 && !gives->begin && gives->end == map->channels;
     const volatile uint32_t *words = d->platform.memory + which * d->half_words + d->receive_words;
     size_t i;
     for (i = 0; i < count; i++, words += program->result_words) {
         const size_t number = first + i;
-        int64_t *outputs = r->outputs ? r->outputs + number * program->facts.outputs : d->scratch.outputs;
-        bool finite = true;
+        int64_t *whole = held->values && held->type == BITLOOM_INT64
+                             ? (int64_t *)held->values + (number - held->first) * values
+                             : d->scratch.outputs;
+        int64_t *outputs = direct ? whole : d->scratch.outputs;
         bitloom_unpack(program, words, outputs);
-        if (r->classes) finite = bitloom_class_of(program, outputs, d->scratch.scores, r->classes + number);
-        if (r->scores)
-            finite = bitloom_host_scores(&program->host, outputs, true, r->scores + number * program->facts.scores);
-        if (!finite)
-            return bitloom_fail(error, BITLOOM_INVALID, program->name,
-                                "image %lu: the host's scores must be finite, got another", (unsigned long)number);
+        if (held->values && !direct)
+            TRY(bitloom_give(d->network, p->turn, outputs, number, held, error));
+        if (last) TRY(tell(d, p->request, whole, number, error));
     }
     return BITLOOM_OK;
 }
 
-static bitloom_status compute(bitloom_device *d, const request *r, bitloom_error *error) {
-    size_t first, which = 0, count = r->count < d->batch ? r->count : d->batch;
+/* All images of a passage through the program that is on the device. */
+static bitloom_status compute(bitloom_device *d, const passage *p, bitloom_error *error) {
+    const size_t end = p->first + p->count;
+    size_t first, which = 0, count = p->count < d->batch ? p->count : d->batch;
     if (!count) return BITLOOM_OK;
-    TRY(fill(d, r, 0, 0, count, error));
+    TRY(fill(d, p, 0, p->first, count, error));
     TRY(start(d, 0, count, error));
-    for (first = 0; first < r->count; which ^= 1) {
-        const size_t after = first + count, left = r->count - after, next = left < d->batch ? left : d->batch;
-        if (next) TRY(fill(d, r, which ^ 1, after, next, error));
+    for (first = p->first; first < end; which ^= 1) {
+        const size_t after = first + count, left = end - after, next = left < d->batch ? left : d->batch;
+        if (next) TRY(fill(d, p, which ^ 1, after, next, error));
         TRY(finish(d, which, count, error));
         if (next) TRY(start(d, which ^ 1, next, error));
-        TRY(take(d, r, which, first, count, error));
+        TRY(take(d, p, which, first, count, error));
         first = after;
         count = next;
     }
     return BITLOOM_OK;
 }
 
+/* A program takes its turn: it is loaded where another one is on the device, and the images go through. */
+static bitloom_status take_turn(bitloom_device *d, const passage *p, bitloom_error *error) {
+    const bitloom_program *program = p->turn->program;
+    if (program != d->program) {
+        TRY(check_owner(d, error));
+        TRY(send_parameters(d, program, error));
+    }
+    if (program != d->laid_out) TRY(lay_out(d, program, error));
+    d->clean = false;
+    return stopped(d, compute(d, p, error), error);
+}
+
+/* All images of a call, in rounds of `most`. The maps of a round lie in `memory`. */
+static bitloom_status compute_rounds(bitloom_device *d, const request *r, size_t most, uint8_t *memory,
+                                     bitloom_error *error) {
+    const bitloom_program *network = d->network;
+    bitloom_held *input = d->maps, *output = d->maps + network->turns[network->turn_count - 1].gives.map;
+    size_t i;
+    passage p;
+    p.request = r;
+    for (p.first = 0; p.first < r->count; p.first += p.count) {
+        p.count = r->count - p.first < most ? r->count - p.first : most;
+        for (i = 0; i < network->map_count; i++) {
+            d->maps[i].values = network->maps[i].bytes ? memory + most * network->maps[i].offset : NULL;
+            d->maps[i].type = network->maps[i].type;
+            d->maps[i].first = p.first;
+        }
+        input->values = (void *)(uintptr_t)r->images; /* which are only read */
+        input->type = r->type;
+        input->first = 0;
+        input->as_file = !r->outputs;
+        if (r->outputs) {
+            output->values = r->outputs;
+            output->first = 0;
+        }
+        for (i = 0; i < network->turn_count; i++) {
+            p.turn = network->turns + i;
+            TRY(take_turn(d, &p, error));
+        }
+    }
+    return BITLOOM_OK;
+}
+
+/* All images of a call. Where there are maps between programs, a round has as many as the heap has memory for. */
+static bitloom_status compute_all(bitloom_device *d, const request *r, bitloom_error *error) {
+    const bitloom_heap *heap = &d->platform.heap;
+    const size_t bytes = d->network->facts.map_bytes;
+    size_t most = r->count;
+    uint8_t *memory;
+    bitloom_status status;
+    if (!bytes) return compute_rounds(d, r, most, NULL, error);
+    if (most > ROUND_BYTES / bytes) most = ROUND_BYTES / bytes;
+    if (!most) most = 1;
+    while (!(memory = bitloom_allocate(heap, most, bytes)) && most > 1) most /= 2;
+    if (!memory)
+        return bitloom_fail(error, BITLOOM_NO_MEMORY, d->network->name,
+                            "maps between programs need %lu bytes a frame, got no memory", (unsigned long)bytes);
+    status = compute_rounds(d, r, most, memory, error);
+    bitloom_release(heap, memory);
+    return status;
+}
+
 static bitloom_status run(bitloom_device *d, const request *r, bitloom_error *error) {
-    if (!d->program) return failed(d, error, BITLOOM_INVALID, "a program must be loaded before images, got none");
-    if (r->scores && !d->program->has_host)
-        return bitloom_fail(error, BITLOOM_INVALID, d->program->name,
+    const bitloom_program *network = d->network;
+    if (!network) return failed(d, error, BITLOOM_INVALID, "a program must be loaded before images, got none");
+    if (r->scores && !network->has_host)
+        return bitloom_fail(error, BITLOOM_INVALID, network->name,
                             "scores are of imported networks, got a program without the host's part");
-    if (r->classes && !d->program->has_host && d->program->facts.output_maps > 1)
-        return bitloom_fail(error, BITLOOM_INVALID, d->program->name, "classes are of networks with one output, got %lu",
-                            (unsigned long)d->program->facts.output_maps);
+    if (r->classes && !network->has_host && network->facts.output_maps > 1)
+        return bitloom_fail(error, BITLOOM_INVALID, network->name, "classes are of networks with one output, got %lu",
+                            (unsigned long)network->facts.output_maps);
     TRY(check_owner(d, error));
     if (!d->clean) TRY(send_parameters(d, d->program, error));
-    d->clean = false;
-    return stopped(d, compute(d, r, error), error);
+    return compute_all(d, r, error);
 }
 
 bitloom_status bitloom_predict(bitloom_device *device, const void *images, bitloom_type type, size_t count,
@@ -959,16 +1047,22 @@ static bitloom_status check_program(const bitloom_device *d, const bitloom_progr
 }
 
 bitloom_status bitloom_load(bitloom_device *device, const bitloom_program *program, bitloom_error *error) {
-    TRY(check_program(device, program, error));
-    device->program = NULL;
-    bitloom_scratch_free(&device->platform.heap, &device->scratch);
-    TRY(lay_out(device, program, error));
-    TRY(bitloom_scratch_allocate(&device->platform.heap, program, &device->scratch, error));
-    {
-        const bitloom_status status = send_parameters(device, program, error);
-        device->program = status ? NULL : program;
-        return status;
-    }
+    const bitloom_heap *heap = &device->platform.heap;
+    bitloom_status status;
+    size_t i;
+    for (i = 0; i < program->turn_count; i++) TRY(check_program(device, program->turns[i].program, error));
+    device->network = device->program = NULL;
+    bitloom_scratch_free(heap, &device->scratch);
+    bitloom_release(heap, device->maps);
+    device->maps = bitloom_allocate(heap, program->map_count, sizeof *device->maps);
+    if (!device->maps)
+        return bitloom_fail(error, BITLOOM_NO_MEMORY, program->name, "maps need memory, got none");
+    for (i = program->turn_count; i; i--) TRY(lay_out(device, program->turns[i - 1].program, error));
+    TRY(bitloom_scratch_allocate(heap, program, &device->scratch, error));
+    status = send_parameters(device, program->turns->program, error);
+    if (status) device->program = NULL;
+    else device->network = program;
+    return status;
 }
 
 bitloom_status bitloom_reset(bitloom_device *device, bitloom_error *error) {
@@ -1172,6 +1266,7 @@ bitloom_status bitloom_open(const bitloom_platform *platform, const void *manife
 void bitloom_close(bitloom_device *device) {
     if (!device) return;
     bitloom_scratch_free(&device->platform.heap, &device->scratch);
+    bitloom_release(&device->platform.heap, device->maps);
     bitloom_release(&device->platform.heap, device->ends);
     bitloom_release(&device->platform.heap, device->memories);
     {

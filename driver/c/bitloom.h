@@ -51,7 +51,7 @@ typedef struct bitloom_heap {
 
 /* Programs */
 
-/* A compiled network, NAME.program.npz: opaque. */
+/* A compiled network, NAME.program.npz, also one in partitions: opaque. */
 typedef struct bitloom_program bitloom_program;
 
 /* What a program says of itself. */
@@ -67,6 +67,8 @@ typedef struct bitloom_program_facts {
     int takes_numbers; /* 1: images of bitloom_classify may be real numbers, as an imported network's file takes them */
     int takes_pixels;  /* 1: they are pixels, after bitloom_program_transform */
     size_t classes;    /* names of classes; 0 or output_channels */
+    uint32_t programs; /* that run for a frame, one after another: of a network in partitions several */
+    size_t map_bytes;  /* memory for a frame's maps between them, of the platform's heap, while frames are computed */
 } bitloom_program_facts;
 
 /* Read a program. `bytes` must stay as they are until bitloom_program_free: parameters are sent from there. Every size
@@ -143,10 +145,11 @@ bitloom_status bitloom_open(const bitloom_platform *platform, const void *manife
                             bitloom_device **device, bitloom_error *error);
 void bitloom_close(bitloom_device *device); /* NULL: nothing happens */
 
-/* Send a program's parameters. The program must stay until another one is loaded or the device is closed. */
+/* Send a program's parameters; of a network in partitions the first one's, each other's when its turn comes. The program must stay until another one is loaded or the device is closed. */
 bitloom_status bitloom_load(bitloom_device *device, const bitloom_program *program, bitloom_error *error);
 
-/* Compute frames. After an error the device is as it was left, to be looked at; the next call resets it and loads the
+/* Compute frames. Those of a network in partitions go through in rounds: all of a round through a program, before the
+   next one is loaded; a round has as many as the heap has memory for their maps, at most 64 MB. After an error the device is as it was left, to be looked at; the next call resets it and loads the
    program again. `images`: count images, each of image_values numbers (row, column, channel).
 
    predict   images are integers of the network's input; outputs: count * facts.outputs, golden's

@@ -1,4 +1,5 @@
-/* A program's file: a plain zip of .npy arrays, as hls_gen/design/array_file.py writes it and golden/reading reads it.
+/* A program's file, or that of a network in partitions: a plain zip of .npy arrays, as hls_gen/design/array_file.py
+   writes it and golden/reading reads it.
 
    Stricter than Python's reader: members are stored, not deflated, and nothing stands in front of the archive or behind
    it; arrays have the byte order, the order of axes and the types that bitloom writes. Nothing is copied: an array is a
@@ -11,15 +12,17 @@
 enum { END_BYTES = 22, CENTRAL_BYTES = 46, LOCAL_BYTES = 30 };
 static const uint32_t END_MARK = 0x06054B50u, CENTRAL_MARK = 0x02014B50u, LOCAL_MARK = 0x04034B50u;
 
-/* What each array must be; "i" stands for "<i4" or "<i8", one integer. */
-static const struct {
+/* What an array must be; "i" stands for "<i4" or "<i8", one integer. */
+typedef struct array_form {
     const char *name, *dtype;
     unsigned axes;
-} ARRAYS[BITLOOM_ARRAYS] = {
+} array_form;
+static const array_form ARRAYS[BITLOOM_ARRAYS] = {
     {"header", "|u1", 1},        {"parameters", "<u4", 1},    {"frame_positions", "<i4", 2}, {"frame_lanes", "<i4", 2},
     {"result_maps", "<i4", 2},   {"result_places", "<i4", 2}, {"digest", "|u1", 1},          {"weights", "<u4", 1},
     {"weights_before", "i", 0},  {"host", "|u1", 1},          {"tail", "|u1", 1},
 };
+static const array_form PROGRAM = {"program_", "|u1", 1}; /* and its number */
 
 const char *bitloom_array_name(unsigned number) { return ARRAYS[number].name; }
 
@@ -152,7 +155,7 @@ static bool take_shape(bitloom_bytes *text, bitloom_array *array) {
 }
 
 /* An array in the form that numpy writes; its rule in words where it is another. */
-static const char *read_npy(bitloom_bytes file, unsigned number, bitloom_array *array) {
+static const char *read_npy(bitloom_bytes file, const array_form *form, bitloom_array *array) {
     bitloom_bytes text;
     size_t item, header, wide, i;
     if (file.size < 12 || memcmp(file.data, "\x93NUMPY", 6) != 0) return "must be npy data";
@@ -167,13 +170,13 @@ static const char *read_npy(bitloom_bytes file, unsigned number, bitloom_array *
     array->dtype[3] = 0;
     text.data += 3;
     text.size -= 3;
-    if (ARRAYS[number].dtype[0] == 'i') {
+    if (form->dtype[0] == 'i') {
         if (strcmp(array->dtype, "<i4") != 0 && strcmp(array->dtype, "<i8") != 0) return "must be a '<i8'";
-    } else if (strcmp(array->dtype, ARRAYS[number].dtype) != 0) {
+    } else if (strcmp(array->dtype, form->dtype) != 0) {
         return "must be of the dtype that bitloom writes";
     }
     if (!take(&text, "', 'fortran_order': False, 'shape': ") || !take_shape(&text, array) ||
-        array->axes != ARRAYS[number].axes || !(take(&text, ", }") || take(&text, "}")))
+        array->axes != form->axes || !(take(&text, ", }") || take(&text, "}")))
         return "must have the shape that bitloom writes, row by row";
     while (take(&text, " ")) {
     }
@@ -193,14 +196,25 @@ static const char *read_npy(bitloom_bytes file, unsigned number, bitloom_array *
 
 /* Zip */
 
-/* The array that a member's name means; BITLOOM_ARRAYS where it is none. */
-static unsigned array_of(bitloom_bytes name) {
-    unsigned number;
+/* The array that a member's name means, and its form; NULL where it is none. */
+static bitloom_array *array_of(bitloom_archive *archive, bitloom_bytes name, const array_form **form) {
+    unsigned number, digits;
     for (number = 0; number < BITLOOM_ARRAYS; number++) {
         bitloom_bytes rest = name;
-        if (take(&rest, ARRAYS[number].name) && take(&rest, ".npy") && !rest.size) break;
+        *form = ARRAYS + number;
+        if (take(&rest, ARRAYS[number].name) && take(&rest, ".npy") && !rest.size) return archive->arrays + number;
     }
-    return number;
+    *form = &PROGRAM;
+    if (!take(&name, PROGRAM.name)) return NULL;
+    for (number = digits = 0; digits < 4 && name.size && name.data[0] >= '0' && name.data[0] <= '9'; digits++) {
+        if (digits && !number) return NULL; /* 0 in front */
+        number = number * 10 + (unsigned)(name.data[0] - '0');
+        name.data++;
+        name.size--;
+    }
+    if (!digits || !take(&name, ".npy") || name.size || number >= archive->program_room) return NULL;
+    if (number >= archive->program_count) archive->program_count = number + 1;
+    return archive->programs + number;
 }
 
 /* Take the next member of the central directory, of which `directory` is what is left; NULL, or its rule in words. */
@@ -220,7 +234,7 @@ static const char *next_member(bitloom_bytes file, bitloom_bytes *directory, siz
     directory->data += CENTRAL_BYTES + more;
     directory->size -= CENTRAL_BYTES + more;
     if (bitloom_u16(entry + 8) || bitloom_u16(entry + 10) || bitloom_u32(entry + 20) != size)
-        return "must be stored, without compression or encryption, as in a network of one program, without partitions";
+        return "must be stored, without compression or encryption";
     if (offset > data_end || data_end - offset < LOCAL_BYTES + named) return "must lie in the file";
     local = file.data + offset;
     local_more = named + bitloom_u16(local + 28);
@@ -234,38 +248,65 @@ static const char *next_member(bitloom_bytes file, bitloom_bytes *directory, siz
     return crc_of(*content) == bitloom_u32(entry + 16) ? NULL : "must have its checksum";
 }
 
-/* SHA-256 of the arrays in the order of ARRAYS: of each its name, dtype and shape as JSON, and its bytes. */
-static void digest_of(const bitloom_array *arrays, uint8_t out[32]) {
+/* An array into a digest: its name, dtype and shape as JSON, and its bytes. Nothing where there is no such array. */
+static void add_array(sha256 *sha, const bitloom_array *array, const char *name) {
     char text[128];
-    unsigned i;
+    int length;
+    if (!array->data) return;
+    length = snprintf(text, sizeof text, "[\"%s\", \"%s\", [", name, array->dtype);
+    if (array->axes > 0)
+        length += snprintf(text + length, sizeof text - (size_t)length, "%lu", (unsigned long)array->shape[0]);
+    if (array->axes > 1)
+        length += snprintf(text + length, sizeof text - (size_t)length, ", %lu", (unsigned long)array->shape[1]);
+    length += snprintf(text + length, sizeof text - (size_t)length, "]]");
+    sha256_add(sha, (const uint8_t *)text, (size_t)length);
+    sha256_add(sha, array->data, array->count * (size_t)(array->dtype[2] - '0'));
+}
+
+/* SHA-256 of the arrays: of the header, of the programs of a network in partitions, and of the others in the order of
+   ARRAYS. */
+static void digest_of(const bitloom_archive *archive, uint8_t out[32]) {
+    char name[32];
+    size_t i;
     sha256 sha;
     sha256_begin(&sha);
-    for (i = 0; i < BITLOOM_ARRAYS; i++) {
-        const bitloom_array *array = arrays + i;
-        const char *name = ARRAYS[i].name;
-        int length;
-        if (!array->data || i == BITLOOM_DIGEST) continue;
-        length = snprintf(text, sizeof text, "[\"%s\", \"%s\", [", name, array->dtype);
-        if (array->axes > 0)
-            length += snprintf(text + length, sizeof text - (size_t)length, "%lu", (unsigned long)array->shape[0]);
-        if (array->axes > 1)
-            length += snprintf(text + length, sizeof text - (size_t)length, ", %lu", (unsigned long)array->shape[1]);
-        length += snprintf(text + length, sizeof text - (size_t)length, "]]");
-        sha256_add(&sha, (const uint8_t *)text, (size_t)length);
-        sha256_add(&sha, array->data, array->count * (size_t)(array->dtype[2] - '0'));
+    add_array(&sha, archive->arrays + BITLOOM_HEADER, ARRAYS[BITLOOM_HEADER].name);
+    for (i = 0; i < archive->program_count; i++) {
+        snprintf(name, sizeof name, "%s%lu", PROGRAM.name, (unsigned long)i);
+        add_array(&sha, archive->programs + i, name);
     }
+    for (i = BITLOOM_HEADER + 1; i < BITLOOM_ARRAYS; i++)
+        if (i != BITLOOM_DIGEST) add_array(&sha, archive->arrays + i, ARRAYS[i].name);
     sha256_end(&sha, out);
 }
 
-bitloom_status bitloom_archive_read(bitloom_bytes file, const char *name, bitloom_array arrays[BITLOOM_ARRAYS],
-                                    bitloom_error *error) {
+/* A file must hold what its kind needs, and a network in partitions nothing else. */
+static bitloom_status check_arrays(const bitloom_archive *archive, const char *name, bitloom_error *error) {
+    const bitloom_array *arrays = archive->arrays;
+    unsigned number;
+    for (number = 0; number < archive->program_count; number++)
+        if (!archive->programs[number].data)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "must hold %s%u.npy, got none", PROGRAM.name, number);
+    for (number = 0; number < BITLOOM_ARRAYS; number++) {
+        const bool weights = arrays[BITLOOM_WEIGHTS_ARRAY].data || arrays[BITLOOM_WEIGHTS_BEFORE].data;
+        const bool both = number == BITLOOM_HEADER || number == BITLOOM_DIGEST;
+        const bool needed = both || (!archive->program_count &&
+                                     (number < BITLOOM_DIGEST || (number <= BITLOOM_WEIGHTS_BEFORE && weights)));
+        if (needed && !arrays[number].data)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "must hold %s.npy, got none", ARRAYS[number].name);
+        if (archive->program_count && arrays[number].data && !both && number != BITLOOM_HOST)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "must hold no %s.npy beside programs, got one",
+                                ARRAYS[number].name);
+    }
+    return BITLOOM_OK;
+}
+
+static bitloom_status read_archive(bitloom_bytes file, const char *name, bitloom_archive *archive,
+                                   bitloom_error *error) {
     const uint8_t *end;
-    const char *wrong;
     bitloom_bytes directory;
     size_t members, data_end;
-    unsigned number;
     uint8_t digest[32];
-    memset(arrays, 0, BITLOOM_ARRAYS * sizeof *arrays);
     end = file.size < END_BYTES ? NULL : file.data + file.size - END_BYTES;
     if (!end || bitloom_u32(end) != END_MARK)
         return bitloom_fail(error, BITLOOM_INVALID, name, "must be a whole, unchanged zip archive, got none");
@@ -276,29 +317,44 @@ bitloom_status bitloom_archive_read(bitloom_bytes file, const char *name, bitloo
         data_end > file.size - END_BYTES || directory.size != file.size - END_BYTES - data_end)
         return bitloom_fail(error, BITLOOM_INVALID, name, "must be a whole, unchanged zip archive, got another end");
     directory.data = file.data + data_end;
+    archive->program_room = members < BITLOOM_MOST_PROGRAMS ? members : BITLOOM_MOST_PROGRAMS;
+    if (members * CENTRAL_BYTES > directory.size) archive->program_room = 0; /* which is refused below */
+    archive->programs = bitloom_allocate(archive->heap, archive->program_room, sizeof *archive->programs);
+    if (!archive->programs)
+        return bitloom_fail(error, BITLOOM_NO_MEMORY, name, "must fit the heap, got no memory");
     for (; members; members--) {
         bitloom_bytes member = {(const uint8_t *)"?", 1}, content = {NULL, 0};
-        wrong = next_member(file, &directory, data_end, &member, &content);
-        number = wrong ? BITLOOM_ARRAYS : array_of(member);
-        if (!wrong && number == BITLOOM_ARRAYS) wrong = "must not be there, as a program has no such array";
-        if (!wrong && arrays[number].data) wrong = "must be there once";
-        if (!wrong) wrong = read_npy(content, number, arrays + number);
+        const char *wrong = next_member(file, &directory, data_end, &member, &content);
+        const array_form *form;
+        bitloom_array *array = wrong ? NULL : array_of(archive, member, &form);
+        if (!wrong && !array) wrong = "must not be there, as a program has no such array";
+        if (!wrong && array->data) wrong = "must be there once";
+        if (!wrong) wrong = read_npy(content, form, array);
         if (wrong)
             return bitloom_fail(error, BITLOOM_INVALID, name, "member %s: %s",
                                 bitloom_show_bytes(member.data, member.size).text, wrong);
     }
     if (directory.size)
         return bitloom_fail(error, BITLOOM_INVALID, name, "must be a whole, unchanged zip archive, got more members");
-    for (number = 0; number < BITLOOM_ARRAYS; number++) {
-        const bool needed = number < BITLOOM_WEIGHTS_ARRAY ||
-                            (number <= BITLOOM_WEIGHTS_BEFORE &&
-                             (arrays[BITLOOM_WEIGHTS_ARRAY].data || arrays[BITLOOM_WEIGHTS_BEFORE].data));
-        if (needed && !arrays[number].data)
-            return bitloom_fail(error, BITLOOM_INVALID, name, "must hold %s.npy, got none", ARRAYS[number].name);
-    }
-    digest_of(arrays, digest);
-    if (arrays[BITLOOM_DIGEST].count != sizeof digest ||
-        memcmp(arrays[BITLOOM_DIGEST].data, digest, sizeof digest) != 0)
+    TRY(check_arrays(archive, name, error));
+    digest_of(archive, digest);
+    if (archive->arrays[BITLOOM_DIGEST].count != sizeof digest ||
+        memcmp(archive->arrays[BITLOOM_DIGEST].data, digest, sizeof digest) != 0)
         return bitloom_fail(error, BITLOOM_INVALID, name, "the content's digest must be that of the file, got another");
     return BITLOOM_OK;
+}
+
+bitloom_status bitloom_archive_read(const bitloom_heap *heap, bitloom_bytes file, const char *name,
+                                    bitloom_archive *archive, bitloom_error *error) {
+    bitloom_status status;
+    memset(archive, 0, sizeof *archive);
+    archive->heap = heap;
+    status = read_archive(file, name, archive, error);
+    if (status || !archive->program_count) bitloom_archive_free(archive);
+    return status;
+}
+
+void bitloom_archive_free(bitloom_archive *archive) {
+    bitloom_release(archive->heap, archive->programs);
+    archive->programs = NULL;
 }

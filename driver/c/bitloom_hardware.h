@@ -142,10 +142,12 @@ typedef enum bitloom_error_code {
 
 /* Files: the version that is read, and what there is at most. */
 #define BITLOOM_PROGRAM_VERSION 3 /* of a program's file */
+#define BITLOOM_PARTITIONS_VERSION 1 /* of the file of a network in partitions */
 #define BITLOOM_HOST_VERSION 4 /* of a host file */
 #define BITLOOM_MOST_IMAGE_BITS 16777216 /* bits of an image */
 #define BITLOOM_MOST_WORDS 16777216 /* 32-bit words of a frame, or of its results */
 #define BITLOOM_MOST_VALUES 67108864 /* values of a frame's results */
+#define BITLOOM_MOST_PROGRAMS 1024 /* programs of a network */
 #define BITLOOM_MOST_BITS 62 /* bits of a value */
 #define BITLOOM_MOST_LANES 65536 /* lanes of a word */
 #define BITLOOM_MOST_LANE_BITS 32 /* bits of a lane */

@@ -20,6 +20,13 @@
 #define BITLOOM_PRINTF(text, first)
 #endif
 
+/* Return the status of a call that is not BITLOOM_OK. */
+#define TRY(call) \
+    do { \
+        const bitloom_status status_ = (call); \
+        if (status_) return status_; \
+    } while (0)
+
 /* Write an error, one printable line, and return its status. The name that messages begin with stands in front. */
 bitloom_status bitloom_fail(bitloom_error *error, bitloom_status status, const char *name, const char *format, ...)
     BITLOOM_PRINTF(4, 5);
@@ -97,7 +104,7 @@ typedef struct bitloom_shown {
 bitloom_shown bitloom_show(const bitloom_json *json, const bitloom_node *node);
 bitloom_shown bitloom_show_bytes(const uint8_t *bytes, size_t size);
 
-/* Archives (bitloom_archive.c): a program's file and its arrays, which stay where they are. */
+/* Archives (bitloom_archive.c): a file and its arrays, which stay where they are. */
 
 enum {
     BITLOOM_HEADER,
@@ -121,9 +128,18 @@ typedef struct bitloom_array {
     size_t shape[2], count; /* count: values */
 } bitloom_array;
 
-/* Read and check all of a program's arrays, their checksums and the digest. */
-bitloom_status bitloom_archive_read(bitloom_bytes file, const char *name, bitloom_array arrays[BITLOOM_ARRAYS],
-                                    bitloom_error *error);
+typedef struct bitloom_archive {
+    const bitloom_heap *heap;
+    bitloom_array arrays[BITLOOM_ARRAYS];
+    bitloom_array *programs; /* of a network in partitions: the files of its programs; else NULL */
+    size_t program_count, program_room;
+} bitloom_archive;
+
+/* Read and check all arrays of a program, or of a network in partitions, their checksums and the digest. Of the second
+   one the archive must be freed, where it was read. */
+bitloom_status bitloom_archive_read(const bitloom_heap *heap, bitloom_bytes file, const char *name,
+                                    bitloom_archive *archive, bitloom_error *error);
+void bitloom_archive_free(bitloom_archive *archive);
 const char *bitloom_array_name(unsigned number);
 
 /* What the host computes around an imported network (bitloom_host.c) */
@@ -198,6 +214,31 @@ typedef struct bitloom_lane {
     uint8_t what, shift;
 } bitloom_lane;
 
+/* Channels of a map: of the network's input (map 0), or of one that a program gives. */
+typedef struct bitloom_channels {
+    size_t map;
+    uint32_t begin, end; /* end: behind the last one */
+} bitloom_channels;
+
+/* A map that the host holds between programs (driver/host_maps.py), position by position. */
+typedef struct bitloom_map {
+    char name[BITLOOM_NAME_LENGTH + 1]; /* of the layer that makes it */
+    uint32_t height, width, channels;
+    int64_t low, high; /* the values that its readers take */
+    bitloom_type type; /* of its values */
+    size_t bytes, offset; /* of a frame: where it lies among all maps that are held; 0 bytes: it isn't */
+    size_t first, last, read; /* turns that give and read it first and last; how many read it */
+} bitloom_map;
+
+/* A program, and the maps for which it runs (hls_gen/design/compiled_network.py). */
+typedef struct bitloom_turn {
+    struct bitloom_program *program;
+    bitloom_channels *reads; /* its images, channels behind channels */
+    size_t read_count;
+    bitloom_channels gives;
+} bitloom_turn;
+
+/* A network in partitions has other programs, whose arrays it uses. Else there is one turn, its own. */
 struct bitloom_program {
     bitloom_heap heap;
     bitloom_program_facts facts;
@@ -206,6 +247,7 @@ struct bitloom_program {
     bitloom_encoding encoding;
     unsigned bits; /* of a value of the input */
     bitloom_output output;
+    bool single_bits; /* whether each value of the output is one bit, as the device gives it */
     size_t payload_words, result_words, weights, weights_before; /* in 32-bit words */
     uint32_t frame_words, stream_bits, position_values;
     bitloom_words frame;
@@ -214,7 +256,42 @@ struct bitloom_program {
     bool has_host;
     bitloom_host host;
     bitloom_transform transform;
+    bitloom_turn *turns, own_turn;
+    size_t turn_count;
+    bitloom_map *maps, own_maps[2]; /* the input, then the others in the order in which they are given */
+    size_t map_count;
+    bitloom_channels own_reads;
 };
+
+/* A program's file that must be no network in partitions; freed by bitloom_program_free. */
+bitloom_status bitloom_program_inside(const bitloom_heap *heap, bitloom_bytes file, const char *name,
+                                      bitloom_program **program, bitloom_error *error);
+/* What a file's header has of every network. */
+bitloom_status bitloom_read_format(const bitloom_json *json, const char *format, int64_t version);
+typedef enum bitloom_text { BITLOOM_NAME, BITLOOM_DESIGN_DIGEST, BITLOOM_MODEL_DIGEST } bitloom_text;
+bitloom_status bitloom_read_text(const bitloom_json *json, bitloom_text which, char out[65]);
+bitloom_status bitloom_read_classes(bitloom_program *program, const bitloom_json *json);
+/* An integer of 1..2^31 - 1. */
+bool bitloom_read_size(const bitloom_json *json, const bitloom_node *node, uint32_t *size);
+
+/* Networks in partitions (bitloom_partitions.c) */
+
+/* The turns of a network, of its archive, and all facts that follow from them. */
+bitloom_status bitloom_partitions_read(bitloom_program *network, const bitloom_archive *archive, const char *name,
+                                       bitloom_error *error);
+/* The same of a program alone. */
+void bitloom_partitions_own(bitloom_program *program);
+void bitloom_partitions_free(bitloom_program *network);
+
+/* Frames */
+
+/* The values of some frames of a map, where somebody holds them. */
+typedef struct bitloom_held {
+    void *values; /* NULL: nobody holds them */
+    bitloom_type type;
+    size_t first; /* number of the image whose values are the first ones */
+    bool as_file; /* of the input: images are as an imported network's file takes them */
+} bitloom_held;
 
 /* Scratch memory of whoever packs and unpacks frames: of one device. */
 typedef struct bitloom_scratch {
@@ -224,15 +301,17 @@ typedef struct bitloom_scratch {
     double *scores;
 } bitloom_scratch;
 
-bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_program *program,
+bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_program *network,
                                         bitloom_scratch *scratch, bitloom_error *error);
 void bitloom_scratch_free(const bitloom_heap *heap, bitloom_scratch *scratch);
-/* Payload of the frame of image `number`. `as_file`: images are as an imported network's file takes them. */
-bitloom_status bitloom_pack(const bitloom_program *program, bitloom_scratch *scratch, const void *images,
-                            bitloom_type type, size_t number, bool as_file, volatile uint32_t *payload,
-                            bitloom_error *error);
-/* Output values of a frame's result words. */
+/* Payload of the frame of a turn for image `number`, of the network's maps. */
+bitloom_status bitloom_pack(const bitloom_program *network, const bitloom_turn *turn, const bitloom_held *maps,
+                            bitloom_scratch *scratch, size_t number, volatile uint32_t *payload, bitloom_error *error);
+/* Output values of a frame's result words, of the program of one turn. */
 void bitloom_unpack(const bitloom_program *program, const volatile uint32_t *words, int64_t *outputs);
+/* Outputs of a turn for image `number` into the map that it gives. */
+bitloom_status bitloom_give(const bitloom_program *network, const bitloom_turn *turn, const int64_t *outputs,
+                            size_t number, const bitloom_held *map, bitloom_error *error);
 /* The class of a frame, of its outputs. False where a score isn't finite. */
 bool bitloom_class_of(const bitloom_program *program, const int64_t *outputs, double *scores, int32_t *number);
 

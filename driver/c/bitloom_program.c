@@ -1,5 +1,6 @@
 /* A compiled network: its file, checked as hls_gen/design/program.py checks it, images into payloads of frames, and
    result words into outputs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "bitloom_parts.h"
@@ -8,30 +9,35 @@ enum { LABEL_LENGTH = 100, UNUSED = -1, ONE = -2, MAP_NUMBERS = 6 };
 
 /* Reading */
 
-static bitloom_status read_names(bitloom_program *p, const bitloom_json *json) {
-    static const struct {
-        const char *key, *rule;
-        size_t offset;
-    } TEXTS[] = {
-        {"name", "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or .",
-         offsetof(bitloom_program, name)},
-        {"design_digest", "design_digest must be 64 lower-case hex digits", offsetof(bitloom_program, design)},
-        {"model_digest", "model_digest must be 64 lower-case hex digits", offsetof(bitloom_program, model)},
-    };
-    unsigned i;
-    for (i = 0; i < 3; i++) {
-        const bitloom_node *node = bitloom_json_get(json, json->nodes, TEXTS[i].key);
-        char *text = (char *)p + TEXTS[i].offset;
-        if (!bitloom_json_text(json, node, 64, text, 65) ||
-            !(i ? bitloom_is_digest(text, strlen(text)) : bitloom_is_name(text, strlen(text))))
-            return bitloom_json_wrong(json, TEXTS[i].rule, node);
-    }
-    p->facts.name = p->name;
+bitloom_status bitloom_read_format(const bitloom_json *json, const char *format, int64_t version) {
+    const bitloom_node *given = bitloom_json_get(json, json->nodes, "format");
+    const bitloom_node *of = bitloom_json_get(json, json->nodes, "version");
+    char rule[64];
+    int64_t number = 0;
+    if (json->nodes->kind != BITLOOM_JSON_OBJECT) return bitloom_json_wrong(json, "must be a JSON object", json->nodes);
+    snprintf(rule, sizeof rule, "format must be %s", format);
+    if (!bitloom_json_is(json, given, format)) return bitloom_json_wrong(json, rule, given);
+    snprintf(rule, sizeof rule, "version must be %ld", (long)version);
+    if (!bitloom_json_integer(json, of, &number) || number != version) return bitloom_json_wrong(json, rule, of);
     return BITLOOM_OK;
 }
 
-/* An integer of 1..2^31 - 1. */
-static bool size_of(const bitloom_json *json, const bitloom_node *node, uint32_t *size) {
+bitloom_status bitloom_read_text(const bitloom_json *json, bitloom_text which, char out[65]) {
+    static const struct {
+        const char *key, *rule;
+    } TEXTS[] = {
+        {"name", "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ."},
+        {"design_digest", "design_digest must be 64 lower-case hex digits"},
+        {"model_digest", "model_digest must be 64 lower-case hex digits"},
+    };
+    const bitloom_node *node = bitloom_json_get(json, json->nodes, TEXTS[which].key);
+    if (bitloom_json_text(json, node, 64, out, 65) &&
+        (which == BITLOOM_NAME ? bitloom_is_name(out, strlen(out)) : bitloom_is_digest(out, strlen(out))))
+        return BITLOOM_OK;
+    return bitloom_json_wrong(json, TEXTS[which].rule, node);
+}
+
+bool bitloom_read_size(const bitloom_json *json, const bitloom_node *node, uint32_t *size) {
     int64_t number;
     if (!bitloom_json_integer(json, node, &number) || number < 1 || number > INT32_MAX) return false;
     *size = (uint32_t)number;
@@ -52,14 +58,14 @@ static bitloom_status read_input(bitloom_program *p, const bitloom_json *json) {
     sizes[1] = &facts->width;
     sizes[2] = &facts->channels;
     for (i = 0; i < 3; i++)
-        if (!size_of(json, bitloom_json_get(json, input, SIZES[i]), sizes[i]))
+        if (!bitloom_read_size(json, bitloom_json_get(json, input, SIZES[i]), sizes[i]))
             return bitloom_json_wrong(json, "input: height, width and channels must be integers 1..2147483647", input);
     for (i = 0; i < 4 && !bitloom_json_is(json, kind, KINDS[i]); i++) {
     }
     if (i == 4)
         return bitloom_json_wrong(json, "encoding: kind must be one of bipolar, ternary, signed, unsigned", kind);
     p->encoding = (bitloom_encoding)i;
-    if (!size_of(json, bitloom_json_get(json, encoding, "bits"), &bits) || bits > BITLOOM_MOST_BITS ||
+    if (!bitloom_read_size(json, bitloom_json_get(json, encoding, "bits"), &bits) || bits > BITLOOM_MOST_BITS ||
         (p->encoding == BITLOOM_TERNARY && bits != 2))
         return bitloom_json_wrong(json,
                                   "encoding: bits must be 1.." BITLOOM_DECIMAL(BITLOOM_MOST_BITS) ", of ternary 2",
@@ -82,15 +88,15 @@ static bitloom_status read_frame(bitloom_program *p, const bitloom_json *json) {
     const bitloom_node *frame = bitloom_json_get(json, json->nodes, "frame");
     const bitloom_node *stream = bitloom_json_get(json, json->nodes, "stream_bits");
     uint32_t word_bits;
-    if (!size_of(json, stream, &p->stream_bits) || (p->stream_bits != 32 && p->stream_bits != 64))
+    if (!bitloom_read_size(json, stream, &p->stream_bits) || (p->stream_bits != 32 && p->stream_bits != 64))
         return bitloom_json_wrong(json, "stream_bits must be 32 or 64", stream);
-    if (!size_of(json, bitloom_json_get(json, frame, "channels"), &p->position_values) ||
+    if (!bitloom_read_size(json, bitloom_json_get(json, frame, "channels"), &p->position_values) ||
         p->facts.image_values % p->position_values)
         return bitloom_json_wrong(json, "frame: channels must be a divisor of an image's values", frame);
-    if (!size_of(json, bitloom_json_get(json, frame, "lane_bits"), &p->frame.lane_bits) ||
+    if (!bitloom_read_size(json, bitloom_json_get(json, frame, "lane_bits"), &p->frame.lane_bits) ||
         p->frame.lane_bits > BITLOOM_MOST_LANE_BITS)
         return bitloom_json_wrong(json, "frame: lane_bits must be 1.." BITLOOM_DECIMAL(BITLOOM_MOST_LANE_BITS), frame);
-    if (!size_of(json, bitloom_json_get(json, frame, "word_bits"), &word_bits))
+    if (!bitloom_read_size(json, bitloom_json_get(json, frame, "word_bits"), &word_bits))
         return bitloom_json_wrong(json, "frame: word_bits must be an integer 1..2147483647", frame);
     p->frame.word_bits = word_bits;
     return BITLOOM_OK;
@@ -111,7 +117,7 @@ static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) 
     if (!shape || shape->kind != BITLOOM_JSON_LIST || shape->count != 3)
         return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
     for (i = 0, entry = shape + 1; i < 3; i++, entry = bitloom_json_next(json, entry)) {
-        if (!size_of(json, entry, sizes + i))
+        if (!bitloom_read_size(json, entry, sizes + i))
             return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
         outputs *= sizes[i];
         if (outputs > BITLOOM_MOST_VALUES)
@@ -129,12 +135,12 @@ static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) 
 static bitloom_status read_output_maps(bitloom_program *p, const bitloom_json *json) {
     const bitloom_node *maps = bitloom_json_get(json, json->nodes, "output_maps");
     p->facts.output_maps = 1;
-    if (maps && !size_of(json, maps, &p->facts.output_maps))
+    if (maps && !bitloom_read_size(json, maps, &p->facts.output_maps))
         return bitloom_json_wrong(json, "output_maps must be an integer 1..2147483647", maps);
     return BITLOOM_OK;
 }
 
-static bitloom_status read_classes(bitloom_program *p, const bitloom_json *json) {
+bitloom_status bitloom_read_classes(bitloom_program *p, const bitloom_json *json) {
     const bitloom_node *classes = bitloom_json_get(json, json->nodes, "classes"), *entry;
     const char *rule = "classes must be none or a name of 1..100 printable characters for each output channel";
     uint32_t i;
@@ -157,21 +163,15 @@ static bitloom_status read_classes(bitloom_program *p, const bitloom_json *json)
 }
 
 static bitloom_status read_header(bitloom_program *p, const bitloom_json *json) {
-    const bitloom_node *format = bitloom_json_get(json, json->nodes, "format");
-    const bitloom_node *version = bitloom_json_get(json, json->nodes, "version");
-    bitloom_status status;
-    int64_t number = 0;
-    if (json->nodes->kind != BITLOOM_JSON_OBJECT) return bitloom_json_wrong(json, "must be a JSON object", json->nodes);
-    if (!bitloom_json_is(json, format, "bitloom-program"))
-        return bitloom_json_wrong(json, "format must be bitloom-program", format);
-    if (!bitloom_json_integer(json, version, &number) || number != BITLOOM_PROGRAM_VERSION)
-        return bitloom_json_wrong(json, "version must be " BITLOOM_DECIMAL(BITLOOM_PROGRAM_VERSION), version);
-    status = read_names(p, json);
-    if (!status) status = read_input(p, json);
-    if (!status) status = read_frame(p, json);
-    if (!status) status = read_output(p, json);
-    if (!status) status = read_output_maps(p, json);
-    return status ? status : read_classes(p, json);
+    TRY(bitloom_read_format(json, "bitloom-program", BITLOOM_PROGRAM_VERSION));
+    TRY(bitloom_read_text(json, BITLOOM_NAME, p->name));
+    TRY(bitloom_read_text(json, BITLOOM_DESIGN_DIGEST, p->design));
+    TRY(bitloom_read_text(json, BITLOOM_MODEL_DIGEST, p->model));
+    TRY(read_input(p, json));
+    TRY(read_frame(p, json));
+    TRY(read_output(p, json));
+    TRY(read_output_maps(p, json));
+    return bitloom_read_classes(p, json);
 }
 
 /* The one integer of an array, 0..`most`. */
@@ -355,14 +355,16 @@ static bitloom_status read_arrays(bitloom_program *p, const char *name, bitloom_
         status = read_scalar(p, BITLOOM_WEIGHTS_BEFORE, (int64_t)(p->weights > INT32_MAX ? INT32_MAX : p->weights),
                              &p->weights_before, name, error);
     if (!status) status = read_layout(p, name, error);
-    return status ? status : read_results(p, name, error);
+    if (!status) status = read_results(p, name, error);
+    p->single_bits = p->output == BITLOOM_BITS && p->arrays[BITLOOM_RESULT_PLACES].shape[1] == 1;
+    return status;
 }
 
-static bitloom_status read_program(bitloom_program *p, bitloom_bytes file, const char *name, bitloom_error *error) {
-    bitloom_status status = bitloom_archive_read(file, name, p->arrays, error);
+/* All of a program but the host. */
+static bitloom_status read_program(bitloom_program *p, const char *name, bitloom_error *error) {
+    bitloom_status status;
     bitloom_bytes text;
     bitloom_json json;
-    if (status) return status;
     text.data = p->arrays[BITLOOM_HEADER].data;
     text.size = p->arrays[BITLOOM_HEADER].count;
     status = bitloom_json_read(&json, &p->heap, text, name, "header", error);
@@ -373,7 +375,15 @@ static bitloom_status read_program(bitloom_program *p, bitloom_bytes file, const
     if (!status && p->arrays[BITLOOM_TAIL].data)
         status = bitloom_fail(error, BITLOOM_INVALID, name,
                               "the host's layers (tail) must be none for the driver in C, got some: use Python's");
-    if (status || !p->arrays[BITLOOM_HOST].data) return status;
+    if (!status) bitloom_partitions_own(p);
+    return status;
+}
+
+/* What the host does around an imported network. */
+static bitloom_status read_host(bitloom_program *p, bitloom_error *error) {
+    bitloom_status status;
+    bitloom_bytes text;
+    if (!p->arrays[BITLOOM_HOST].data) return BITLOOM_OK;
     text.data = p->arrays[BITLOOM_HOST].data;
     text.size = p->arrays[BITLOOM_HOST].count;
     p->has_host = true;
@@ -383,24 +393,52 @@ static bitloom_status read_program(bitloom_program *p, bitloom_bytes file, const
     return status;
 }
 
-bitloom_status bitloom_program_read(const bitloom_heap *heap, const void *bytes, size_t size, const char *name,
-                                    bitloom_program **program, bitloom_error *error) {
+static bitloom_status read_network(bitloom_program *p, bitloom_bytes file, bool inside, const char *name,
+                                   bitloom_error *error) {
+    bitloom_archive archive;
+    bitloom_status status = bitloom_archive_read(&p->heap, file, name, &archive, error);
+    if (status) return status;
+    memcpy(p->arrays, archive.arrays, sizeof p->arrays);
+    if (!archive.program_count) {
+        status = read_program(p, name, error);
+    } else {
+        status = inside ? bitloom_fail(error, BITLOOM_INVALID, name, "must be one program, got a network in partitions")
+                        : bitloom_partitions_read(p, &archive, name, error);
+        bitloom_archive_free(&archive);
+    }
+    p->facts.name = p->name;
+    return status ? status : read_host(p, error);
+}
+
+static bitloom_status read_file(const bitloom_heap *heap, bitloom_bytes file, bool inside, const char *name,
+                                bitloom_program **program, bitloom_error *error) {
     bitloom_program *p = bitloom_allocate(heap, 1, sizeof *p);
-    bitloom_bytes file;
     bitloom_status status;
     *program = NULL;
     if (!p) return bitloom_fail(error, BITLOOM_NO_MEMORY, name, "must fit the heap, got no memory");
     p->heap = *heap;
-    file.data = bytes;
-    file.size = size;
-    status = read_program(p, file, name, error);
+    status = read_network(p, file, inside, name, error);
     if (status) bitloom_program_free(p);
     else *program = p;
     return status;
 }
 
+bitloom_status bitloom_program_inside(const bitloom_heap *heap, bitloom_bytes file, const char *name,
+                                      bitloom_program **program, bitloom_error *error) {
+    return read_file(heap, file, true, name, program, error);
+}
+
+bitloom_status bitloom_program_read(const bitloom_heap *heap, const void *bytes, size_t size, const char *name,
+                                    bitloom_program **program, bitloom_error *error) {
+    bitloom_bytes file;
+    file.data = bytes;
+    file.size = size;
+    return read_file(heap, file, false, name, program, error);
+}
+
 void bitloom_program_free(bitloom_program *program) {
     if (!program) return;
+    bitloom_partitions_free(program);
     bitloom_host_free(&program->heap, &program->host);
     bitloom_release(&program->heap, program->class_names);
     bitloom_release(&program->heap, program->lanes);
@@ -421,16 +459,22 @@ const char *bitloom_class_name(const bitloom_program *program, size_t number) {
 
 /* Frames */
 
-bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_program *program,
+bitloom_status bitloom_scratch_allocate(const bitloom_heap *heap, const bitloom_program *network,
                                         bitloom_scratch *scratch, bitloom_error *error) {
-    const bitloom_program_facts *facts = &program->facts;
-    scratch->codes = bitloom_allocate(heap, facts->image_values, sizeof *scratch->codes);
-    scratch->numbers = bitloom_allocate(heap, program->has_host ? facts->image_values : 1, sizeof(double));
-    scratch->outputs = bitloom_allocate(heap, facts->outputs, sizeof(int64_t));
+    const bitloom_program_facts *facts = &network->facts;
+    size_t values = 0, outputs = 0, i;
+    for (i = 0; i < network->turn_count; i++) {
+        const bitloom_program_facts *of = &network->turns[i].program->facts;
+        if (of->image_values > values) values = of->image_values;
+        if (of->outputs > outputs) outputs = of->outputs;
+    }
+    scratch->codes = bitloom_allocate(heap, values, sizeof *scratch->codes);
+    scratch->numbers = bitloom_allocate(heap, network->has_host ? facts->image_values : 1, sizeof(double));
+    scratch->outputs = bitloom_allocate(heap, outputs, sizeof(int64_t));
     scratch->scores = bitloom_allocate(heap, facts->scores, sizeof(double));
     if (scratch->codes && scratch->numbers && scratch->outputs && scratch->scores) return BITLOOM_OK;
     bitloom_scratch_free(heap, scratch);
-    return bitloom_fail(error, BITLOOM_NO_MEMORY, program->name, "packing a frame needs memory, got none");
+    return bitloom_fail(error, BITLOOM_NO_MEMORY, network->name, "packing a frame needs memory, got none");
 }
 
 void bitloom_scratch_free(const bitloom_heap *heap, bitloom_scratch *scratch) {
@@ -522,39 +566,102 @@ static void pack_lanes(const bitloom_program *p, const uint64_t *codes, volatile
     if (together) put_zeros(&writer, unit - together * p->frame.word_bits);
 }
 
-bitloom_status bitloom_pack(const bitloom_program *p, bitloom_scratch *scratch, const void *images, bitloom_type type,
-                            size_t number, bool as_file, volatile uint32_t *payload, bitloom_error *error) {
-    const size_t values = p->facts.image_values, first = number * values;
-    const bool real = type == BITLOOM_FLOAT || type == BITLOOM_DOUBLE, steps = as_file && p->transform.count;
-    const bool host = as_file && p->has_host && !steps, of_host = host && p->transform.of_host;
+/* Numbers of image `number`, as an imported network's file takes them, into the order of the input map: values of the
+   input. */
+static bitloom_status take_numbers(const bitloom_program *network, const bitloom_held *images, size_t number,
+                                   double *numbers, bitloom_error *error) {
+    const size_t values = network->facts.image_values, first = (number - images->first) * values;
     const char *rule;
     size_t i;
-    if (real && !(of_host || (host && p->facts.takes_numbers)))
-        return bitloom_fail(error, BITLOOM_INVALID, p->name, "images must be integers, got real numbers");
-    if (host) {
-        for (i = 0; i < values; i++) {
-            const size_t at = first + i;
-            const double x = type == BITLOOM_FLOAT    ? ((const float *)images)[at]
-                             : type == BITLOOM_DOUBLE ? ((const double *)images)[at]
-                                                      : (double)integer_at(images, type, at);
-            if (of_host) scratch->numbers[i] = bitloom_transform_number(p, x);
-            else scratch->numbers[p->host.order[i]] = x;
-        }
-        if (!bitloom_host_input(p, scratch->numbers, &rule))
-            return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: %s, got %.17g", (unsigned long)number,
-                                rule, scratch->numbers[0]);
-    }
     for (i = 0; i < values; i++) {
-        int64_t value = host ? (int64_t)scratch->numbers[i] : integer_at(images, type, first + i);
-        if (steps && !bitloom_transform_pixel(&p->transform, &value, &rule))
-            return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: %s, got %.0f", (unsigned long)number,
-                                rule, (double)value);
-        if (!store(p, value, scratch->codes + i))
-            return bitloom_fail(error, BITLOOM_INVALID, p->name, "image %lu: values must be %.0f..%.0f%s, got %.0f",
-                                (unsigned long)number, (double)p->facts.low, (double)p->facts.high,
-                                p->encoding == BITLOOM_BIPOLAR ? " in steps of 2" : "", (double)value);
+        const size_t at = first + i;
+        const double x = images->type == BITLOOM_FLOAT    ? ((const float *)images->values)[at]
+                         : images->type == BITLOOM_DOUBLE ? ((const double *)images->values)[at]
+                                                          : (double)integer_at(images->values, images->type, at);
+        if (network->transform.of_host) numbers[i] = bitloom_transform_number(network, x);
+        else numbers[network->host.order[i]] = x;
+    }
+    if (bitloom_host_input(network, numbers, &rule)) return BITLOOM_OK;
+    return bitloom_fail(error, BITLOOM_INVALID, network->name, "image %lu: %s, got %.17g", (unsigned long)number, rule,
+                        numbers[0]);
+}
+
+/* What messages about a value of image `number` begin with. */
+typedef struct place {
+    char text[BITLOOM_NAME_LENGTH + 32];
+} place;
+
+static place place_of(const bitloom_map *map, bool input, size_t number) {
+    place at;
+    snprintf(at.text, sizeof at.text, "%s%s%simage %lu", input ? "" : "map ", input ? "" : map->name,
+             input ? "" : ": ", (unsigned long)number);
+    return at;
+}
+
+bitloom_status bitloom_pack(const bitloom_program *network, const bitloom_turn *turn, const bitloom_held *maps,
+                            bitloom_scratch *scratch, size_t number, volatile uint32_t *payload, bitloom_error *error) {
+    const bitloom_program *p = turn->program;
+    size_t part, position, before = 0;
+    for (part = 0; part < turn->read_count; part++) {
+        const bitloom_channels *read = turn->reads + part;
+        const bitloom_held *held = maps + read->map;
+        const bitloom_map *map = network->maps + read->map;
+        const size_t positions = (size_t)map->height * map->width;
+        const bool real = held->type == BITLOOM_FLOAT || held->type == BITLOOM_DOUBLE;
+        const bool steps = held->as_file && network->transform.count, host = held->as_file && network->has_host && !steps;
+        const bool takes = host && (network->transform.of_host || network->facts.takes_numbers);
+        const place at = place_of(map, !read->map, number);
+        const char *name = read->map ? p->name : network->name, *rule;
+        if (real && !takes)
+            return bitloom_fail(error, BITLOOM_INVALID, name, "images must be integers, got real numbers");
+        if (host) TRY(take_numbers(network, held, number, scratch->numbers, error));
+        for (position = 0; position < positions; position++) {
+            const size_t first = position * map->channels, image = (number - held->first) * positions * map->channels;
+            uint64_t *code = scratch->codes + position * p->facts.channels + before;
+            uint32_t channel;
+            for (channel = read->begin; channel < read->end; channel++, code++) {
+                int64_t value = host ? (int64_t)scratch->numbers[first + channel]
+                                     : integer_at(held->values, held->type, image + first + channel);
+                if (steps && !bitloom_transform_pixel(&network->transform, &value, &rule))
+                    return bitloom_fail(error, BITLOOM_INVALID, name, "%s: %s, got %.0f", at.text, rule,
+                                        (double)value);
+                if (!store(p, value, code))
+                    return bitloom_fail(error, BITLOOM_INVALID, name, "%s: values must be %.0f..%.0f%s, got %.0f",
+                                        at.text, (double)p->facts.low, (double)p->facts.high,
+                                        p->encoding == BITLOOM_BIPOLAR ? " in steps of 2" : "", (double)value);
+            }
+        }
+        before += read->end - read->begin;
     }
     pack_lanes(p, scratch->codes, payload);
+    return BITLOOM_OK;
+}
+
+static void put_integer(void *values, bitloom_type type, size_t at, int64_t value) {
+    switch (type) {
+    case BITLOOM_UINT8: ((uint8_t *)values)[at] = (uint8_t)value; break;
+    case BITLOOM_INT8: ((int8_t *)values)[at] = (int8_t)value; break;
+    case BITLOOM_INT16: ((int16_t *)values)[at] = (int16_t)value; break;
+    case BITLOOM_INT32: ((int32_t *)values)[at] = (int32_t)value; break;
+    default: ((int64_t *)values)[at] = value;
+    }
+}
+
+bitloom_status bitloom_give(const bitloom_program *network, const bitloom_turn *turn, const int64_t *outputs,
+                            size_t number, const bitloom_held *held, bitloom_error *error) {
+    const bitloom_map *map = network->maps + turn->gives.map;
+    const size_t positions = (size_t)map->height * map->width, channels = turn->gives.end - turn->gives.begin;
+    size_t position, channel;
+    for (position = 0; position < positions; position++) {
+        const size_t at = ((number - held->first) * positions + position) * map->channels + turn->gives.begin;
+        for (channel = 0; channel < channels; channel++, outputs++) {
+            if (*outputs < map->low || *outputs > map->high)
+                return bitloom_fail(error, BITLOOM_INVALID, turn->program->name,
+                                    "%s: values must be %.0f..%.0f, got %.0f", place_of(map, false, number).text,
+                                    (double)map->low, (double)map->high, (double)*outputs);
+            put_integer(held->values, held->type, at + channel, *outputs);
+        }
+    }
     return BITLOOM_OK;
 }
 
@@ -597,13 +704,12 @@ void bitloom_unpack(const bitloom_program *p, const volatile uint32_t *words, in
 }
 
 bool bitloom_class_of(const bitloom_program *p, const int64_t *outputs, double *scores, int32_t *number) {
-    const bool single_bits = p->output == BITLOOM_BITS && p->arrays[BITLOOM_RESULT_PLACES].shape[1] == 1;
     size_t i, best = 0;
     if (p->has_host) {
         if (!bitloom_host_scores(&p->host, outputs, false, scores)) return false;
         for (i = 1; i < p->host.scores; i++)
             if (scores[i] > scores[best]) best = i;
-    } else if (single_bits) {
+    } else if (p->single_bits) {
         for (i = 0; i < p->facts.outputs; i++)
             if (outputs[i] > 0) best = i;
     } else {

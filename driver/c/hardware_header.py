@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.host import file as host_file
 from bitloom.golden.limits import FRAME_BITS
-from bitloom.hls_gen.design import dma, frame_layout, headers, lane_words, packetizer, program
+from bitloom.hls_gen.design import dma, frame_layout, headers, lane_words, packetizer, partitioned_program, program
 from bitloom.hls_gen.design.fields import Field
 from bitloom.hls_gen.design.manifest import VLNV
 from bitloom.hls_gen.design.npu import Npu
@@ -82,10 +82,12 @@ def _lines() -> Iterator[str]:
         yield f"    BITLOOM_{error.name} = {error.code}{comma} /* {error.rule} */"
     yield from ("} bitloom_error_code;", "", "/* Files: the version that is read, and what there is at most. */")
     yield _define("PROGRAM_VERSION", str(program.VERSION), "of a program's file")
+    yield _define("PARTITIONS_VERSION", str(partitioned_program.VERSION), "of the file of a network in partitions")
     yield _define("HOST_VERSION", str(host_file.VERSION), "of a host file")
     yield _define("MOST_IMAGE_BITS", str(FRAME_BITS.default), "bits of an image")
     yield _define("MOST_WORDS", str(program.MOST_WORDS), "32-bit words of a frame, or of its results")
     yield _define("MOST_VALUES", str(program.MOST_VALUES), "values of a frame's results")
+    yield _define("MOST_PROGRAMS", str(partitioned_program.MOST_PROGRAMS), "programs of a network")
     yield _define("MOST_BITS", str(frame_layout.MOST_BITS), "bits of a value")
     yield _define("MOST_LANES", str(lane_words.MOST_LANES), "lanes of a word")
     yield _define("MOST_LANE_BITS", str(lane_words.MOST_LANE_BITS), "bits of a lane")

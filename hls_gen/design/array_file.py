@@ -1,6 +1,6 @@
 """Files of named arrays: plain zips of .npy, without a date.
 
-Equal arrays are equal bytes where they are stored without compression.
+Equal arrays are equal bytes: nothing is compressed.
 """
 
 import hashlib
@@ -21,14 +21,13 @@ from bitloom.golden.reading.file import naming
 Array = NDArray[Any]
 
 
-def array_bytes(arrays: Mapping[str, Array], *, deflated: bool = False) -> bytes:
-    """Content of a file that holds arrays by name, stored as they are or ``deflated``."""
+def array_bytes(arrays: Mapping[str, Array]) -> bytes:
+    """Content of a file that holds arrays by name, stored as they are."""
     out = io.BytesIO()
-    how = zipfile.ZIP_DEFLATED if deflated else zipfile.ZIP_STORED
     with zipfile.ZipFile(out, "w") as file:
         for key, array in arrays.items():
             member = zipfile.ZipInfo(f"{key}.npy", (1980, 1, 1, 0, 0, 0))
-            file.writestr(member, npy_bytes(array), how, compresslevel=1)
+            file.writestr(member, npy_bytes(array), zipfile.ZIP_STORED)
     return out.getvalue()
 
 

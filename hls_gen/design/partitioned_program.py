@@ -147,7 +147,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
         if self.host is not None:
             arrays["host"] = np.frombuffer(host_file.to_bytes(self.host), np.uint8)
         digest = np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)
-        return array_bytes({**arrays, "digest": digest}, deflated=True)
+        return array_bytes({**arrays, "digest": digest})
 
 
 def _key(number: int) -> str:

@@ -208,7 +208,7 @@ def _check(build: Build, network: str) -> bytes:
 
 def _not_in_c(programs: Mapping[str, CompiledNetwork[Program]]) -> tuple[str, ...]:
     """The networks that the driver in C doesn't take, or classifies no image with."""
-    return tuple(name for name, p in programs.items() if not p.has_classes or p.output_maps > 1 or len(p.programs) > 1)
+    return tuple(name for name, p in programs.items() if not p.has_classes or p.output_maps > 1)
 
 
 def _options(program: CompiledNetwork[Program]) -> str:
@@ -239,8 +239,7 @@ def _readme(
         else ""
     )
     others = "".join(
-        f" It doesn't take `{name}`: its networks have one output, of one map, and no partitions."
-        for name in _not_in_c(programs)
+        f" It doesn't take `{name}`: its networks have one output, of one map." for name in _not_in_c(programs)
     )
     c = (
         "In C, without pynq: `cmake -B build c && cmake --build build` makes `build/classify`, whose last word is how "

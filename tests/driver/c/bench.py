@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.dma import LENGTH_BITS
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.platform.block_design import DEVICE, DMA, INTERRUPTS
@@ -97,13 +98,18 @@ class Memory:
         libc.malloc.argtypes = [c_size_t]
         libc.free.argtypes = [c_void_p]
         self.blocks = 0
+        self.most: float = float("inf")
+        """Bytes of a block at most."""
+        self.largest = 0
+        """Bytes of the largest block that was given."""
         self.fail_at = 0
         """Number of the allocation that fails, counted down; 0: none."""
 
         def allocate(_: int, size: int) -> int | None:
             self.fail_at -= 1
-            if self.fail_at == 0:
+            if self.fail_at == 0 or size > self.most:
                 return None
+            self.largest = max(self.largest, size)
             self.blocks += 1
             return libc.malloc(size)
 
@@ -135,6 +141,8 @@ class CDevice:
         value.
     flush_hook
         Called after each flush with the bytes of the range in the DDR.
+    results_hook
+        Called after each invalidation with the bytes of the range as the processor sees them.
     microseconds
         The platform's clock.
     """
@@ -199,6 +207,7 @@ class CDevice:
         self.write_hook: Callable[[int, int, int], int | None] = lambda unit, offset, value: None
         self.read_hook: Callable[[int, int, int], int | None] = lambda unit, offset, value: None
         self.flush_hook: Callable[[np.ndarray], None] = lambda data: None
+        self.results_hook: Callable[[np.ndarray], None] = lambda data: None
 
     # The platform
 
@@ -238,6 +247,7 @@ class CDevice:
 
     def _invalidate(self, _: int, offset: int, size: int) -> int:
         self.buffer.invalidate(offset, size)
+        self.results_hook(self.buffer.host[offset : offset + size])
         return 0
 
     def _wait(self, _: int, microseconds: int) -> int:
@@ -273,9 +283,9 @@ class CDevice:
         """Say what pixels stand for, for the program that was read last."""
         self._call("program_transform", self.programs[-1][0], text.encode())
 
-    def load(self, program: Program | c_void_p) -> None:
-        """Load a program, of Python or one that was read."""
-        read = self.read_program(program.to_bytes()) if isinstance(program, Program) else program
+    def load(self, program: CompiledNetwork[Program] | c_void_p) -> None:
+        """Load a network, of Python or one that was read."""
+        read = self.read_program(program.to_bytes()) if isinstance(program, CompiledNetwork) else program
         self._call("load", self._device, read)
 
     def _images(self, images: np.ndarray) -> tuple[Any, int, c_size_t]:

@@ -13,16 +13,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.golden.encoding import Encoding
+from bitloom.golden.graph import INPUT
+from bitloom.golden.reading.archive import Archive
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.emit import compile_model, compile_network
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.array_file import array_bytes, array_digest, read_arrays
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.program import ARRAYS, TOGETHER, Program
 from bitloom.overlay.fuzz.campaigns.files import damaged_file, valid_file
 from bitloom.overlay.fuzz.damage import damaged
 from tests.hls_gen.compiler.test_partitions import NPU as INTEGERS
-from tests.hls_gen.compiler.test_partitions import residual
+from tests.hls_gen.compiler.test_partitions import begins, residual
 
 from .. import design
 from .compiled import C99, CORE, SANITIZERS, build
@@ -38,6 +44,18 @@ FORMING = Npu.of(
 )
 TOO_LARGE = ("must be 1..16777215",)
 """Rules for numbers that no device has room for, which Python doesn't look at."""
+
+
+@cache
+def in_partitions() -> tuple[CompiledNetwork[Program], ...]:
+    """Networks in slices that read channels of several maps, and of the image."""
+    model, choices, design = begins()
+    of_block = CompileChoices(partitions={"conv_2": 1, "conv_3": 2})
+    block = size_memories("block", [residual()], INTEGERS, choices=of_block)
+    return (
+        compile_network(model, Manifest.of(design, "0" * 64), choices),
+        compile_network(residual(), Manifest.of(block, "0" * 64), of_block),
+    )
 
 
 @cache
@@ -68,33 +86,48 @@ def outcomes(paths: Sequence[Path]) -> list[Outcome]:
     return results
 
 
-def facts(program: Program) -> str:
-    """What read_programs.c prints of a program: also what it makes of an image and of results."""
-    source = program.input
-    scores = int(np.prod(program.network_shape)) if program.host else 0
-    parts = (program.name, *source.shape, source.encoding.low, source.encoding.high)
-    ends = (int(np.prod(program.output_shape)), program.output_maps, scores, len(program.classes))
-    step = source.encoding.step
-    values = (source.encoding.high - source.encoding.low) // step + 1
-    number = np.arange(source.size, dtype=np.uint64)
-    image = source.encoding.low + (7 * number % np.uint64(values)).astype(np.int64) * step
-    results = (np.arange(program.result_words, dtype=np.uint64) * 2654435761).astype(np.uint32)
-    payload = program.pack_images(image.reshape(1, *source.shape))
-    sums = (summed(payload), summed(program.unpack_results(results)))
-    return " ".join(map(str, (*parts, *ends, *sums)))
+def facts(network: CompiledNetwork[Program]) -> str:
+    """What read_programs.c prints of a network: also what its programs make of images and of results."""
+    source = network.input
+    values = int(np.prod(network.network_shape))
+    parts = (network.name, *source.shape, source.encoding.low, source.encoding.high)
+    ends = (values, network.output_maps, values if network.host else 0, len(network.classes), len(network.programs))
+    payload = outputs = 0
+    shapes = {INPUT: source.shape} | {turn.gives.map: shape_of(network, turn.gives.map) for turn in network.turns}
+    for turn in network.turns:
+        program = turn.program
+        image = [
+            some_values(program.input.encoding, shapes[part.map])[..., part.begin : part.end] for part in turn.reads
+        ]
+        results = (np.arange(program.result_words, dtype=np.uint64) * 2654435761).astype(np.uint32)
+        payload = summed(program.pack_images(np.concatenate(image, axis=-1)[None]), payload)
+        outputs = summed(program.unpack_results(results), outputs)
+    return " ".join(map(str, (*parts, *ends, payload, outputs)))
 
 
-def summed(numbers: np.ndarray) -> int:
-    """The sum that read_programs.c makes of 32-bit numbers."""
-    total = 0
+def shape_of(network: CompiledNetwork[Program], name: str) -> tuple[int, int, int]:
+    """Of a map that programs give."""
+    last = [turn for turn in network.turns if turn.gives.map == name][-1]
+    height, width, channels = last.program.network_shape
+    return height, width, last.gives.begin + channels
+
+
+def some_values(encoding: Encoding, shape: tuple[int, int, int]) -> np.ndarray:
+    count = (encoding.high - encoding.low) // encoding.step + 1
+    number = np.arange(int(np.prod(shape)), dtype=np.uint64)
+    return (encoding.low + (7 * number % np.uint64(count)).astype(np.int64) * encoding.step).reshape(shape)
+
+
+def summed(numbers: np.ndarray, total: int) -> int:
+    """The sum that read_programs.c makes of 32-bit numbers, added to one of others."""
     for number in numbers.ravel().tolist():
         total = 31 * total + number & 0xFFFFFFFF
     return total
 
 
-def python_reads(path: Path) -> Program | None:
+def python_reads(path: Path) -> CompiledNetwork[Program] | None:
     try:
-        return Program.load(path)
+        return read_program(path)
     except ValueError:
         return None
 
@@ -129,6 +162,47 @@ def judge(folder: Path, file_of: Callable[[int], bytes], count: int) -> Counter[
             tally["read" if result.read else "stricter" if program else "refused"] += 1
             path.unlink()
     return tally
+
+
+def signed_partitions(seed: int) -> bytes:
+    """The file of a network in partitions with other text, or other programs, and the digest that belongs to it."""
+    rng = np.random.default_rng(seed)
+    archive = Archive(in_partitions()[seed % 2].to_bytes())
+    arrays = {name: archive.array(name) for name in archive.arrays if name != "digest"}
+    programs = len(arrays) - 1
+    key = ("header", "header", "header", f"program_{rng.integers(programs)}")[int(rng.integers(4))]
+    if key == "header" and rng.integers(2):
+        data = damaged(arrays[key].tobytes(), rng)
+    elif key == "header":
+        data = other_channels(arrays[key].tobytes(), rng)
+    else:
+        data = arrays[f"program_{rng.integers(programs)}"].tobytes()
+    arrays[key] = np.frombuffer(data, np.uint8)
+    if not rng.integers(20):
+        del arrays[key]
+    return array_bytes({**arrays, "digest": np.frombuffer(bytes.fromhex(array_digest(arrays)), np.uint8)})
+
+
+def other_channels(text: bytes, rng: np.random.Generator) -> bytes:
+    """A header in which a program reads or gives other channels, or maps, than it did; or none that differ."""
+    header = json.loads(text)
+    turn = header["turns"][int(rng.integers(len(header["turns"])))]
+    names = [INPUT, *(each["gives"]["map"] for each in header["turns"])]
+    what = int(rng.integers(6))
+    part = [*turn["reads"], turn["gives"]][int(rng.integers(len(turn["reads"]) + 1))]
+    if what == 0:
+        part["map"] = names[int(rng.integers(len(names)))]
+    elif what == 1:
+        part[("begin", "end")[int(rng.integers(2))]] += int(rng.integers(-4, 5))
+    elif what == 2:
+        turn["reads"].append(part)
+    elif what == 3:
+        turn["reads"].reverse()
+    elif what == 4:
+        header["turns"].reverse()
+    else:
+        header["turns"].pop(int(rng.integers(len(header["turns"]))))
+    return json.dumps(header).encode()
 
 
 def signed(change: Callable[[dict[str, np.ndarray], np.random.Generator], None], seed: int) -> bytes:
@@ -195,8 +269,13 @@ def test_valid_programs_are_read(tmp_path):
         program.save(paths[-1])
     paths.append(tmp_path / "digits.npz")
     paths[-1].write_bytes(valid_file("program"))
+    paths.append(tmp_path / "parts.npz")
+    paths[-1].write_bytes(valid_file("partitions"))
+    for i, network in enumerate(in_partitions()):
+        paths.append(tmp_path / f"parts {i}.npz")
+        network.save(paths[-1])
     for path, result in zip(paths, outcomes(paths)):
-        assert result.text == facts(Program.load(path))
+        assert result.text == facts(read_program(path))
 
 
 @pytest.mark.parametrize(("number", "value", "rule"), [
@@ -233,15 +312,6 @@ def test_several_outputs_are_refused(tmp_path):
     assert not outcome.read
     rule = "outputs must be one, as hosts without Python take no others"
     assert outcome.text.startswith(f"digits-cnn: host: {rule}, got [")
-
-
-def test_networks_in_partitions_are_refused(tmp_path):
-    path = tmp_path / "parts.npz"
-    path.write_bytes(valid_file("partitions"))
-    (outcome,) = outcomes([path])
-    assert not outcome.read
-    rule = "must be stored, without compression or encryption, as in a network of one program, without partitions"
-    assert outcome.text.endswith(f"member header.npy: {rule}")
 
 
 def test_what_a_header_says_of_its_maps(tmp_path):
@@ -309,9 +379,27 @@ def test_damaged_arrays_behind_right_checksums(tmp_path):
     assert tally["refused"] > FILES // 2
 
 
+def test_damaged_networks_in_partitions(tmp_path):
+    assert judge(tmp_path, lambda seed: damaged_file("partitions", seed), FILES)["refused"] > FILES // 2
+
+
+def test_damaged_turns_behind_right_checksums(tmp_path):
+    tally = judge(tmp_path, signed_partitions, FILES)
+    assert tally["refused"] > FILES // 2
+    assert tally["read"]
+
+
+MAKERS: dict[str, Callable[[int], bytes]] = {
+    "file": lambda seed: damaged_file("program", seed),
+    "text": lambda seed: signed(damage_text, seed),
+    "array": lambda seed: signed(damage_array, seed),
+    "partitions": lambda seed: damaged_file("partitions", seed),
+    "turns": signed_partitions,
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("sort", ["file", "text", "array"])
+@pytest.mark.parametrize("sort", MAKERS)
 def test_many_damaged_files(tmp_path, sort):
-    change = {"text": damage_text, "array": damage_array}
-    make = (lambda seed: damaged_file("program", seed)) if sort == "file" else lambda seed: signed(change[sort], seed)
+    make = MAKERS[sort]
     assert judge(tmp_path, lambda seed: make(seed + FILES), MANY)["refused"] > MANY // 2

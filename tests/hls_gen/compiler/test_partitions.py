@@ -24,6 +24,7 @@ from bitloom.hls_gen.compiler.emit import compile_network
 from bitloom.hls_gen.compiler.partitions import ProgramModel, partitions
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import read_program
@@ -226,8 +227,8 @@ def test_on_the_virtual_board(stall):
     check_board(digits, design, CompileChoices(partitions={"conv_2": 1, "dense_4": 2}), stall)
 
 
-def test_slices_may_read_channels_of_the_image(tmp_path):
-    """Where the network begins with a depthwise convolution: no program reads the whole image."""
+def begins() -> tuple[Model, CompileChoices, Design]:
+    """A network that begins with a depthwise convolution, in slices of which none reads the whole image."""
     same = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "weight": signed(8)}
     network = Network(
         name="begins",
@@ -241,14 +242,18 @@ def test_slices_may_read_channels_of_the_image(tmp_path):
     )
     model = seeded(network)
     choices = CompileChoices(partitions={"depthwise_1": 3, "conv_2": 1})
-    design = size_memories("begins", [model], NPU.changed(depthwise=True), choices)
+    return model, choices, size_memories("begins", [model], NPU.changed(depthwise=True), choices)
+
+
+def test_slices_may_read_channels_of_the_image(tmp_path):
+    model, choices, design = begins()
     compiled = check_board(model, design, choices, 0.4)
     assert [[str(part) for part in turn.reads] for turn in compiled.turns[:3]] == [
         [f"channels {channels} of {INPUT}"] for channels in ("0..3", "4..7", "8..9")
     ]
-    assert compiled.input == network.input
+    assert compiled.input == model.network.input
     compiled.save(tmp_path / "begins.npz")
-    assert read_program(tmp_path / "begins.npz").input == network.input
+    assert read_program(tmp_path / "begins.npz").input == model.network.input
     with value_error(f"begins: {INPUT} has 4 channels, got channels 8..9 of {INPUT}"):
         replace(compiled, programs_in_turn=(compiled.turns[0], *compiled.turns[2:]))
 

@@ -112,7 +112,7 @@ def test_cycles_of_partitions_are_added_up(tmp_path):
     made = builds.build(
         tmp_path / "build", size_memories("digits-cnn", [model], DIGITS, choices), [model], choices=choices
     )
-    deploy(made, tmp_path / "board")
+    assert deploy(made, tmp_path / "board", with_c=True).not_in_c == ()
     said = re.search(r"([\d,]+) cycles a frame", driver(tmp_path / "board", "--check", "--virtual"))
     assert int(said[1].replace(",", "")) >= made.program("digits-cnn").ideal_cycles
 
@@ -258,7 +258,7 @@ def test_a_network_with_several_outputs_is_told_how_it_runs(several):
     page = (folder / "README.md").read_text()
     assert "\npython3 driver.py images.npy --outputs --out outputs.npy\n" in page
     assert "\n| `imported` | none | `--outputs --out outputs.npz` |\n" in page
-    assert " It doesn't take `heads`: its networks have one output, of one map, and no partitions. It doesn't" in page
+    assert " It doesn't take `heads`: its networks have one output, of one map. It doesn't" in page
 
 
 @pytest.mark.slow

@@ -16,7 +16,6 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import by_groups, by_so_many
-from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
@@ -34,6 +33,7 @@ from .operations import Product
 from .pair_fit import fit_pairs, pairs_of
 from .requantise_fit import arrays, fit, mismatch
 from .sections import OutputMap, PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
+from .tables import Table, layer_of
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
 
 
@@ -256,12 +256,10 @@ class _Emitter:
 
     @_layers.register
     def _table(self, section: TableSection, place: int, number: int) -> Built:
-        """Add a lookup and its pools. Entries for integers that the map doesn't have are the lowest level's."""
-        source = self._choice.held[section.reads[0].map]
+        """Add the layer that computes a table, and its pools."""
         held = self._choice.held[place + 1]
-        entries = np.full(ENTRIES, held.zero)
-        entries[(source.zero + np.arange(len(section.table))) % ENTRIES] = held.zero + np.array(section.table)
-        self._append(Lookup(name=f"lookup_{number}", encoding=held.encoding), {"entries": entries})
+        table = Table(levels=section.table, source=self._choice.held[section.reads[0].map], made=held)
+        self._append(*layer_of(table, number))
         self._pools(section.map, section.pools)
         reach = held.zero, held.zero + section.map.levels
         return Built(map_encoding=str(held.encoding), range=reach, levels=section.map.levels)

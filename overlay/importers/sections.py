@@ -30,8 +30,6 @@ Size = tuple[int, int, int]
 """Rows, columns, channels."""
 MADE_BITS = 9
 """Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
-MOST_TABLE = 256
-"""Values of a map, at most, that a table has an entry for."""
 MOST_THERMOMETER = 15
 """Levels that the binary engine may be given as thermometer bits."""
 

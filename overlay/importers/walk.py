@@ -53,7 +53,6 @@ from .operations import (
 )
 from .rationals import same
 from .sections import (
-    MOST_TABLE,
     MOST_THERMOMETER,
     PassSection,
     Quantised,
@@ -64,6 +63,7 @@ from .sections import (
     WeightSection,
     golden_order,
 )
+from .tables import MOST_TABLE
 from .tflite_rules import KernelRule
 from .weights import MOST_WEIGHT
 from .wide_weights import fitting, in_parts

@@ -1,0 +1,64 @@
+"""Tables: which of golden's layers computes what becomes of each level of a map (`sections.TableSection`).
+
+    level of the map that is read --table--> level of the map that is made
+          |                                        |
+       integer ------------ golden's layer -----> integer
+
+Layers are asked in turn, the ones that cost less first: the first one that has all results, exactly, is taken.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+from bitloom.golden.layers.lookup import ENTRIES, Lookup
+from bitloom.golden.layers.roles import FeatureLayer
+
+from .held import Held
+
+MOST_TABLE = ENTRIES
+"""Values of a map, at most, that a table has an entry for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """What becomes of each level of a map."""
+
+    levels: tuple[int, ...]
+    """The level that is made of each level."""
+    source: Held
+    made: Held
+    """source, made: the integers of the map that is read, and of the map that is made."""
+
+    @property
+    def integers(self) -> Array:
+        """int64: the integer of each level that is read."""
+        return self.source.zero + np.arange(len(self.levels))
+
+    @property
+    def results(self) -> Array:
+        """int64: the integer that becomes of each of these."""
+        return self.made.zero + np.array(self.levels)
+
+
+TableLayer = tuple[FeatureLayer, dict[str, Array]]
+"""A layer and its arrays."""
+
+
+def lookup(table: Table, number: int) -> TableLayer:
+    """The lookup. Entries for integers that the map doesn't have are the lowest level's."""
+    entries = np.full(ENTRIES, table.made.zero)
+    entries[table.integers % ENTRIES] = table.results
+    return Lookup(name=f"lookup_{number}", encoding=table.made.encoding), {"entries": entries}
+
+
+LAYERS: tuple[Callable[[Table, int], TableLayer | None], ...] = (lookup,)
+"""``layer_of(table, number)`` of each kind of layer: layer ``number`` of the network; None if the kind doesn't have the
+table's results. The last one has those of all tables."""
+
+
+def layer_of(table: Table, number: int) -> TableLayer:
+    """The layer that computes a table, with the number that its name has."""
+    return next(layer for layer in (of(table, number) for of in LAYERS) if layer is not None)

@@ -242,8 +242,7 @@ class UnitAction(FeatureAction):
 
     @property
     def needs(self) -> dict[str, int]:
-        counts = [len(column) for columns in self.rows.values() for column in columns.values()]
-        return super().needs | {self.unit.capacity: max(counts, default=1)}
+        return super().needs | {self.unit.capacity: self.unit.needed}
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         return self.layer.forward_of([values], self.arrays, [self.source])

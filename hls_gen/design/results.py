@@ -77,10 +77,12 @@ would leave as they came."""
 @dataclass(frozen=True, kw_only=True)
 class UnitTable:
     """A memory of a feature unit, in which each lane reads a RAM of its own. The rows of layers lie one behind the
-    other; the unit's capacity is their number."""
+    other; the unit's capacity is their number, a multiple of a layer's."""
 
     memory: str
     """Its name."""
+    rows: int
+    """Rows of a layer, as many as golden's arrays have numbers."""
     base: str
     """Field of a layer's row of memory ``results``: where its rows begin."""
     columns: Mapping[str, Column]
@@ -108,13 +110,23 @@ class FeatureUnit(Unit):
     table: UnitTable | None = None
     """None: it has no memory."""
 
+    @property
+    def needed(self) -> int:
+        """What a layer needs of its capacity."""
+        return self.table.rows if self.table else 1
+
 
 LOOKUPS = FeatureUnit(
     layer=Lookup,
     capacity="lookup_rows",
     mark="looks_up",
     stages=("entry", "looked_up"),
-    table=UnitTable(memory="lookups", base="lookup_base", columns={"entry": Column(bits="value_bits", of="entries")}),
+    table=UnitTable(
+        memory="lookups",
+        rows=ENTRIES,
+        base="lookup_base",
+        columns={"entry": Column(bits="value_bits", of="entries")},
+    ),
 )
 """Tables in which features are looked up. The stages are the table's entry, and the choice between it and the feature
 of a layer without a table."""
@@ -154,7 +166,9 @@ class Results(Part):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.lookup_rows % ENTRIES == 0, f"lookup_rows must be a multiple of {ENTRIES}", str(self.lookup_rows))
+        for unit in self.feature_units:
+            value = getattr(self, unit.capacity)
+            require(value % unit.needed == 0, f"{unit.capacity} must be a multiple of {unit.needed}", str(value))
 
     @property
     def feature_units(self) -> tuple[FeatureUnit, ...]:

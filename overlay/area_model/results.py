@@ -1,8 +1,10 @@
-"""Area of the results unit, with lookups and the addition of maps."""
+"""Area of the results unit, with feature units and the addition of maps."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from bitloom.golden.layers.lookup import Lookup
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
@@ -16,7 +18,7 @@ from .products import PRODUCT_LUTS, dsps
 
 
 def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The results unit of NPU ``n``, its lookups and its addition where it has such."""
+    """The results unit of NPU ``n``, its feature units, and its addition where it has one."""
     acc = npu.array.acc_bits
     ol = npu.results.ol
     counts = (npu.sequencer.windows, npu.sequencer.groups, npu.results.levels)
@@ -33,11 +35,20 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     }
     kind = "results_integer" if npu.requantises else "results_binary"
     yield AreaPart(kind, "results_unit", sizes, n, dsp=ol * multiplier_dsps(npu))
-    if npu.results.lookup_rows:
-        choice = npu.value_bits  # between the feature and its entry, a LUT a bit
-        yield AreaPart("lookup", "lookup", {}, n, times=ol, lut=choice, ff=2 * choice)
+    for unit in npu.results.feature_units:
+        yield UNITS[unit.layer](npu)._replace(npu=n, times=ol)
     if npu.stores.skip:
         yield from _addition(npu, npu.stores.skip, n)
+
+
+def _lookup(npu: Npu) -> AreaPart:
+    """The lookup of a lane: its memory counts by itself."""
+    choice = npu.value_bits  # between the feature and its entry, a LUT a bit
+    return AreaPart("lookup", "lookup", {}, lut=choice, ff=2 * choice)
+
+
+UNITS: Mapping[type[FeatureLayer], Callable[[Npu], AreaPart]] = {Lookup: _lookup}
+"""What a lane of each feature unit costs, by its layer."""
 
 
 def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:

@@ -1,9 +1,9 @@
 """Designs with large memories, on which any random network runs: nothing is compiled anew for a case."""
 
-from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.results import FEATURE_UNITS
 from bitloom.hls_gen.design.topology import cascade, ring
 
 ROOMY = Npu.of(
@@ -93,14 +93,14 @@ BLOCKS = {
                 former_line=32,
                 former_ahead=1,
                 layers=8,
-                lookup_rows=8 * ENTRIES,
+                **{unit.capacity: (8 if unit.table else 1) * unit.needed for unit in FEATURE_UNITS},
                 **WIDE,
             ),
         ),
     )
 }
-"""A pool unit with weights, a window former, and tables: depthwise convolutions, first layers of few channels, and
-lookups."""
+"""A pool unit with weights, a window former, and all units behind the requantisation: depthwise convolutions, first
+layers of few channels, and lookups."""
 
 OUTPUTS = {
     "int_outputs": Design(

@@ -24,6 +24,7 @@ from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUPS, Column
 from bitloom.hls_gen.rtl.primitives.block import sign_extend, width
 from bitloom.hls_gen.rtl.results import lookup
 from bitloom.hls_gen.rtl.results.results import PLACES
+from bitloom.overlay.area_model.results import UNITS
 from tests.networks import random_integer_model
 from tests.rows import npu_rows
 from tests.simulated import compare
@@ -96,8 +97,10 @@ def model() -> Model:
     return random_integer_model(Network(name="net", input=source, layers=layers), 3, 32)
 
 
-def test_each_has_a_place():
-    assert PLACES.keys() == {unit.layer for unit in FEATURE_UNITS}
+def test_each_has_a_place_and_an_area():
+    layers = {unit.layer for unit in FEATURE_UNITS}
+    assert PLACES.keys() == layers
+    assert UNITS.keys() == layers
 
 
 @pytest.mark.parametrize("unit", FEATURE_UNITS, ids=lambda unit: unit.mark)
@@ -106,6 +109,8 @@ def test_columns_are_of_golden(unit):
     arrays = layer.array_shapes_of([Map(height=1, width=1, channels=1, encoding=signed(8))])
     columns = {**unit.of_layer, **unit.of_channel, **(unit.table.columns if unit.table else {})}
     assert all(column.of in arrays or hasattr(layer, column.of) for column in columns.values())
+    if unit.table:
+        assert {arrays[column.of] for column in unit.table.columns.values()} == {(unit.table.rows,)}
 
 
 def test_rows_of_a_unit_that_is_made_up(made_up):

@@ -182,14 +182,16 @@ def _first_rows(order: Ints, width: int) -> tuple[int, int] | None:
     return (rows, columns) if np.array_equal(order, grid.ravel()) else None
 
 
-def pays(formed: FormedWindows, beats: Sequence[int]) -> bool:
-    """Whether a layer takes fewer cycles with formed taps.
+def pays(beats: int, apart: int, former_cycles: int = 0) -> bool:
+    """Whether a layer takes fewer cycles with the taps of a window, or of a line of its kernel, side by side.
 
     Parameters
     ----------
-    formed
-        Its windows.
     beats
-        Of the layer with formed taps, and as it is.
+        Beats of the layer with taps side by side.
+    apart
+        Beats of the layer tap by tap.
+    former_cycles
+        Cycles that a former takes for the map meanwhile.
     """
-    return max(formed.cycles, beats[0]) < beats[1]
+    return max(beats, former_cycles) < apart

@@ -17,7 +17,7 @@ from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 
-from .formed_taps import tables_of
+from .formed_taps import pays, tables_of
 from .input_maps import is_input
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, line_name
@@ -43,11 +43,6 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
         if array.beat.split(window) and pays(int(rows) * words, beats):
             names.add(layer.name)
     return _settled(lowered, frozenset(names), lowered.with_lines, former_name, map_order)
-
-
-def pays(beats: int, apart: int) -> bool:
-    """Whether the lines of a kernel are formed, with which a layer takes ``beats``, and ``apart`` tap by tap."""
-    return beats < apart
 
 
 def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:

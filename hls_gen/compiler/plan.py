@@ -255,7 +255,8 @@ def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowe
         words = windows.words, _tuple_words(lowered, layer, npu)
         groups = -(-layer.out_channels // npu.array.kgp)
         taps = [len(tables[layer.name].index) * layer.visits for tables in (behind, plain)]
-        if pays(windows, [count * each * groups for count, each in zip(taps, words)]):
+        beats, apart = (count * each * groups for count, each in zip(taps, words))
+        if pays(beats, apart, windows.cycles):
             paying[layer.name] = windows
     return lowered.with_formed_taps(frozenset(paying)), paying
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
+from bitloom.hls_gen.compiler.formed_taps import pays
 from bitloom.hls_gen.compiler.layout import Layout, chunks, result_steps
-from bitloom.hls_gen.compiler.lines import pays
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -283,7 +283,7 @@ class LayerDemand:
             return False
         if self.planes and not npu.array.planes:
             return False
-        return max(other.formed_by(npu).cycles, other.beats(npu)) < self.beats(npu)
+        return pays(other.beats(npu), self.beats(npu), other.formed_by(npu).cycles)
 
     def formed_by(self, npu: Npu) -> FormedWindows:
         """What the window former of that NPU makes, of a layer with formed taps."""

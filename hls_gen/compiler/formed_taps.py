@@ -103,12 +103,11 @@ def windows_of(
     wanted = _first_rows(tables[name].input_order, tables[name].stage.width)
     if wanted is None:
         return None
-    channels = layer.weight.shape[2] // taps.window.taps
     formed = FormedWindows(
         height=taps.height,
         width=taps.width,
-        channels=channels,
-        window=taps.window,
+        channels=layer.map_channels,
+        window=taps.split.window,
         rows=wanted[0],
         columns=wanted[1],
         column_lanes=npu.former_sizes.column if npu.former_sizes else 0,

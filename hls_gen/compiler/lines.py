@@ -36,11 +36,13 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
         array = npus[n].array
         if is_input(layer.reads) or layer.formed_taps or not part.with_lines or not npus[n].array_forms_lines:
             continue
-        window = part.window.window
-        words = -(-layer.weight.shape[2] // array.map_lanes)
-        beats = len(plain[layer.name].index) * -(-words // array.beat.taps)
-        rows = (window.positions(layer.height, layer.width).reshape(-1, *window.kernel) >= 0).any(axis=2).sum()
-        if array.beat.split(window) and pays(int(rows) * words, beats):
+        if part.with_lines.split != array.beat.split(part.window.window):
+            continue
+        words = -(-layer.map_channels // array.map_lanes)
+        apart = len(plain[layer.name].index) * -(-words // array.beat.taps)
+        behind = part.with_lines.part
+        tuples = (behind.window.positions(behind.height, behind.width) >= 0).sum()
+        if pays(int(tuples) * words, apart):
             names.add(layer.name)
     return _settled(lowered, frozenset(names), lowered.with_lines, former_name, map_order)
 
@@ -66,7 +68,7 @@ def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tu
     for layer, n in zip(lowered.layers, lowered.mapping, strict=True):
         unit = npus[n].pool_unit
         split = unit and layer.pool and unit.split(layer.pool.window, layer.reduction)
-        if split:
+        if split and split.tuple_taps > 1:
             splits[layer.name] = split
 
     def behind(names: frozenset[str]) -> Lowered:
@@ -108,9 +110,7 @@ def _formed(layer: LoweredLayer, tables: StageTables) -> FormedLines | None:
     formed = FormedLines(
         lines=len(tables.output_order) // windows,
         positions=positions,
-        taps=window.kernel[1],
-        stride=window.stride[1],
-        lead=window.padding[1],
+        window=window,
         windows=windows,
         flags=layer.reduction.line_flags if of_pool else frozenset(),
     )

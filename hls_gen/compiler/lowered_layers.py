@@ -41,9 +41,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
-from bitloom.golden.window import Window
-from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
+from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .actions import Action, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
 from .margins import Range, with_biases
@@ -129,22 +128,23 @@ class Multiply:
 
 @dataclass(frozen=True)
 class FormedTaps:
-    """What a former reads in front of a layer: a window former, behind which the kernel is 1 x 1 (formed_taps.py), or a
+    """What a former makes in front of a layer: a window former, behind which the kernel is 1 x 1 (formed_taps.py), or a
     line former, behind which it has one column (lines.py)."""
 
     height: int
     width: int
     """height, width: size of the map."""
-    window: Window
-    """Whose taps it puts side by side."""
+    split: SplitWindow
+    """How it splits the layer's window."""
 
     def windows(self, features: Array, beside: Array) -> Array:
         """(N, H, W, C, ...) features -> (N, H', W', taps * C, ...); ``beside`` (C, ...) are those beside the map."""
         flat_map = features.reshape(len(features), -1, *features.shape[3:])
         outside = np.broadcast_to(beside, (len(features), 1, *features.shape[3:])).astype(features.dtype)
         padded = np.concatenate([flat_map, outside], axis=1)  # position -1: beside the map
-        taps = padded[:, self.window.positions(self.height, self.width)]  # (N, windows, taps, C, ...)
-        size = self.window.output_size(self.height, self.width)
+        formed = self.split.formed
+        taps = padded[:, formed.positions(self.height, self.width)]  # (N, windows, taps, C, ...)
+        size = formed.output_size(self.height, self.width)
         windows: Array = taps.reshape(len(features), *size, -1, *features.shape[4:])
         return windows
 
@@ -161,8 +161,7 @@ class LoweredLayer(MapReader):
     formed_taps: FormedTaps | None = None
     """What a former reads in front of the layer; None where the layer reads the map itself."""
     split_pool: SplitWindow | None = None
-    """How a line former in front of the pool unit splits the pool's window (lines.py); None where the pool unit takes
-    the window's taps one by one."""
+    """How a line former in front of the pool unit splits the pool's window (lines.py); None where no line is formed."""
 
     @classmethod
     def of(cls, part: Part, arithmetic: Xnor | Multiply, actions: Sequence[Action], sum_range: Range) -> "LoweredLayer":
@@ -214,6 +213,17 @@ class LoweredLayer(MapReader):
     def depthwise(self) -> Depthwise | None:
         """What the pool unit computes where it has weights."""
         return self.action(Depthwise)
+
+    @cached_property
+    def pool_taps(self) -> SplitWindow | None:
+        """Which taps of its pool's window come to the pool unit side by side; None without a pool."""
+        return self.split_pool or (SplitWindow(self.pool.window) if self.pool else None)
+
+    @cached_property
+    def map_channels(self) -> int:
+        """Channels of a tap, as the map has them that it reads, or that a former reads in front of it."""
+        channels: int = self.weight.shape[2]
+        return channels // self.formed_taps.split.tuple_taps if self.formed_taps else channels
 
     @property
     def reduction(self) -> Reduction:

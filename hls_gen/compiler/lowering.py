@@ -21,8 +21,8 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
 from bitloom.golden.window import Pair
-from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_window import SplitWindow
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
@@ -244,29 +244,29 @@ def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array
 def _formed(layer: LoweredLayer, formed: FormedPart | None) -> LoweredLayer:
     """A lowered layer behind a former."""
     assert formed is not None
-    window, part = formed
+    split, part = formed
     arithmetic = layer.arithmetic
-    places = part.window.places
     if isinstance(arithmetic, Multiply):
-        arithmetic = Multiply(weight=arithmetic.weight.reshape(layer.out_channels, places, -1))
+        weight = split.dealt(arithmetic.weight, axis=1)
+        arithmetic = Multiply(weight=weight.reshape(layer.out_channels, split.tuples, -1))
     else:
         visits = arithmetic.visits
         arithmetic = replace(
             arithmetic,
-            weight=_by_visit(arithmetic.weight, places, visits),
-            magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, places, visits),
-            tap_offset=arithmetic.tap_offset * (layer.window.taps // places),
+            weight=_by_visit(arithmetic.weight, split, visits),
+            magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, split, visits),
+            tap_offset=arithmetic.tap_offset * split.tuple_taps,
         )
     part = replace(part, reads=layer.reads)  # which may be a copy of the map that the network has
     behind = LoweredLayer.of(part, arithmetic, layer.actions, layer.sum_range)
-    return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, window))
+    return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, split))
 
 
-def _by_visit(weight: Array, places: int, visits: int) -> Array:
-    """(O, taps * visits, channels, planes) -> (O, places * visits, taps of a place * channels, planes)."""
+def _by_visit(weight: Array, split: SplitWindow, visits: int) -> Array:
+    """(O, taps * visits, channels, planes) -> (O, tuples * visits, tuple_taps * channels, planes)."""
     kernels, _, channels, planes = weight.shape
-    by_visit = weight.reshape(kernels, places, -1, visits, channels, planes).swapaxes(2, 3)
-    return by_visit.reshape(kernels, places * visits, -1, planes)
+    of_tuples = split.dealt(weight.reshape(kernels, -1, visits, channels, planes), axis=1)
+    return of_tuples.swapaxes(2, 3).reshape(kernels, split.tuples * visits, -1, planes)
 
 
 def lower_alone(
@@ -352,19 +352,17 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
         reads = last[p.reads]
         if p.formed_taps:
             former = p.formed_taps
-            out.append(_stage(former_name(p), False, (former.height, former.width), Taps(former.window), reads))
+            out.append(_stage(former_name(p), False, (former.height, former.width), Taps(former.split.formed), reads))
             reads = former_name(p)
         conv = _stage(p.name, True, (p.height, p.width), p.window, reads)
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
-        if p.pool:
-            window = p.pool.window
+        if split := p.pool_taps:
             reads = p.name
             if p.split_pool:
-                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(p.split_pool.formed), reads))
+                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(split.formed), reads))
                 reads = line_name(p)
-                window = p.split_pool.left
-            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(window), reads))
+            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(split.left), reads))
         last[p.name] = out[-1].name
     return out
 

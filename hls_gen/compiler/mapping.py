@@ -341,13 +341,9 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
     if npu.pool_unit and not part.raw and (part.pool or not npu.passes_by):
-        window = part.pool and part.pool.window
         split = part.pool and npu.pool_unit.split(*part.pool)
-        size = height, width
-        if split:
-            window = split.left
-            size = split.formed.output_size(*size)
-        pooled = SequencerWork.of_map(window, *size).cycles(npu.pool_tuple_words(steps))
+        size = split.formed.output_size(height, width) if split else (height, width)
+        pooled = SequencerWork.of_map(split.left if split else None, *size).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

@@ -19,10 +19,10 @@ from bitloom.golden.layers.grouped import ConvByGroups, as_plain
 from bitloom.golden.layers.roles import Activation, FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
-from bitloom.golden.window import Pair, Window
-from bitloom.hls_gen.design.formed_lines import SplitWindow
+from bitloom.golden.window import Pair
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import ReducedWindow
+from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .depthwise import behind_copies, fused, plain_of, pooled
 from .engine_form import engine_form
@@ -118,8 +118,8 @@ class Part(MapReader):
 class FormedPart(NamedTuple):
     """A part behind a former."""
 
-    reads: Window
-    """What the former reads of the map, and puts side by side."""
+    split: SplitWindow
+    """How the former splits the part's window."""
     part: Part
     """The part as it reads what the former makes."""
 
@@ -280,7 +280,13 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         weighted = plain != 0 if bits == 1 else np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
     if part.may_be_formed and not layer.word_channels:
-        part = replace(part, with_former=_with_formed_taps(part, weighted), with_lines=_with_lines(part, weighted))
+        window = part.window.window
+        lines = SplitWindow(window, columns=True)
+        part = replace(
+            part,
+            with_former=_formed(part, weighted, SplitWindow(window, rows=True, columns=True)),
+            with_lines=_formed(part, weighted, lines) if lines.tuple_taps > 1 else None,
+        )
     return part
 
 
@@ -300,29 +306,15 @@ def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
     return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
 
 
-def _with_formed_taps(part: Part, weighted: Array | None) -> FormedPart:
-    """A part as a window former lets the array see it (hls_gen/compiler/formed_taps.py)."""
-    height, width = part.window.output_size(part.height, part.width)
-    window = part.window.window
-    pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), -1))
-    lanes = window.taps * part.lanes
-    return FormedPart(
-        window,
-        replace(part, height=height, width=width, window=Taps(Window(kernel=(1, 1))), lanes=lanes, weighted=pattern),
-    )
-
-
-def _with_lines(part: Part, weighted: Array | None) -> FormedPart | None:
-    """A part as a line former lets the array see it (hls_gen/compiler/lines.py)."""
-    window = part.window.window
-    rows, columns = window.kernel
-    if columns == 1:
-        return None
-    lanes = columns * part.lanes
-    pattern = None if weighted is None else _pattern(part, weighted.reshape(len(weighted), rows, lanes).any(axis=1))
-    split = SplitWindow.of(window)
+def _formed(part: Part, weighted: Array | None, split: SplitWindow) -> FormedPart:
+    """A part as a former lets the array see it, a window former (hls_gen/compiler/formed_taps.py) or a line former
+    (hls_gen/compiler/lines.py); ``weighted``: (kernels, taps, lanes) where a kernel has weights, None: everywhere."""
     height, width = split.formed.output_size(part.height, part.width)
+    lanes = split.tuple_taps * part.lanes
+    pattern = None
+    if weighted is not None:
+        of_tuples = split.dealt(weighted, axis=1).reshape(len(weighted), split.tuples, lanes)
+        pattern = _pattern(part, of_tuples.any(axis=1))
     return FormedPart(
-        split.formed,
-        replace(part, height=height, width=width, window=Taps(split.left), lanes=lanes, weighted=pattern),
+        split, replace(part, height=height, width=width, window=Taps(split.left), lanes=lanes, weighted=pattern)
     )

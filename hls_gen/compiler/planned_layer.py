@@ -9,11 +9,12 @@ from functools import lru_cache
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.design.formed_lines import BeatTaps, FormedLines
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_window import BeatTaps
 
 from .layout import Layout, result_layout
 from .lowered_layers import LoweredLayer
@@ -198,19 +199,18 @@ def side_by_side(read: MapWords, lines: FormedLines, beat: BeatTaps, channels: i
     """
     layout = read.layout
     taps = [
-        np.where((layout == UNUSED) | (tap == UNUSED), UNUSED, layout + tap * channels) for tap in lines.places(beat)
+        np.where((layout == UNUSED) | (tap == UNUSED), UNUSED, layout + tap * channels)
+        for tap in beat.places(lines.taps)
     ]
     return replace(read, layout=np.concatenate(taps, axis=1))
 
 
-def gathered(read: MapWords, line_taps: int) -> MapWords:
-    """The words that a line former makes of a map's words where it puts words of a tuple side by side, as many as
-    ``line_taps``; the first ones of a tuple stand alone where there are fewer."""
-    words, lanes = read.layout.shape
-    count = -(-words // line_taps)
-    layout = np.full((count * line_taps, lanes), UNUSED, np.int64)
-    layout[len(layout) - words :] = read.layout
-    return replace(read, layout=layout.reshape(count, -1), codes=np.zeros(count, np.int64))
+def gathered(read: MapWords, lines: FormedLines) -> MapWords:
+    """The words that a line former makes of a map's words where it puts words of a tuple side by side
+    (`FormedLines.gathered`)."""
+    layout = np.append(read.layout, np.full_like(read.layout[:1], UNUSED), axis=0)  # the last one: beside the tuple
+    layout = layout[lines.columns()].reshape(lines.windows, -1)
+    return replace(read, layout=layout, codes=np.zeros(lines.windows, np.int64))
 
 
 def map_layout(p: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
@@ -328,13 +328,13 @@ def _taken(
 ) -> tuple[MapWords, FormedLines]:
     """The words of a map as the array of an NPU with a line former takes them, and what the former makes; ``tuples``:
     those of the map, where ``lines`` of a kernel are not formed. Words from the host come as the array takes them."""
-    line_taps = npu.array.line_taps
     words = len(read.layout)
     if lines:
-        return side_by_side(read, lines, npu.array.beat, p.weight.shape[2] // lines.taps), replace(lines, words=words)
+        return side_by_side(read, lines, npu.array.beat, p.map_channels), replace(lines, words=words)
     if read.inlet == "host":
         return read, FormedLines.straight(tuples * words, flags=frozenset({"whole"}))
-    return gathered(read, line_taps), FormedLines.gathered(tuples, words, line_taps)
+    lines = FormedLines.gathered(tuples, words, npu.array.beat.taps)
+    return gathered(read, lines), lines
 
 
 def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:

@@ -7,11 +7,11 @@ a `BinaryArray` counts where bits match (XNOR and popcount), an `IntegerArray` m
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .formed_lines import BeatTaps
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
 from .parts import RAM_STYLES, Part, capacity, choice, number, value
 from .rules import require
+from .split_window import BeatTaps
 from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 ACCUMULATIONS = ("popcount", "or", "both", "or_words")

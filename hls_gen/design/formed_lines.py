@@ -12,57 +12,18 @@ window of as many taps goes on by as many positions.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitloom.golden.encoding import Ints
 from bitloom.golden.window import Window
 
 from .lanes import UNUSED
 from .widths import PLACE_BITS, SIDE_BITS
 
-
-class SplitWindow(NamedTuple):
-    """A window of which a line former reads a part, and a sequencer what the former makes."""
-
-    formed: Window
-    """What the former reads of the map: a line of the kernel."""
-    left: Window
-    """What is left to the sequencer: a column, of a map with a position for each window that is formed."""
-
-    @classmethod
-    def of(cls, window: Window) -> "SplitWindow":
-        """Of a window whose taps in a line are neighbours."""
-        (rows, columns), (down, right) = window.kernel, window.stride
-        top, before, bottom, behind = window.padding
-        left = Window(
-            kernel=(rows, 1),
-            stride=(down, 1),
-            padding=(top, 0, bottom, 0),
-            dilation=(window.dilation[0], 1),
-            growth=(window.growth[0], 1),
-            repeats=window.repeats,
-        )
-        return cls(Window(kernel=(1, columns), stride=(1, right), padding=(0, before, 0, behind)), left)
-
-
-class BeatTaps(NamedTuple):
-    """The taps that a unit takes in a beat, side by side: neighbours in a line of the kernel."""
-
-    columns: int
-    """Columns of the kernel, >= 1; 1: nothing is formed."""
-
-    @property
-    def taps(self) -> int:
-        """How many taps there are."""
-        return self.columns
-
-    def split(self, window: Window) -> SplitWindow | None:
-        """How a line former splits a window for the unit; None where the unit takes a tap a beat: there is no line of
-        several taps, the line has too many, or they are no neighbours."""
-        neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
-        return SplitWindow.of(window) if neighbours and 1 < window.kernel[1] <= self.columns else None
+ONE_TAP = Window(kernel=(1, 1))
+"""Where nothing is put side by side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,12 +36,8 @@ class FormedLines:
     """Lines of the map that come, >= 1."""
     positions: int = 1
     """Positions of a line that come, the first ones, >= 1."""
-    taps: int = 1
-    """Columns of the kernel, >= 1."""
-    stride: int = 1
-    """Columns from one window to the next, >= 1."""
-    lead: int = 0
-    """Taps of a line's first window that lie before the map, less than ``taps``."""
+    window: Window = ONE_TAP
+    """Of a line: one row of taps, side by side."""
     windows: int = 1
     """Windows of a line, >= 1."""
     flags: frozenset[str] = frozenset()
@@ -101,8 +58,23 @@ class FormedLines:
         Example: words 0 to 3 of a tuple leave, three at a time, as (0, 0, word 0) and (word 1, word 2, word 3).
         """
         windows = -(-words // taps)
-        lead = windows * taps - words
-        return cls(lines=tuples, positions=words, taps=taps, stride=taps, lead=lead, windows=windows)
+        window = Window(kernel=(1, taps), stride=(1, taps), padding=(0, windows * taps - words, 0, 0))
+        return cls(lines=tuples, positions=words, window=window, windows=windows)
+
+    @property
+    def taps(self) -> int:
+        """Taps side by side."""
+        return self.window.taps
+
+    @property
+    def stride(self) -> int:
+        """Columns from one window to the next."""
+        return self.window.stride[1]
+
+    @property
+    def lead(self) -> int:
+        """Taps of a line's first window that lie before the map."""
+        return self.window.padding[1]
 
     @property
     def coming_words(self) -> int:
@@ -126,10 +98,10 @@ class FormedLines:
         hits: NDArray[np.bool_] = (after >= 0) & (after % self.stride == 0)
         return hits
 
-    def places(self, beat: BeatTaps) -> list[int]:
-        """The tap in each place of a word for a beat, the lowest first: the last tap is the highest one, and below the
-        first one places are UNUSED."""
-        return [UNUSED] * (beat.taps - self.taps) + list(range(self.taps))
+    def columns(self) -> Ints:
+        """(windows, taps): position of a line that each tap is; UNUSED of a tap beside those that come."""
+        columns = np.add.outer(np.arange(self.windows) * self.stride, np.arange(self.taps)) - self.lead
+        return np.where((columns >= 0) & (columns < self.positions), columns, UNUSED)
 
     @property
     def countable(self) -> bool:

@@ -18,7 +18,6 @@ from bitloom.golden.names import shown
 
 from . import flat
 from .array import BinaryArray, IntegerArray
-from .formed_lines import BeatTaps
 from .former import Former, FormerSizes
 from .gearbox import geared
 from .loader import Loader
@@ -30,6 +29,7 @@ from .results import Results
 from .rules import require
 from .sequencer import Sequencer
 from .sequencer_kind import SequencerKind, TapTable
+from .split_window import BeatTaps
 from .stores import SkipStore, Stores
 from .widths import (
     ADD_FEATURE_BITS,

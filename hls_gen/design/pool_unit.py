@@ -8,9 +8,9 @@ from typing import NamedTuple
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.window import Window
 
-from .formed_lines import BeatTaps, SplitWindow
 from .parts import RAM_STYLES, Part, capacity, choice, number
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
+from .split_window import BeatTaps, SplitWindow
 from .widths import bits_for
 
 
@@ -143,10 +143,10 @@ class PoolUnit(Part):
         """Values that it takes in a cycle: pfp of each tap."""
         return self.beat.taps * self.pfp
 
-    def split(self, window: Window, reduction: Reduction) -> SplitWindow | None:
-        """How a line former in front of it splits the window of a pool; None where it takes the pool's taps one by one,
-        as those of averages: these divide by the number of valid taps, which the sequencer counts."""
-        return None if reduction.divides else self.beat.split(window)
+    def split(self, window: Window, reduction: Reduction) -> SplitWindow:
+        """How a line former in front of it splits the window of a pool: tap by tap that of an average, which divides by
+        the number of valid taps, as the sequencer counts them."""
+        return SplitWindow(window) if reduction.divides else self.beat.split(window)
 
     def pools(self, engine: str) -> tuple[PoolReduction, ...]:
         """The pools that it has in an NPU of this engine."""

@@ -21,8 +21,8 @@ from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, 
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
-from bitloom.hls_gen.design.formed_lines import SplitWindow
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_window import SplitWindow
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 from .engines import Engines

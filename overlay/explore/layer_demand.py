@@ -28,10 +28,11 @@ from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.formed_lines import FormedLines, SplitWindow
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .folding_keys import ARRAY_CYCLES, POOL_WORK
 
@@ -128,11 +129,6 @@ class LayerDemand:
         """Lanes of a tap; of an integer input of the binary engine, its channels."""
         shape = self.lowered.weight.shape
         return int(shape[2]) if self.planes else int(np.prod(shape[2:]))
-
-    @property
-    def map_channels(self) -> int:
-        """Channels of a position of the map that it reads."""
-        return self.channels // self.lines.taps if self.lines else self.channels
 
     @cached_property
     def kernels(self) -> int:
@@ -272,7 +268,8 @@ class LayerDemand:
     def gains_by_lines(self, npu: Npu) -> bool:
         """Whether the layer takes fewer beats with formed lines on an NPU whose array has a line former."""
         other = self.with_lines
-        if other is None or other.lines is None or other.lines.taps > npu.array.line_taps:
+        split = npu.array.beat.split(self.lowered.window.window)
+        if other is None or other.lowered.formed_taps is None or other.lowered.formed_taps.split != split:
             return False
         return pays(other.taps * other.words(npu), self.taps * self.words(npu))
 
@@ -306,13 +303,14 @@ class LayerDemand:
         """Words of a tuple of the layer's input."""
         if self.formed is not None:
             return self.formed_by(npu).words
-        if self.lines is not None:
-            return -(-self.map_channels // npu.array.map_lanes)
         if not self.planes:
-            words = sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.channels,))
-            return -(-words // npu.array.line_taps)
+            return self.map_words(npu) if self.lines else -(-self.map_words(npu) // npu.array.beat.taps)
         one_after_another = 1 if npu.array.planes else self.planes + 1
         return -(-self.channels // npu.array.plane_lanes) * one_after_another
+
+    def map_words(self, npu: Npu) -> int:
+        """Words of a position of the maps that it reads, in front of a line former."""
+        return sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.lowered.map_channels,))
 
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
@@ -361,9 +359,8 @@ class LayerDemand:
 
     def line_former_cycles(self, npu: Npu) -> int:
         """Cycles of the line former in front of the array a frame: one for each word of each position."""
-        if self.lines is not None:
-            return self.lines.lines * self.lines.steps * self.words(npu)
-        return self.tuples * sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.channels,))
+        steps = self.lines.lines * self.lines.steps if self.lines else self.tuples
+        return steps * self.map_words(npu)
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""

@@ -5,7 +5,6 @@ import numpy as np
 from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.compiler.actions import Depthwise
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
-from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.pool_unit import MARKS
 from bitloom.hls_gen.design.memories.results import numbers_of
@@ -54,15 +53,15 @@ def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[
 
 
 def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
-    """(sequencer's taps * words, beat_lanes) weights, for each word of a tuple that the pool unit takes those of a
-    line's taps side by side, the last one highest; unused lanes have weight 0."""
+    """(tuples of a window * words, beat_lanes) weights, for each word of a tuple that the pool unit takes those of the
+    tuple's taps side by side; unused lanes have weight 0."""
     words = planned.pooled
     beat = present(planned.npu.pool_unit).beat
+    split = present(planned.layer.pool_taps)
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
-    formed = present(planned.on_pool_unit).lines or FormedLines.straight(len(words))
-    lines = weight[:, words].reshape(-1, formed.taps, *words.shape)
-    lines = np.append(lines, np.zeros_like(lines[:, :1]), axis=1)[:, formed.places(beat)]  # UNUSED: the zeros
-    weights: Ints = lines.transpose(0, 2, 1, 3).reshape(-1, beat.taps * words.shape[1])
+    tuples = split.dealt(weight[:, words])
+    tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)[:, beat.places(split.tuple_taps)]  # UNUSED: zeros
+    weights: Ints = tuples.transpose(0, 2, 1, 3).reshape(-1, beat.taps * words.shape[1])
     return weights
 
 

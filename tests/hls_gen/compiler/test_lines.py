@@ -13,7 +13,6 @@ from bitloom.hls_gen.compiler import lines
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.fuzz.random_networks import IntegerChoices
 from tests.networks import SEEDS, depthwise_networks, integer_networks, model_of, networks
@@ -22,12 +21,6 @@ from tests.simulated import tally
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=9, kgp=4, pfp=2, ol=2, acc_bits=32,
                  line_taps=3, pool_line_taps=3, depthwise=True, half_even=1, bias_fraction_bits=6)  # fmt: skip
 BINARY = Npu.of(kfp=10, kgp=6, pfp=3, ol=2, line_taps=5, pool_line_taps=3)
-
-
-def columns_formed(formed: FormedLines) -> np.ndarray:
-    """(windows, taps): the column of the map that each tap is, -1 beside the positions that come."""
-    columns = np.add.outer(np.arange(formed.windows) * formed.stride, np.arange(formed.taps)) - formed.lead
-    return np.where((columns >= 0) & (columns < formed.positions), columns, -1)
 
 
 def columns_read(window: Window, height: int, width: int) -> np.ndarray:
@@ -58,7 +51,7 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
         words = []
         for place, each in formed.items():
             read = columns_read(*windows[place])[: each.windows]
-            np.testing.assert_array_equal(columns_formed(each), read)
+            np.testing.assert_array_equal(each.columns(), read)
             words += [place[0], f"{place[0]} behind padding"] if (read[0] < 0).any() else [place[0]]
         return words or ["none"]
 

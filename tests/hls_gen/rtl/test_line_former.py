@@ -69,9 +69,10 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
         most = (width + left + right - taps) // stride + 1
         windows = rng.randint(max(1, most - 1), most)
         steps = (windows - 1) * stride + taps - left
+        window = Window(kernel=(1, taps), stride=(1, stride), padding=(0, left, 0, right))
         formed = FormedLines(
-            words=words, lines=rng.randint(1, 4), positions=min(width, steps), taps=taps, stride=stride, lead=left,
-            windows=windows, flags=beside,
+            words=words, lines=rng.randint(1, 4), positions=min(width, steps), window=window, windows=windows,
+            flags=beside,
         )  # fmt: skip
         drawn.append((formed, width))
     return drawn

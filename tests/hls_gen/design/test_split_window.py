@@ -1,0 +1,84 @@
+"""Split windows: what a former and a sequencer read, one behind the other, are the taps of the window."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from bitloom.golden.window import Window
+from bitloom.hls_gen.design.lanes import UNUSED
+from bitloom.hls_gen.design.pool_unit import AVERAGE, LARGEST, PRODUCTS, PoolUnit
+from bitloom.hls_gen.design.split_window import BeatTaps, SplitWindow
+
+POOL = Window(kernel=(2, 3), stride=(2, 1), padding=(1, 1, 0, 2))
+
+
+@st.composite
+def split_windows(draw: st.DrawFn) -> SplitWindow:
+    """Windows that formers take along some axes, on which taps are neighbours."""
+    axes = draw(st.tuples(st.booleans(), st.booleans()))
+    kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    apart = draw(st.sampled_from(["", "dilation", "growth"]))
+    far = draw(st.tuples(st.integers(2, 3), st.integers(2, 3)))
+    each = tuple(1 if taken or not apart else between for taken, between in zip(axes, far))
+    span = tuple((taps - 1) * (each[k] if apart == "dilation" else 1) + 1 for k, taps in enumerate(kernel))
+    padding = tuple(draw(st.integers(0, size - 1)) for size in (*span, *span))
+    repeats = apart == "growth" and draw(st.booleans())
+    stride = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    spread = {apart: each} if apart else {}
+    return SplitWindow(Window(kernel=kernel, stride=stride, padding=padding, repeats=repeats, **spread), *axes)
+
+
+@given(split_windows(), st.integers(1, 7), st.integers(1, 7))
+def test_both_parts_together_read_what_the_window_reads(split: SplitWindow, height: int, width: int) -> None:
+    assume(min(split.window.output_size(height, width)) > 0)
+    tuples = split.formed.positions(height, width)
+    beside = np.full_like(tuples[:1], -1)  # position -1: a tuple that lies beside the map
+    read = split.left.positions(*split.formed.output_size(height, width))
+    taps = np.concatenate([tuples, beside])[read]  # (windows, tuples, tuple_taps)
+    np.testing.assert_array_equal(taps, split.dealt(split.window.positions(height, width), axis=1))
+
+
+@pytest.mark.parametrize(("axes", "tuples"), [
+    ((False, False), [[0], [1], [2], [3], [4], [5]]),
+    ((False, True), [[0, 1, 2], [3, 4, 5]]),
+    ((True, False), [[0, 3], [1, 4], [2, 5]]),
+    ((True, True), [[0, 1, 2, 3, 4, 5]]),
+])  # fmt: skip
+def test_taps_come_in_the_order_of_the_kernel(axes: tuple[bool, bool], tuples: list[list[int]]) -> None:
+    split = SplitWindow(POOL, *axes)
+    assert (split.tuples, split.tuple_taps) == (len(tuples), len(tuples[0]))
+    assert split.dealt(np.arange(6)).tolist() == tuples
+    of_kernels = np.arange(12).reshape(2, 6, 1)
+    assert split.dealt(of_kernels, axis=1)[..., 0].tolist() == [tuples, (np.array(tuples) + 6).tolist()]
+
+
+def test_values_in_order_are_not_copied() -> None:
+    """A search has weights that take no memory."""
+    weights = np.broadcast_to(np.int64(0), (2, 6, 5))
+    for rows in (False, True):
+        assert np.shares_memory(SplitWindow(POOL, rows=rows, columns=True).dealt(weights, axis=1), weights)
+
+
+@pytest.mark.parametrize("window", [
+    Window(kernel=(3, 1)),  # one tap
+    Window(kernel=(1, 5)),  # too many
+    Window(kernel=(2, 2), dilation=(1, 2)),  # no neighbours
+    Window(kernel=(2, 2), growth=(1, 2)),
+    Window(kernel=(2, 2), padding=(0, 1, 0, 1), clamps=True),  # what is beside the map has no value of its own
+], ids=str)  # fmt: skip
+def test_windows_that_are_taken_tap_by_tap(window: Window) -> None:
+    split = BeatTaps(4).split(window)
+    assert (split.tuple_taps, split.left) == (1, window)
+
+
+def test_averages_are_taken_tap_by_tap() -> None:
+    """They count their valid taps."""
+    unit = PoolUnit(line_taps=3)
+    splits = [unit.split(POOL, reduction) for reduction in (LARGEST, PRODUCTS, AVERAGE)]
+    assert splits == [SplitWindow(POOL, columns=True)] * 2 + [SplitWindow(POOL)]
+    assert PoolUnit().split(POOL, LARGEST) == SplitWindow(POOL)
+
+
+def test_the_last_tap_lies_highest() -> None:
+    assert BeatTaps(4).places(2) == [UNUSED, UNUSED, 0, 1]

@@ -5,7 +5,7 @@ Activations are those of the importer's table, with random attributes of ONNX's 
 its table of these.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, log2, prod, sqrt
@@ -570,15 +570,10 @@ class OnnxDrawing(Drawing[Map]):
         from onnx import defs
 
         known = only or [each for each in ACTIVATIONS if each.function is not None and self._known(each.onnx)]
-        op = self.pick.of(known).onnx
+        chosen = self.pick.of(known)
+        op = chosen.onnx
         schema = defs.get_schema(op, self.opset)
-        attributes: dict[str, Any] = {}
-        for name, attribute in sorted(schema.attributes.items()):
-            default = attribute.default_value
-            if default.type == default.FLOAT and self.pick.flip():
-                attributes[name] = float(np.float32(default.f * self.rng.uniform(0.5, 2)))
-            elif name == "approximate":
-                attributes[name] = self.pick.of(["none", "tanh"])
+        attributes = self._attributes(chosen)
         constants = [np.float32(self.pick.of([0.25, 2.0, 3.0])) for _ in schema.inputs[1:]]
         if op != "Relu":
             self.exact = False
@@ -594,6 +589,19 @@ class OnnxDrawing(Drawing[Map]):
             constants = [constants[0] * self.rng.uniform(0, 1, _of_channels(shape))]
         return self.node(op, real, *(self.constant(each) for each in constants), **attributes), ends
 
+    def _attributes(self, activation: Activation) -> Mapping[str, Any]:
+        """Random attributes of an activation."""
+        from onnx import defs
+
+        if activation.drawn is not None:
+            return activation.drawn(self.rng)
+        numbers = dict[str, float]()
+        for name, attribute in sorted(defs.get_schema(activation.onnx, self.opset).attributes.items()):
+            default = attribute.default_value
+            if default.type == default.FLOAT and self.pick.flip():
+                numbers[name] = float(np.float32(default.f * self.rng.uniform(0.5, 2)))
+        return numbers
+
     def _known(self, op: str) -> bool:
         """Whether ONNX has an operator in the file's version."""
         from onnx import defs
@@ -605,7 +613,7 @@ class OnnxDrawing(Drawing[Map]):
         integers = [each for each in ACTIVATIONS if each.qlinear]
         if self.by_integers() and self.pick.flip():
             chosen = self.pick.of(integers)
-            attributes = {"alpha": float(np.float32(self.rng.uniform(0, 0.5)))} if chosen.onnx == "LeakyRelu" else {}
+            attributes = self._attributes(chosen)
             self.exact = False
             reach = (0.0, 1.0) if chosen.onnx == "Sigmoid" else (here.low / 2, here.high)
             return self.integer_node(

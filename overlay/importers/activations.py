@@ -61,6 +61,9 @@ class Activation:
     """What TFLite's kernel computes; None of those that have none, or that the host alone computes."""
     constants: tuple[str, ...] = ()
     """Options of the kernel that are further inputs of TFLite's operator, in their order."""
+    drawn: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
+    """``drawn(rng)`` are attributes that the import takes, for random ONNX files; None: numbers near the defaults of
+    ONNX, each drawn by itself."""
 
     @property
     def at_the_end(self) -> bool:
@@ -137,10 +140,23 @@ ACTIVATIONS = (
     Activation(onnx="Elu", tflite="ELU", function=_elu, kernel=by_floats(lambda x: elu(x, 1.0))),
     Activation(onnx="Erf", function=lambda node: curve("Erf", math.erf)),
     Activation(onnx="Exp", tflite="EXP", function=lambda node: curve("Exp", math.exp), kernel=by_floats(math.exp)),
-    Activation(onnx="Gelu", tflite="GELU", function=_gelu, kernel=gelu_kernel),
+    Activation(
+        onnx="Gelu",
+        tflite="GELU",
+        function=_gelu,
+        kernel=gelu_kernel,
+        drawn=lambda rng: {"approximate": ("none", "tanh")[rng.integers(2)]},
+    ),
     Activation(onnx="HardSigmoid", function=_hard_sigmoid),
     Activation(onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish(), kernel=hard_swish_kernel),
-    Activation(onnx="LeakyRelu", tflite="LEAKY_RELU", function=_leaky_relu, qlinear=True, kernel=leaky_kernel),
+    Activation(
+        onnx="LeakyRelu",
+        tflite="LEAKY_RELU",
+        function=_leaky_relu,
+        qlinear=True,
+        kernel=leaky_kernel,
+        drawn=lambda rng: {"alpha": float(np.float32(rng.uniform(0, 1.2)))},
+    ),
     Activation(onnx="Mish", function=lambda node: curve("Mish", mish)),
     Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),

@@ -5,11 +5,13 @@ kernels have no ELU; that is of its other kernels.
 """
 
 from fractions import Fraction
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
+from bitloom.overlay.importers.activations import ACTIVATIONS as IMPORTED
 from bitloom.overlay.importers.activations import CURVES, curve_table
 from bitloom.overlay.importers.curves import curve, sigmoid, softplus
 from bitloom.overlay.importers.errors import ImportRefused, Unsupported
@@ -234,6 +236,18 @@ def test_onnx(name):
     assert len(np.unique(wanted)) > 40
     kinds = [layer.kind for layer in made.model.network.layers]
     assert ("lookup" in kinds) == (name != "HardSigmoid")  # a clip of a line is a requantisation
+
+
+@pytest.mark.parametrize("activation", [each for each in IMPORTED if each.drawn], ids=lambda each: each.onnx)
+def test_attributes_that_random_files_have(activation):
+    """The import takes them, and ONNX has them."""
+    rng = np.random.default_rng(0)
+    several = [activation.drawn(rng) for _ in range(6)]
+    assert len({str(attributes) for attributes in several}) > 1
+    for attributes in several:
+        chain = between(partial(OnnxChain.node, op=activation.onnx, **attributes), NEWER.get(activation.onnx, 17))
+        _, got, wanted = all_values(chain)
+        assert np.abs(got - wanted).max() < 1e-5
 
 
 def joined(op, way):

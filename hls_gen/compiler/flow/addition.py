@@ -31,20 +31,23 @@ class CollectedSteps:
         What comes out of the skip store.
     together
         Words of a step, >= 1.
+    count
+        Steps that are collected.
+    offered, freed
+        Get the cycles from which on steps are at the output, and in which they are taken.
     """
 
-    def __init__(self, words: Source, together: int):
+    def __init__(self, words: Source, together: int, count: int, offered: Stamps, freed: Stamps):
         self._words = words
         self._together = together
-        self.offered = Stamps("a step of the words in its skip store")
-        """Cycles from which on steps are at the output."""
-        self.freed = Stamps("room in front of its addition")
-        """Cycles in which steps are taken."""
+        self._count = count
+        self.offered = offered
+        self.freed = freed
 
-    def process(self, count: int) -> Process:
-        """The process: collects so many steps."""
+    def process(self) -> Process:
+        """The process: collects the steps."""
         free = -1
-        for step in range(count):
+        for step in range(self._count):
             cycle = free
             for _ in range(self._together):
                 while (there := self._words.next()) is None:

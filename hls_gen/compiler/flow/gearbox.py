@@ -124,13 +124,7 @@ class LineGearbox(Gearbox):
         return super().flush() and self._former.flush()
 
 
-def gearboxes(maps: Sequence[tuple[int, Gearbox]]) -> "Gears | Gearbox":
-    """The gearboxes of ``Gears``, or the only one that there is: they take steps and are flushed alike."""
-    boxes = _different(maps)
-    return boxes[0] if len(boxes) == 1 else Gears(maps)
-
-
-def _different(maps: Sequence[tuple[int, Gearbox]]) -> list[Gearbox]:
+def different(maps: Sequence[tuple[int, Gearbox]]) -> list[Gearbox]:
     """Each of the maps' gearboxes once."""
     return list(dict.fromkeys(box for _, box in maps))
 
@@ -145,7 +139,7 @@ class Gears:
     """
 
     def __init__(self, maps: Sequence[tuple[int, Gearbox]]):
-        self._boxes = _different(maps)
+        self._boxes = different(maps)
         self._maps = again(maps)
         self._left = 0
         self._box: Gearbox | None = None

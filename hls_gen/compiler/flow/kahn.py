@@ -59,6 +59,8 @@ class FlowProcess:
     """The process at work."""
     writes: Sequence[Stamps]
     """The stamps that it writes."""
+    part: object = None
+    """The part of the network that works so; None: the process is a part itself."""
     waits: tuple[Wait, ...] = field(default=(), init=False)
     """What it waits for; nothing when it is done, and before it has begun."""
     begun: bool = field(default=False, init=False)
@@ -115,9 +117,14 @@ def run(processes: Iterable[FlowProcess]) -> None:
     """
     everything = list(processes)
     go_on(everything)
-    stuck = [p for p in everything if p.waits]
-    if stuck:
-        raise Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck[0])])
+    if any(process.waits for process in everything):
+        raise deadlock_of(everything)
+
+
+def deadlock_of(everything: Iterable[FlowProcess]) -> Deadlock:
+    """The deadlock of processes none of which can go on, and some of which wait."""
+    stuck = next(process for process in everything if process.waits)
+    return Deadlock([Blocked(p.npu, p.name, p.waits[0][0].what) for p in _cycle(stuck)])
 
 
 def go_on(everything: Sequence[FlowProcess]) -> None:

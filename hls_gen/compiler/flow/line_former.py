@@ -32,12 +32,6 @@ class LineFormer(WordByWord):
         self._free = 0
         """First cycle in which a word can go through."""
 
-    @classmethod
-    def of(cls, ring: Ring, readings: Sequence[Reading]) -> "LineFormer":
-        """The line former by how the maps of a frame are read."""
-        lines = (reading.lines or FormedLines.straight(reading.tuples * reading.words) for reading in readings)
-        return cls(ring, list(lines))
-
     @property
     def room(self) -> Wait:
         """See Sink."""
@@ -77,3 +71,8 @@ class LineFormer(WordByWord):
             self._line = 0
             self._formed, self._hits = next(self._lines)
         return through
+
+
+def formed_lines(readings: Sequence[Reading]) -> list[FormedLines]:
+    """What a line former makes of the maps of a frame, by how they are read."""
+    return [reading.lines or FormedLines.straight(reading.tuples * reading.words) for reading in readings]

@@ -1,24 +1,25 @@
 """The processes of a system and the stores between them (Kahn's process network; hls_gen/compiler/flow/kahn.py)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 
 from .addition import AddedSteps, AdditionUnit, CollectedSteps, KeptSteps
-from .gearbox import Gearbox, LineGearbox, gearboxes
+from .gearbox import Gearbox, Gears, LineGearbox, different
 from .kahn import FlowProcess, Process, Stamps
 from .layer import Reading
-from .line_former import LineFormer
+from .line_former import LineFormer, formed_lines
 from .loader import WeightLoader
-from .pool_unit import PoolIssuer, PoolResults, WayPast, outlet
+from .pool_unit import FromPool, PoolIssuer, PoolResults, WayPast, outlet
 from .ports import FrameSource, MapResults, RawResults
+from .record import Record
 from .results import Activation, ResultsUnit, Taker
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource
-from .stores import Fork, JoinedSource, SkipFifo, SkipSource
-from .streams import Fifo, Pair, Ring, Router, Sink, Source
+from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
+from .streams import Fifo, Pair, Ring, Router, Sink, Source, Store
 from .system import System
 from .window_former import WindowFormer
 
@@ -39,6 +40,9 @@ class ProcessNetwork:
     def __init__(self, system: System, frames: int, at_once: int | None = None):
         self.system = system
         self.frames = frames
+        self.record = Record()
+        """What the network is made of."""
+        self._make = self.record.make
         self.processes: list[FlowProcess] = []
         self.done = Stamps("a frame to leave")
         """Cycles in which frames have left."""
@@ -82,7 +86,8 @@ class ProcessNetwork:
             return None
         npus = [system.mapping[packet.layer] for packet in system.weights]
         loader = WeightLoader(npus, system.weights, system.weights_before, system.stream_bits)
-        self.processes.append(FlowProcess("loader", None, loader.process(self.frames), loader.writes))
+        process = self._make(WeightLoader.process, loader, self.frames)
+        self.processes.append(FlowProcess("loader", None, process, loader.writes))
         self._takes[0].append(loader.entered)
         return loader
 
@@ -96,19 +101,20 @@ class ProcessNetwork:
         results: Sink
         if layers[-1].raw:
             steps = sum(layer.reading.windows * layer.tuple_steps for layer in layers)
-            results = RawResults(steps * npu.results.ol, self.done)
+            results = self._make(RawResults, steps * npu.results.ol, self.done)
         else:
             maps = [system.output_words(i) for i in outputs]
-            results = MapResults(maps, npu.array.map_bits, system.stream_bits, self.done)
+            results = self._make(MapResults, maps, npu.array.map_bits, system.stream_bits, self.done)
         self._sinks |= dict.fromkeys(outputs, results)
         self._puts[system.mapping[-1]].append(self.done)
         reading = [i for i, layer in enumerate(system.layers) if system.maker(i) is None]
         words = sum(system.layers[i].coming_words for i in reading)
         binariser = first.ports.binariser is not None
-        frames = FrameSource(words, first.host_word_bits, system.stream_bits, binariser, self.done)
-        frames.weights = self.loader
-        frames.admitted = self.admitted
-        self._sources |= dict.fromkeys(reading, SkidSource(self._formed(reading[0], frames)))
+        bits = first.host_word_bits, system.stream_bits
+        loader = self.loader
+        weights = (loader.entered, loader.released) if loader else (None, None)
+        frames = self._make(FrameSource, words, *bits, binariser, self.done, self.admitted, *weights)
+        self._sources |= dict.fromkeys(reading, self._make(SkidSource, self._formed(reading[0], frames)))
         return frames
 
     def _formed(self, layer: int, source: Source) -> Source:
@@ -116,8 +122,8 @@ class ProcessNetwork:
         former they pass a skid register."""
         formed = self.system.layers[layer].formed
         if self.system.units[self.system.mapping[layer]].npu.former_sizes:
-            source = SkidSource(source)
-        return WindowFormer(source, formed, self.frames) if formed else source
+            source = self._make(SkidSource, source)
+        return self._make(WindowFormer, source, formed, self.frames) if formed else source
 
     def _loop(self, n: int) -> None:
         """The map store of NPU ``n``, if it has work for one."""
@@ -127,7 +133,8 @@ class ProcessNetwork:
             return
         puts = Stamps("words in its map store")
         takes = Stamps("room in its map store")
-        fifo = self._fifos[f"npu{n}.map_words"] = Fifo(self.system.units[n].npu.stores.map_words, puts, takes)
+        words = self.system.units[n].npu.stores.map_words
+        fifo = self._fifos[f"npu{n}.map_words"] = self._make(Fifo, words, puts, takes)
         self._puts[n].append(puts)
         self._takes[n].append(takes)
         for maker, i in edges:
@@ -142,22 +149,22 @@ class ProcessNetwork:
         if not makers:
             return
         if system.units[n].npu.keeps_steps:  # no map's words go there: `_addition` puts steps
-            self._skips[n] = SkipFifo(system.units[n].skip_words, [(1, True)])
+            self._skips[n] = self._skip_store(system.units[n].skip_words, [(1, True)])
             return
         maps = [(system.output_words(i), system.skips(i)[1]) for i in makers]
-        store = self._skips[n] = SkipFifo(system.units[n].skip_words, maps)
+        store = self._skips[n] = self._skip_store(system.units[n].skip_words, maps)
         self._puts[n] += [store.inlet.puts, store.addition.puts]
         self._takes[n] += [store.inlet.takes, store.inlet.seen]
         for i in makers:
             before = self._sinks.get(i)
-            self._sinks[i] = store if before is None else Fork(before, store)
+            self._sinks[i] = store if before is None else self._make(Fork, before, store)
         for i in system.of(n):
             layer = system.layers[i]
-            source = SkipSource(store, store.inlet)
+            source = self._make(SkipSource, store, store.inlet)
             if layer.from_skip:
                 self._sources[i] = source
             elif layer.joins is not None:
-                self._sources[i] = JoinedSource((self._sources[i], source), layer.joined_words)
+                self._sources[i] = self._make(JoinedSource, [self._sources[i], source], layer.joined_words)
 
     def _edge(self, n: int) -> None:
         """What lies between NPU ``n`` and the one before, if maps come that way."""
@@ -171,7 +178,7 @@ class ProcessNetwork:
         full = Stamps(words)
         cleared = Stamps(room)
         maps = [(system.layers[i].coming_words, system.chunk_words(i)) for _, i in edges]
-        pair = self._pairs[n] = Pair(maps, full, cleared)
+        pair = self._pairs[n] = self._make(Pair, maps, full, cleared)
         entry: Sink = pair
         self._takes[n].append(cleared)
         if n or system.spill_words == 0:
@@ -179,9 +186,9 @@ class ProcessNetwork:
         else:
             puts = Stamps(words)
             takes = Stamps(room)
-            entry = fifo = self._fifos["spill_words"] = Fifo(system.spill_words, puts, takes)
+            entry = fifo = self._fifos["spill_words"] = self._make(Fifo, system.spill_words, puts, takes)
             self._puts[before].append(puts)
-            process = writer([(count, fifo) for count, _ in maps], pair, self.frames)
+            process = self._make(writer, [(count, fifo) for count, _ in maps], pair, self.frames)
             self.processes.append(FlowProcess("spill store", None, process, (takes, full)))
         for maker, i in edges:
             is_formed = "host" not in system.units[n].npu.ports.inlets
@@ -191,6 +198,7 @@ class ProcessNetwork:
         """The processes of NPU ``n``."""
         system = self.system
         frames = self.frames
+        make = self._make
         unit = self.system.units[n]
         npu = unit.npu
         numbers = self.system.of(n)
@@ -201,28 +209,24 @@ class ProcessNetwork:
 
         written = Stamps("words in its tuple memory")
         given = Stamps("room in its tuple memory")
-        ring = self._rings[f"npu{n}.tuple_words"] = Ring(npu.sequencer.tuple_words, written, given)
+        ring = self._rings[f"npu{n}.tuple_words"] = make(Ring, npu.sequencer.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
-        former = LineFormer.of(ring, [layer.reading for layer in layers]) if npu.array_forms_lines else None
-        add("writer", writer(maps, former or ring, frames), written, *self._takes[n])
+        lines = formed_lines([layer.reading for layer in layers])
+        former = make(LineFormer, ring, lines) if npu.array_forms_lines else None
+        add("writer", make(writer, maps, former or ring, frames), written, *self._takes[n])
 
         arrived = Stamps("sums of the array")
         credit = Stamps("room for results")
-        issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit)
-        done: tuple[Stamps, ...] = ()
-        if self.loader and n in self.loader.there:
-            issuer.there = self.loader.there[n]
-            issuer.done = self.loader.done[n]
-            done = (issuer.done,)
-        add("issuer", issuer.process(layers, frames), given, arrived, *done)
+        loader = self.loader if self.loader and n in self.loader.there else None
+        there, done = (loader.there[n], loader.done[n]) if loader else (None, None)
+        issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit, there, done)
+        add("issuer", make(Issuer.process, issuer, layers, frames), given, arrived, *([] if done is None else [done]))
 
-        raws = {
-            self._sinks[i]: Gearbox(npu.results.ol, 1, self._sinks[i]) for i, layer in zip(numbers, layers) if layer.raw
-        }
-        raw = Activation(0, gearboxes([(1, gearbox) for gearbox in raws.values()]))
+        sinks = dict.fromkeys(self._sinks[i] for i, layer in zip(numbers, layers) if layer.raw)
+        raw = make(Activation, 0, self._gearboxes([(1, make(Gearbox, npu.results.ol, 1, sink)) for sink in sinks]))
         outlets: Taker = self._outlets(n)
         if npu.passes_by:
-            outlets = Skid(outlets)
+            outlets = make(Skid, outlets)
         several = npu.array.accumulators > 1
         latencies = unit.latencies
         depth = latencies.activation - 1
@@ -232,17 +236,17 @@ class ProcessNetwork:
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         pooled = [layer for layer in layers if unit.pools(layer)]
         if npu.pool_unit is None or (npu.passes_by and not pooled):
-            activation = Activation(depth, self._addition(n, Skid(outlets), added))
+            activation = make(Activation, depth, self._addition(n, make(Skid, outlets), added))
             results = ResultsUnit(several, arrived, credit, activation, raw)
-            add("results unit", results.process(layers, frames), credit, *puts, *addition_writes)
+            add("results unit", make(ResultsUnit.process, results, layers, frames), credit, *puts, *addition_writes)
             return
         readings = [unit.pool_reading(layer) for layer in pooled]
         written = Stamps("words in its pool memory")
         given = Stamps("room in its pool memory")
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
-        ring = self._rings[f"npu{n}.pool_words"] = Ring(npu.pool_unit.words, written, given)
-        to_pool = gearboxes([(1, self._to_pool(npu, readings, ring))])
+        ring = self._rings[f"npu{n}.pool_words"] = make(Ring, npu.pool_unit.words, written, given)
+        to_pool = self._to_pool(npu, readings, ring)
         taker: Taker = to_pool
         behind: Taker = outlets
         result = [self.done] if layers[-1].raw else []
@@ -253,21 +257,21 @@ class ProcessNetwork:
                 for layer in layers
                 if not layer.raw
             ]
-            way = WayPast(steps, to_pool, outlets, left)
-            taker = way
-            behind = way.behind
+            taker = make(WayPast, steps, to_pool, outlets, left)
+            behind = make(FromPool, [pool_steps for _, pool_steps in steps if pool_steps], outlets, left)
             result = [*puts]
-        activation = Activation(depth, self._addition(n, Skid(taker), added))
+        activation = make(Activation, depth, self._addition(n, make(Skid, taker), added))
         results = ResultsUnit(several, arrived, credit, activation, raw)
-        add("results unit", results.process(layers, frames), credit, written, *result, *addition_writes)
+        process = make(ResultsUnit.process, results, layers, frames)
+        add("results unit", process, credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
-        add("pool issuer", pool.process(readings, frames), given, emitted)
+        add("pool issuer", make(PoolIssuer.process, pool, readings, frames), given, emitted)
         if npu.depthwise:
-            activation = Activation(latencies.pool_activation - 1, behind)
-            pieces = npu.pool_unit.pfp // npu.results.ol
-            process = PoolResults(latencies.pool, pieces, emitted, taken, activation).process(readings, frames)
+            activation = make(Activation, latencies.pool_activation - 1, behind)
+            pool_results = PoolResults(latencies.pool, npu.pool_unit.pfp // npu.results.ol, emitted, taken, activation)
+            process = make(PoolResults.process, pool_results, readings, frames)
         else:
-            process = outlet(latencies.pool, readings, frames, emitted, taken, outlets)
+            process = make(outlet, latencies.pool, readings, frames, emitted, taken, outlets)
         ends = [stamps for stamps in puts if not (layers[-1].raw and stamps is self.done)]
         add("outlet", process, taken, left, *ends)
 
@@ -276,25 +280,26 @@ class ProcessNetwork:
         is the unit's tuple memory."""
         lanes = npu.results.ol, present(npu.pool_unit).pfp
         if not (npu.pool_forms_lines and readings):
-            return Gearbox(*lanes, ring)
-        return LineGearbox(*lanes, LineFormer.of(ring, readings))
+            return self._make(Gearbox, *lanes, ring)
+        return self._make(LineGearbox, *lanes, self._make(LineFormer, ring, formed_lines(readings)))
 
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. A process of its
         own collects the words."""
         npu = self.system.units[n].npu
         layers = [self.system.layers[i] for i in self.system.of(n)]
-        store = self._skips.get(n) or SkipFifo(None, [])
-        words = SkipSource(store, store.addition)
+        store = self._skips.get(n) or self._skip_store(None, [])
+        words = self._make(SkipSource, store, store.addition)
         takes = [store.addition.takes, store.addition.seen]
         together, pieces = gear(npu.skip_lanes, npu.results.ol)
-        collected = CollectedSteps(words, together)
         count = sum(
             layer.reading.windows * -(-layer.tuple_steps // pieces) for layer in layers if layer.adds is not None
         )
-        process = collected.process(count * self.frames)
-        self.processes.append(FlowProcess("collector", n, process, (*takes, collected.offered)))
-        return AddedSteps(collected, pieces), [collected.freed]
+        offered = Stamps("a step of the words in its skip store")
+        freed = Stamps("room in front of its addition")
+        collected = self._make(CollectedSteps, words, together, count * self.frames, offered, freed)
+        self.processes.append(FlowProcess("collector", n, collected.process(), (*takes, offered), part=collected))
+        return self._make(AddedSteps, collected, pieces), [freed]
 
     def _addition(self, n: int, gears: Taker, added: AddedSteps) -> Taker:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
@@ -308,10 +313,11 @@ class ProcessNetwork:
         behind: Taker = gears
         if unit.npu.keeps_steps:
             kept = {layer.adds for layer in self.system.layers}
-            to = self._skips.get(self.system.store(n)) or SkipFifo(None, [])
-            behind = KeptSteps([(count, layer.name in kept) for count, layer in zip(steps, activated)], to, gears)
+            to = self._skips.get(self.system.store(n)) or self._skip_store(None, [])
+            maps = [(count, layer.name in kept) for count, layer in zip(steps, activated)]
+            behind = self._make(KeptSteps, maps, to, gears)
         maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
-        return AdditionUnit(unit.latencies.addition, maps, added, behind)
+        return self._make(AdditionUnit, unit.latencies.addition, maps, added, behind)
 
     def _outlets(self, n: int) -> Taker:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
@@ -322,14 +328,22 @@ class ProcessNetwork:
         boxes: dict[tuple[int, bool], Gearbox] = {}
         for box in dict.fromkeys(system.gearbox(i) for i in layers):
             maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]
-            boxes[box] = Gearbox(lanes, box[0], Router(maps))
+            boxes[box] = self._make(Gearbox, lanes, box[0], self._make(Router, maps))
         words = [unit.outlet_words(system.layers[i]) for i in layers]
-        return gearboxes([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
+        return self._gearboxes([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
 
-    def stores(self) -> dict[str, int]:
-        """Most words that each store held at a time."""
-        levels = {name: ring.level() for name, ring in self._rings.items()}
-        levels |= {name: fifo.level() for name, fifo in self._fifos.items()}
-        levels |= {f"npu{n}.skip_words": store.level() for n, store in self._skips.items()}
-        levels |= {f"npu{n}.buffer_words": pair.largest for n, pair in self._pairs.items()}
-        return dict(sorted(levels.items()))
+    def _gearboxes(self, maps: list[tuple[int, Gearbox]]) -> Gears | Gearbox:
+        """The gearboxes of ``Gears``, or the only one that there is: they take steps and are flushed alike."""
+        boxes = different(maps)
+        return boxes[0] if len(boxes) == 1 else self._make(Gears, maps)
+
+    def _skip_store(self, depth: int | None, maps: list[tuple[int, bool]]) -> SkipFifo:
+        """A skip store of so many words."""
+        return self._make(SkipFifo, depth, maps, Side(), Side())
+
+    def stores(self, level: Callable[[Store], int] = lambda store: store.level()) -> dict[str, int]:
+        """Most words that each store held at a time, which ``level`` gives of a store; by default itself."""
+        stores: dict[str, Store] = {**self._rings, **self._fifos}
+        stores |= {f"npu{n}.skip_words": store for n, store in self._skips.items()}
+        stores |= {f"npu{n}.buffer_words": pair for n, pair in self._pairs.items()}
+        return {name: level(store) for name, store in sorted(stores.items())}

@@ -119,12 +119,10 @@ class WayPast:
     outlets
         The gearboxes of the outlets.
     left
-        Gets the cycle in which the last step of each map leaves the pool unit.
+        Cycles in which the last step of each map leaves the pool unit.
     """
 
     def __init__(self, maps: Sequence[tuple[int, int]], to_pool: Taker, outlets: Taker, left: Stamps):
-        self.behind = FromPool([steps for _, steps in maps if steps], outlets, left)
-        """What takes the steps of the pool unit."""
         self._maps = again(maps)
         self._to_pool = to_pool
         self._outlets = outlets
@@ -183,8 +181,10 @@ class FromPool:
     ----------
     maps
         Steps of each map of a frame that goes through the pool unit.
-    outlets, left
-        As of `WayPast`.
+    outlets
+        The gearboxes of the outlets.
+    left
+        Gets the cycle in which the last step of each map leaves the pool unit.
     """
 
     def __init__(self, maps: Sequence[int], outlets: Taker, left: Stamps):

@@ -11,7 +11,6 @@ from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import HEADER_BITS
 
 from .kahn import Stamps, Wait
-from .loader import WeightLoader
 from .streams import WordByWord
 
 
@@ -28,17 +27,28 @@ class FrameSource:
         Whether a word takes a cycle more, through the binariser's register.
     done
         Cycles in which frames have left.
+    admitted
+        A stamp for each frame that may come; None where any number may.
+    entered, released
+        Stamps of the loader that brings weights between frames; None where all weights stay on the device.
     """
 
-    weights: WeightLoader | None = None
-    """What brings weights between frames; None where all stay on the device."""
-
-    admitted: Stamps | None = None
-    """A stamp for each frame that may come; None where any number may."""
-
-    def __init__(self, words: int, word_bits: int, stream_bits: int, binariser: bool, done: Stamps):
+    def __init__(
+        self,
+        words: int,
+        word_bits: int,
+        stream_bits: int,
+        binariser: bool,
+        done: Stamps,
+        admitted: Stamps | None = None,
+        entered: Stamps | None = None,
+        released: Stamps | None = None,
+    ):
         self._words = words
         self._done = done
+        self._admitted = admitted
+        self._entered = entered
+        self._released = released
         self._pieces, self._beats = gear(word_bits, stream_bits)  # words of a stream word, stream words of a word
         self._header = HEADER_BITS // stream_bits
         self._binariser = binariser
@@ -64,8 +74,8 @@ class FrameSource:
         else:  # the gearbox is free in the cycle in which its last word leaves
             self._beat = max(self._beat + 1, self._left) + self._beats - 1
             self._offered = self._beat + 1
-            if self.weights and self._number + self._pieces >= self._words:
-                self.weights.entered.append(self._beat)
+            if self._entered is not None and self._number + self._pieces >= self._words:
+                self._entered.append(self._beat)
         self._number = (self._number + 1) % self._words
         if not self._binariser:
             return self._offered
@@ -81,14 +91,14 @@ class FrameSource:
     def _accept(self) -> bool:
         """Accept the next frame's header, unless as many frames as there may be are still in flight."""
         frame = len(self.accepted)
-        if self.admitted is not None and len(self.admitted) <= frame:
-            self.word = (self.admitted, frame)
+        if self._admitted is not None and len(self._admitted) <= frame:
+            self.word = (self._admitted, frame)
             return False
-        if self.weights:
-            if len(self.weights.released) <= frame:
-                self.word = (self.weights.released, frame)
+        if self._released is not None:
+            if len(self._released) <= frame:
+                self.word = (self._released, frame)
                 return False
-            self._beat = self.weights.released[frame]
+            self._beat = self._released[frame]
         cycle = self._beat + self._header + timing.JUDGING
         if not frame:
             cycle = -1

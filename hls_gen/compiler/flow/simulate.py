@@ -80,7 +80,7 @@ def simulate(system: System, frames: int = FRAMES) -> Result:
         left=tuple(done),
         accepted=tuple(stream.accepted),
         npus={n: _waits(counts, done, half) for n, counts in stream.counts.items()},
-        stores=stream.network.stores(),
+        stores=stream.stores,
     )
 
 

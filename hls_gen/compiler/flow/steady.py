@@ -19,6 +19,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Ints
 
+from . import kernel
 from .kahn import Stamps, go_on, run
 from .network import ProcessNetwork
 from .sequencer import Count
@@ -80,12 +81,14 @@ class SteadyStream:
 
     Attributes
     ----------
-    network
-        The processes, with the stamps of the frames that were run.
+    ran
+        How many frames were run.
     done, accepted
         Cycles in which each frame has left, and in which its header was accepted.
     counts
         By NPU: what its issuer had counted at the end of each frame.
+    stores
+        Most words that each store held at a time.
 
     Raises
     ------
@@ -94,45 +97,16 @@ class SteadyStream:
     """
 
     def __init__(self, system: System, frames: int):
-        self.network = ProcessNetwork(system, frames, at_once=0)
-        processes = self.network.processes
-        stamps = {id(stamps): stamps for process in processes for stamps in process.writes}
-        self._kept: list[Sequence[int]] = [*stamps.values(), self.network.frame_source.accepted]
-        """All that is stamped."""
-        self._frames: list[_Frame] = []
-        self._apart = _apart(system)
-        while len(self.network.admitted) < frames and not self._repeats():
-            self.network.admit()
-            go_on(processes)
-            self._note()
-        self._more = frames - len(self.network.admitted)
-        if not self._more:
-            run(processes)
-        self.done = self._extended(self.network.done)
-        self.accepted = self._extended(self.network.frame_source.accepted)
-        self.counts = {n: self._counts(issuer.counts) for n, issuer in self.network.issuers.items()}
-
-    def _note(self) -> None:
-        """Note the stamps that came with the latest frame, if it has left."""
-        if len(self.network.done) == len(self._frames) + 1:
-            begin = self._frames[-1].end if self._frames else [0] * len(self._kept)
-            self._frames.append(_Frame(self._kept, begin))
-
-    def _repeats(self) -> bool:
-        """Whether the frames that follow repeat the latest one."""
-        frames = self._frames
-        if len(frames) < len(self.network.admitted) or len(frames) < 2:
-            return False
-        period = self.network.done[-1] - self.network.done[-2]
-        latest = len(frames) - 1
-        for under_way in range(1, latest + 1):
-            if not frames[latest - under_way + 1].repeats(frames[latest - under_way], period):
-                return False
-            ended = frames[latest - under_way].last + self._apart <= frames[latest].first + period
-            before = max((frame.last for frame in frames[: latest - under_way]), default=-self._apart)
-            if ended and before + self._apart <= frames[latest].first:
-                return True
-        return False
+        network = ProcessNetwork(system, frames, at_once=0)
+        apart = _apart(system)
+        functions = kernel.library()
+        run = kernel.run(functions, network, frames, apart) if functions else _PythonRun(network, apart).frames_run()
+        self.ran = len(run.done)
+        self._more = frames - self.ran
+        self.stores = run.stores
+        self.done = self._extended(run.done)
+        self.accepted = self._extended(run.accepted)
+        self.counts = {n: self._counts(counts) for n, counts in run.counts.items()}
 
     def _extended(self, stamps: Sequence[int]) -> list[int]:
         """Stamps of a frame each, with those of the frames that were not run."""
@@ -147,6 +121,53 @@ class SteadyStream:
         for _ in range(self._more):
             out.append(Count(*(2 * late - early for early, late in zip(out[-2], out[-1]))))
         return out
+
+
+class _PythonRun:
+    """Frames that are run in Python, where no library is."""
+
+    def __init__(self, network: ProcessNetwork, apart: int):
+        processes = network.processes
+        stamps = {id(stamps): stamps for process in processes for stamps in process.writes}
+        self._network = network
+        self._kept: list[Sequence[int]] = [*stamps.values(), network.frame_source.accepted]
+        """All that is stamped."""
+        self._frames: list[_Frame] = []
+        self._apart = apart
+        while len(network.admitted) < network.frames and not self._repeats():
+            network.admit()
+            go_on(processes)
+            self._note()
+        if len(network.admitted) == network.frames:
+            run(processes)
+
+    def frames_run(self) -> kernel.FramesRun:
+        """What they came to."""
+        network = self._network
+        counts: dict[int, Sequence[Count]] = {n: issuer.counts for n, issuer in network.issuers.items()}
+        return kernel.FramesRun(network.done, network.frame_source.accepted, counts, network.stores())
+
+    def _note(self) -> None:
+        """Note the stamps that came with the latest frame, if it has left."""
+        if len(self._network.done) == len(self._frames) + 1:
+            begin = self._frames[-1].end if self._frames else [0] * len(self._kept)
+            self._frames.append(_Frame(self._kept, begin))
+
+    def _repeats(self) -> bool:
+        """Whether the frames that follow repeat the latest one."""
+        frames = self._frames
+        if len(frames) < len(self._network.admitted) or len(frames) < 2:
+            return False
+        period = self._network.done[-1] - self._network.done[-2]
+        latest = len(frames) - 1
+        for under_way in range(1, latest + 1):
+            if not frames[latest - under_way + 1].repeats(frames[latest - under_way], period):
+                return False
+            ended = frames[latest - under_way].last + self._apart <= frames[latest].first + period
+            before = max((frame.last for frame in frames[: latest - under_way]), default=-self._apart)
+            if ended and before + self._apart <= frames[latest].first:
+                return True
+        return False
 
 
 def _apart(system: System) -> int:

@@ -40,9 +40,11 @@ class SkipFifo(WordByWord):
         Words that its memory holds; None: without limit.
     maps
         (words, whether they are for the addition) of each map that comes, in turn.
+    inlet, addition
+        Its two sides.
     """
 
-    def __init__(self, depth: int | None, maps: Sequence[tuple[int, bool]]):
+    def __init__(self, depth: int | None, maps: Sequence[tuple[int, bool]], inlet: Side, addition: Side):
         self._depth = depth
         self._maps = again(maps)
         self._left = 0
@@ -50,8 +52,8 @@ class SkipFifo(WordByWord):
         self._puts: list[int] = []
         self._of: list[tuple[Side, int]] = []
         """By word: its side, and its number among those of the side."""
-        self.inlet = Side()
-        self.addition = Side()
+        self.inlet = inlet
+        self.addition = addition
         self.room: Wait = (self.inlet.takes, 0)
 
     def put(self, cycle: int) -> int | None:

@@ -72,6 +72,13 @@ class Source(Protocol):
         """The word that ``next`` told of was taken."""
 
 
+class Store(Protocol):
+    """Keeps words for a while."""
+
+    def level(self) -> int:
+        """Most words that were in it at a time."""
+
+
 class Ring:
     """Tuple memory: words are written, and the reader gives words back.
 
@@ -252,8 +259,7 @@ class Pair:
         self._read = self._taken = -1
         self.room: Wait = (cleared, 0)
         self.word: Wait = (full, 0)
-        self.largest = 0
-        """Words of the largest chunk so far."""
+        self._largest = 0
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
@@ -265,7 +271,7 @@ class Pair:
                     return None
                 cycle = max(cycle, self._cleared[before] + 1)
             self._to_write = next(self._writing)
-            self.largest = max(self.largest, self._to_write)
+            self._largest = max(self._largest, self._to_write)
         self.put_row(range(cycle, cycle + 1))
         return cycle
 
@@ -300,6 +306,10 @@ class Pair:
     def taken(self, cycle: int) -> None:
         """See Source."""
         self._taken = cycle
+
+    def level(self) -> int:
+        """Words of the largest chunk so far."""
+        return self._largest
 
 
 def level(ins: Sequence[int], outs: Sequence[int]) -> int:

@@ -134,7 +134,7 @@ def test_pair(maps: list[tuple[int, int]], fast_in: float, fast_out: float) -> N
     pair = Pair(maps, Stamps("words"), Stamps("room"))
     offers, pauses = gaps(3, fast_in, sum(chunks)), gaps(4, fast_out, sum(chunks))
     assert drive(pair, pair, offers, pauses) == clock(clocked_pair(chunks), offers, pauses)
-    assert pair.largest == max(chunks)
+    assert pair.level() == max(chunks)
 
 
 def test_ring_waits_for_the_word_given_back_before() -> None:

@@ -1,0 +1,53 @@
+"""The flow model in C++ is the one in Python: cycles, counts, levels of stores and deadlocks of random networks."""
+
+import pytest
+
+from bitloom.hls_gen.compiler.flow import Deadlock, kernel, steady
+from bitloom.hls_gen.compiler.flow.kernel import FramesRun
+from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
+from tests.replay import networks
+
+CASES = [(kind, number) for kind in networks.KINDS for number in range(networks.EACH)]
+
+
+def told(frames: FramesRun) -> object:
+    """What frames came to."""
+    return list(frames.done), list(frames.accepted), frames.counts, frames.stores
+
+
+@pytest.mark.sample(20)
+@pytest.mark.parametrize(("kind", "number"), CASES)
+def test_parts_do_the_same_in_both_languages(kind: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run that sizing and compiling take, and that of the sized design."""
+    in_cpp = kernel.run
+    runs = 0
+
+    def in_both(functions, network: ProcessNetwork, frames: int, apart: int) -> FramesRun:
+        nonlocal runs
+        runs += 1
+        again = ProcessNetwork(network.system, frames, at_once=0)
+        try:
+            found = in_cpp(functions, network, frames, apart)
+        except Deadlock as deadlock:
+            with pytest.raises(Deadlock) as in_python:
+                steady._PythonRun(again, apart)
+            assert in_python.value.cycle == deadlock.cycle
+            raise
+        assert told(found) == told(steady._PythonRun(again, apart).frames_run())
+        return found
+
+    monkeypatch.setattr(kernel, "run", in_both)
+    line = networks.line(kind, number)
+    assert runs or line.startswith("refused")
+
+
+def test_without_a_compiler_frames_are_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, number = CASES[0]
+    line = networks.line(kind, number)
+    monkeypatch.setenv("CXX", "no-compiler")
+    kernel.library.cache_clear()
+    assert kernel.library() is None
+    assert networks.line(kind, number) == line
+    monkeypatch.undo()
+    kernel.library.cache_clear()
+    assert kernel.library() is not None

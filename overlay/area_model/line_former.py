@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bitloom.hls_gen.design.memories.line_former import line_counts
+from bitloom.hls_gen.design.memories.line_former import held_words, line_counts
 from bitloom.hls_gen.design.npu import NpuSequencer
 
 from .area_part import AreaPart
@@ -19,6 +19,6 @@ def line_former_parts(sequencer: NpuSequencer, n: int) -> Iterator[AreaPart]:
 
 
 def line_former_stores(sequencer: NpuSequencer) -> Iterator[Store]:
-    """The words of the positions before the one at hand in the line former of a sequencer that has one."""
+    """The words that the line former of a sequencer holds; none without one."""
     if sequencer.forms_lines:
-        yield Store("words_before", sequencer.word_bits - sequencer.map_bits, 1 << sequencer.position_bits, 0)
+        yield from (Store(name, *size, 0) for name, size in held_words(sequencer).items())

@@ -1,7 +1,8 @@
-"""Memory of a line former: what it knows of each layer (hls_gen/rtl/sequencer/line_former.py).
+"""Memories of a line former: what it knows of each layer, and the words that it holds
+(hls_gen/rtl/sequencer/line_former.py).
 
 A field says once its name, its width and its value of what is formed: rows (hls_gen/compiler/rows/line_former.py) and
-area (overlay/area_model/line_former.py) follow.
+area (overlay/area_model/line_former.py) follow. The area of words that are held follows, too.
 """
 
 from collections.abc import Callable
@@ -55,6 +56,12 @@ def line_fields(sequencer: NpuSequencer) -> list[LineField]:
 def _has(flag: str, formed: FormedLines) -> int:
     """Whether a flag is 1."""
     return int(flag in formed.flags)
+
+
+def held_words(sequencer: NpuSequencer) -> dict[str, tuple[int, int]]:
+    """The RAMs of words that a line former holds: bits of a row, and rows, by name. "words_before": a row for each word
+    of a position, with that word of all positions before the one at hand of which a tap may be."""
+    return {"words_before": (sequencer.word_bits - sequencer.map_bits, 1 << sequencer.position_bits)}
 
 
 def line_former_memories(sequencer: NpuSequencer) -> dict[str, Rows]:

@@ -18,7 +18,7 @@ from operator import or_
 
 from veriloggen import Cat, Repeat
 
-from bitloom.hls_gen.design.memories.line_former import line_fields
+from bitloom.hls_gen.design.memories.line_former import held_words, line_fields
 from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -95,7 +95,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     held = b.wire("held", count * w)
     words = [bits(source.data, 0, w), *(b.wire(f"word_before_{k + 1}", w, bits(held, k * w, w)) for k in range(count))]
     b.instance(
-        ram(library, count * w, 1 << width(word), latency=0),
+        ram(library, *held_words(sequencer)["words_before"], latency=0),
         "words_before",
         write=moves,
         write_row=word,

@@ -6,8 +6,8 @@ import click
 
 from bitloom.hls_gen.design.flat import DEFAULTS
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.explore.one_npu import SEARCHED
 from bitloom.overlay.explore.search import Explored
+from bitloom.overlay.explore.searched import SEARCHED
 from bitloom.overlay.explore.tries import Row
 from bitloom.overlay.explore.variations import setting_of
 from bitloom.overlay.platform.boards import RESOURCES, Board

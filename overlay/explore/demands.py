@@ -27,7 +27,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bit
 
 from .engines import Engines
 from .layer_demand import FormedPool, LayerDemand
-from .tried import LINE_TAPS, pool_units
+from .searched import LINE_TAPS, pool_units
 
 FORMED_LANES = 256
 """Channels of the words for which a window former is tried, at most: narrower ones have more words of a window."""

@@ -30,7 +30,7 @@ from .folding_keys import ARRAY_CYCLES, FOLDING, OUTLETS
 from .layer_demand import LayerDemand, OutletTuple
 from .npu_memories import Indices, NpuMemories
 from .price import Price
-from .tried import FASTEST, LINE_TAPS, TRIED, combinations
+from .searched import FASTEST, LINE_TAPS, TRIED, combinations
 
 T = TypeVar("T")
 OUT = "output_stationary"
@@ -47,46 +47,6 @@ WIDE = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """KFPs that are tried for NPUs of several layers."""
 PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Searched:
-    """A value of an NPU that a search finds, as people see it."""
-
-    name: str
-    """Its flat name."""
-    title: str = ""
-    """Heading of its column in the table of NPUs; nothing where it has none."""
-    words: str = ""
-    """What the last column says of an NPU in which it isn't the default; "{}" stands for the value."""
-    searched: str = ""
-    """What is said of a search that varies it."""
-
-    def cell(self, npu: Npu) -> str:
-        """What stands in the column; nothing where the NPU lacks it."""
-        value = npu.value(self.name)
-        return "" if value == 0 or not npu.has(self.name) else f"{value:,}" if isinstance(value, int) else str(value)
-
-
-SEARCHED = (
-    Searched(name="kfp", title="KFP"),
-    Searched(name="kgp", title="KGP"),
-    Searched(name="ol", title="OL"),
-    Searched(name="pfp", title="PFP"),
-    Searched(name="planes", title="planes"),
-    Searched(name="accumulators", title="accumulators"),
-    Searched(name="kernel_rows", title="kernel rows"),
-    Searched(name="kernel_ram", title="kernel RAM"),
-    Searched(name="tuple_words", title="tuple words"),
-    Searched(name="line_taps", words="{} taps a beat", searched="several taps a beat"),
-    Searched(name="pool_line_taps", words="{} taps a cycle in the pool unit"),
-    Searched(name="window_former", words="window former", searched="window former"),
-    Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
-    Searched(name="kernels_per_multiplier", words="{} kernels a multiplier", searched="shared multipliers"),
-    Searched(name="lut_products", words="additions in LUTs", searched="additions in LUTs"),
-    Searched(name="raster", words="counters", searched="tables and counters"),
-)
-"""Values that a search finds, in the order of tables."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """What `saving` varies, where DSP blocks are limited."""
 Sizes = tuple[dict[str, int], dict[str, Any]]

@@ -20,11 +20,11 @@ from bitloom.overlay.deploy.wheel import package_digest
 
 from .budget import Budget
 from .journal import Journal
-from .one_npu import SEARCHED
 from .price import Price
 from .promising import promising
 from .ranking import best_of, between_fitting, late_at_most, merit, pareto, worst_excess
 from .refine import refine
+from .searched import SEARCHED
 from .task import FEW_NPUS, Task
 from .tries import Row, Tries
 from .variations import SETTINGS, MapSetting, setting_of

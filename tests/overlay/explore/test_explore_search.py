@@ -30,8 +30,8 @@ from bitloom.overlay.explore.one_npu import NpuChoices, splits
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ranking import between_fitting
 from bitloom.overlay.explore.search import Effort, explore, varied
+from bitloom.overlay.explore.searched import FASTEST, TRIED
 from bitloom.overlay.explore.task import Task, candidate_of
-from bitloom.overlay.explore.tried import FASTEST, TRIED
 from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS
 from bitloom.overlay.explore.workers import Workers

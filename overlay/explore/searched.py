@@ -1,0 +1,88 @@
+"""Values of an NPU that a search finds: what people see of them, and the numbers that are tried with each folding."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
+
+from bitloom.hls_gen.design import flat
+from bitloom.hls_gen.design.npu import Npu
+
+from .layer_demand import LayerDemand
+
+LINE_TAPS = 3
+"""Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
+
+
+class Tried(NamedTuple):
+    """Numbers that are tried for a value of NPUs of the integer engine, with each folding."""
+
+    numbers: tuple[int, ...]
+    """One after the other until one is fast enough; the fastest is the last."""
+    helps: Callable[[LayerDemand], bool] = lambda _layer: True
+    """Whether a layer may be faster by it; by default each may."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """A value of an NPU that a search finds."""
+
+    name: str
+    """Its flat name."""
+    title: str = ""
+    """Heading of its column in the table of NPUs; nothing where it has none."""
+    words: str = ""
+    """What the last column says of an NPU in which it isn't the default; "{}" stands for the value."""
+    searched: str = ""
+    """What is said of a search that varies it."""
+    tried: Tried | None = None
+    """The numbers that are tried; None of a value that loops of one_npu.py choose otherwise."""
+
+    def cell(self, npu: Npu) -> str:
+        """What stands in the column; nothing where the NPU lacks it."""
+        value = npu.value(self.name)
+        return "" if value == 0 or not npu.has(self.name) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+SEARCHED = (
+    Searched(name="kfp", title="KFP"),
+    Searched(name="kgp", title="KGP"),
+    Searched(name="ol", title="OL"),
+    Searched(name="pfp", title="PFP"),
+    Searched(name="planes", title="planes"),
+    # with 4 accumulators, results of short windows need not wait for each other
+    Searched(name="accumulators", title="accumulators", tried=Tried((1, 4))),
+    Searched(name="kernel_rows", title="kernel rows"),
+    Searched(name="kernel_ram", title="kernel RAM"),
+    Searched(name="tuple_words", title="tuple words"),
+    Searched(name="line_taps", words="{} taps a beat", searched="several taps a beat"),
+    Searched(
+        name="pool_line_taps",
+        words="{} taps a cycle in the pool unit",
+        tried=Tried((1, LINE_TAPS), lambda layer: bool(layer.formed_pools)),
+    ),
+    Searched(name="window_former", words="window former", searched="window former"),
+    Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
+    Searched(name="kernels_per_multiplier", words="{} kernels a multiplier", searched="shared multipliers"),
+    Searched(name="lut_products", words="additions in LUTs", searched="additions in LUTs"),
+    Searched(name="raster", words="counters", searched="tables and counters"),
+)
+"""In the order of tables."""
+TRIED: Mapping[str, Mapping[str, Tried]] = {
+    "binary": {},
+    "integer": {value.name: value.tried for value in SEARCHED if value.tried},
+}
+"""What is tried, by engine and name of a value."""
+FASTEST = {name: tried.numbers[-1] for values in TRIED.values() for name, tried in values.items()}
+"""The last of these numbers by name."""
+
+
+def combinations(numbers: Mapping[str, tuple[int, ...]]) -> list[dict[str, int]]:
+    """A value by each name, in all ways; the last name's changes first."""
+    return [dict(zip(numbers, each)) for each in product(*numbers.values())]
+
+
+def pool_units() -> list[dict[str, int]]:
+    """The values of pool units that are tried, by name."""
+    values = {name: tried.numbers for each in TRIED.values() for name, tried in each.items()}
+    return combinations({name: numbers for name, numbers in values.items() if name in flat.NAMES["pool_unit"]})

@@ -25,13 +25,11 @@ from bitloom.hls_gen.design.program import Program
 from .device import Device
 from .errors import DeviceError, PacketError
 from .frames import Frames, loads
-from .host_maps import HostMaps, held_dtype
+from .host_maps import HostMaps, round_frames
 from .owner import Owner
 from .predictor import Predictor, Progress
 
 Array = NDArray[Any]
-ROUND_BYTES = 1 << 26
-"""Bytes of a map that wait in the host's memory between two partitions, for all frames of a round."""
 
 
 class Accelerator(Predictor, Device[Manifest]):
@@ -239,13 +237,12 @@ class Accelerator(Predictor, Device[Manifest]):
                     progress(min(begin + count, len(images)) if turn is turns[-1] else begin, len(images))
 
     def _round(self, network: CompiledNetwork[Program], batch: int | None) -> int:
-        """Frames that go through a network's partitions together: a batch, or as many as ROUND_BYTES hold."""
+        """Frames that go through a network's partitions together: a batch, or as many as a round has by default."""
         if batch is not None:
             wanted = integer(f"{network.name}: batch", batch)
             network.require(wanted >= 1, "batch must be >= 1 frames", wanted)
             return wanted
-        inputs = [program.input for program in network.programs]
-        return max(1, ROUND_BYTES // max(source.size * held_dtype(source).itemsize for source in inputs))
+        return round_frames(network)
 
     def _batches(
         self, program: Program, images: Array, batch: int | None, progress: Progress | None, outputs: Array

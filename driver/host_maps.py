@@ -8,16 +8,25 @@ from numpy.typing import NDArray
 
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
-from bitloom.hls_gen.design.compiled_network import MapChannels, Turn
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork, MapChannels, Turn
 from bitloom.hls_gen.design.program import Program
 
 Array = NDArray[Any]
+ROUND_BYTES = 1 << 26
+"""Bytes of a map that wait in the host's memory between two programs, for all frames of a round."""
 
 
 def held_dtype(source: Map) -> "np.dtype[Any]":
     """The smallest integers of whole bytes that have all values of a map."""
     low, high = source.encoding.low, source.encoding.high
     return np.min_scalar_type(high if low == 0 else -high - 1)
+
+
+def round_frames(network: CompiledNetwork[Program]) -> int:
+    """Frames that go through the programs of a network in partitions together by default: as many as ROUND_BYTES hold
+    of the largest map that a program reads."""
+    inputs = [program.input for program in network.programs]
+    return max(1, ROUND_BYTES // max(source.size * held_dtype(source).itemsize for source in inputs))
 
 
 class HostMaps:

@@ -124,7 +124,12 @@ def _slices(
         raise ValueError(f"{network.name}: {cut}: {rule}, {layers[-1].name}, got {', '.join(given)}")
     channels = network.maps[given[0]].channels
     ranges = slice_channels(network, layers[0].name, channels, slices, max(npu.array.kgp for npu in npus))
-    return layers, f"{network.name[: NAME_LENGTH // 2]}.{layers[0].name[: NAME_LENGTH // 2 - 5]}", ranges
+    return layers, program_name(network.name, layers[0].name), ranges
+
+
+def program_name(network: str, layer: str) -> str:
+    """Name of what begins with a layer of a network, as of a program; slices have their numbers behind it."""
+    return f"{network[: NAME_LENGTH // 2]}.{layer[: NAME_LENGTH // 2 - 5]}"
 
 
 def slice_channels(network: Network, layer: str, channels: int, count: int, granule: int) -> list[Channels]:

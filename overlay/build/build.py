@@ -99,6 +99,11 @@ class Build:
         self._check(network)
         return read_program(self.programs[network])
 
+    @property
+    def manifest(self) -> Manifest:
+        """What the hardware says of itself."""
+        return Manifest.load(self.bit.with_suffix(".manifest.json"))
+
     def program_of(self, model: Model) -> CompiledNetwork[Program]:
         """The program that was compiled from the model.
 

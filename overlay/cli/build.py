@@ -122,8 +122,6 @@ def build_command(
             design = chosen.design(subject.model, subject.name, subject.models[1:])
         else:
             chosen, design = _designed(subject, options, target)
-        if with_advice and chosen.choices.partitions:
-            raise ValueError("--advice: the network must be one program, got partitions")
         build = builds.build(
             folder,
             design,

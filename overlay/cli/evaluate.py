@@ -16,6 +16,7 @@ from bitloom.golden.reading.file import reason
 from bitloom.golden.transform import NONE, Transform
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
+from bitloom.overlay.build.loading import loading, loading_rows
 from bitloom.overlay.evaluation.data import labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, cycles_by_flow, cycles_by_simulation
 from bitloom.overlay.evaluation.host_transform import HostTransform, fitting_transforms, transform_of
@@ -120,6 +121,8 @@ def evaluate_command(
         score = replace(score, classes=counted.classes or score.classes)
     _tell_doubts(images, pixels, score.use)
     cycles = _simulated(subject, images, pixels, hardware) if hardware else _modelled(subject)
+    if isinstance(cycles, FrameCycles) and subject.build is not None:
+        cycles = replace(cycles, loading=loading(subject.build.program_of(subject.model), subject.build.manifest))
     if picture is not None:
         plot_confusion(picture, f"{subject.name}: {score.accuracy:.2%} of {score.images:,} images", score)
     about = {
@@ -297,6 +300,7 @@ def _speed_rows(speed: Mapping[str, Any]) -> dict[str, str]:
     return {
         **exact,
         f"cycles a frame, by {by}": f"{speed['cycles_per_frame']:,.1f}",
+        **loading_rows(speed),
         f"latency, by {by}": f"{speed['latency_cycles']:,} cycles",
         f"frames a second at {clock}": f"{speed['frames_per_second']:,.0f}",
         f"latency at {clock}": f"{speed['latency_us']:,.1f} us",

@@ -29,6 +29,7 @@ from bitloom.golden.host.file import path_of
 from bitloom.golden.names import check_name
 from bitloom.golden.reading.json_text import parse_json, read_json
 from bitloom.overlay.build.folder import PART, listed_files
+from bitloom.overlay.build.loading import LOADING, loading_rows
 from bitloom.overlay.deploy.wheel import package_digest
 from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
 from bitloom.overlay.evaluation.host_transform import check_transform
@@ -341,6 +342,7 @@ def _card(answers: Mapping[str, Mapping[str, Any]], folder: Path) -> dict[str, A
         "bit_exact_frames": ran["bit_exact_frames"],
         "clock_mhz": build["clock_mhz"],
         **{key: report[key] for key in ("frames_per_second", "cycles_per_frame", "latency_us", "latency_cycles")},
+        **{key: report[key] for key in LOADING if key in report},
         "share_of": build["share_of"],
         "npus": len(build["npu"]),
         "advice": answers["report"]["advice"],
@@ -382,6 +384,7 @@ def _rows(card: Mapping[str, Any]) -> dict[str, str]:
         **rows,
         "golden to hardware": f"{card['bit_exact_frames']:,} of {card['frames']:,} frames bit-exact",
         "frames a second": f"{card['frames_per_second']:,.0f} {clock}, {card['cycles_per_frame']:,.0f} cycles each",
+        **loading_rows(card),
         "latency": f"{card['latency_us']:,.1f} us {clock}, {card['latency_cycles']:,} cycles",
         f"of {share['board']}, by formula": ", ".join(f"{share[key]:.0%} {RESOURCES[key]}" for key in RESOURCES),
         **advice_rows([Advice(**change) for change in card["advice"]], card["npus"]),

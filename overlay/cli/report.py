@@ -18,7 +18,8 @@ from bitloom.overlay.show.report.compiled import compiled
 from bitloom.overlay.show.report.figures import check_extra, sheet
 from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.page import page
-from bitloom.overlay.show.report.text import number
+from bitloom.overlay.show.report.programs import ProgramFacts
+from bitloom.overlay.show.report.text import number, percent
 from bitloom.overlay.timing.design_clock import clock_figures
 
 from .options import FILE, FOLDER, POSITIVE
@@ -93,9 +94,18 @@ def report_command(
         dump(report.to_dict())
     else:
         shown = {name.replace("_", " "): number(figure) for name, figure in report.figures.items()}
+        shown |= {f"{p.name}, cycles a frame": _program_row(p) for p in report.programs}
         shown |= advice_rows(report.advice, len(report.npus))
         table(f"{model.network.name}: {out}", shown | ({"picture": str(png)} if png else {}))
     fail_unless_exact(run.network, run.frames, run.bit_exact_frames)
+
+
+def _program_row(program: ProgramFacts) -> str:
+    """What a program takes, for people."""
+    return (
+        f"{number(program.cycles)}, bound by {program.bound}; {program.load_words:,} words to load; "
+        f"{percent(program.share)} of a round"
+    )
 
 
 def _date() -> str:

@@ -12,6 +12,7 @@ from bitloom.hls_gen.compiler.plan import plans
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.loading import Loading, shared_cycles
 
 FLOW = "flow model"
 SIMULATION = "simulation"
@@ -31,6 +32,8 @@ class FrameCycles:
     bit_exact_frames: int = 0
     """frames, bit_exact_frames: how many images were simulated, and on how many of them every output equals golden's; 0
     for FLOW."""
+    loading: Loading | None = None
+    """Of the programs of a network in partitions, which `cycles_per_frame` doesn't count."""
 
     def figures(self, clock_mhz: float) -> dict[str, Any]:
         """Figures by name, for people and for files, with those at a clock of so many MHz."""
@@ -40,8 +43,9 @@ class FrameCycles:
             **(simulated if self.by == SIMULATION else {}),
             "cycles_per_frame": self.cycles_per_frame,
             "latency_cycles": self.latency,
+            **(self.loading.figures if self.loading else {}),
             "clock_mhz": clock_mhz,
-            "frames_per_second": clock_mhz * 1e6 / self.cycles_per_frame,
+            "frames_per_second": clock_mhz * 1e6 / (self.cycles_per_frame + shared_cycles(self.loading)),
             "latency_us": self.latency / clock_mhz,
         }
 

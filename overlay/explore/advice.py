@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
-from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.plan import Plan, plans
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
@@ -35,7 +35,7 @@ class Advice:
     option: str
     """The value's name, as `bitloom build` calls it, and the value, such as ``--ol 8``."""
     cycles: float
-    """Cycles a frame with it, by the flow model."""
+    """Cycles a frame with it, by the flow model; of a network in partitions those of all programs, without loading."""
     gain: float
     """How many times as fast frames are."""
     lut: int
@@ -69,16 +69,16 @@ def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice
         How it is compiled.
     """
     npus = list(design.npus)
-    before = plan(model, npus, choices)
-    busiest = max(range(len(npus)), key=lambda n: sum(planned.beats for planned in before.on(n)))
+    before = plans(model, npus, choices)
+    busiest = max(range(len(npus)), key=lambda n: sum(planned.beats for each in before for planned in each.on(n)))
     size = estimate(_sized(model, npus, design, choices))
-    cycles = simulate(whole_system(before, design)).cycles_per_frame
+    cycles = _cycles(before, design)
     changes = []
     for name, value in _values(npus[busiest]).items():
         try:
             npus[busiest] = design.npus[busiest].changed(**{name: value})
             changed = _sized(model, npus, design, choices)
-            after = simulate(whole_system(plan(model, changed.npus, choices), changed)).cycles_per_frame
+            after = _cycles(plans(model, changed.npus, choices), changed)
         except ValueError:  # a rule of a part or of the compiler, or a design that can't finish a frame
             continue
         if cycles / after >= LEAST_GAIN:
@@ -88,6 +88,11 @@ def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice
             bram36 = area.bram36 - size.bram36
             changes.append(Advice(busiest, option, after, cycles / after, lut, bram36, area.dsp - size.dsp))
     return sorted(changes, key=lambda change: -change.gain)
+
+
+def _cycles(of: Sequence[Plan], design: Design) -> float:
+    """Cycles a frame of all programs together."""
+    return sum(simulate(whole_system(each, design)).cycles_per_frame for each in of)
 
 
 def _values(npu: Npu) -> dict[str, int | bool]:

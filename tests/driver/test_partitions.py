@@ -26,12 +26,13 @@ from tests.simulated import loaded, overlay
 MODEL = zoo.load("digits-cnn")
 IMAGES = random_images(MODEL.network, 7, 3)
 EXPECTED = MODEL.forward(IMAGES)
+HOLDS_ALL = Npu.of(kfp=32, kgp=16, pfp=16, ol=4, planes=6)
 
 
 @cache
 def device():
     """The .bit of the design that holds all of the network, and its manifest."""
-    return overlay(size_memories("digits", [MODEL], Npu.of(kfp=32, kgp=16, pfp=16, ol=4, planes=6)))
+    return overlay(size_memories("digits", [MODEL], HOLDS_ALL))
 
 
 @cache

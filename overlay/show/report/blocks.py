@@ -59,7 +59,7 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
     n = npu.npu
     height = _height(npu)
     params = report.design.npus[n]
-    beats = {w.name: w.beats for w in report.work}
+    beats = {w.label: w.beats for w in report.work}
     yield f'<rect x="{BOX}" y="{top}" width="{BOX_WIDTH}" height="{height}" class="npu"/>'
     share = npu.spent["beats"] / npu.cycles
     yield f'<rect x="{BOX}" y="{top + height - 5}" width="{BOX_WIDTH * share:.1f}" height="5" class="fed"/>'

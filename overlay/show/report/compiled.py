@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.compiler.plan import Plan, plan, plans
+from bitloom.hls_gen.compiler.partitions import program_name
+from bitloom.hls_gen.compiler.plan import Plan, plans
+from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.build import Build
@@ -16,13 +18,20 @@ class Compiled:
     build: Build
     """The build."""
     model: Model
-    """The network, of which the build's program was compiled."""
-    program: Program
+    """The network, of which the build's programs were compiled."""
+    network: CompiledNetwork[Program]
     """The compiled network."""
     manifest: Manifest
     """What the hardware says of itself."""
-    plan: Plan
-    """The compiler's plan, of which the program was written."""
+    plans: tuple[Plan, ...]
+    """The compiler's plan of each program, of which it was written, in the order in which programs run."""
+
+    @property
+    def names(self) -> list[str]:
+        """What the programs of a network in partitions are called: the layer with which each begins, and the number of
+        its slice. "" where there is one program."""
+        prefix = program_name(self.network.name, "")
+        return [each.name.removeprefix(prefix) if len(self.plans) > 1 else "" for each in self.network.programs]
 
 
 def compiled(build: Build, model: Model) -> Compiled:
@@ -31,15 +40,11 @@ def compiled(build: Build, model: Model) -> Compiled:
     Raises
     ------
     ValueError
-        If the build has no such network, compiled it from another model, or in partitions.
+        If the build has no such network, or compiled it from another model.
     """
-    program = build.program_of(model).only_program("a report")
-    manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    network_plan = plan(model, manifest.npus, build.choices_of(program.name).of_partition)
-    return Compiled(build, model, program, manifest, network_plan)
+    return Compiled(build, model, build.program_of(model), build.manifest, tuple(plans_of(build, model)))
 
 
 def plans_of(build: Build, model: Model) -> list[Plan]:
     """The compiler's plan of ``model``, or those of its partitions, as the build has it; ValueError as `compiled`."""
-    choices = build.choices_of(build.program_of(model).name)
-    return plans(model, Manifest.load(build.bit.with_suffix(".manifest.json")).npus, choices)
+    return plans(model, build.manifest.npus, build.choices_of(build.program_of(model).name))

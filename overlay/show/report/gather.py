@@ -15,6 +15,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import area
 from bitloom.overlay.area_model.estimate import error, estimate
 from bitloom.overlay.build.build import Build
+from bitloom.overlay.build.loading import loading
 from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.explore.advice import advice
 from bitloom.overlay.platform.boards import CLOCK_MHZ
@@ -23,6 +24,7 @@ from bitloom.overlay.study.lane_counts import npu_lanes
 from .compiled import Compiled
 from .layer_work import LayerWork, layers
 from .memories import memories
+from .programs import program_facts
 from .report import AreaFacts, LayerFacts, NpuCycles, Report
 from .roofline import roofline
 from .text import TIMES
@@ -60,46 +62,49 @@ def gather(
     ValueError
         If the run is not of this build and network.
     """
-    program = compiled.program
+    network = compiled.network
     design = compiled.build.design
     for what, expected, got in (
-        ("network", program.name, run.network),
-        ("design", program.design_digest[:16], run.design_digest[:16]),
-        ("model", program.model_digest[:16], run.model_digest[:16]),
+        ("network", network.name, run.network),
+        ("design", network.design_digest[:16], run.design_digest[:16]),
+        ("model", network.model_digest[:16], run.model_digest[:16]),
     ):
         if expected != got:
             raise ValueError(f"{compiled.build.folder}: the run must be of {what} {expected}, got {got}")
     work = layers(compiled)
-    times = timeline(compiled, run.frames)
+    loads = loading(network, compiled.manifest)
+    times = timeline(compiled, run.frames, loads)
     return Report(
         network=compiled.model.network,
         weights=_source(compiled, given),
         design=design,
         digest=compiled.build.digest,
-        mapping=program.mapping,
-        crossings=crossings(compiled.plan),
+        mapping=tuple(n for program in network.programs for n in program.mapping),
+        crossings=frozenset[tuple[int, int]]().union(*map(crossings, compiled.plans)),
         run=run,
         clock_mhz=clock_mhz,
         layers=tuple(_layers(compiled)),
         work=tuple(work),
         npus=tuple(_npus(compiled, run, work)),
         timeline=times,
-        memories=tuple(memories(compiled, times.stores)),
-        weight_copies=tuple(map(str, weight_copies(compiled.plan))),
-        advice=tuple(advice(compiled.model, design, compiled.build.choices_of(program.name))),
+        memories=tuple(memories(compiled, [program.stores for program in times.programs])),
+        weight_copies=tuple({str(copies): 0 for each in compiled.plans for copies in weight_copies(each)}),
+        advice=tuple(advice(compiled.model, design, compiled.build.choices_of(network.name))),
         area=_area(design, synthesise),
         points=tuple(roofline(compiled, run, work)),
         commands=tuple(commands(compiled.build, run.frames, given)),
         version=version(),
+        loading=loads,
+        programs=tuple(program_facts(compiled, times, loads)) if loads else (),
     )
 
 
 def _source(compiled: Compiled, given: str | None) -> str:
     """Where the weights come from: the file that was given, the network of ours that it is, or the build's copy."""
-    name = compiled.program.name
+    name = compiled.network.name
     if given and given not in compiled.build.programs:
         return networks.source(given)
-    if name in networks.names() and model_digest(networks.load(name)) == compiled.program.model_digest:
+    if name in networks.names() and model_digest(networks.load(name)) == compiled.network.model_digest:
         return networks.source(name)
     return f"model file {compiled.build.models[name]}"
 
@@ -116,7 +121,7 @@ def _layers(compiled: Compiled) -> list[LayerFacts]:
     """All layers of the network, each with the NPU that computes it."""
     out = []
     network = compiled.model.network
-    npus = dict(zip((name for name, _ in compiled.program.layers), compiled.program.mapping))
+    npus = {name: npu for each in compiled.network.programs for (name, _), npu in zip(each.layers, each.mapping)}
     npus[INPUT] = 0
     for layer in network.layers:
         source = network.sources(layer)[0]
@@ -176,7 +181,7 @@ def _npus(compiled: Compiled, run: Measured, work: list[LayerWork]) -> list[NpuC
         out.append(
             NpuCycles(
                 npu=n,
-                layers=tuple(w.name for w in npu_work),
+                layers=tuple(w.label for w in npu_work),
                 lanes=npu_lanes(npu),
                 operations=sum(w.operations for w in npu_work),
                 ideal=sum(w.beats for w in npu_work),

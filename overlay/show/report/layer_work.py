@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.hls_gen.compiler.parts import Part
+from bitloom.hls_gen.compiler.plan import Plan
 
 from .compiled import Compiled
 
@@ -38,6 +39,15 @@ class LayerWork:
     """Part of the PEs that have a kernel."""
     dataflow: str
     """Of the layer."""
+    program: str = ""
+    """The program that computes it, or a slice of it, of a network in partitions; "" where there is one."""
+
+    @property
+    def label(self) -> str:
+        """The layer, with its program where the layer doesn't begin it, or is one of several slices."""
+        if self.program.partition(".")[0] in (self.name, ""):
+            return self.program or self.name
+        return f"{self.program}/{self.name}"
 
     @property
     def busy(self) -> float:
@@ -47,7 +57,11 @@ class LayerWork:
 
 def layers(compiled: Compiled) -> list[LayerWork]:
     """Work of each weighted layer, in the order of the network."""
-    plan = compiled.plan
+    return [work for plan, name in zip(compiled.plans, compiled.names) for work in _layers(compiled, plan, name)]
+
+
+def _layers(compiled: Compiled, plan: Plan, program: str) -> list[LayerWork]:
+    """Work of a program's layers."""
     out = []
     for i, (planned, part) in enumerate(zip(plan.layers, plan.lowered.parts)):
         p = planned.layer
@@ -69,6 +83,7 @@ def layers(compiled: Compiled) -> list[LayerWork]:
                 lanes_in=lanes / of_kernel / (planned.part.words * npu.array.kfp),
                 lanes_out=p.out_channels / (planned.groups * npu.array.kgp),
                 dataflow=plan.dataflow[i],
+                program=program,
             )
         )
     return out

@@ -4,12 +4,13 @@ Rows used are those that the program writes, of a memory that it loads; and the 
 streams ever holds by the flow model. Other memories are always whole in use, or nothing is said about them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.packets import packets
+from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.area_model.memory import mapped
 from bitloom.overlay.area_model.parts import npu_stores, stores
 from bitloom.overlay.area_model.store import Store
@@ -40,7 +41,9 @@ class MemoryUse:
     width: int
     """Bits of a row."""
     used: int | None
-    """Rows that are used; None where it is not known."""
+    """Rows that are used, of a network in partitions by the program that uses most; None where it is not known."""
+    program: str
+    """Of a network in partitions the first program that uses so many; "" where there is one, or that is not known."""
     lutram: int
     bram36: float
     """lutram, bram36: what it becomes: LUTs, and block RAM in units of 36 Kbit."""
@@ -51,7 +54,7 @@ class MemoryUse:
         return self.depth * self.width
 
 
-def memories(compiled: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
+def memories(compiled: Compiled, levels: Sequence[Mapping[str, int]]) -> list[MemoryUse]:
     """All memories, NPU by NPU.
 
     Parameters
@@ -59,10 +62,14 @@ def memories(compiled: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
     compiled
         The network on its build.
     levels
-        Most words that each store held (hls_gen.compiler.flow.Result).
+        Most words that each store held, by program (hls_gen.compiler.flow.Result).
     """
     design = compiled.build.design
-    used = _loaded(compiled) | {key: words for key, words in levels.items()}
+    used = dict[str, tuple[int, str]]()
+    for name, program, held in zip(compiled.names, compiled.network.programs, levels):
+        for key, rows in (_loaded(compiled, program) | dict(held)).items():
+            if key not in used or rows > used[key][0]:
+                used[key] = rows, name
     out = []
     shared = list(stores(design))
     for n, npu in enumerate(design.npus):
@@ -72,9 +79,8 @@ def memories(compiled: Compiled, levels: Mapping[str, int]) -> list[MemoryUse]:
     return out + _uses(None, shared, used)
 
 
-def _loaded(compiled: Compiled) -> dict[str, int]:
-    """Rows that the program writes, up to the last one, by ``npu<n>.<memory>``."""
-    program = compiled.program
+def _loaded(compiled: Compiled, program: Program) -> dict[str, int]:
+    """Rows that a program writes, up to the last one, by ``npu<n>.<memory>``."""
     out = {f"npu{n}.{memory.name}": 0 for n, npu in enumerate(compiled.manifest.npus) for memory in memory_map(npu)}
     for kind, words in (("LOAD", program.parameters), ("WEIGHTS", program.weights)):
         for head, memory, _ in packets(compiled.manifest, words, program.name, kind) if len(words) else ():
@@ -83,12 +89,13 @@ def _loaded(compiled: Compiled) -> dict[str, int]:
     return out
 
 
-def _uses(npu: int | None, memories: Iterable[Store], used: Mapping[str, int]) -> list[MemoryUse]:
+def _uses(npu: int | None, memories: Iterable[Store], used: Mapping[str, tuple[int, str]]) -> list[MemoryUse]:
     """Stores of one NPU; parts of the same memory, one after the other, count as one."""
     prefix = "" if npu is None else f"npu{npu}."
     out = []
     for name, group in groupby(memories, key=lambda store: store.name):
         parts = list(group)
+        rows, program = used.get(prefix + LEVELS.get(name, name), (None, ""))
         areas = [mapped(s.width, s.depth, s.latency, s.style).resources * s.times for s in parts]
         out.append(
             MemoryUse(
@@ -96,7 +103,8 @@ def _uses(npu: int | None, memories: Iterable[Store], used: Mapping[str, int]) -
                 name=name,
                 depth=parts[0].depth,
                 width=sum(s.width * s.times for s in parts),
-                used=used.get(prefix + LEVELS.get(name, name)),
+                used=rows,
+                program=program,
                 lutram=sum(a.lutram for a in areas),
                 bram36=sum(a.bram36 for a in areas),
             )

@@ -93,7 +93,7 @@ def memory(axes: "Axes", report: Report) -> None:
 def _names(report: Report) -> list[str]:
     """Names of the weighted layers, with their NPU where there are several."""
     several = len(report.npus) > 1
-    return [f"{w.name}, NPU {w.npu}" if several else w.name for w in report.work]
+    return [f"{w.label}, NPU {w.npu}" if several else w.label for w in report.work]
 
 
 def _bars(axes: "Axes", label: str, count: int) -> None:
@@ -132,6 +132,8 @@ def timeline(axes: "Axes", report: Report) -> None:
                 ha="center",
                 va="center_baseline",
             )
+    for begin, end in times.loads:
+        axes.axvspan(begin, end + 1, color=LIGHT["line"], linewidth=0, zorder=0)
     for left in times.left:
         axes.axvline(left + 1, color=LIGHT["muted"], linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     axes.set_yticks(range(len(report.work)), _names(report))

@@ -7,6 +7,7 @@ from typing import Any
 from bitloom.golden.network import Network
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
+from bitloom.overlay.build.loading import Loading, shared_cycles
 from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.explore.advice import Advice
 from bitloom.overlay.explore.front import Front
@@ -15,6 +16,7 @@ from bitloom.overlay.study.lane_counts import lanes
 from .accuracy import Accuracy
 from .layer_work import LayerWork
 from .memories import MemoryUse
+from .programs import ProgramFacts
 from .roofline import Point
 from .timeline import Timeline
 from .units import UnitArea
@@ -49,7 +51,7 @@ class NpuCycles:
     npu: int
     """The NPU's number."""
     layers: tuple[str, ...]
-    """Names of the layers that it computes."""
+    """Labels of the layers that it computes."""
     lanes: int
     """Multiply-accumulates of its array in a cycle."""
     operations: int
@@ -119,21 +121,26 @@ class Report:
     """Designs between which the design was chosen; None where they aren't given."""
     version: str = ""
     """Version of bitloom that gathered it; "" where it isn't installed."""
+    loading: Loading | None = None
+    """Of the programs of a network in partitions; None for others."""
+    programs: tuple[ProgramFacts, ...] = ()
+    """Of a network in partitions what each program takes, in the order in which they run; () for others."""
 
     @property
     def figures(self) -> dict[str, float]:
         """Figures of a steady stream of frames, unless a name says otherwise.
 
         ``utilisation`` is the part of all lanes that is fed (as ``bitloom bench`` has it), ``operations_per_cycle`` /
-        ``lanes`` the part that is at work.
+        ``lanes`` the part that is at work. Of a network in partitions, frames a second count the loading of all
+        programs, once a round.
         """
         cycles = self.run.steady("cycles")
         size = lanes(self.design)
         device = self.points[0]
         return {
             "cycles_per_frame": cycles,
-            "ideal_cycles_per_frame": max(npu.ideal for npu in self.npus),
-            "frames_per_second": self.clock_mhz * 1e6 / cycles,
+            "ideal_cycles_per_frame": sum(p.beats for p in self.programs) or max(npu.ideal for npu in self.npus),
+            "frames_per_second": self.clock_mhz * 1e6 / (cycles + shared_cycles(self.loading)),
             "latency_cycles": self.run.latency,
             "latency_us": self.run.latency / self.clock_mhz,
             "frames": self.run.frames,
@@ -144,6 +151,7 @@ class Report:
             "operations_per_frame": device.operations,
             "operations_per_cycle": device.rate,
             "operations_per_byte": device.intensity,
+            **(self.loading.figures if self.loading else {}),
             **self.clock,
         }
 
@@ -159,6 +167,7 @@ class Report:
             "version": self.version,
             "accuracy": self.accuracy and {**asdict(self.accuracy), "share": self.accuracy.share},
             "figures": self.figures,
+            "programs": [asdict(program) for program in self.programs],
             "layers": [asdict(layer) for layer in self.layers],
             "work": [{**asdict(w), "busy": w.busy} for w in self.work],
             "npus": [{**asdict(npu), "cycles": npu.cycles} for npu in self.npus],

@@ -57,7 +57,7 @@ def roofline(compiled: Compiled, run: Measured, work: Sequence[LayerWork]) -> li
     stream = design.stream_bits / 8
     whole = Point(
         kind="device",
-        name=compiled.program.name,
+        name=compiled.network.name,
         npu=None,
         operations=sum(layer.operations for layer in work),
         bytes=stream * max(run.steady("words_in"), run.steady("words_out")),
@@ -65,7 +65,7 @@ def roofline(compiled: Compiled, run: Measured, work: Sequence[LayerWork]) -> li
         lanes=sum(npu_lanes(npu) for npu in design.npus),
         bytes_per_cycle=stream,
     )
-    layers = [_point("layer", w.name, w.npu, [w], w.beats, compiled) for w in work]
+    layers = [_point("layer", w.label, w.npu, [w], w.beats, compiled) for w in work]
     npus = []
     for n in range(len(design.npus)):
         npu_work = [w for w in work if w.npu == n]

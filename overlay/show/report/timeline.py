@@ -1,12 +1,13 @@
 """When each NPU works at which layer of which frame, by the flow model (hls_gen/compiler/flow), exact to the cycle."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.overlay.build.loading import Loading
 
 from .compiled import Compiled
 
@@ -21,7 +22,7 @@ class Span:
     layer: int
     npu: int
     frame: int
-    """layer, npu, frame: numbers from 0."""
+    """layer, npu, frame: numbers from 0; of a network in partitions layers are counted over all programs."""
     begin: int
     end: int
     """begin, end: first and last cycle, waits between windows included. ``begin`` is that of the layer's first pass
@@ -29,28 +30,68 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Timeline:
-    """Frames back to back, from the cycle on in which the first header is accepted."""
+class ProgramTimes:
+    """A program's frames."""
 
-    spans: tuple[Span, ...]
-    """By frame and layer."""
-    left: tuple[int, ...]
-    """Cycles in which frames have left."""
+    begin: int
+    """Cycle in which its first header is accepted."""
     cycles_per_frame: float
     latency: int
     stores: dict[str, int]
     """cycles_per_frame, latency, stores: as in ``hls_gen.compiler.flow.Result``."""
 
 
-def timeline(compiled: Compiled, frames: int) -> Timeline:
+@dataclass(frozen=True)
+class Timeline:
+    """Frames back to back, from the cycle on in which the first header is accepted. All of them go through a program,
+    and then the next one is loaded, a stream word a cycle."""
+
+    spans: tuple[Span, ...]
+    """By program, frame and layer."""
+    left: tuple[int, ...]
+    """Cycles in which frames have left the last program."""
+    loads: tuple[tuple[int, int], ...]
+    """First and last cycle in which each program but the first one is loaded."""
+    programs: tuple[ProgramTimes, ...]
+    """In the order in which they run."""
+
+    @property
+    def cycles_per_frame(self) -> float:
+        """Of all programs together, without loading."""
+        return sum(program.cycles_per_frame for program in self.programs)
+
+    @property
+    def latency(self) -> int:
+        """Of a frame alone, of all programs together, without loading."""
+        return sum(program.latency for program in self.programs)
+
+
+def timeline(compiled: Compiled, frames: int, loading: Loading | None = None) -> Timeline:
     """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number."""
-    model = whole_system(compiled.plan, compiled.build.design)
-    result: Result = simulate(model, frames)
-    network = ProcessNetwork(model, FRAMES)
-    run(network.processes)
-    spans = [span for n in network.issuers for span in _spans(network, n)]
-    spans.sort(key=lambda s: (s.frame, s.layer))
-    return Timeline(tuple(spans), tuple(network.done), result.cycles_per_frame, result.latency, result.stores)
+    spans = list[Span]()
+    loads = list[tuple[int, int]]()
+    programs = list[ProgramTimes]()
+    left: tuple[int, ...] = ()
+    layers = 0
+    for number, plan in enumerate(compiled.plans):
+        begin = 0
+        if left and loading is not None:
+            begin = left[-1] + 1 + loading.words[number]
+            loads.append((left[-1] + 1, begin - 1))
+        model = whole_system(plan, compiled.build.design)
+        result: Result = simulate(model, frames)
+        programs.append(ProgramTimes(begin, result.cycles_per_frame, result.latency, result.stores))
+        network = ProcessNetwork(model, FRAMES)
+        run(network.processes)
+        own = [
+            replace(span, layer=layers + span.layer, begin=begin + span.begin, end=begin + span.end)
+            for n in network.issuers
+            for span in _spans(network, n)
+        ]
+        spans += sorted(own, key=lambda s: (s.frame, s.layer))
+        left = tuple(begin + cycle for cycle in network.done)
+        layers += len(plan.layers)
+    return Timeline(tuple(spans), left, tuple(loads), tuple(programs))
 
 
 def _spans(network: ProcessNetwork, n: int) -> list[Span]:

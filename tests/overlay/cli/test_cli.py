@@ -395,10 +395,13 @@ def test_partitions(tmp_path: Path) -> None:
     assert by_flow["hardware"]["latency_cycles"] == 1_452
     again = call("compile", "digits-cnn", "--for", folder, "--out", str(tmp_path), "--json")
     assert json.loads(again.stdout)["programs"][0]["parameter_words"] == facts["parameter_words"]
-    assert (
-        error("report", folder)
-        == "bitloom: digits-cnn: a report needs a network of one program, without partitions, got several"
-    )
+    loading = {key: by_flow["hardware"][key] for key in ("programs", "load_cycles_per_round", "frames_per_round")}
+    assert (loading["programs"], loading["frames_per_round"]) == (4, 65_536)
+    words = json.loads(call("report", folder, "--frames", "2", "--json").stdout)
+    assert {key: words["figures"][key] for key in loading} == loading
+    assert words["figures"]["frames_per_second"] == by_flow["hardware"]["frames_per_second"]
+    assert "cycles at least" in call("evaluate", folder).stdout
+    assert "dense_4.1, cycles a frame" in call("report", folder, "--frames", "2").stdout
     other = ["compile", "digits-cnn", "--for", folder, "--out", str(tmp_path), "--partitions"]
     more = call(*other, "conv_2,dense_4:5")
     assert more.exit_code == 0, more.output
@@ -428,10 +431,6 @@ def test_partitions(tmp_path: Path) -> None:
     assert error(*mapped, "--partitions", "conv_2", "--out", folder) == (
         "bitloom: mapping must be left out of a network in partitions, got [0, 1, 0]"
     )
-    assert error("build", "digits-cnn", "--partitions", "conv_2", "--advice", "--out", str(tmp_path / "none")) == (
-        "bitloom: --advice: the network must be one program, got partitions"
-    )
-    assert not (tmp_path / "none").exists()
 
 
 def test_a_network_that_stays_whole_beside_partitions(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from bitloom.golden import zoo
+from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import load
 from bitloom.overlay.build.chosen_design import Wanted, chosen_design
-from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
+from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.advice import LEAST_GAIN, Advice, advice, advice_rows
@@ -33,6 +35,17 @@ def test_figures_are_those_of_a_build_with_the_option() -> None:
         area = estimate(changed)
         assert change.lut == area.lut + area.lutram - size.lut - size.lutram
         assert (change.bram36, change.dsp) == (area.bram36 - size.bram36, area.dsp - size.dsp)
+
+
+def test_of_a_network_in_partitions_cycles_are_those_of_all_programs() -> None:
+    model = zoo.load("digits-cnn")
+    choices = CompileChoices(partitions={"conv_2": 1, "dense_4": 2})
+    design = size_memories("digits", [model], DIGITS, choices)
+    before = cycles_by_flow(model, design, choices).cycles_per_frame
+    first, *_ = advice(model, design, choices)
+    assert first.option == "--kgp 32"
+    changed = size_memories("digits", [model], DIGITS.changed(kgp=32), choices)
+    assert first.cycles == cycles_by_flow(model, changed, choices).cycles_per_frame == before / first.gain
 
 
 def test_build_says_it_where_it_is_asked(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Builds that reports are about, each made once: one NPU and a chain of four, which are run, and one whose weights are
-streamed, whose counters are made up."""
+streamed, whose counters are made up; and a network in partitions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitloom.golden import zoo as networks
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.overlay.build.build import build
 from bitloom.overlay.build.images import random_images
@@ -19,13 +20,14 @@ from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import gather
 from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.report import Report
+from tests.driver.test_partitions import HOLDS_ALL
 
 FRAMES = 4
 
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
-    """Name of a design for digits-cnn, or "streamed" -> the network compiled for it."""
+    """Name of a design for digits-cnn, "streamed" or "partitions" -> the network compiled for it."""
     done: dict[str, Compiled] = {}
 
     def make(name: str) -> Compiled:
@@ -34,6 +36,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
             if name == "streamed":
                 sizing = Sizing(stream_weights=True)
                 finished = build(folder, size_memories("digits", [model], DIGITS, sizing=sizing), [model])
+            elif name == "partitions":
+                choices = CompileChoices(partitions={"conv_2": 1, "dense_4": 2})
+                finished = build(folder, size_memories("digits", [model], HOLDS_ALL), [model], choices=choices)
             else:
                 chosen = reference_design(name)
                 design = chosen.design("digits-cnn", [model])
@@ -65,12 +70,12 @@ def run(made: Callable[[str], Compiled]) -> Callable[[str], Measured]:
         counters = {
             n: {**own, "cycles": own["cycles"] + 5 * n, "npu0_wait_weights": 5 * n} for n, own in plain.counters.items()
         }
-        return replace(plain, counters=counters, design_digest=found.program.design_digest)
+        return replace(plain, counters=counters, design_digest=found.network.design_digest)
 
     return find
 
 
-@pytest.fixture(scope="session", params=["digits-cnn", "digits-cnn-pipeline", "streamed"])
+@pytest.fixture(scope="session", params=["digits-cnn", "digits-cnn-pipeline", "streamed", "partitions"])
 def report(request: pytest.FixtureRequest, made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
     """The report of each design."""
     return gather(made(request.param), run(request.param))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 import pytest
 
+from bitloom.driver.frames import loads
 from bitloom.golden import zoo as networks
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
@@ -48,7 +49,7 @@ def test_counters_add_up(report: Report) -> None:
         for counters in report.run.counters.values():
             assert sum(counters[f"npu{n}_{key}"] for key in npu.spent) == counters["cycles"]
         assert npu.spent["beats"] == npu.ideal == sum(w.beats for w in report.work if w.npu == n)
-        assert npu.layers == tuple(w.name for w in report.work if w.npu == n)
+        assert npu.layers == tuple(w.label for w in report.work if w.npu == n)
 
 
 def test_figures_follow_from_the_counters(report: Report) -> None:
@@ -57,7 +58,8 @@ def test_figures_follow_from_the_counters(report: Report) -> None:
     assert f["cycles_per_frame"] == cycles
     assert f["latency_cycles"] == report.run.counters[1]["cycles"]
     assert f["latency_us"] == pytest.approx(f["latency_cycles"] / 100)
-    assert f["frames_per_second"] == pytest.approx(1e8 / cycles)
+    loads = sum(p.load_words for p in report.programs) / f["frames_per_round"] if report.programs else 0
+    assert f["frames_per_second"] == pytest.approx(1e8 / (cycles + loads))
     assert (f["bit_exact_frames"], f["frames"]) == (FRAMES, FRAMES)
     assert f["ideal_cycles_per_frame"] == max(npu.ideal for npu in report.npus) <= cycles
     fed = sum((many[f"npu{n}_beats"] - few[f"npu{n}_beats"]) / 2 * npu.lanes for n, npu in enumerate(report.npus))
@@ -100,10 +102,31 @@ def test_products_of_a_grouped_convolution_are_those_of_a_kernels_own_channels()
     model = Model(network, {"conv_1": {"weight": np.ones((8, 1, 2, 2), np.int64)}})
     folding = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
     design = size_memories("grouped", [model], folding)
-    made = SimpleNamespace(plan=plan(model, design.npus), build=SimpleNamespace(design=design))
+    made = SimpleNamespace(plans=[plan(model, design.npus)], names=[""], build=SimpleNamespace(design=design))
     (work,) = layers(cast(Compiled, made))
     assert (work.beats, work.operations, work.busy) == (3 * 4 * 2 * 1 * 2, 3 * 4 * 2 * 2 * 8, 0.5)
     assert work.beats * work.busy * 4 * 4 == work.operations
+
+
+def test_programs_of_a_network_in_partitions(made: Made, run: Callable[[str], Measured]) -> None:
+    """Loading is counted once a round: 64 MB of frames of 8 x 8 x 16 bytes, the largest map that a program reads."""
+    found = made("partitions")
+    report = gather(found, run("partitions"))
+    assert [(p.name, p.layers, p.bound) for p in report.programs] == [
+        ("conv_1", ("conv_1",), "array"),
+        ("conv_2", ("conv_2", "conv_3"), "array"),
+        ("dense_4.0", ("dense_4",), "array"),
+        ("dense_4.1", ("dense_4",), "array"),
+    ]
+    assert [w.label for w in report.work] == ["conv_1", "conv_2", "conv_2/conv_3", "dense_4.0", "dense_4.1"]
+    sent = [sum(map(len, loads(each, found.manifest, 1 << 26))) for each in found.network.programs]
+    assert [p.load_words for p in report.programs] == sent
+    assert report.figures["frames_per_round"] == (1 << 26) // (8 * 8 * 16)
+    assert report.figures["load_cycles_per_round"] == sum(sent)
+    assert sum(p.cycles for p in report.programs) == report.figures["cycles_per_frame"]
+    assert sum(p.share for p in report.programs) == pytest.approx(1)
+    kernels = next(m for m in report.memories if m.name == "kernels")
+    assert (kernels.program, kernels.used) == ("conv_2", 54)
 
 
 def test_roofline(report: Report) -> None:
@@ -117,20 +140,22 @@ def test_roofline(report: Report) -> None:
         assert p.rate == p.operations / p.cycles <= p.roof
         assert p.roof == min(p.lanes, p.bytes_per_cycle * p.operations / p.bytes)
     for p in (p for p in points if p.kind == "layer"):
-        work = next(w for w in report.work if w.name == p.name)
+        work = next(w for w in report.work if w.label == p.name)
         assert (p.cycles, p.bytes) == (work.beats, work.words * report.design.npus[work.npu].array.kfp / 8)
 
 
-@pytest.mark.parametrize("name", ["digits-cnn", "digits-cnn-pipeline"])
+@pytest.mark.parametrize("name", ["digits-cnn", "digits-cnn-pipeline", "partitions"])
 def test_the_flow_model_says_what_the_counters_say(name: str, made: Made, run: Callable[[str], Measured]) -> None:
     report = gather(made(name), run(name))
     times, figures = report.timeline, report.figures
     assert (times.cycles_per_frame, times.latency) == (figures["cycles_per_frame"], figures["latency_cycles"])
-    assert [(s.frame, s.layer) for s in times.spans] == [(f, i) for f in range(4) for i in range(4)]
+    programs = [list(group) for _, group in groupby(range(len(report.work)), key=lambda i: report.work[i].program)]
+    assert [(s.frame, s.layer) for s in times.spans] == [(f, i) for own in programs for f in range(4) for i in own]
     for s in times.spans:
         assert s.end + 1 - s.begin >= report.work[s.layer].beats
         assert s.npu == report.work[s.layer].npu
         assert s.end < times.left[s.frame]
+        assert all(s.end < begin or s.begin > end for begin, end in times.loads)
     for n in range(len(report.npus)):
         own = [s for s in times.spans if s.npu == n]
         assert all(a.end < b.begin for a, b in pairwise(own))
@@ -147,7 +172,7 @@ def test_the_timeline_of_streamed_weights_is_that_of_hardware(made: Made) -> Non
 
 def test_layers_wait_for_streamed_weights(made: Made, run: Callable[[str], Measured]) -> None:
     report = gather(made("streamed"), run("streamed"))
-    assert len(made("streamed").program.weights)
+    assert len(made("streamed").network.programs[0].weights)
     times, resident = report.timeline, gather(made("digits-cnn"), run("digits-cnn")).timeline
     assert [(s.frame, s.layer) for s in times.spans] == [(f, i) for f in range(4) for i in range(4)]
     assert all(a.end < b.begin for a, b in pairwise(times.spans))
@@ -207,8 +232,14 @@ def test_map_order_and_dataflow_are_those_of_the_build(tmp_path: Path) -> None:
     design = size_memories("d", [model], DIGITS.changed(accumulators=8), choices)
     build(tmp_path / "b", design, [model], choices=choices)
     found = compiled(load(tmp_path / "b"), model)
-    assert found.plan.schedule.map_order == "raster"
-    assert found.plan.dataflow == ["output_stationary", "output_stationary", "input_stationary", "output_stationary"]
+    assert found.plans[0].schedule.map_order == "raster"
+    (only,) = found.plans
+    assert only.dataflow == [
+        "output_stationary",
+        "output_stationary",
+        "input_stationary",
+        "output_stationary",
+    ]
 
 
 # what doesn't belong together

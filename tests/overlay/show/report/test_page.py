@@ -94,7 +94,7 @@ def numbers(report: Report) -> dict[str, float]:
             expected[f"npu{n}-{key}"] = steady[f"npu{n}_{key}"]
     for length, own in counters.items():
         expected |= {f"run{length}-{name}": value for name, value in own.items()}
-    return expected | {f"beats-{w.name}": w.beats for w in report.work}
+    return expected | {f"beats-{w.label}": w.beats for w in report.work}
 
 
 def check(dom: Dom, report: Report) -> None:

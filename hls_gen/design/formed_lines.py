@@ -92,8 +92,18 @@ class FormedLines:
         """Steps before the one with which a line's first window is complete."""
         return self.taps - 1 - self.lead
 
+    @property
+    def times(self) -> int:
+        """How often the former goes through the same steps for a map: for each line."""
+        return self.lines
+
+    def inside(self) -> NDArray[np.bool_]:
+        """(steps,): whether the position lies on the map, and so comes."""
+        inside: NDArray[np.bool_] = np.arange(self.steps) < self.positions
+        return inside
+
     def hits(self) -> NDArray[np.bool_]:
-        """(steps,): whether a window is complete with the step."""
+        """(steps,): whether a window is complete with the position."""
         after = np.arange(self.steps) - self.first
         hits: NDArray[np.bool_] = (after >= 0) & (after % self.stride == 0)
         return hits

@@ -26,9 +26,9 @@ class LineFormer(WordByWord):
 
     def __init__(self, ring: Ring, maps: Sequence[FormedLines]):
         self._ring = ring
-        self._lines = again([(formed, formed.hits().tolist()) for formed in maps])
-        self._formed, self._hits = next(self._lines)
-        self._line = self._step = self._word = 0
+        self._maps = again([(formed, formed.inside().tolist(), formed.hits().tolist()) for formed in maps])
+        self._formed, self._inside, self._hits = next(self._maps)
+        self._time = self._step = self._word = 0
         self._free = 0
         """First cycle in which a word can go through."""
 
@@ -46,8 +46,8 @@ class LineFormer(WordByWord):
         return through
 
     def flush(self) -> bool:
-        """Go through the positions behind the map's last column; False if it is not known yet when."""
-        while self._step >= self._formed.positions:
+        """Go through positions beside the map, which need no word; False if it is not known yet when."""
+        while not self._inside[self._step]:
             if self._go(self._free) is None:
                 return False
         return True
@@ -66,10 +66,10 @@ class LineFormer(WordByWord):
             self._step += 1
         if self._step == len(self._hits):
             self._step = 0
-            self._line += 1
-        if self._line == self._formed.lines:
-            self._line = 0
-            self._formed, self._hits = next(self._lines)
+            self._time += 1
+        if self._time == self._formed.times:
+            self._time = 0
+            self._formed, self._inside, self._hits = next(self._maps)
         return through
 
 

@@ -173,7 +173,7 @@ def _(value: FlowLayer) -> Iterable[Any]:
 
 @_items.register
 def _(value: FormedLines) -> Iterable[Any]:
-    return value.words, value.lines, value.positions, value.hits()
+    return value.words, value.times, value.inside(), value.hits()
 
 
 @_items.register

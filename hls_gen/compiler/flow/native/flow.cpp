@@ -140,7 +140,7 @@ class Network {
         }
         case Kind::KEPT_STEPS: return New<KeptSteps>{map_steps(), &made<Sink>(), &made<Taker>()};
         case Kind::LINE_FORMER: {
-            const auto map = [this] { return FormedLines{number(), number(), number(), numbers()}; };
+            const auto map = [this] { return FormedLines{number(), number(), numbers(), numbers()}; };
             return New<LineFormer>{&made<Sink>(), list<FormedLines>(map)};
         }
         case Kind::MAP_RESULTS: return New<MapResults>{timing, numbers(), number(), number(), its_stamps()};

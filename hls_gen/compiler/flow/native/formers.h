@@ -6,8 +6,8 @@
 
 // What a line former makes of a map (hls_gen/design/formed_lines.py).
 struct FormedLines {
-    int64_t words, lines, positions;
-    std::vector<int64_t> hits;  // whether a window is complete with each step of a line
+    int64_t words, times;
+    std::vector<int64_t> inside, hits;  // of each step: whether a position comes, whether a window is complete with it
 };
 
 class LineFormer : public Sink {
@@ -21,7 +21,7 @@ class LineFormer : public Sink {
         return through;
     }
     bool flush() override {
-        while (step >= formed->positions)
+        while (!formed->inside[size_t(step)])
             if (go(free) == UNKNOWN) return false;
         return true;
     }
@@ -31,7 +31,7 @@ class LineFormer : public Sink {
     Sink* ring;
     Again<FormedLines> maps;
     const FormedLines* formed;
-    int64_t line = 0, step = 0, word = 0;
+    int64_t time = 0, step = 0, word = 0;
     Cycle free = 0;
 
     // The next word goes through.
@@ -46,10 +46,10 @@ class LineFormer : public Sink {
         }
         if (step == int64_t(formed->hits.size())) {
             step = 0;
-            line++;
+            time++;
         }
-        if (line == formed->lines) {
-            line = 0;
+        if (time == formed->times) {
+            time = 0;
             formed = &maps.next();
         }
         return through;

@@ -26,10 +26,11 @@ from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
-from bitloom.hls_gen.design.results import FEATURE_UNITS, Column, FeatureUnit
+from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, REQUANTISATION, Column, FeatureUnit
 
-from .margins import Range, held_bits, signed_bits, with_any_biases, with_any_thresholds, with_biases
+from .margins import Range, held_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
 from .pools import reduction_of, thresholds_of
 
@@ -56,6 +57,19 @@ class FeatureAction(Action):
     @property
     def needs(self) -> dict[str, int]:
         return {"skip_bits": held_bits([(self.low, self.high)])}
+
+
+WIDTHS = {flat.PLACES[name]: name for name in flat.CAPACITIES}
+"""Names of capacities by the attribute of an `Npu` that is their value, as a `Column` names it."""
+
+
+def widths_needed(columns: Mapping[str, Column], numbers: Mapping[str, Any]) -> dict[str, int]:
+    """What numbers need of the capacities that are widths of columns, by name. Both are by field."""
+    needs = dict[str, int]()
+    for field, column in columns.items():
+        if name := WIDTHS.get(str(column.bits)):
+            needs[name] = max(needs.get(name, 0), column.needed(numbers[field]))
+    return needs
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,26 +141,23 @@ class Scale(FeatureAction):
         factors = self.multiplier, self.shift
         return factors if self.rounding == "twice" else lowest_terms(*factors)
 
-    @cached_property
-    def multiplier_bits(self) -> int:
-        """Width of a multiplier that holds all of ``factors``; 0 where every multiplier is 1."""
-        most = int(self.factors[0].max())
-        return most.bit_length() if most > 1 else 0
-
-    @property
-    def _roundings(self) -> dict[str, int]:
-        """By name of a capacity, which is that of a field, too: whether it rounds so."""
-        return {"half_even": int(self.rounding == "even"), "round_twice": int(self.rounding == "twice")}
-
     @property
     def needs(self) -> dict[str, int]:
-        widths = {"multiplier_bits": self.multiplier_bits, "bias_fraction_bits": self.fraction}
-        return super().needs | widths | self._roundings
+        widths = {
+            **widths_needed(REQUANTISATION.of_layer, self.of_layer),
+            **widths_needed(REQUANTISATION.of_channel, self.of_channel),
+        }
+        return super().needs | widths | {"bias_fraction_bits": self.fraction}
 
     @property
     def of_layer(self) -> dict[str, int]:
         """Numbers of the layer, by field of `REQUANTISATION`."""
-        return {"low": self.low, "high": self.high, **self._roundings}
+        return {
+            "low": self.low,
+            "high": self.high,
+            "half_even": int(self.rounding == "even"),
+            "round_twice": int(self.rounding == "twice"),
+        }
 
     @property
     def of_channel(self) -> dict[str, Array]:
@@ -242,7 +253,9 @@ class UnitAction(FeatureAction):
 
     @property
     def needs(self) -> dict[str, int]:
-        return super().needs | {self.unit.capacity: self.unit.needed}
+        columns = {**self.unit.of_layer, **self.unit.of_channel, **(self.unit.table.columns if self.unit.table else {})}
+        widths = widths_needed(columns, self.numbers(columns))
+        return super().needs | widths | {self.unit.capacity: self.unit.needed}
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         return self.layer.forward_of([values], self.arrays, [self.source])
@@ -295,11 +308,7 @@ class Addition(FeatureAction):
 
     @property
     def needs(self) -> dict[str, int]:
-        return super().needs | {
-            "add_factor_bits": max(signed_bits(self.factor_kept), signed_bits(self.factor_added)),
-            "add_bias_bits": signed_bits(self.bias),
-            "map_products": int(self.multiplies),
-        }
+        return super().needs | widths_needed(ADDITION.of_layer, self.of_layer)
 
     @property
     def of_layer(self) -> dict[str, int]:

@@ -4,6 +4,9 @@ and adds maps."""
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from bitloom.golden.encoding import Array, signed_bits
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.layers.roles import FeatureLayer
@@ -22,7 +25,9 @@ class Column:
     """Numbers that a unit has in a field of a memory, in each row one: of a layer, of a channel, or of a table."""
 
     bits: int | str
-    """Their width in two's complement. Where it is 0 there is no such field."""
+    """Their width. Where it is 0 there is no such field. A width that is a capacity is as large as layers need it."""
+    signed: bool = True
+    """Whether they are in two's complement; else they are never negative."""
     of: str = ""
     """Of a feature unit: the array of golden's layer that has them, or an attribute of the layer."""
     none: int | str = 0
@@ -30,6 +35,13 @@ class Column:
 
     ``bits`` and ``none`` may name an attribute of an `Npu`, such as ``results.multiplier_bits``, which is the number.
     """
+
+    def needed(self, numbers: Array) -> int:
+        """The width that a layer with these numbers needs; 0 where all are ``none``."""
+        low, high = int(np.min(numbers)), int(np.max(numbers))
+        if low == high == self.none:
+            return 0
+        return signed_bits(low, high) if self.signed else high.bit_length()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,31 +59,30 @@ REQUANTISATION = Unit(
     of_layer={
         "low": Column(bits="value_bits", none="lowest_value"),
         "high": Column(bits="value_bits", none="highest_value"),
-        "half_even": Column(bits="results.half_even"),
-        "round_twice": Column(bits="results.round_twice"),
+        "half_even": Column(bits="results.half_even", signed=False),
+        "round_twice": Column(bits="results.round_twice", signed=False),
     },
     of_channel={
         "bias": Column(bits="biased_bits"),
-        "multiplier": Column(bits="results.multiplier_bits", none=1),
-        "shift": Column(bits="scale_shift_bits", none="most_shift"),
+        "multiplier": Column(bits="results.multiplier_bits", signed=False, none=1),
+        "shift": Column(bits="scale_shift_bits", signed=False, none="most_shift"),
     },
 )
 """Requantisation, of the results unit, or of a pool unit with weights, which has memories of its own. In lanes without
 a channel every sum becomes 0, as the binary engine needs it."""
 ADDITION = Unit(
     of_layer={
-        "multiplies": Column(bits="multiplies_maps"),
+        "multiplies": Column(bits="stores.skip.multiplies", signed=False),
         "factor_kept": Column(bits="stores.skip.factor_bits", none=1),
         "factor_skipped": Column(bits="stores.skip.factor_bits"),
         "bias": Column(bits="stores.skip.bias_bits"),
-        "shift": Column(bits="add_shift_bits"),
+        "shift": Column(bits="add_shift_bits", signed=False),
         "low": Column(bits="value_bits", none="lowest_value"),
         "high": Column(bits="value_bits", none="highest_value"),
     }
 )
 """Addition of a map, or the product with it, in an NPU with a skip store. Layers have their rows in memory
-``additions``. All fields but ``multiplies`` and ``shift`` have a sign. With a row of a layer that adds nothing, results
-would leave as they came."""
+``additions``. With a row of a layer that adds nothing, results would leave as they came."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def test_multipliers_are_as_wide_as_the_largest(multipliers: list[int], bits: in
     """What is left of them in lowest terms."""
     multiplier = np.array(multipliers, np.int64)[:, None]
     scale = Scale(bias=multiplier * 0, multiplier=multiplier, shift=multiplier * 0, low=-8, high=7)
-    assert scale.multiplier_bits == bits
+    assert scale.needs["multiplier_bits"] == bits
 
 
 def model(bias: int, multiplier: int, shift: int, fraction: int) -> Model:

@@ -4,6 +4,7 @@ is made up here, with all kinds of numbers, from golden to hardware."""
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bitloom.golden.encoding import Array, signed
@@ -14,7 +15,7 @@ from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler import actions
-from bitloom.hls_gen.compiler.actions import UnitAction
+from bitloom.hls_gen.compiler.actions import WIDTHS, UnitAction
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import results
@@ -111,6 +112,25 @@ def test_columns_are_of_golden(unit):
     assert all(column.of in arrays or hasattr(layer, column.of) for column in columns.values())
     if unit.table:
         assert {arrays[column.of] for column in unit.table.columns.values()} == {(unit.table.rows,)}
+
+
+@pytest.mark.parametrize(
+    ("column", "numbers", "bits"),
+    [
+        (Column(bits="results.half_even", signed=False), 0, 0),
+        (Column(bits="results.half_even", signed=False), 1, 1),
+        (Column(bits="results.multiplier_bits", signed=False, none=1), np.array([1, 1]), 0),
+        (Column(bits="results.multiplier_bits", signed=False, none=1), np.array([[1], [8]]), 4),
+        (Column(bits="stores.skip.factor_bits", none=1), 1, 0),
+        (Column(bits="stores.skip.factor_bits", none=1), 0, 1),
+        (Column(bits="stores.skip.bias_bits"), np.array([-8, 7]), 4),
+        (Column(bits="stores.skip.bias_bits"), np.array([-9, 7]), 5),
+        (Column(bits="stores.skip.bias_bits"), np.array([3, 8]), 5),
+    ],
+)
+def test_width_that_numbers_need(column, numbers, bits):
+    assert column.needed(numbers) == bits
+    assert column.bits in WIDTHS
 
 
 def test_rows_of_a_unit_that_is_made_up(made_up):

@@ -121,6 +121,9 @@ def explore_command(
     NETWORK is a name of ours or a model file (.npz). Shows the Pareto front: designs that no other beats in both cycles
     a frame and LUTs. Cycles and latency are those of the flow model, area is by formula.
 
+    Where block RAM lacks for a network in every design, foldings of one NPU are cut into partitions for what there is:
+    programs that run one after another. Their cycles are without the loading of parameters, once a round of frames.
+
     Where nothing keeps to the budget, a rate and a latency included, the nearest design is shown and by how much it
     misses; the exit status is then 3. Ctrl-C ends the search and shows what was found until then, with status 130.
     The same command goes on from there where --resume FILE was given.
@@ -300,8 +303,7 @@ def _missed(explored: Explored, limit: Budget) -> str:
         for key, times in limit.excess(figures).items()
     ]
     fastest = number(min(row.figures.cycles for row in explored.front))
-    cut = "; bitloom build --partitions auto cuts a network that is too large" * ("bram36" in limit.excess(figures))
-    return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame{cut}"
+    return f"the nearest takes {', '.join(over)}; the fastest that was tried takes {fastest} cycles a frame"
 
 
 def _times(times: float) -> str:

@@ -44,6 +44,7 @@ KEYS = (
     "chunk",
     "shortcuts",
     "copy_depthwise",
+    "partitions",
 )
 """What a file may say."""
 
@@ -70,6 +71,8 @@ class Candidate:
     shortcuts: str = "first"
     copy_depthwise: bool = False
     """shortcuts, copy_depthwise: as in `CompileChoices`; a search leaves both as they are."""
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    """As in `CompileChoices`."""
     also: tuple[str, ...] = ()
     """Names of further networks that its NPUs have room for."""
 
@@ -80,17 +83,19 @@ class Candidate:
         return CompileChoices(
             map_order=self.map_order,
             dataflow=self.dataflow,
-            mapping=self.mapping if len(self.npus) > 1 and not self.also else None,
+            mapping=self.mapping if len(self.npus) > 1 and not self.also and not self.partitions else None,
             chunk=self.chunk,
             shortcuts=self.shortcuts,
             copy_depthwise=self.copy_depthwise,
+            partitions=self.partitions,
         )
 
     @property
     def key(self) -> tuple[Any, ...]:
         """What tells candidates for a network apart, for sets and dictionaries."""
         dataflow = self.dataflow if isinstance(self.dataflow, str) else tuple(sorted(self.dataflow.items()))
-        return self.npus, self.mapping, self.map_order, dataflow, self.chunk, self.shortcuts, self.copy_depthwise
+        cuts = tuple(self.partitions.items())
+        return self.npus, self.mapping, self.map_order, dataflow, self.chunk, self.shortcuts, self.copy_depthwise, cuts
 
     @property
     def engines(self) -> Engines:
@@ -104,10 +109,10 @@ class Candidate:
 
     @property
     def topology(self) -> str:
-        """How the NPUs are connected, in a few words."""
+        """How the NPUs are connected, in a few words, and the programs of a network in partitions."""
         count = len(self.npus)
         if count == 1:
-            return "1 NPU"
+            return "1 NPU" + (f", {sum(self.partitions.values())} programs" if self.partitions else "")
         if self.closed:
             return f"ring of {count}"
         return f"{'cascade' if any('loop' in npu.ports.outlets for npu in self.npus) else 'pipeline'} of {count}"
@@ -148,7 +153,7 @@ class Candidate:
         design = replace(design, npus=npus)
         if room or not has_stores(design):
             return design
-        return with_stores(design, [run_flow(each, self.choices, design) for each in (model, *also)])
+        return with_stores(design, [flow for each in (model, *also) for flow in run_flow(each, self.choices, design)])
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the candidate again.
@@ -172,6 +177,7 @@ class Candidate:
             **({"chunk": self.chunk} if self.chunk else {}),
             **({"shortcuts": self.shortcuts} if self.shortcuts != "first" else {}),
             **({"copy_depthwise": True} if self.copy_depthwise else {}),
+            **({"partitions": dict(self.partitions)} if self.partitions else {}),
         }
 
     @classmethod
@@ -233,6 +239,7 @@ class Candidate:
             chunk=choices.chunk,
             shortcuts=choices.shortcuts,
             copy_depthwise=choices.copy_depthwise,
+            partitions=choices.partitions,
             also=file.texts("also") if "also" in file.data else (),
         )
 

@@ -45,7 +45,8 @@ class FlowOnDesign:
     """What the flow model says of each network on a design."""
 
     design: Design
-    results: Sequence[Result]
+    results: Sequence[Sequence[Result]]
+    """Of each network's programs."""
 
 
 Known = dict[Any, FlowOnDesign | None]
@@ -90,10 +91,11 @@ def figures(
     if flow is None:
         return None
     results = flow.results
-    each = {model.network.name: result.cycles_per_frame for model, result in zip(models, results)} if also else {}
-    cycles = sum(result.cycles_per_frame for result in results)
-    latency = sum(result.latency for result in results)
-    return Figures(estimate(flow.design), lanes(candidate), cycles, latency, results[0].stores, each)
+    by_network = [sum(result.cycles_per_frame for result in programs) for programs in results]
+    each = {model.network.name: cycles for model, cycles in zip(models, by_network)} if also else {}
+    latency = sum(result.latency for programs in results for result in programs)
+    stores = {name: max(result.stores[name] for result in results[0]) for name in results[0][0].stores}
+    return Figures(estimate(flow.design), lanes(candidate), sum(by_network), latency, stores, each)
 
 
 def _on_design(models: Sequence[Model], candidate: Candidate, design: Design) -> FlowOnDesign | None:
@@ -113,7 +115,7 @@ def _with_design(models: Sequence[Model], candidate: Candidate) -> FlowOnDesign 
         return None
     flow = _on_design(models, candidate, design)
     if flow is not None and has_stores(design):  # one run of the flow model is enough
-        return replace(flow, design=with_stores(design, flow.results))
+        return replace(flow, design=with_stores(design, [each for programs in flow.results for each in programs]))
     return flow
 
 

@@ -11,6 +11,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from bitloom.golden.network import Model
 from bitloom.overlay.deploy.wheel import package_digest
 
 from .budget import Budget
+from .in_partitions import cut_rows, tasks
 from .journal import Journal
 from .price import Price
 from .promising import promising
@@ -255,7 +257,20 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
     if not tries.also:
         best = best_of([row for row in rows if row.fits], tries.budget)
         rows += _refined(tries.model, rows, tries.budget, best)
+        count.rows("partitions", partial(_in_partitions, tries, effort), _to_cut(tries, rows), rows)
     count.end()
+
+
+def _to_cut(tries: Tries, rows: Sequence[Row]) -> list[Budget]:
+    """The budget but for block RAM, where nothing fits and block RAM lacks."""
+    lacks = not any(row.fits for row in rows) and all("bram36" in tries.budget.excess(row.figures) for row in rows)
+    return [replace(tries.budget, bram36=None)] if lacks else []
+
+
+def _in_partitions(tries: Tries, effort: Effort, budget: Budget) -> list[Row]:
+    """Rows in partitions, of foldings that keep to a budget."""
+    unlimited = Tries(tries.model, budget, tries.stream_bits, tries.given, (False,))
+    return cut_rows(unlimited, tries, tasks(unlimited, effort.points))
 
 
 def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:

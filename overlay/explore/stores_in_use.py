@@ -8,6 +8,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import skips_of, spill_of
 from bitloom.hls_gen.compiler.lowering import lowered_for
+from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import plan_lowered
 from bitloom.hls_gen.compiler.weight_streams import whole_run
 from bitloom.hls_gen.design.design import Design
@@ -18,21 +19,25 @@ ROOM_FOR_ALL = 1 << 22
 """Words of a skip store, or of the spill store, that never gets full."""
 
 
-def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FRAMES) -> Any:
+def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FRAMES) -> list[Any]:
     """Run the flow model for a network on a design.
 
     Returns
     -------
-    bitloom.hls_gen.compiler.flow.Result
-        Cycles, latency, waits and fill levels.
+    list of bitloom.hls_gen.compiler.flow.Result
+        Cycles, latency, waits and fill levels, of each of its programs.
 
     Raises
     ------
     Deadlock
         If the design can't finish a frame.
     """
-    planned = plan_lowered(lowered_for(model, design.npus, choices.mapping, **choices.cut), design.npus, choices)
-    return whole_run(planned, design, frames)
+    of_part = choices.of_partition
+    lowered = [
+        lowered_for(part.model, design.npus, of_part.mapping, **of_part.cut)
+        for part in partitions(model, choices.partitions, design.npus)
+    ]
+    return [whole_run(plan_lowered(each, design.npus, of_part), design, frames) for each in lowered]
 
 
 def has_stores(design: Design) -> bool:

@@ -113,6 +113,7 @@ class Tries:
     ):
         self.model, *self.also = (models,) if isinstance(models, Model) else models
         self.budget = budget
+        self.given = settings
         self.stream_bits = stream_bits
         lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
         self.joinings = Joinings((self.model, *self.also), settings, streamed, stream_bits, lut_rows)

@@ -76,7 +76,7 @@ def test_a_foldings_file_may_stream_weights() -> None:
         (json.dumps(Candidate("lfc-w1a1", (Npu.of(),), (0,)).to_dict()), (),
          "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
         (json.dumps(SOME | {"npu": 1}), (), "{path}: foldings: keys must be format, version, network, also, "
-         "stream_bits, map_order, dataflow, mapping, npus, chunk, shortcuts, copy_depthwise, got 'npu'"),
+         "stream_bits, map_order, dataflow, mapping, npus, chunk, shortcuts, copy_depthwise, partitions, got 'npu'"),
         (json.dumps(SOME | {"npus": [{"kernel_rows": 8}]}), (), "{path}: foldings: npus[0]: npu: keys must be "
          + ", ".join(NPU_KEYS) + ", got 'kernel_rows'"),
         ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),

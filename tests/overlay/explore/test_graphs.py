@@ -115,7 +115,7 @@ def test_several_taps_a_beat_where_one_is_too_slow(name: str, tmp_path: Path) ->
     build = builds.build(tmp_path, design, [tries.model], choices=candidate.choices)
     images = random_images(tries.model.network, 4, 1)
     several, alone = run(build, tries.model, images), run(build, tries.model, images[:1])
-    flow = run_flow(tries.model, candidate.choices, design, 4)
+    flow = run_flow(tries.model, candidate.choices, design, 4)[0]
     assert several.bit_exact_frames == 4
     assert several.counters["cycles"] - alone.counters["cycles"] == flow.left[-1] - flow.left[0]
 
@@ -139,7 +139,7 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
         assert given.sequencer.aheads <= npu.sequencer.aheads + 2
     assert any(npu.value("skip_words") for npu in made.npus) == (name == "residual")
     busiest = max(choices.cycles(candidate.indices_on(n), npu) for n, npu in enumerate(candidate.npus))
-    found = run_flow(tries.model, candidate.choices, made).cycles_per_frame
+    found = run_flow(tries.model, candidate.choices, made)[0].cycles_per_frame
     assert abs(found - busiest) < 50 * len(tries.layers)
 
 
@@ -216,7 +216,7 @@ def test_several_networks_go_round_a_ring() -> None:
     row = ring_of_two(models)
     candidate = Candidate.from_dict(json.loads(json.dumps(row.candidate.to_dict())))
     design = candidate.design(models[0], also=models[1:])
-    each = {one.network.name: run_flow(one, candidate.choices, design).cycles_per_frame for one in models}
+    each = {one.network.name: run_flow(one, candidate.choices, design)[0].cycles_per_frame for one in models}
     assert (dict(row.figures.each), row.figures.cycles) == (each, sum(each.values()))
 
 
@@ -270,7 +270,7 @@ def test_a_ring_of_several_networks_simulates(tmp_path: Path) -> None:
         images = random_images(model.network, 4, 1)
         several, alone = run(made, model, images), run(made, model, images[:1])
         assert several.bit_exact_frames == 4
-        left = run_flow(model, candidate.choices, made.design, 4).left
+        left = run_flow(model, candidate.choices, made.design, 4)[0].left
         assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
 
 
@@ -289,7 +289,7 @@ def test_several_networks_get_one_design(tmp_path: Path) -> None:
     candidate = Candidate.load(saved, models[0], models[1:])
     assert (candidate.also, candidate.npus[0].depthwise) == (("separable",), True)
     design = candidate.design(models[0], also=models[1:])
-    each = {one.network.name: run_flow(one, candidate.choices, design).cycles_per_frame for one in models}
+    each = {one.network.name: run_flow(one, candidate.choices, design)[0].cycles_per_frame for one in models}
     assert best["cycles_by_network"] == each
     assert best["cycles_per_frame"] == sum(each.values())
     refused = CliRunner().invoke(bitloom, ["build", paths[0], "--foldings", str(saved)])
@@ -343,7 +343,7 @@ def test_what_is_found_simulates(names: list[str], tmp_path: Path) -> None:
         images = random_images(model.network, 4, 1)
         several, alone = run(made, model, images), run(made, model, images[:1])
         assert several.bit_exact_frames == 4
-        left = run_flow(model, c.choices, made.design, 4).left
+        left = run_flow(model, c.choices, made.design, 4)[0].left
         assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
         latency += alone.counters["cycles"]
     assert latency == best.figures.latency

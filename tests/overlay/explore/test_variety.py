@@ -168,7 +168,7 @@ def simulated(folder: Path, model: Model, candidate: Candidate, frames: int = 4)
     candidate = Candidate.from_dict(json.loads(json.dumps(candidate.to_dict())))
     design = candidate.design(model)
     made = builds.build(folder, design, [model], choices=candidate.choices)
-    left = run_flow(model, candidate.choices, design, frames).left
+    left = run_flow(model, candidate.choices, design, frames)[0].left
     images = random_images(model.network, frames, 1)
     several, alone = run(made, model, images), run(made, model, images[:1])
     assert several.bit_exact_frames == frames

@@ -1,0 +1,89 @@
+"""Designs in partitions, where no design within the budget holds the whole network.
+
+    intervals --one NPU, block RAM without a price--> foldings --cut for the block RAM that there is--> figures
+
+A partition has a few layers, so that most NPUs of a chain would wait: one NPU is tried. Cycles are those of all
+programs together, by the flow model; their loading, once a round of frames, is not in them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from bitloom.overlay.build.partitioning import fitting_partitions
+
+from .candidate import Candidate
+from .figures import figures
+from .task import FEW_NPUS, STEPS, Joining, Task, raised
+from .tries import Row, Tries
+
+MOST_CUT = 4
+"""Foldings that are cut at most, the fastest ones that fit but for block RAM: cutting takes most of the time."""
+ROUNDS = 5
+"""Prices at which an interval is tried, each higher than the one before for what is over its limit."""
+
+
+def tasks(tries: Tries, points: int) -> list[Task]:
+    """What is tried: one NPU for all layers, in intervals from about the fastest one on.
+
+    Parameters
+    ----------
+    tries
+        Of the network, with a budget that has no limit of block RAM.
+    points
+        Intervals.
+    """
+    way = Joining(tries.engines[0], (0,) * len(tries.names(tries.engines[0])))
+    settings = [replace(setting, streamed=False) for setting in dict.fromkeys(tries.joinings.swept)]
+    return [
+        Task(way, setting, interval, FEW_NPUS) for setting in settings for interval in tries.intervals(points, setting)
+    ]
+
+
+def cut_rows(tries: Tries, limit: Tries, each: Sequence[Task]) -> list[Row]:
+    """Rows of the fastest foldings of some tasks, in partitions: those that can be cut and finish a frame.
+
+    Parameters
+    ----------
+    tries
+        As of `tasks`.
+    limit
+        With the whole budget.
+    each
+        The tasks.
+    """
+    found = dict[object, tuple[int, Candidate]]()
+    for task in each:
+        for candidate in islice(_affordable(tries, task), 1):
+            found.setdefault(candidate.npus, (task.interval, candidate))
+    fastest = sorted(found.values(), key=lambda pair: pair[0])
+    rows = (_cut(limit, candidate, interval) for interval, candidate in fastest)
+    return list(islice((row for row in rows if row is not None), MOST_CUT))
+
+
+def _affordable(tries: Tries, task: Task) -> Iterator[Candidate]:
+    """Candidates of a task that fit but for block RAM, by what the search knows of their area."""
+    for _ in range(ROUNDS):
+        segments = tries.segments(task)
+        if segments is None:
+            return
+        candidate = tries.candidate(segments, task.setting)
+        over = tries.over(candidate)
+        if not over:
+            yield candidate
+        if not over.keys() & STEPS.keys():
+            return
+        task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
+
+
+def _cut(limit: Tries, candidate: Candidate, interval: int) -> Row | None:
+    """The row of a candidate that is cut for the budget's block RAM; None where it can't be."""
+    assert limit.budget.bram36 is not None
+    whole = replace(candidate, dataflow={})
+    try:
+        cuts = fitting_partitions(limit.model, whole.npus, limit.budget.bram36, whole.choices, whole.stream_bits)
+    except ValueError:
+        return None
+    parted = replace(whole, partitions=cuts)
+    reached = figures(limit.model, parted)
+    return None if reached is None else Row(parted, reached, interval, limit.budget.holds(reached))

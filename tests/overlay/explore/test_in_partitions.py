@@ -1,0 +1,89 @@
+"""Where block RAM lacks for a network, foldings of one NPU are cut for what there is."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from click.testing import CliRunner
+
+from bitloom.golden import zoo
+from bitloom.hls_gen.design.design import Design
+from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.build.build import load
+from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.evaluation.hardware import cycles_by_flow
+from bitloom.overlay.explore.budget import Budget
+from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.in_partitions import MOST_CUT, cut_rows, tasks
+from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.tries import Row, Tries
+from bitloom.overlay.explore.variations import SETTINGS
+
+NAME = "cifar-quick-int8"
+"""Whole it takes 54 BRAM36 at least."""
+BUDGET = Budget(lut=20_000, dsp=220, bram36=30)
+
+
+def rows_within(whole: Budget) -> list[Row]:
+    """Of one interval."""
+    limit, unlimited = (
+        Tries(zoo.load(NAME), budget, 64, SETTINGS, (False,)) for budget in (whole, replace(whole, bram36=None))
+    )
+    (task,) = (task for task in tasks(unlimited, 7) if task.interval == 176_064)
+    return cut_rows(unlimited, limit, [task, task])
+
+
+@cache
+def rows() -> list[Row]:
+    return rows_within(BUDGET)
+
+
+def made(row: Row) -> Design:
+    return row.candidate.design(zoo.load(NAME))
+
+
+def test_figures_are_those_of_a_design_in_partitions() -> None:
+    (row,) = rows()
+    assert row.candidate.topology == f"1 NPU, {sum(row.candidate.partitions.values())} programs"
+    by_flow = cycles_by_flow(zoo.load(NAME), made(row), row.candidate.choices)
+    assert (row.figures.cycles, row.figures.latency) == (by_flow.cycles_per_frame, by_flow.latency)
+    assert row.figures.area == estimate(made(row))
+    assert row.figures.area.bram36 <= BUDGET.bram36
+    assert row.fits
+    whole = replace(row.candidate, partitions={}).design(zoo.load(NAME))
+    assert estimate(whole).bram36 > 2 * row.figures.area.bram36
+
+
+def test_nothing_is_cut_that_is_too_large_otherwise_or_has_too_little_block_ram() -> None:
+    assert rows_within(replace(BUDGET, lut=100)) == []
+    assert rows_within(replace(BUDGET, dsp=3)) == []
+    assert rows_within(replace(BUDGET, bram36=1)) == []
+
+
+def test_a_file_says_the_cuts() -> None:
+    (row,) = rows()
+    data = json.loads(json.dumps(row.candidate.to_dict()))
+    again = Candidate.from_dict(data)
+    assert again.partitions == row.candidate.partitions
+    assert again.to_dict() == data
+    assert again.key != replace(again, partitions={}).key
+
+
+@pytest.mark.slow
+def test_a_search_cuts_only_where_block_ram_lacks(tmp_path) -> None:
+    """What it saves is built as any other design."""
+    model = zoo.load(NAME)
+    found = explore(model, BUDGET, effort=Effort(points=7, halvings=0))
+    assert 1 <= len(found.front) <= MOST_CUT
+    assert all(row.candidate.partitions and row.fits for row in found.front)
+    assert found.best is not None
+    foldings = tmp_path / "foldings.json"
+    foldings.write_text(json.dumps(found.best.candidate.to_dict()))
+    words = ["build", NAME, "--foldings", str(foldings), "--out", str(tmp_path / "build"), "--json"]
+    facts = json.loads(CliRunner().invoke(bitloom, words).stdout)
+    assert facts["programs"] == sum(found.best.candidate.partitions.values())
+    assert facts["area"]["bram36"] == found.best.figures.area.bram36
+    assert load(tmp_path / "build").choices.partitions == found.best.candidate.partitions
+    room = explore(model, replace(BUDGET, bram36=140), effort=Effort(points=7, halvings=0))
+    assert not any(row.candidate.partitions for row in room.front)

@@ -7,8 +7,9 @@ on the binary one where the input are integers, whose planes of 0 add nothing. A
 layers of bits are rewritten only where all taps lie on the map.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from .schedule import Schedule, StageTables
 
 Formed = Mapping[str, FormedWindows]
 """What window formers make, by the name of the layer behind each."""
+Tables = Mapping[str, StageTables]
+"""The tables of a schedule, by the name of their stage."""
+T = TypeVar("T")
 
 
 def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
@@ -45,17 +49,52 @@ def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
         The layers, and what formers make. Layers that a former can't feed are as they were.
     """
     names = frozenset(_candidates(lowered, npus))
-    while True:
-        behind = lowered.with_formed_taps(names)
+
+    def windows(behind: Lowered, layer: LoweredLayer, tables: Tables) -> FormedWindows | None:
+        return _windows_of(behind, layer, tables, npus)
+
+    return settled(lowered, names, lowered.with_formed_taps, windows, map_order)
+
+
+def settled(
+    lowered: Lowered,
+    names: frozenset[str],
+    behind_formers: Callable[[frozenset[str]], Lowered],
+    formed_of: Callable[[Lowered, LoweredLayer, Tables], T | None],
+    map_order: str,
+) -> tuple[Lowered, dict[str, T]]:
+    """Put formers in front of as many layers as can be: without one of them maps may be wanted in another order.
+
+    Parameters
+    ----------
+    lowered
+        The layers without formers.
+    names
+        Names of the layers that may have one.
+    behind_formers
+        Gives the layers, those of some names behind formers.
+    formed_of
+        Gives what a former makes for a layer of these, whose schedule has these tables; None where no former can.
+    map_order
+        Order of the maps.
+
+    Returns
+    -------
+    Lowered and dict
+        The layers, and what each former makes, by the name of its layer.
+    """
+    while names:
+        behind = behind_formers(names)
         tables = tables_of(behind.schedule(map_order))
-        each = {name: windows_of(behind, name, tables, npus) for name in sorted(names)}
+        each = {layer.name: formed_of(behind, layer, tables) for layer in behind.layers if layer.name in names}
         formed = {name: windows for name, windows in each.items() if windows is not None}
         if formed.keys() == names:
             return behind, formed
         names = frozenset(formed)
+    return lowered, {}
 
 
-def tables_of(orders: Schedule) -> dict[str, StageTables]:
+def tables_of(orders: Schedule) -> Tables:
     """The tables of a schedule, by the name of their stage."""
     return {table.stage.name: table for table in orders.tables}
 
@@ -73,17 +112,15 @@ def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:
     return names
 
 
-def windows_of(
-    lowered: Lowered, name: str, tables: Mapping[str, StageTables], npus: Sequence[Npu]
-) -> FormedWindows | None:
+def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Sequence[Npu]) -> FormedWindows | None:
     """The windows that a former makes in front of a layer.
 
     Parameters
     ----------
     lowered
         With formed taps.
-    name
-        The layer's.
+    layer
+        One of its layers.
     tables
         Of their schedule, by stage.
     npus
@@ -94,13 +131,10 @@ def windows_of(
     FormedWindows or None
         None where windows or positions are wanted in another order than row after row, or the former can't make them.
     """
-    layers = {layer.name: layer for layer in lowered.layers}
-    on = dict(zip(layers, lowered.mapping))
-    layer = layers[name]
-    npu = npus[on[name]]
+    npu = next(npus[n] for other, n in zip(lowered.layers, lowered.mapping) if other is layer)
     taps = layer.formed_taps
     assert taps is not None
-    wanted = _first_rows(tables[name].input_order, tables[name].stage.width)
+    wanted = _first_rows(tables[layer.name].input_order, tables[layer.name].stage.width)
     if wanted is None:
         return None
     formed = FormedWindows(
@@ -155,7 +189,7 @@ def _comes_in_order(
     formed: FormedWindows,
     lowered: Lowered,
     layer: LoweredLayer,
-    tables: Mapping[str, StageTables],
+    tables: Tables,
     npus: Sequence[Npu],
 ) -> bool:
     """Whether a map comes as the former needs it: row after row, a position a word, whose lanes are the first ones.

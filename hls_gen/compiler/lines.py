@@ -9,7 +9,8 @@ average divides by the number of its valid taps, which the sequencer counts one 
 A bit has no value that adds nothing, so layers of bits are rewritten only where no line reaches beside the map.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 
-from .formed_taps import pays, tables_of
+from .formed_taps import Tables, pays, settled, tables_of
 from .input_maps import is_input
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, former_name, line_name
@@ -34,7 +35,7 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
     plain = tables_of(lowered.schedule(map_order)) if any(npu.array_forms_lines for npu in npus) else {}
     for layer, part, n in zip(lowered.layers, lowered.parts, lowered.mapping, strict=True):
         array = npus[n].array
-        if is_input(layer.reads) or layer.formed_taps or not part.with_lines or not npus[n].array_forms_lines:
+        if is_input(layer.reads) or layer.formed_taps or not part.with_lines:
             continue
         if part.with_lines.split != array.beat.split(part.window.window):
             continue
@@ -44,7 +45,13 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
         tuples = (behind.window.positions(behind.height, behind.width) >= 0).sum()
         if pays(int(tuples) * words, apart):
             names.add(layer.name)
-    return _settled(lowered, frozenset(names), lowered.with_lines, former_name, map_order)
+    return settled(lowered, frozenset(names), lowered.with_lines, _array_lines, map_order)
+
+
+def _array_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines | None:
+    """What the line former in front of the array makes of a layer's map. A bit beside the map would add something."""
+    formed = _formed(tables[former_name(layer)])
+    return None if formed and formed.pads and layer.binary else formed
 
 
 def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Lines]:
@@ -74,51 +81,27 @@ def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tu
     def behind(names: frozenset[str]) -> Lowered:
         return lowered.with_split_pools({name: splits[name] for name in names})
 
-    return _settled(lowered, frozenset(splits), behind, line_name, map_order)
+    return settled(lowered, frozenset(splits), behind, _pool_lines, map_order)
 
 
-def _settled(
-    lowered: Lowered,
-    names: frozenset[str],
-    behind_formers: Callable[[frozenset[str]], Lowered],
-    stage: Callable[[LoweredLayer], str],
-    map_order: str,
-) -> tuple[Lowered, Lines]:
-    """The layers with lines formed of as many of ``names`` as can be: without one of them the others may be wanted in
-    another order. ``stage``: name of the line former's stage of a layer."""
-    while names:
-        behind = behind_formers(names)
-        tables = tables_of(behind.schedule(map_order))
-        each = {layer.name: _formed(layer, tables[stage(layer)]) for layer in behind.layers if layer.name in names}
-        formed = {name: lines for name, lines in each.items() if lines is not None}
-        if formed.keys() == names:
-            return behind, formed
-        names = frozenset(formed)
-    return lowered, {}
+def _pool_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines | None:
+    """What the line former in front of the pool unit makes of a layer's results."""
+    formed = _formed(tables[line_name(layer)])
+    return formed and replace(formed, flags=layer.reduction.line_flags)
 
 
-def _formed(layer: LoweredLayer, tables: StageTables) -> FormedLines | None:
-    """What the line former makes for a layer, or for its pool; ``tables`` are those of the line former's stage. None
-    where positions or windows are wanted in another order than line after line, or not the first ones of each line; and
-    where lines come that only another reader of the map wants."""
-    window = tables.stage.window.window
-    of_pool = tables.stage.name == line_name(layer)
+def _formed(tables: StageTables) -> FormedLines | None:
+    """What a line former makes by the tables of its stage. None where positions or windows are wanted in another order
+    than line after line, or not the first ones of each line; and where lines come that only another reader of the map
+    wants."""
     positions = _line(tables.input_order, tables.stage.width)
     windows = _line(tables.output_order, tables.stage.output_size[1])
     if positions is None or windows is None:
         return None
-    formed = FormedLines(
-        lines=len(tables.output_order) // windows,
-        positions=positions,
-        window=window,
-        windows=windows,
-        flags=layer.reduction.line_flags if of_pool else frozenset(),
-    )
-    whole = len(tables.input_order) == formed.lines * positions and positions <= formed.steps
-    beside = formed.lead > 0 or formed.steps > positions
-    if not (whole and formed.countable) or (layer.binary and beside and not of_pool):
-        return None
-    return formed
+    lines = len(tables.output_order) // windows
+    formed = FormedLines(lines=lines, positions=positions, window=tables.stage.window.window, windows=windows)
+    whole = len(tables.input_order) == formed.coming_words and positions <= formed.steps
+    return formed if whole and formed.countable else None
 
 
 def _line(order: Ints, width: int) -> int | None:

@@ -114,6 +114,11 @@ class FormedLines:
         return np.where((columns >= 0) & (columns < self.positions), columns, UNUSED)
 
     @property
+    def pads(self) -> bool:
+        """Whether a window has taps beside the map."""
+        return self.lead > 0 or self.steps > self.positions
+
+    @property
     def countable(self) -> bool:
         """Whether the former's counters reach so far."""
         places = max(self.first, self.stride - 1)

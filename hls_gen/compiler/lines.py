@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.design.formed_lines import FormedLines
+from bitloom.hls_gen.design.formed_lines import FormedLines, MapLines
 from bitloom.hls_gen.design.npu import Npu
 
 from .formed_taps import Tables, pays, settled, tables_of
@@ -92,22 +92,17 @@ def _pool_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines 
 
 def _formed(tables: StageTables) -> FormedLines | None:
     """What a line former makes by the tables of its stage. None where positions or windows are wanted in another order
-    than line after line, or not the first ones of each line; and where lines come that only another reader of the map
-    wants."""
-    positions = _line(tables.input_order, tables.stage.width)
-    windows = _line(tables.output_order, tables.stage.output_size[1])
-    if positions is None or windows is None:
-        return None
-    lines = len(tables.output_order) // windows
-    formed = FormedLines(lines=lines, positions=positions, window=tables.stage.window.window, windows=windows)
-    whole = len(tables.input_order) == formed.coming_words and positions <= formed.steps
-    return formed if whole and formed.countable else None
+    than line after line, or not the first ones of each line; and where the former can't make these windows of these
+    positions."""
+    stage = tables.stage
+    coming = _lines(tables.input_order, stage.width)
+    wanted = _lines(tables.output_order, stage.output_size[1])
+    return FormedLines.of(stage.window.window, coming, wanted) if coming and wanted else None
 
 
-def _line(order: Ints, width: int) -> int | None:
-    """Positions of a line where an order of positions of a map ``width`` wide is the first ones of some lines, one line
-    after another."""
-    count = len(np.unique(order % width))
-    lines = np.unique(order // width)
-    whole = np.add.outer(lines * width, np.arange(count)).ravel()
-    return count if np.array_equal(order, whole) else None
+def _lines(order: Ints, width: int) -> MapLines | None:
+    """The lines of a map ``width`` wide, where an order of positions is the first ones of some lines, one line after
+    another."""
+    lines = MapLines(np.unique(order // width), len(np.unique(order % width)))
+    whole = np.add.outer(lines.numbers * width, np.arange(lines.positions)).ravel()
+    return lines if np.array_equal(order, whole) else None

@@ -12,6 +12,7 @@ window of as many taps goes on by as many positions.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,15 @@ from .widths import PLACE_BITS, SIDE_BITS
 
 ONE_TAP = Window(kernel=(1, 1))
 """Where nothing is put side by side."""
+
+
+class MapLines(NamedTuple):
+    """Lines of a map, or of the windows on it, one after another."""
+
+    numbers: Ints
+    """(lines,): their numbers, rising."""
+    positions: int
+    """Positions of each: its first ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,16 @@ class FormedLines:
     """Flags that are 1, of those that the line former's layer row may have: that of a `Beside`
     (pool_unit.py): taps beside the map are its value, not 0. "whole": words come as wide as they leave, and leave as
     they come."""
+
+    @classmethod
+    def of(cls, window: Window, coming: MapLines, wanted: MapLines) -> "FormedLines | None":
+        """Of the lines of a map that come, the windows that are wanted. None where a line comes of which no window is
+        wanted, or a position behind the last window, as only another reader of the map wants them; and where counters
+        don't reach so far."""
+        lines = len(coming.numbers)
+        formed = cls(lines=lines, positions=coming.positions, window=window, windows=wanted.positions)
+        fits = np.array_equal(coming.numbers, wanted.numbers) and coming.positions <= formed.steps
+        return formed if fits and formed.countable else None
 
     @classmethod
     def straight(cls, words: int, flags: frozenset[str] = frozenset()) -> "FormedLines":

@@ -93,7 +93,9 @@ class UnitTable:
     memory: str
     """Its name."""
     rows: int
-    """Rows of a layer, as many as golden's arrays have numbers."""
+    """Rows of a layer, as many as golden's arrays have numbers: a power of two."""
+    number: str
+    """What registers call the number of a layer's table."""
     base: str
     """Field of a layer's row of memory ``results``: where its rows begin."""
     columns: Mapping[str, Column]
@@ -118,6 +120,8 @@ class FeatureUnit(Unit):
     """Field of a layer's row of memory ``results``: the layer is of this kind, else its features stay as they are."""
     stages: tuple[str, ...]
     """The register stages, in order."""
+    means: str
+    """What it does with features, as a sentence for the generated Verilog."""
     table: UnitTable | None = None
     """None: it has no memory."""
 
@@ -132,9 +136,11 @@ LOOKUPS = FeatureUnit(
     capacity="lookup_rows",
     mark="looks_up",
     stages=("entry", "looked_up"),
+    means="What a table has for the features, where the layer has one.",
     table=UnitTable(
         memory="lookups",
         rows=ENTRIES,
+        number="table_number",
         base="lookup_base",
         columns={"entry": Column(bits="value_bits", of="entries")},
     ),

@@ -7,22 +7,16 @@ A feature has the entry by whose number its low 8 bits are. The two registers mo
 requantisation in front.
 """
 
-from collections.abc import Sequence
-
 from veriloggen import Cat
 
 from bitloom.golden.layers.lookup import ENTRIES
-from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import LOOKUPS
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, sign_extend, width
+from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.text import Header
-
-from .feature_unit import Field
 
 INDEX_BITS = bits_for(ENTRIES - 1)
 """Bits of an entry's number."""
@@ -54,26 +48,3 @@ def lookup(library: Library, npu: Npu) -> Block:
     result = b.output_reg("result", npu.value_bits, init=None, means="the entry, or the feature itself")
     b.on(move, (same, feature), (result, choose(looks_up, entry, same, npu.value_bits)))
     return b
-
-
-def place(
-    b: Block, library: Library, npu: Npu, bus: LoadBus, pipe: Pipeline, features: Sequence[Signal], field: Field
-) -> list[Signal]:
-    """The lookups of all lanes: a `Place` (feature_unit.py)."""
-    block = library.get(lookup, library, npu)
-    looks_up, base = field("looks_up"), field("lookup_base")
-    stages = timing.activation_stages(npu)
-    first, _ = LOOKUPS.stages
-    before = stages[stages.index(first) - 1]
-    b.comment("What a table has for the features, where the layer has one.")
-    b.wire("lookup_base_low_unused", INDEX_BITS, bits(base, 0, INDEX_BITS))
-    ports = {"move": pipe.move, "looks_up": pipe.late("looks_up", looks_up, first)[first]}
-    if width(base) > INDEX_BITS:
-        table = bits(base, INDEX_BITS, width(base) - INDEX_BITS)
-        ports["table_number"] = pipe.late("table_number", table, before)[before]
-    results = []
-    for k, feature in enumerate(features):
-        result = b.wire(f"looked_up_{k}", width(feature))
-        b.instance(block, f"lookup_{k}", **bus.to(block), feature=feature, result=result, **ports)
-        results.append(result)
-    return results

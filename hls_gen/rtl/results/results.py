@@ -11,7 +11,6 @@ place, at ``drain_slot``, and ``room`` says whether another place is free.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from veriloggen import Cat
 
@@ -39,15 +38,15 @@ from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from . import lookup
-from .feature_unit import Behind, Place
+from .feature_unit import Behind, Lane, behind
 from .layer_at_work import LayerAtWork
+from .lookup import lookup
 from .requantise import requantise
 from .step import Step, give, number_bits
 from .threshold import matches_value, threshold
 
-PLACES: Mapping[type[FeatureLayer], Place] = {Lookup: lookup.place}
-"""What places each feature unit, by its layer."""
+LANES: Mapping[type[FeatureLayer], Lane] = {Lookup: lookup}
+"""The module of a lane of each feature unit, by its layer."""
 COUNTED = ("level", "group", "window")
 """What a layer says how many there are of, in fields such as ``levels_minus_1``."""
 MOST_ONES = 4
@@ -124,8 +123,8 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    behind = [partial(PLACES[unit.layer], b, library, npu, bus) for unit in units]
-    _activation(b, npu, step, load, sums_offset, behind)
+    placed = [behind(unit, LANES[unit.layer], b, library, npu, bus) for unit in units]
+    _activation(b, npu, step, load, sums_offset, placed)
     return b
 
 
@@ -146,7 +145,7 @@ def _header(npu: Npu) -> Header:
 
 
 def _activation(
-    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, behind: Sequence[Behind]
+    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, units: Sequence[Behind]
 ) -> None:
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
     that offset."""
@@ -160,7 +159,7 @@ def _activation(
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
     stages = timing.activation_stages(npu)
-    give(b, requantise(b, npu, step, stages, b.input("features_ready"), behind=behind))
+    give(b, requantise(b, npu, step, stages, b.input("features_ready"), behind=units))
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

@@ -1,4 +1,4 @@
-"""Feature units: each has what stands elsewhere, a place in the results unit and numbers of golden. And one that
+"""Feature units: each has what stands elsewhere, a module and numbers of golden. And one that
 is made up here, with all kinds of numbers, from golden to hardware."""
 
 from collections.abc import Mapping
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from veriloggen import Cat
 
 from bitloom.golden.encoding import Array, signed
 from bitloom.golden.layer import Map
@@ -22,9 +23,10 @@ from bitloom.hls_gen.design import results
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUPS, Column
-from bitloom.hls_gen.rtl.primitives.block import sign_extend, width
-from bitloom.hls_gen.rtl.results import lookup
-from bitloom.hls_gen.rtl.results.results import PLACES
+from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend
+from bitloom.hls_gen.rtl.primitives.memory import LoadBus
+from bitloom.hls_gen.rtl.primitives.text import Header
+from bitloom.hls_gen.rtl.results.results import LANES
 from bitloom.overlay.area_model.results import UNITS
 from tests.networks import random_integer_model
 from tests.rows import npu_rows
@@ -61,16 +63,24 @@ MOVES = replace(
 )
 
 
-def place(b, library, npu, bus, pipe, features, field):
-    """A place that adds both numbers behind the table; they are 0 in other layers."""
-    *_, last = MOVES.stages
-    start = pipe.late("start", field("start"), last)[last]
-    moved = []
-    for k, entry in enumerate(lookup.place(b, library, npu, bus, pipe, features, field)):
-        offset = pipe.late(f"offset_{k}", field(f"offset_{k}"), last)[last]
-        w = width(entry)
-        moved.append(b.wire(f"moved_{k}", w, entry + offset + sign_extend(start, w)))
-    return moved
+def lane(library, npu):
+    """The module of a lane; numbers are 0 in other layers."""
+    w = npu.value_bits
+    memory = memory_of(npu, "lookups")
+    b = Block(library.name("moved", npu), Header("Made up.", rate="", latency="", parameters={}), reset=False)
+    bus = LoadBus.ports(b, library.stream_bits, [memory])
+    move = b.input("move")
+    feature = b.input("feature", w)
+    table = b.input("table_number")
+    marked = b.input("looks_up")
+    start = b.input("start", 4)
+    offset = b.input("offset", w)
+    entry = library.loadable(b, memory, bus, Cat(table, bits(feature, 0, 8)), read=move)["entry"]
+    same = b.reg("same", w, init=None)
+    result = b.output_reg("result", w, init=None)
+    moved = choose(marked, entry, same, w) + sign_extend(start, w) + offset
+    b.on(move, (same, feature), (result, moved))
+    return b
 
 
 @pytest.fixture
@@ -79,7 +89,7 @@ def made_up(monkeypatch):
     for module in (results, actions):
         monkeypatch.setattr(module, "FEATURE_UNITS", (MOVES,))
     monkeypatch.setitem(actions.FUNCTIONS, Moved, UnitAction.of)
-    monkeypatch.setitem(PLACES, Moved, place)
+    monkeypatch.setitem(LANES, Moved, lane)
     memory_map.cache_clear()
     yield
     memory_map.cache_clear()
@@ -92,15 +102,18 @@ def model() -> Model:
         Moved(name="moved_1", encoding=signed(BITS)),
         Conv(name="conv_2", out_channels=6, kernel=(1, 1), weight=signed(4)),
         Requantise(name="act_2", encoding=signed(8)),
+        Conv(name="conv_3", out_channels=5, kernel=(1, 1), weight=signed(4)),
+        Requantise(name="act_3", encoding=signed(8)),
+        Moved(name="moved_3", encoding=signed(BITS)),
         Dense(name="dense", out_channels=3, weight=signed(4)),
     )
     source = Map(height=5, width=4, channels=3, encoding=signed(8))
     return random_integer_model(Network(name="net", input=source, layers=layers), 3, 32)
 
 
-def test_each_has_a_place_and_an_area():
+def test_each_has_a_module_and_an_area():
     layers = {unit.layer for unit in FEATURE_UNITS}
-    assert PLACES.keys() == layers
+    assert LANES.keys() == layers
     assert UNITS.keys() == layers
 
 
@@ -142,9 +155,10 @@ def test_rows_of_a_unit_that_is_made_up(made_up):
     assert [(rows.row("results")["looks_up"], rows.row("results")["start"]) for rows in layers] == [
         (1, -3),
         (0, 0),
+        (1, -3),
         (0, 0),
     ]
-    first, second, last = (rows.memories["scales"] for rows in layers)
+    first, second, _, last = (rows.memories["scales"] for rows in layers)
     assert [first[f"offset_{lane}"].tolist() for lane in range(2)] == [offsets[::2], [*offsets[1::2], 0]]
     assert [second[f"offset_{lane}"].tolist() for lane in range(2)] == [[0] * 3] * 2
     assert [last[f"offset_{lane}"].tolist() for lane in range(2)] == [[]] * 2

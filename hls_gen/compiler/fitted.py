@@ -6,7 +6,7 @@ from typing import Any
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.former import Former
-from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_map
+from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import BLOCK_WORDS, LUT_RAM_WORDS
@@ -129,7 +129,7 @@ def streamed(need: Needs, npu: Npu, frame_words: int) -> Needs:
     kernel_rows = need.sizes["kernel_rows"]
     tuple_words = need.sizes["tuple_words"]
     two = min(kernel_rows, 2 * need.largest_kernel)
-    saved = (kernel_rows - two) * kernel_store(npu).width
+    saved = (kernel_rows - two) * kernel_bits(npu)
     tuples = max(tuple_words, frame_words)
     if (tuples - tuple_words) * npu.array.word_bits >= saved:
         tuples = tuple_words

@@ -8,7 +8,7 @@ figures.
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design import packed_products, timing
-from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of, operand_bits
+from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_of, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
 
@@ -21,7 +21,7 @@ from .store import SUMS, Store
 def array_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     """The array of NPU ``n``."""
     yield from pe_parts(npu, n)
-    banks = -(-kernel_store(npu).width // stream_bits)
+    banks = -(-kernel_bits(npu) // stream_bits)
     binary = npu.engine == "binary"
     sizes = {
         "one": 1,
@@ -146,7 +146,7 @@ def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
 def _binariser(npu: Npu, stream_bits: int) -> dict[str, int]:
     """A LUT for each bit of a bank, and a register where it waits for others."""
     words = min(-(-memory_of(npu, "kernels").width // stream_bits), KERNEL_BITS)
-    bank = min(kernel_store(npu).width, stream_bits)
+    bank = min(kernel_bits(npu), stream_bits)
     return {"lut": bank + words + 3, "ff": (words - 1) * stream_bits // KERNEL_BITS}
 
 

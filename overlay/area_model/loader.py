@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.fields import named
 from bitloom.hls_gen.design.manifest import TOP
-from bitloom.hls_gen.design.memories.memory_map import memory_map
+from bitloom.hls_gen.design.memories.memory_map import memory_rows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names, state_bits
 from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
@@ -18,9 +17,9 @@ from .store import Store
 
 def sizes_of_npu(npu: Npu) -> dict[str, Features]:
     """What an NPU adds to the sizes of the loader, of the registers and of the top module, by the kind of block."""
-    memories = memory_map(npu)
+    rows = memory_rows(npu)
     return {
-        "loader": {"npus": 1, "memories": len(memories), "network": named(memories, "network", "memory").width},
+        "loader": {"npus": 1, "memories": len(rows), "network": rows["network"].width},
         "registers": {"npus": 1, "pulses": len(npu.pulses), "state": state_bits(npu)},
         "top": {"npus": 1},
     }
@@ -30,7 +29,7 @@ def loader_parts(design: Design) -> Iterator[AreaPart]:
     """Loader, registers and top module of a design, with what stands between the streams and the NPUs."""
     stream = design.stream_bits
     first = design.npus[0]
-    rows = max(bits_for(memory.depth - 1) for npu in design.npus for memory in memory_map(npu))
+    rows = max(bits_for(rows.depth - 1) for npu in design.npus for rows in memory_rows(npu).values())
     others = {"loader": {"rows": rows, "stream": stream}, "registers": {}, "top": {"stream": stream}}
     modules = {"loader": "loader", "registers": "registers_block", "top": TOP}
     added = [sizes_of_npu(npu) for npu in design.npus]

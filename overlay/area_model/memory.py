@@ -94,20 +94,30 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     kinds = (LUT_RAM if style != "block" or not latency else ()) + (
         BLOCK_RAM if latency and style != "distributed" else ()
     )
-    return min((_as(kind, width, depth, latency) for kind in kinds), key=lambda costed: costed[0])[1]
+    return _as(min(kinds, key=lambda kind: _cost(kind, width, depth)), width, depth, latency)
 
 
-def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> tuple[float, MappedMemory]:
-    """Cost of a memory in one kind of RAM, and what it becomes there."""
+def _units(kind: RamPrimitive, width: int, depth: int) -> tuple[int, int]:
+    """Banks, and units of all of them, of a memory in one kind of RAM."""
     banks = -(-depth // kind.depth)
-    units = -(-banks * (-(-width // kind.pad) * kind.pad) // kind.width)
+    return banks, -(-banks * (-(-width // kind.pad) * kind.pad) // kind.width)
+
+
+def _cost(kind: RamPrimitive, width: int, depth: int) -> float:
+    """Cost of a memory in one kind of RAM."""
+    banks, units = _units(kind, width, depth)
     cost = (kind.cost - kind.scaled) * units + kind.scaled * banks * width / kind.width
-    cost += (banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0)
+    return cost + ((banks - 1) * width / 2 + (banks / 2 if banks > 1 else 0))
+
+
+def _as(kind: RamPrimitive, width: int, depth: int, latency: int) -> MappedMemory:
+    """What a memory becomes in one kind of RAM."""
+    banks, units = _units(kind, width, depth)
     ff = (width if kind.lutram else (banks - 1).bit_length()) if latency else 0
     enables = 2 * banks if kind.lutram else 1.5 * banks
     lut = 0.0 if banks == 1 else width * _choice(banks, bool(kind.lutram)) + enables
     resources = Resources(lut=round(lut), ff=ff, lutram=kind.lutram * units, bram36=kind.bram36 * units)
-    return cost, MappedMemory(resources, not kind.lutram, banks)
+    return MappedMemory(resources, not kind.lutram, banks)
 
 
 def _choice(banks: int, lut_ram: bool) -> float:

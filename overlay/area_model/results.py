@@ -6,7 +6,7 @@ from typing import Any
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.memory_map import memory_rows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.stores import SkipStore
@@ -54,7 +54,7 @@ UNITS: Mapping[type[FeatureLayer], Callable[[Npu], AreaPart]] = {Lookup: _lookup
 def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
     """The addition, and the gearbox in front of it."""
     ol = npu.results.ol
-    row = memory_of(npu, "additions").width
+    row = memory_rows(npu)["additions"].width
     cut = npu.skip_word_bits * (npu.skip_lanes > ol)
     sizes = {"one": 1, "wide": ol * npu.add_total_bits, "row": row, "cut": cut}
     yield AreaPart("addition", "addition", sizes, n, **_addition_products(npu, skip))

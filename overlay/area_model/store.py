@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bitloom.hls_gen.design import timing
-from bitloom.hls_gen.design.memories.memory_map import memory_map, operand_bits
+from bitloom.hls_gen.design.memories.memory_map import memory_rows, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 
@@ -52,13 +52,13 @@ def loaded_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     styles = {KERNELS: npu.array.kernel_ram}
     if npu.pool_weights:
         styles["pool_scales"] = npu.pool_weights.scale_ram
-    for memory in memory_map(npu):
-        if memory.name == "network":
+    for name, rows in memory_rows(npu).items():
+        if name == "network":
             continue
-        full, rest = divmod(operand_bits(npu) if memory.name == KERNELS else memory.width, stream_bits)
-        latency = 0 if memory.read_at_once else 1
-        style = styles.get(memory.name, "auto")
+        full, rest = divmod(operand_bits(npu) if name == KERNELS else rows.width, stream_bits)
+        latency = 0 if rows.read_at_once else 1
+        style = styles.get(name, "auto")
         if full:
-            yield Store(memory.name, stream_bits, memory.depth, latency, full * memory.copies, style, memory.registered)
+            yield Store(name, stream_bits, rows.depth, latency, full * rows.copies, style, rows.registered)
         if rest:
-            yield Store(memory.name, rest, memory.depth, latency, memory.copies, style, memory.registered)
+            yield Store(name, rest, rows.depth, latency, rows.copies, style, rows.registered)

@@ -384,4 +384,6 @@ class LayerDemand:
 
     def pool_cycles(self, npu: Npu) -> int:
         """Cycles of the pool unit a frame; 0 of a layer without a pool."""
+        if self.pool is None:
+            return 0
         return self.pool_work(npu).cycles(npu.pool_tuple_words(self.steps(npu)))

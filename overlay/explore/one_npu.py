@@ -281,11 +281,14 @@ class NpuChoices:
     ) -> tuple[float, SizedFolding] | None:
         """The cheapest NPU in front of the NPU ``reader``, and its price; None where there is none."""
         best: tuple[float, SizedFolding] | None = None
+        bits = reader and _reader_bits(reader, self.layers[indices[0]].engine)
         for folding in foldings.before(reader and reader.array.map_lanes):
             if folding.price is not price:
                 folding.take_cheapest(self._sized(indices, folding, price.dear), price)
             if folding.cheapest:
-                cost = folding.cheapest[0] + self._gears(folding, reader or folding.npu)
+                word = folding.npu.array.map_bits if bits is None else bits
+                gears = folding.gears.get(word)
+                cost = folding.cheapest[0] + (self._gears(folding, word) if gears is None else gears)
                 if best is None or cost < best[0]:
                     best = cost, folding.cheapest[1]
         return best
@@ -577,15 +580,13 @@ class NpuChoices:
         """As of `NpuMemories.sizes`."""
         return self._memories.sizes(indices, npu)
 
-    def _gears(self, folding: Folding, after: Npu) -> float:
-        """LUTs of the gearboxes at the NPU's outlets, in front of the NPU ``after``."""
+    def _gears(self, folding: Folding, bits: int) -> float:
+        """LUTs of the gearboxes at the NPU's outlets, in front of words of so many bits."""
         npu = folding.npu
-        bits = after.array.map_bits if after.engine == npu.engine else after.array.map_lanes  # a bit a feature
-        if bits not in folding.gears:
-            key = OUTLETS(npu), npu.forks_maps, bits
-            if key not in self._known.outlets:
-                self._known.outlets[key] = estimate_outlets(npu, bits)
-            folding.gears[bits] = self._known.outlets[key]
+        key = OUTLETS(npu), npu.forks_maps, bits
+        if key not in self._known.outlets:
+            self._known.outlets[key] = estimate_outlets(npu, bits)
+        folding.gears[bits] = self._known.outlets[key]
         return folding.gears[bits]
 
     @staticmethod
@@ -598,6 +599,11 @@ class NpuChoices:
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval
+
+
+def _reader_bits(reader: Npu, engine: str) -> int:
+    """Bits of a word that an NPU takes of one of that engine: of the other engine's features each is a bit."""
+    return reader.array.map_bits if reader.engine == engine else reader.array.map_lanes
 
 
 def _may_be_lined(layer: LayerDemand) -> bool:

@@ -31,6 +31,11 @@ class Rows(NamedTuple):
     copies: int = 1
     """Equal RAMs that hold the rows, each with a read port."""
 
+    @property
+    def width(self) -> int:
+        """Bits of a row."""
+        return sum(width for _, width in self.fields)
+
 
 class Memory(NamedTuple):
     """A memory that LOAD packets fill."""

@@ -1,5 +1,6 @@
 """All memories of an NPU that the stream program fills."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from bitloom.hls_gen.design.fields import named
@@ -44,8 +45,8 @@ follow, in the order of the parts."""
 
 
 @lru_cache(maxsize=256)
-def memory_map(npu: Npu) -> tuple[Memory, ...]:
-    """Every loadable memory of an NPU, by id."""
+def memory_rows(npu: Npu) -> Mapping[str, Rows]:
+    """The rows of every loadable memory of an NPU, in the order of ids."""
     rows = {
         **loader_memories(npu),
         **sequencer_memories(npu),
@@ -55,7 +56,13 @@ def memory_map(npu: Npu) -> tuple[Memory, ...]:
         **ports_memories(npu),
     }
     names = [*(name for name in ORDER if name in rows), *(name for name in rows if name not in ORDER)]
-    return tuple(Memory.of(name, id, rows[name]) for id, name in enumerate(names))
+    return {name: rows[name] for name in names}
+
+
+@lru_cache(maxsize=256)
+def memory_map(npu: Npu) -> tuple[Memory, ...]:
+    """Every loadable memory of an NPU, by id."""
+    return tuple(Memory.of(name, id, rows) for id, (name, rows) in enumerate(memory_rows(npu).items()))
 
 
 def memory_of(npu: Npu, name: str) -> Memory:
@@ -76,7 +83,12 @@ def kernel_store(npu: Npu) -> Memory:
     return Memory.of(sent.name, sent.id, Rows(sent.depth, stored_fields(npu)))
 
 
+def kernel_bits(npu: Npu) -> int:
+    """Width of a row of `kernel_store`."""
+    return sum(width for _, width in stored_fields(npu))
+
+
 def operand_bits(npu: Npu) -> int:
     """Width of a row of the RAM that holds the kernels: of a row of weights, or of a word of features if these lie in
     it and are wider."""
-    return max(kernel_store(npu).width, npu.array.word_bits if npu.array.one_memory else 0)
+    return max(kernel_bits(npu), npu.array.word_bits if npu.array.one_memory else 0)

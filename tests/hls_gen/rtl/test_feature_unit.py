@@ -20,7 +20,7 @@ from bitloom.hls_gen.compiler.actions import WIDTHS, UnitAction
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import results
-from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
+from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of, memory_rows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUPS, Column
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend
@@ -90,8 +90,10 @@ def made_up(monkeypatch):
         monkeypatch.setattr(module, "FEATURE_UNITS", (MOVES,))
     monkeypatch.setitem(actions.FUNCTIONS, Moved, UnitAction.of)
     monkeypatch.setitem(LANES, Moved, lane)
+    memory_rows.cache_clear()
     memory_map.cache_clear()
     yield
+    memory_rows.cache_clear()
     memory_map.cache_clear()
 
 

@@ -281,6 +281,61 @@ def _moved(operation: Closing, others: Array, own: Array) -> Array:
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     """Golden's maps against the operations between them."""
+    for made in _made(imported, inputs):
+        made.check()
+        ties = int(made.differs.sum())
+        yield Checked(name=made.name, against=made.against, values=made.values.size, ties=ties)
+
+
+def images_off(imported: Imported, inputs: Array) -> Array:
+    """Images, (N,) booleans, of which golden has a map that is not what the operations make of the map before: where
+    the import says that levels are off, or a value lies on a boundary.
+
+    Parameters
+    ----------
+    imported : Imported
+    inputs : ndarray
+        (N, rows, columns, channels) integers of the input map.
+
+    Raises
+    ------
+    ValueError
+        That names the first map that is off by more than the import says.
+    """
+    off = np.zeros(len(inputs), bool)
+    for made in _made(imported, inputs):
+        made.check()
+        off |= made.differs.reshape(len(inputs), -1).any(axis=1)
+    return off
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """What golden has, and what operations make of its map before."""
+
+    name: str
+    span: _Span
+    values: Array
+    against: str = "operations, from golden's map before"
+
+    @property
+    def room(self) -> float:
+        """How far two numbers may be apart that are the same but for rounding."""
+        return 1e-9 * max(1.0, float(np.abs(self.span.x).max(initial=0)))
+
+    @property
+    def differs(self) -> Array:
+        """Which values are others."""
+        return ~(np.abs(self.values - self.span.x) <= self.room)
+
+    def check(self) -> None:
+        """ValueError unless all values lie between the bounds."""
+        wrong = (self.values < self.span.low - self.room) | (self.values > self.span.high + self.room)
+        _refuse(wrong, self.name, "the operations that it was made of", self.values, self.span.x)
+
+
+def _made(imported: Imported, inputs: Array) -> Iterator[_Made]:
+    """What golden has of each map, and of each output, for some images."""
     model = imported.model
     graph = imported.graph
     trace = {INPUT: inputs, **dict(zip((layer.name for layer in model.network.layers), model.trace(inputs)))}
@@ -290,7 +345,7 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
         # What a pool of the input reads may be quantised behind the pool, too.
         first_pool = isinstance(section, PassSection) and section.reads[0].map == 0
         readings.update({} if first_pool else {reading.tensor: reading for reading in section.reads})
-    off = {node: built.wrong[1] for built in imported.emitted.built for node in built.nodes}  # levels, where not exact
+    off = levels_off(imported)
     spans = {imported.operations.source: _Span.of(real_inputs(imported, inputs))}
     left = Counter(name for operation in graph.operations for name in operation.reads)
     left.update(output.tensor for output in graph.outputs)
@@ -300,10 +355,10 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
             if reading is not None:
                 held = _held_values(imported, trace[makers[reading.map]], reading)
                 if reading.map:
-                    yield _map_checked(makers[reading.map], spans[name], held)
+                    yield _Made(makers[reading.map], spans[name], held)
                 spans[name] = _Span.of(held)
         span = _ran(operation, [spans[name] for name in operation.reads], EXACT_NEAR)
-        spans[operation.makes] = span.off(off.get(operation.name, 0) * operation.unit)
+        spans[operation.makes] = span.off(off.get(operation.makes, 0) * operation.unit)
         left.subtract(operation.reads)
         for name in operation.reads:
             if not left[name]:
@@ -314,7 +369,20 @@ def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
         span = spans[output.tensor]
         got, low, high = (x.reshape(len(x), -1) for x in (span.x, span.low, span.high))
         against = "operations, from golden's last map"
-        yield _map_checked(output.tensor, _Span(got, low, high), by_host.closed(last).reshape(got.shape), against)
+        yield _Made(output.tensor, _Span(got, low, high), by_host.closed(last).reshape(got.shape), against)
+
+
+def levels_off(imported: Imported) -> dict[str, int]:
+    """By how many levels operations may be off where a section isn't exact (`Built.wrong`), by the tensor that each
+    makes. A node may be in several sections, of which some are exact."""
+    off = dict[str, int]()
+    for section, built in zip(imported.graph.sections, imported.emitted.built, strict=True):
+        here = {reading.tensor for reading in section.reads}
+        for operation in imported.graph.operations:
+            if built.wrong[1] and operation.name in built.nodes and not here.isdisjoint(operation.reads):
+                here.add(operation.makes)
+                off[operation.makes] = built.wrong[1]
+    return off
 
 
 def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
@@ -327,17 +395,6 @@ def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     outside = np.full((len(values), 1), float(reading.padded_with))  # the last place, which is that of padded values
     flat = np.concatenate([real.reshape(len(values), -1), outside], axis=1)[:, reading.order.ravel()]
     return flat.reshape(len(values), *reading.order.shape[1:])
-
-
-def _map_checked(
-    name: str, span: _Span, values: Array, against: str = "operations, from golden's map before"
-) -> Checked:
-    """Compare what golden has with what operations make, between its bounds."""
-    room = 1e-9 * max(1.0, float(np.abs(span.x).max(initial=0)))
-    wrong = (values < span.low - room) | (values > span.high + room)
-    _refuse(wrong, name, "the operations that it was made of", values, span.x)
-    ties = int((np.abs(values - span.x) > room).sum())
-    return Checked(name=name, against=against, values=values.size, ties=ties)
 
 
 def _refuse(wrong: Array, name: str, what: str, got: Array, wanted: Array) -> None:

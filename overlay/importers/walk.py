@@ -230,6 +230,8 @@ class Walk:
             if isinstance(operation, Padding):
                 index = operation.around(index, OUTSIDE)
             if isinstance(operation, Function):
+                if not _gives_one_each(operation, index):
+                    break  # what comes again with another number is copied anyway
                 differs = differs or not operation.is_uniform
             if isinstance(operation, Levels):
                 return differs
@@ -260,8 +262,8 @@ class Walk:
 
     @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
-        spreads = any(array.size > 1 for array in operation.link.parameters)
-        if spreads and (self.is_cut or self.blocks(operation)):
+        of_channels = _spreading(operation, self.index.ndim)
+        if of_channels and (self.is_cut or self.blocks(operation) or not _gives_one_each(operation, self.index)):
             self.copy_map(operation)
         if operation.link.looked_up:
             if is_padded(self.index):
@@ -504,11 +506,10 @@ class Walk:
     def _quantise(self, operation: Levels) -> None:
         boundaries = operation.boundaries
         if len(boundaries) > 1:
-            if self.is_cut or self.blocks(operation):
+            if self.is_cut or self.blocks(operation) or not _gives_one_each(operation, self.index):
                 self.copy_map(operation)
-            spread = [1] * self.index.ndim
-            spread[operation.axis] = -1
-            order = self._channel_values(np.arange(len(boundaries)).reshape(spread), "thresholds")
+            (numbers,) = _spreading(operation, self.index.ndim)
+            order = self._channel_values(numbers, "thresholds")
             boundaries = boundaries[order.astype(np.int64)]
             if operation.rule is not None:
                 multipliers = tuple(operation.rule.multipliers[place] for place in order)
@@ -959,17 +960,45 @@ class Walk:
         """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""
         if values.size == 1:
             return np.full(self.size[2], values.ravel()[0], object)
-        numbers = {value: number for number, value in enumerate(values.ravel())}  # of equal values the last one's
-        codes = np.array([numbers[value] for value in values.ravel()]).reshape(values.shape)
-        spread = np.broadcast_to(codes, self.index.shape).ravel()
-        places = self.index.ravel()
+        codes, places = _codes(values, self.index)
         out = np.empty(int(np.prod(self.size)), np.int64)
-        inside = places != OUTSIDE
-        out[places[inside]] = spread[inside]
+        out[places] = codes
+        if (out[places] != codes).any():
+            raise Unsupported(f"{what} must be the same wherever a value of the map comes again")
         rows = out.reshape(-1, self.size[2])
         if (rows != rows[0]).any():
             raise Unsupported(f"{what} must be the same at all places of a channel")
         return np.asarray(values.ravel()[rows[0]])
+
+
+def _spreading(operation: Function, axes: int) -> list[Array]:
+    """Numbers of a function that spread over what it reads, a tensor of so many axes, where these are several."""
+    if isinstance(operation, Elementwise):
+        return [array for array in operation.link.parameters if array.size > 1]
+    if isinstance(operation, Levels) and len(operation.boundaries) > 1:
+        shape = [1] * axes
+        shape[operation.axis] = -1
+        return [np.arange(len(operation.boundaries)).reshape(shape)]
+    return []
+
+
+def _codes(values: Array, index: Array) -> tuple[Array, Array]:
+    """(n,) which of some numbers each value of a tensor with this index has, padding left out, and its place in
+    golden's map."""
+    numbers = {value: number for number, value in enumerate(values.ravel())}  # of equal values the last one's
+    codes = np.array([numbers[value] for value in values.ravel()]).reshape(values.shape)
+    inside = index != OUTSIDE
+    return np.broadcast_to(codes, index.shape)[inside], index[inside]
+
+
+def _gives_one_each(operation: Function, index: Array) -> bool:
+    """Whether a function is one for each value of the map, where a tensor with this index has that several times."""
+    for values in _spreading(operation, index.ndim):
+        codes, places = _codes(values, index)
+        first = dict(zip(places.tolist(), codes.tolist()))
+        if len(first) < places.size and any(first[place] != code for place, code in zip(places.tolist(), codes)):
+            return False
+    return True
 
 
 def _quantised(levels: Levels) -> Quantised:

@@ -1,4 +1,5 @@
-"""Proofs of the window former: hls_gen/rtl/former/window_former.py."""
+"""Proofs of the window former, hls_gen/rtl/former/window_former.py, and of the line former,
+hls_gen/rtl/sequencer/line_former.py."""
 
 from collections.abc import Iterator
 
@@ -8,7 +9,9 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.former.window_former import window_former
 from bitloom.hls_gen.rtl.primitives.memory import Library
-from tests.proofs.engine import Broken, Proof
+from bitloom.hls_gen.rtl.sequencer.line_former import line_former
+from bitloom.hls_gen.rtl.sequencer.spec import SequencerSpec
+from tests.proofs.engine import Broken, Proof, Row
 
 FORMER = {"window_former": True, "former_channels": 1, "former_column": 2, "former_columns": 2, "former_line": 4}
 NPUS = {
@@ -59,4 +62,51 @@ def _formers() -> Iterator[Proof]:
         )
 
 
-PROOFS = (*_formers(),)
+SIZES = {"kgp": 1, "ol": 1, "pool_tuple_words": 2, "windows": 4, "layers": 2, "pool_words": 4, "input_words": 4}
+BITS = Npu.of(kfp=2, pfp=2, pool_line_taps=2, **SIZES)
+INTEGERS = Npu.of(
+    engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, acc_bits=8, kfp=1, pfp=1, pool_line_taps=3, **SIZES
+)
+LINES = {
+    "lines of bits": (
+        BITS,
+        (
+            Broken("waits = on_map & ~in_valid;", "waits = 1'd0;", "each_window_once"),
+            Broken("blocked = hit_last & ~out_ready;", "blocked = 1'd0;", "each_word_once"),
+            Broken("      if (line_done) begin\n        before_1 <= 1'd0;\n      end\n", "", "taps_of_the_window"),
+            Broken("hit_last ? layer_stride_minus_1 : hit_left - 5'd1;", "hit_left - 5'd1;", "each_window_once"),
+        ),
+    ),
+    "lines of integers": (
+        INTEGERS,
+        (
+            Broken("    .write_row(word),", "    .write_row(1'd0),", "taps_of_the_window"),
+            Broken("before_2 <= before_1;", "before_2 <= on_map;", "taps_of_the_window"),
+            Broken("if (step & positions_last) begin", "if (step & steps_last) begin", "each_word_once"),
+            Broken("(layer_upcoming == last_layer) ? 8'd0 :", "", "layer_after_layer"),
+        ),
+    ),
+}
+"""Pool sequencers' NPUs, and breaks, of line formers."""
+
+
+def _line_formers() -> Iterator[Proof]:
+    for name, (npu, breaks) in LINES.items():
+        spec = SequencerSpec(present(npu.pool_sequencer))
+        w = npu.array.feature_bits
+        lowest = sum(1 << k for k in range(w - 1, spec.sequencer.map_bits, w))  # in each lane
+        yield Proof(
+            name=name,
+            source="hls_gen/rtl/sequencer/line_former.py",
+            block=lambda spec=spec: line_former(Library(64), spec),
+            rules="line_former",
+            sizes={"TAPS": spec.sequencer.beat.taps, "WIDTH": spec.sequencer.map_bits},
+            hidden={"LOWEST": lowest} if npu.engine == "integer" else {},
+            steps=2,
+            reach=12,
+            rows=tuple(Row("dut.words_before.mem", f"written_{k}", f"row_{k}", f"word_{k}") for k in range(2)),
+            breaks=breaks,
+        )
+
+
+PROOFS = (*_formers(), *_line_formers())

@@ -29,6 +29,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     all_of,
     any_of,
     bits,
+    by_number,
     choose,
     const,
     eq,
@@ -348,8 +349,5 @@ def _plane(taps: list[Signal], marks: list[Signal], j: int, plane: int, npu: Npu
 
 
 def _picked(words: list[Signal], number: Signal) -> Signal:
-    """The word of that number, by halves; of the last one again where there is none."""
-    level = words + [words[-1]] * ((1 << width(number)) - len(words))
-    for k in range(width(number)):
-        level = [Mux(bits(number, k, 1), odd, even) for even, odd in zip(level[::2], level[1::2])]
-    return level[0]
+    """The word of that number; of the last one again where there is none."""
+    return by_number(number, words + [words[-1]] * ((1 << width(number)) - len(words)), width(words[0]))

@@ -155,6 +155,17 @@ def choose(condition: Signal, yes: Signal | int, no: Signal | int, w: int) -> Si
     return Mux(condition, resize(yes, w), resize(no, w))
 
 
+def by_number(number: Signal, values: Sequence[Signal | int], w: int) -> Signal:
+    """values[number], in w bits, by halves: as deep as the number is wide; 0 where there is none."""
+    none = const(0, w)
+    level = [none if isinstance(value, int) and not value else resize(value, w) for value in values]
+    level += [none] * ((1 << width(number)) - len(values))
+    for k in range(width(number)):
+        turn = bits(number, k, 1)
+        level = [even if even is odd else choose(turn, odd, even, w) for even, odd in zip(level[::2], level[1::2])]
+    return level[0]
+
+
 def signed_at_least(a: Signal, b: Signal) -> Signal:
     """a >= b for two's complement variables of the same width: compare with the sign bits turned."""
     w = width(a)

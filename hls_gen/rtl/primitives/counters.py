@@ -14,7 +14,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.registers import COUNTER_BITS as WIDTH
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, add, all_of, bits, choose, const, eq, nonzero, resize, sub, width
+from .block import Block, Signal, add, all_of, by_number, choose, const, eq, resize, sub, width
 from .memory import Library, ram
 
 
@@ -24,6 +24,8 @@ class _Turn:
 
     row: Signal
     """Number of the counter."""
+    next_row: Signal
+    """That of the counter whose turn comes next."""
     value: Signal
     """The pulses that the small counter had counted."""
     is_read: Signal
@@ -60,17 +62,20 @@ def counters(
     """
     count = timing.counter_rows(len(pulses))
     turn = _turn(b, pulses, count, clear, read_address)
-    old = b.wire("count_old", WIDTH)
+    stored = b.wire("count_stored", WIDTH)
+    old = b.reg("count_old", WIDTH, init=None)  # read a cycle ahead: the row was written some turns ago
+    b.on(None, (old, stored))
     new = b.wire("counter_value", WIDTH)
     turn_bits = width(turn.row)
     rows = b.localparam("COUNTERS", count, turn_bits + 1)
     fresh = b.reg("fresh_turns", turn_bits + 1, init=count + 1)  # turns whose row is not yet cleared: begin at 0
-    b.on(nonzero(fresh), (fresh, sub(fresh, 1, turn_bits + 1)))
-    b.on(clear, (fresh, rows))
-    new.assign(add(choose(nonzero(fresh), 0, old, WIDTH), turn.value, WIDTH))
+    is_fresh = b.reg("is_fresh", init=1)  # there are some
+    b.on(is_fresh, (fresh, sub(fresh, 1, turn_bits + 1)), (is_fresh, ~eq(fresh, 1)))
+    b.on(clear, (fresh, rows), (is_fresh, 1))
+    new.assign(add(choose(is_fresh, 0, old, WIDTH), turn.value, WIDTH))
     store = ram(library, WIDTH, count, latency=0)
-    places = {"write_row": turn.row, "read_row": turn.row}
-    b.instance(store, "counts", write=const(1, 1), write_data=new, read_data=old, **places)
+    places = {"write_row": turn.row, "read_row": turn.next_row}
+    b.instance(store, "counts", write=const(1, 1), write_data=new, read_data=stored, **places)
     waited = b.reg("waited")  # the pick was made after the read had begun
     b.on(None, (waited, reading))
     return b.wire("counter_done", 1, all_of(reading, waited, turn.is_read))
@@ -94,16 +99,8 @@ def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: 
         b.on(None, (came, pulse), (value, choose(has_turn, 0, value, small_bits) + resize(came, small_bits)))
         b.on(clear, (came, 0), (value, 0))
         values.append(value)
-    b.on(None, (row, turn), (picked, _select(turn, values, small_bits)))
-    owner = b.wire("owner", address_bits, _select(turn, [address for address, _ in pulses], address_bits))
+    b.on(None, (row, turn), (picked, by_number(turn, values, small_bits)))
+    owner = b.wire("owner", address_bits, by_number(turn, [address for address, _ in pulses], address_bits))
     b.on(None, (is_read, eq(owner, read_address)))
     b.on(clear, (picked, 0))
-    return _Turn(row, picked, is_read)
-
-
-def _select(index: Signal, values: list[Signal], w: int) -> Signal:
-    """values[index], 0 where there is none, by halves: as deep as the index is wide."""
-    level = values + [const(0, w)] * ((1 << width(index)) - len(values))
-    for k in range(width(index)):
-        level = [choose(bits(index, k, 1), odd, even, w) for even, odd in zip(level[::2], level[1::2])]
-    return level[0]
+    return _Turn(row, turn, picked, is_read)

@@ -46,7 +46,8 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
   (* hierconn *) wire \dut.pulse_0 , \dut.pulse_1 , \dut.pulse_2 , \dut.pulse_3 , \dut.pulse_4 ;
   (* hierconn *) wire [3:0] \dut.picked , \dut.fresh_turns ;
   (* hierconn *) wire [2:0] \dut.turn , \dut.count_row ;
-  (* hierconn *) wire \dut.is_read ;
+  (* hierconn *) wire \dut.is_read , \dut.is_fresh ;
+  (* hierconn *) wire [31:0] \dut.count_old ;
   wire [3:0] small = mine == 0 ? \dut.small_0 : mine == 1 ? \dut.small_1 : mine == 2 ? \dut.small_2
                    : mine == 3 ? \dut.small_3 : \dut.small_4 ;
   wire [4:0] pulses_came = { \dut.pulse_4 , \dut.pulse_3 , \dut.pulse_2 , \dut.pulse_1 , \dut.pulse_0 };
@@ -70,6 +71,8 @@ module proof (input clk, input rst, input [4:0] pulses, input clear, input readi
     if (~first) assert (\dut.count_row == \dut.turn - 3'd1 & \dut.fresh_turns <= ROWS);
     if (~first & address_before == address) assert (\dut.is_read == mine_now);
     if (stale) assert (count == on_the_way);
+    assert (\dut.is_fresh == (\dut.fresh_turns != 0));
+    if (mine_now & ~stale) assert (\dut.count_old == word);
     if (mine_now & ~first) assert (count_before == count - small);
   end
 `endif

@@ -56,19 +56,23 @@ def frames_in_flight(
     b, count = c.b, bits_for(timing.FRAMES_IN_FLIGHT + 2)  # the FIFO holds one more in its output register
     b.comment("Frames in flight, and the flag of each: whether its results end a transfer.")
     in_flight = b.reg("in_flight", count)
-    none = b.wire("no_frame", 1, eq(in_flight, 0))
+    # a frame began: known late, so that its flag comes, and it counts, a cycle later, before the next header
+    begun = b.reg("begun")
+    counted_none = b.wire("none_counted", 1, eq(in_flight, 0))
+    none = b.wire("no_frame", 1, counted_none & ~begun)
     flag_ready = b.wire("flag_ready")
     # A LOAD resets the NPUs, so it waits for all results. A frame waits for a place for its flag.
-    accept_load = b.wire("accept_load", 1, all_of(c.at["JUDGE"], judgement.passed, judgement.is_load, none))
+    accept_load = b.wire("accept_load", 1, all_of(c.at["JUDGE"], judgement.passed, judgement.is_load, counted_none))
     may_frame = all_of(c.at["JUDGE"], judgement.passed, judgement.is_frame, start, flag_ready)
     accept_frame = b.wire("accept_frame", 1, may_frame)
-    b.on(accept_frame & ~frame_left, (in_flight, add(in_flight, 1, count)))
-    b.on(~accept_frame & frame_left, (in_flight, sub(in_flight, 1, count)))
+    b.on(None, (begun, accept_frame))
+    b.on(begun & ~frame_left, (in_flight, add(in_flight, 1, count)))
+    b.on(~begun & frame_left, (in_flight, sub(in_flight, 1, count)))
     room = b.wire("flag_room_unused")
     b.instance(
         fifo(c.library, 1, timing.FRAMES_IN_FLIGHT),
         "last_flags",
-        in_valid=accept_frame,
+        in_valid=begun,
         in_ready=flag_ready,
         in_data=header.last,
         out_valid=b.output("flag_valid", means="there is the flag of a frame"),

@@ -1,6 +1,6 @@
 """Rows of a LOAD, and of WEIGHTS: which memory they are for, and the load bus that carries them there.
 
-    header --> depth and banks of the addressed memory
+    header --> NPU, depth and banks of the addressed memory
     stream word --> load bus: valid for each NPU; memory, bank, row, data for all
 
 A row is sent in stream words, low bits first, each of which is one bank of the memory; so a row is never put together
@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, eq
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, bits, by_number, choose, eq, width
 from bitloom.hls_gen.rtl.primitives.places import Places
 
 from .header import HeaderWords, kind_number
@@ -53,16 +53,20 @@ class LoadPort:
 class AddressedMemory:
     """What the header at hand says of a memory."""
 
-    npu: Signal
-    """Number of the NPU, 8 bits."""
     memory: Signal
     """Id of the memory, 8 bits."""
     is_weights: Signal | None
     """The packet is WEIGHTS, so that the memory is the kernel memory; None in designs without streamed weights."""
+    is_network: Signal
+    """Register: it is memory ``network`` of its NPU."""
+    of_npu: list[Signal]
+    """Register for each NPU of several: it is addressed. One alone is not asked."""
     depth: Signal
     """Register: rows of that memory, 0 if there is no such memory."""
-    last_bank: Signal
-    """Register: number of its rows' last bank."""
+    before_last_bank: Signal
+    """Register: number of its rows' bank before the last one."""
+    one_bank: Signal
+    """Register: its rows have one bank."""
 
 
 def memory_id(b: Block, n: int, memory: Memory) -> Signal:
@@ -71,7 +75,7 @@ def memory_id(b: Block, n: int, memory: Memory) -> Signal:
 
 
 def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> AddressedMemory:
-    """Looks the addressed memory up among those of all NPUs."""
+    """Looks the addressed memory up among those of all NPUs, whose ids count from 0."""
     b = c.b
     memory = header.memory
     is_weights = None
@@ -80,25 +84,38 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
         is_weights = b.wire("is_weights", 1, eq(header.kind, kind_number(b, "WEIGHTS", headers.WEIGHTS)))
         kernels = memory_id(b, 0, memory_of(c.design.npus[0], "kernels"))  # every NPU's has the same
         memory = b.wire("target_memory", MEMORY_BITS, choose(is_weights, kernels, memory, MEMORY_BITS))
-    depth_bits = port.row_bits + 1
-    depths, last_banks = [], []  # a term each memory, of which at most one is not 0
-    for n, npu in enumerate(c.design.npus):
-        for m in memory_map(npu):
-            of_npu = [eq(header.npu, n)] if len(c.design.npus) > 1 else []  # the judge refuses other NPUs
-            hit = b.wire(f"npu{n}_is_{m.name}", 1, all_of(eq(memory, memory_id(b, n, m)), *of_npu))
-            rows = b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, depth_bits)
-            depths.append(choose(hit, rows, 0, depth_bits))
-            last = -(-m.width // c.design.stream_bits) - 1
-            if last:
-                number = b.localparam(f"NPU{n}_{m.name.upper()}_LAST_BANK", last, port.bank_bits)
-                last_banks.append(choose(hit, number, 0, port.bank_bits))
-    every_depth = any_of(*depths)
-    every_last_bank = any_of(*last_banks) if last_banks else 0
-    # registers, since the terms are many: word 0 of a header has stood for a cycle when the header is complete
-    depth = b.reg("memory_depth", depth_bits, init=None)
-    last_bank = b.reg("memory_last_bank", port.bank_bits, init=None)
-    b.on(None, (depth, every_depth), (last_bank, every_last_bank))
-    return AddressedMemory(header.npu, memory, is_weights, depth, last_bank)
+    several = len(c.design.npus) > 1
+    target = AddressedMemory(
+        memory,
+        is_weights,
+        is_network=b.reg("is_network", init=None),
+        of_npu=[b.reg(f"is_npu{n}", init=None) for n in range(len(c.design.npus) * several)],
+        depth=b.reg("memory_depth", port.row_bits + 1, init=None),
+        before_last_bank=b.reg("memory_before_last_bank", port.bank_bits, init=None),
+        one_bank=b.reg("memory_one_bank", init=None),
+    )
+    # registers: word 0 of a header has stood for a cycle when the header is complete. The judge refuses other NPUs.
+    maps = [memory_map(npu) for npu in c.design.npus]
+    id_bits = bits_for(max(map(len, maps)) - 1)
+    exists = eq(bits(memory, id_bits, MEMORY_BITS - id_bits), 0)
+    rows, before_last, single = [], [], []  # by NPU and id
+    for n, memories in enumerate(maps):
+        lasts = [-(-m.width // c.design.stream_bits) - 1 for m in memories]
+        depths = [b.localparam(f"NPU{n}_{m.name.upper()}_DEPTH", m.depth, width(target.depth)) for m in memories]
+        rows.append(depths)
+        before_last.append([max(last - 1, 0) for last in lasts])
+        single.append([int(not last) for last in lasts])
+    place = bits(memory, 0, id_bits)
+    tables = [(target.depth, rows), (target.before_last_bank, before_last), (target.one_bank, single)]
+    for register, table in tables:
+        w = width(register)
+        of_npu = [b.wire(f"npu{n}_{register.name}", w, by_number(place, row, w)) for n, row in enumerate(table)]
+        number = bits(header.npu, 0, bits_for(len(maps) - 1))
+        found = by_number(number, of_npu, w) if several else of_npu[0]
+        b.on(None, (register, choose(exists, found, 0, w) if register is target.depth else found))
+    b.on(None, (target.is_network, eq(memory, memory_id(b, 0, maps[0][0]))))
+    b.on(None, *[(hit, eq(header.npu, n)) for n, hit in enumerate(target.of_npu)])
+    return target
 
 
 @dataclass(frozen=True)
@@ -115,7 +132,7 @@ class RowCursor:
     """Places of rows in the packet."""
 
     @classmethod
-    def make(cls, c: LoaderContext, header: HeaderWords, port: LoadPort, last_bank: Signal) -> "RowCursor":
+    def make(cls, c: LoaderContext, header: HeaderWords, port: LoadPort, target: AddressedMemory) -> "RowCursor":
         """Registers, which are those of the packet's first word as it begins. Where a packet may begin its header was
         found to fit the memory, so its numbers may be cut."""
         b = c.b
@@ -123,7 +140,7 @@ class RowCursor:
         bank_last = b.reg("bank_last", init=None)
         row = b.reg("row", port.row_bits, init=None)
         rows = b.wire("packet_rows", port.row_bits + 1, bits(header.length, 0, port.row_bits + 1))
-        b.on(c.at["JUDGE"], (bank, 0), (bank_last, eq(last_bank, 0)), (row, bits(header.address, 0, port.row_bits)))
+        b.on(c.at["JUDGE"], (bank, 0), (bank_last, target.one_bank), (row, bits(header.address, 0, port.row_bits)))
         return cls(bank, bank_last, row, Places(b, "row_place", rows))
 
     @property
@@ -153,15 +170,15 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
     row_ends = cursor.bank_last
     taken = b.wire("load", 1, c.at["LOAD"] & c.given)
     next_bank = choose(row_ends, 0, add(cursor.bank, 1, port.bank_bits), port.bank_bits)
-    next_bank = b.wire("next_bank", port.bank_bits, next_bank)
-    b.on(taken, (cursor.bank, next_bank), (row_ends, eq(next_bank, target.last_bank)))
+    next_last = choose(row_ends, target.one_bank, eq(cursor.bank, target.before_last_bank), 1)
+    b.on(taken, (cursor.bank, next_bank), (row_ends, next_last))
     b.on(
         taken & row_ends,
         (cursor.row, add(cursor.row, 1, port.row_bits)),
     )
     cursor.places.advance(taken & row_ends, c.at["JUDGE"])
     for n in range(len(c.design.npus)):
-        addressed = taken if len(c.design.npus) == 1 else taken & eq(target.npu, n)
+        addressed = all_of(taken, *target.of_npu[n : n + 1])
         b.on(None, (b.output_reg(f"npu{n}_load_valid"), addressed))
     for name, w, value in (
         ("memory", MEMORY_BITS, target.memory),

@@ -93,7 +93,7 @@ def loader(library: Library, design: Design) -> Block:
     fault = Fault.make(b)
 
     target = addressed_memory(c, header, port)
-    cursor = RowCursor.make(c, header, port, target.last_bank)
+    cursor = RowCursor.make(c, header, port, target)
     word = load_rows(c, target, cursor, port)
     networks = [network_row(c, n, target, cursor, word) for n in range(len(design.npus))]
     loaded = b.output("loaded", 1, all_of(*[row.loaded for row in networks]))
@@ -119,7 +119,10 @@ def loader(library: Library, design: Design) -> Block:
     progress.payload_ends.assign(any_of(at["LOAD"] & word.row_ends & cursor.is_last, at["FRAME"] & beat_last))
     _take_words(c, progress, words)
     _move(states, progress, header, begins)
-    states.go(fault.now, "DRAIN")  # after all other moves, so that a fault wins
+    for state in ("HEADER", "RANGE", "LOAD", "FRAME"):
+        states.go(early, "DRAIN", state)
+    states.go(~judgement.passed, "DRAIN", "JUDGE")
+    states.close()
     b.on(fault.now, (fault.error, 1), (fault.code, fault.code_now), (run, 0))
     _show(c, states, progress, header, frames)
     return b
@@ -165,12 +168,12 @@ def _move(
     states: StateMachine, progress: PacketProgress, header: HeaderWords, begins: dict[str, Sequence[Signal]]
 ) -> None:
     """The state's way from packet to packet; ``begins`` has the pulses on which a payload begins, by its state."""
-    states.go(header.complete, "RANGE")
-    states.go(states.at["RANGE"], "JUDGE")
+    states.go(header.complete, "RANGE", "HEADER")
+    states.go(~progress.early_last, "JUDGE", "RANGE")
     for name, pulses in begins.items():
         for pulse in pulses:
-            states.go(pulse, name)
-    states.go(progress.taken & progress.payload_ends, "HEADER")
+            states.go(pulse, name, "JUDGE")
+        states.go(progress.taken & progress.payload_ends, "HEADER", name)
 
 
 def _show(

@@ -13,7 +13,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.rtl.primitives.block import Signal, all_of, bits, eq, side_by_side
 from bitloom.hls_gen.rtl.primitives.memory import split
 
-from .load import AddressedMemory, LoadedWord, RowCursor, memory_id
+from .load import AddressedMemory, LoadedWord, RowCursor
 from .state import LoaderContext
 
 
@@ -34,10 +34,7 @@ def network_row(c: LoaderContext, n: int, target: AddressedMemory, cursor: RowCu
     width = c.design.stream_bits
     m = memory_of(npu, "network")
     b.comment(f"Network row of NPU {n}.")
-    addressed = [eq(target.memory, memory_id(b, n, m))]
-    if len(c.design.npus) > 1:
-        addressed.append(eq(target.npu, n))
-    load = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, *addressed))
+    load = b.wire(f"npu{n}_network_load", 1, all_of(word.taken, target.is_network, *target.of_npu[n : n + 1]))
     parts = []
     for i, low in enumerate(range(0, m.width, width)):
         w = min(width, m.width - low)

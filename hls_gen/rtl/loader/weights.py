@@ -17,7 +17,7 @@ later at the earliest.
 
 from bitloom.hls_gen.design.headers import MOST_AHEAD
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, eq, nonzero, resize, sub
+from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, nonzero, resize, sub
 
 from .header import HeaderWords
 from .judge import Judgement
@@ -62,7 +62,7 @@ def accept_weights(
     b.comment("Streamed layers: not yet done, and of these not yet begun.")
     rooms = []
     for n, names in enumerate(weights_ports(len(c.design.npus))):
-        of_npu = [] if len(c.design.npus) == 1 else [eq(target.npu, n)]
+        of_npu = target.of_npu[n : n + 1]
         before = f"npu{n}_" * bool(of_npu)
         begun = b.input(names["weights_begun"])
         done = b.input(names["weights_done"])

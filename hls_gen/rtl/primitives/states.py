@@ -1,11 +1,28 @@
-"""A state machine with a register for each state: much follows from each, and a comparison of numbers comes late."""
+"""A state machine with a register for each state: much follows from each, and a comparison of numbers comes late.
+
+    register of a state = a move into it, or it stays: it is 1, and no move leads away
+
+What moves the machine out of a state is looked at in that state alone, so no register waits for the moves of others.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, any_of, side_by_side
+from .block import Block, Signal, all_of, any_of, side_by_side
+
+
+@dataclass(frozen=True)
+class _Move:
+    """A way of the machine."""
+
+    condition: Signal
+    """When; it means something in state ``source`` alone."""
+    state: str
+    """Where it leads."""
+    source: str | None
+    """Where it begins; None: in any state."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +35,7 @@ class StateMachine:
     at: dict[str, Signal]
     """By name of a state the register that is 1 in it. Where the machine rests in the first state, that one has none:
     then all others are 0."""
+    _moves: list[_Move] = field(default_factory=list)
 
     @classmethod
     def of(cls, b: Block, states: Sequence[str], *, rests: bool = False) -> "StateMachine":
@@ -35,6 +53,36 @@ class StateMachine:
         ]
         return side_by_side([any_of(*names) for names in places])
 
-    def go(self, condition: Signal, state: str) -> None:
-        """Change to a state; later calls win."""
-        self.b.on(condition, *((register, int(name == state)) for name, register in self.at.items()))
+    def go(self, condition: Signal | None, state: str, source: str | None = None) -> None:
+        """Change to a state.
+
+        Parameters
+        ----------
+        condition : Signal or None
+            When; None: always in that of ``source``.
+        state : str
+            Where the machine goes.
+        source : str or None
+            The state in which the condition is looked at; of its moves at most one is made at a time. None: in any
+            state; such a move wins over those before it.
+        """
+        terms = [*([] if source is None else [self.at[source]]), *([] if condition is None else [condition])]
+        self._moves.append(_Move(all_of(*terms), state, source))
+
+    def close(self) -> None:
+        """Drive the registers, once all moves are known."""
+        for name, register in self.at.items():
+            enters = [self._wins(k) for k, move in enumerate(self._moves) if move.state == name]
+            leaves = [m.condition for m in self._moves if m.state != name and m.source in (name, None)]
+            self.b.on(None, (register, any_of(*enters, _unless(register, leaves))))
+
+    def _wins(self, k: int) -> Signal:
+        """The move is made: no later one that wins leads elsewhere."""
+        move = self._moves[k]
+        others = [m.condition for m in self._moves[k + 1 :] if m.source is None and m.state != move.state]
+        return _unless(move.condition, others)
+
+
+def _unless(condition: Signal, others: Sequence[Signal]) -> Signal:
+    """The condition, and none of others."""
+    return all_of(condition, ~any_of(*others)) if others else condition

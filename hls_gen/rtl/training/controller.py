@@ -95,16 +95,17 @@ def controller(library: Library, machine: MachineParameters) -> Block:
     waits = dependency(b, i, issue, ends)
     b.comment("States.")
     for before, after in (("FETCH", "DECODE"), ("DECODE", "ADD_UP"), ("COMPARE", "JUDGE")):
-        states.go(at[before], after)
+        states.go(None, after, before)
     # rows times columns matter where rows of the slaves are used
-    states.go(at["ADD_UP"], "COMPARE")
-    states.go(at["ADD_UP"] & i.classes["uses_w"], "MULTIPLY")
-    k.states.go(all_of(at["MULTIPLY"], multiplied), "COMPARE")
+    states.go(~i.classes["uses_w"], "COMPARE", "ADD_UP")
+    states.go(i.classes["uses_w"], "MULTIPLY", "ADD_UP")
+    states.go(multiplied, "COMPARE", "MULTIPLY")
     b.on(start, (place, first))
-    k.states.go(start, "FETCH")
+    states.go(start, "FETCH")
     end = _issue(k, i, waits, issue, data_left)
     _outputs(b, machine, i, issue, bits(row, 32, PAYLOAD_BITS))
     _faults(k, i, issue, no_data, all_of(end, data_left))
+    states.close()
     return b
 
 
@@ -247,7 +248,7 @@ def _faults(k: _Controller, i: Decoded, issue: Signal, no_data: Signal, left_ove
     table_done = b.m.io_variable["table_done"]
     judged = i.verdict
     broken = nonzero(i.verdict)
-    k.states.go(at["JUDGE"] & ~broken, "ISSUE")
+    k.states.go(~broken, "ISSUE", "JUDGE")
     for condition, value in (
         (all_of(at["JUDGE"], broken), judged),
         (all_of(at["TABLE"], table_done, nonzero(table_fault)), table_fault),

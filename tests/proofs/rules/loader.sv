@@ -155,15 +155,20 @@ module proof (
   (* hierconn *) wire [`ROW_BITS:0] \dut.memory_depth , \dut.row_place_next ;
   (* hierconn *) wire \dut.row_place_last , \dut.frame_place_last , \dut.passed ;
   (* hierconn *) wire [`ROW_BITS-1:0] \dut.row ;
-  (* hierconn *) wire [`BANK_BITS-1:0] \dut.memory_last_bank , \dut.bank ;
+  (* hierconn *) wire [`BANK_BITS-1:0] \dut.memory_before_last_bank , \dut.bank ;
   (* hierconn *) wire [3:0] \dut.verdict ;
   (* hierconn *) wire [7:0] \dut.next_number ;
   (* hierconn *) wire [4:0] \dut.in_flight , \dut.last_flags.level ;
+  (* hierconn *) wire \dut.begun , \dut.memory_one_bank , \dut.is_network ;
   (* hierconn *) wire \dut.flag_ready , \dut.last_flags.some ;
   (* hierconn *) wire [23:0] \dut.frame_place_next ;
   (* hierconn *) wire \dut.in_header , \dut.in_range , \dut.in_judge , \dut.in_load , \dut.in_frame , \dut.in_drain ;
   (* hierconn *) wire \dut.bank_last ;
   (* hierconn *) wire [`ROW_BITS+1:0] \dut.end_row ;
+`ifdef TWO_NPUS
+  (* hierconn *) wire \dut.is_npu0 , \dut.is_npu1 ;
+  always @* if (running & ~in_header & ~in_drain) assert ({\dut.is_npu1 , \dut.is_npu0 } == {npu == 1, npu == 0});
+`endif
   wire [5:0] states = {\dut.in_drain , \dut.in_frame , \dut.in_load , \dut.in_judge , \dut.in_range , \dut.in_header };
   wire [2:0] words_there = in_header ? place * (`WIDTH / 32) : 4;  // words of the header that have come
   wire [`ROW_BITS-1:0] row = address + rows;
@@ -177,7 +182,9 @@ module proof (
     if (words_there > 2 & ~in_drain) assert (\dut.end_row == {1'b0, address[`ROW_BITS:0]} + length[`ROW_BITS:0]);
     if (words_there > 3 & ~in_drain) assert (\dut.header_3 == word_3);
     if (~in_header & ~in_drain & npu < `NPUS)
-      assert (\dut.memory_depth == depth & \dut.memory_last_bank == last_bank);
+      assert (\dut.memory_depth == depth & \dut.is_network == (memory == 0));
+    if (~in_header & ~in_drain & npu < `NPUS & depth != 0)
+      assert (\dut.memory_one_bank == (last_bank == 0) & (last_bank == 0 | \dut.memory_before_last_bank == last_bank - 24'd1));
     if (in_range | in_judge) assert (\dut.is_load == is_load & \dut.is_frame == is_frame);
     if (in_judge) assert (\dut.verdict == verdict & \dut.passed == (verdict == 0));
     if (in_judge | in_load | in_frame) assert (~in_judge | ~cut);
@@ -188,7 +195,7 @@ module proof (
     if (in_frame) assert (~\dut.is_load & is_frame & \dut.frame_place_next == beats + 24'd2);
     if (in_frame) assert (\dut.frame_place_last == (beats + 24'd1 == frame_beats));
     assert (\dut.next_number == number);
-    assert (\dut.in_flight == flags + leaving & \dut.last_flags.level + flag_valid == flags);
+    assert (\dut.begun == frame_begins & \dut.in_flight + \dut.begun == flags + leaving & \dut.last_flags.level + flag_valid + \dut.begun == flags);
     assert (\dut.last_flags.level <= 16 & \dut.flag_ready == (\dut.last_flags.level != 16));
     assert (\dut.last_flags.some == (\dut.last_flags.level != 0));
     if (~error) assert (error_code == 0);

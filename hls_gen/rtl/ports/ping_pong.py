@@ -78,6 +78,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     place = bits_for(npu.ports.buffer_words - 1)
     full = [b.reg(f"full_{k}") for k in (0, 1)]
     last_words = [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
+    singles = [b.reg(f"single_{k}", init=None) for k in (0, 1)]  # the chunk has one word
     put = b.wire("put", 1, source.taken)
     writer = _Side.of(b, "write", place, put)
     loaded, chunk_last_word = _chunk_size(b, library, npu, bus, last_layer, put & source.last)
@@ -90,10 +91,16 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     reader = _Side.of(b, "read", place, get)
     reads_buffer.assign(choose(reader.buffer, full[1], full[0], 1))
     read_last = b.wire("read_last", place, choose(reader.buffer, last_words[1], last_words[0], place))
-    reader.ends.assign(get & eq(reader.word, read_last))
+    # whether the word at hand is the chunk's last is known ahead, since ``get`` comes late
+    first = b.reg("read_first", init=1)
+    later_last = b.reg("read_later_last", init=None)
+    only = choose(reader.buffer, singles[1], singles[0], 1)
+    at_last = b.wire("read_at_last", 1, choose(first, only, later_last, 1))
+    b.on(get, (first, at_last), (later_last, eq(add(reader.word, 1, place), read_last)))
+    reader.ends.assign(get & at_last)
     for k in (0, 1):
         filled = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
-        b.on(filled, (full[k], 1), (last_words[k], writer.word))
+        b.on(filled, (full[k], 1), (last_words[k], writer.word), (singles[k], eq(writer.word, 0)))
         b.on(reader.ends & eq(reader.buffer, k), (full[k], 0))
     b.on(out.ready, (out.valid, 0))
     b.on(get, (out.valid, 1))

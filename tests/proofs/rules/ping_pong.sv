@@ -46,6 +46,7 @@ module proof (
 `ifdef INVARIANTS
   (* hierconn *) wire \dut.full_0 , \dut.full_1 , \dut.writes_buffer , \dut.reads_buffer , \dut.loaded ;
   (* hierconn *) wire [`PLACE-1:0] \dut.last_word_0 , \dut.last_word_1 , \dut.write_word , \dut.read_word ;
+  (* hierconn *) wire \dut.single_0 , \dut.single_1 , \dut.read_first , \dut.read_later_last ;
   wire writes = \dut.writes_buffer , reads = \dut.reads_buffer ;
   wire reads_full = reads ? \dut.full_1 : \dut.full_0 , other_full = reads ? \dut.full_0 : \dut.full_1 ;
   wire [`PLACE-1:0] reads_last = reads ? \dut.last_word_1 : \dut.last_word_0 ;
@@ -63,6 +64,10 @@ module proof (
     assert (writes == (reads ^ (reads_full & ~other_full)));
     assert (~(reads_full & other_full) | open_words == 0);
     assert (\dut.read_word <= (reads_full ? reads_last : 0));
+    if (\dut.full_0 ) assert (\dut.single_0 == (\dut.last_word_0 == 0));
+    if (\dut.full_1 ) assert (\dut.single_1 == (\dut.last_word_1 == 0));
+    assert (\dut.read_first == (\dut.read_word == 0));
+    if (~\dut.read_first ) assert (\dut.read_later_last == (\dut.read_word == reads_last));
     assert (whole_words == here + there + out_valid);
     assert (inside >= open_words);
     assert (open_words <= ( \dut.loaded ? \dut.chunk_last_word : 0));

@@ -17,9 +17,8 @@ from veriloggen import Cat, Mux
 from veriloggen.core import vtypes as vt
 
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, Size, add, any_of, bits, choose, const, eq, side_by_side
+from .block import Block, Signal, Size, any_of, bits, const, side_by_side
 from .chain import chain
 from .memory import Library
 from .parameters import clog2
@@ -179,17 +178,17 @@ def _collector(count: int) -> Block:
         b.on(take, (out_valid, 1), (out_data, source.data), (out_last, source.last), (out_side, source.side))
         return b
     b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
-    place_bits = bits_for(count - 1)
-    place = b.reg("place", place_bits)  # where the next word goes
-    complete = b.wire("complete", 1, eq(place, b.localparam("LAST_PLACE", count - 1, place_bits)) | source.last)
-    b.on(take, (place, choose(complete, 0, add(place, 1, place_bits), place_bits)))
-    b.on(take, (out_valid, complete))
+    first = b.localparam("FIRST_PLACE", 1, count)
+    at = b.reg("at_place", count, init=first)  # where the next word goes: a bit a place, since ``take`` comes late
+    complete = b.wire("complete", 1, bits(at, count - 1, 1) | source.last)
+    b.on(take, (at, Cat(bits(at, 0, count - 1), const(0, 1))), (out_valid, complete))
+    b.on(take & complete, (at, first))
     words: list[Signal] = []
     for k in range(count):
         word = b.reg(f"word_{k}", width, init=None)
         if k:  # a new collection: an old word must not be left where this one ends early
-            b.on(take & eq(place, 0), (word, 0))
-        b.on(take & eq(place, k), (word, source.data))
+            b.on(take & bits(at, 0, 1), (word, 0))
+        b.on(take & bits(at, k, 1), (word, source.data))
         words.append(word)
     out_data.assign(side_by_side(words))
     b.on(take, (out_last, source.last), (out_side, source.side))

@@ -52,7 +52,7 @@ def _collectors() -> Iterator[Proof]:
             breaks=(
                 Broken("in_ready = ~out_valid | out_ready;", "in_ready = 1'd1;", "sink"),
                 Broken("out_last <= in_last;", "out_last <= 1'd0;", "last_and_side_of_the_newest"),
-                *([Broken("complete ? 2'd0 : place", "in_last ? 2'd0 : place", "nothing_from_nothing")] * (count == 3)),
+                *([Broken("{ at_place[1:0], 1'd0 }", "at_place", "word_in_its_place")] * (count == 3)),
                 *([Broken("| in_last;", "| 1'd0;", "each_collection_once")] * several),
             ),
         )

@@ -71,8 +71,8 @@ module proof (
 
 `ifdef INVARIANTS
 `ifdef SEVERAL
-  (* hierconn *) wire [(`COUNT > 2 ? $clog2(`COUNT) : 1)-1:0] \dut.place ;
-  always @* if (running) assert (\dut.place == place);
+  (* hierconn *) wire [`COUNT-1:0] \dut.at_place ;
+  always @* if (running) assert (\dut.at_place == 1 << place);
 `endif
   always @* if (running) begin
     assert (words <= `COUNT);

@@ -10,6 +10,7 @@ from functools import cached_property
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copies import is_copy
 
+from .alike import alike
 from .candidate import Candidate
 from .cuts import copying_layers, cut_chains
 from .demands import engines_in_common, layers, possible_engines
@@ -78,9 +79,14 @@ class Joinings:
                 continue
             self.engines.append(in_common[0])
             self._each[in_common[0]] = in_common
+            first = self.engines[0]
             for setting in settings:
                 for where in (replace(setting, streamed=streams) for streams in streamed):
-                    self.choices[in_common[0], where] = self._npus(where, in_common[0], *layers_of[setting.map_order])
+                    npus = self._npus(where, in_common[0], *layers_of[setting.map_order])
+                    if in_common[0] != first and in_common[0].depthwise == first.depthwise and not several:
+                        elder = self.choices[first, where]
+                        npus = replace(npus, elder=elder, alike=alike(npus.layers, elder.layers))
+                    self.choices[in_common[0], where] = npus
         if not self.engines:
             raise reason
         self.settings = tuple(dict.fromkeys(where for _, where in self.choices))

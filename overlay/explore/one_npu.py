@@ -240,6 +240,10 @@ class NpuChoices:
     mapping: Sequence[int] = ()
     """NPU of each of ``layers`` where they are of several networks, or copies are among them, which a mapping of the
     network's own layers needs."""
+    elder: "NpuChoices | None" = None
+    """The same for another choice of engines, which sizes NPUs for layers that are alike (alike.py); None: nobody."""
+    alike: frozenset[int] = frozenset()
+    """Numbers of these layers."""
     _known: _Known = field(init=False, default_factory=_Known)
 
     def __post_init__(self) -> None:
@@ -559,6 +563,8 @@ class NpuChoices:
 
     def _areas(self, indices: Indices, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
         """Sizes of the NPU's memories and what else it may have beside its folding, and the area of each."""
+        if self.elder is not None and self.alike.issuperset(indices):
+            return self.elder._areas(indices, npu, dear)
         key = indices, FOLDING(npu)
         if key not in self._known.sized:
             self._known.sized[key] = self._with_sizes(indices, npu)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.paths import ROOT
 
-MOST_MB = 1_600
+MOST_MB = 1_000
 """Memory of the search's process at most."""
 SEARCH = """
 import json

@@ -302,16 +302,21 @@ class TfliteDrawing(Drawing[Map]):
         return self.made(kind, here, here.shape, made, constants, **fields)
 
     def with_constant(self, here: Map) -> Map:
-        """A sum, a difference or a product of a map and a constant, of one number or one a channel."""
-        kind = self.pick.of(["ADD", "SUB", "MUL"])
+        """A sum, a difference or a product of a map and a constant, of one number or one a channel, or the larger or
+        the smaller one of both."""
+        kind = self.pick.of(["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
+        compares = kind in ("MAXIMUM", "MINIMUM")  # integers as they are, all of one scale
         shape = self.pick.of([(1,), (1,) * (len(here.shape) - 1) + here.shape[-1:], here.shape[-1:]])
         values = self.rng.integers(-128, 128, shape).astype(np.int8)
-        number = self.constant(values, [self.scale(here.scale if kind != "MUL" else 0.02)], self.zero())
+        near = here.scale if kind != "MUL" else 0.02
+        number = self.constant(values, *(([here.scale], here.zero) if compares else ([self.scale(near)], self.zero())))
         self._tensors[number].axis = 0
         scale = self._tensors[number].scale[0]
         about = RMS * here.scale + RMS * scale if kind != "MUL" else RMS * here.scale * RMS * scale
         first = self.pick.flip()
         places = ([number], ()) if first else ((), [number])
+        if compares:
+            return self.made(kind, here, here.shape, None, places[1], places[0])
         return self.made(kind, here, here.shape, self.quantised(about), places[1], places[0], **self.fused())
 
     def join(self, here: Map) -> Map | None:

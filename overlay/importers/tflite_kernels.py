@@ -359,6 +359,8 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "ADD": _add,
     "SUB": _add,
     "MUL": _mul,
+    "MAXIMUM": lambda node, inputs: np.maximum(*inputs),
+    "MINIMUM": lambda node, inputs: np.minimum(*inputs),
     "REDUCE_MAX": _reduce_max,
     **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
     **dict.fromkeys(CURVES, _curve),

@@ -122,7 +122,11 @@ def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
         level = np.full(size, most * (number - images))
     else:
         level = (sum(np.ogrid[tuple(map(slice, size))]) + number - images) % 2 * most
-    return held.zero + held.stride * _that_occur(level, imported)
+    sample = held.zero + held.stride * _that_occur(level, imported)
+    if any(kind == "clip" for kind, *_ in imported.host.front):  # no number has a level beyond its ends
+        real = real_inputs(imported, sample[None]).astype(imported.source.source.dtype)
+        return imported.host.to_input(real, size)[0]
+    return sample
 
 
 def _that_occur(level: Array, imported: Imported) -> Array:

@@ -598,6 +598,10 @@ class Walk:
         first = self.input
         assert first.boundaries is not None
         assert first.reached is not None
+        cut = list(kept) == list(range(kept[0], kept[0] + len(kept))) and operation.step == first.step
+        rule = None
+        if first.rule is not None and cut and base == first.base + first.step * kept[0]:  # the kernel's, cut to fewer
+            rule = replace(first.rule, low=first.rule.low + kept[0])
         return replace(
             first,
             base=base,
@@ -605,7 +609,7 @@ class Walk:
             boundaries=first.boundaries[:, kept],
             reached=first.reached[kept],
             levels=len(kept),
-            rule=None,
+            rule=rule,
         )
 
     def _kept(self, operation: Levels) -> tuple[Fraction, list[int]] | None:

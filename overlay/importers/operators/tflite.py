@@ -13,12 +13,14 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import AT_THE_END, CURVES, node_table
+from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.curves import table_curve
 from bitloom.overlay.importers.errors import RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
+from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.tflite_kernels import bilinear_shares, crops_of, nearest_places, run_kernel
 from bitloom.overlay.importers.tflite_rules import (
     ENDS,
@@ -381,6 +383,19 @@ def multiply(node: NodeView) -> None:
         node.affine(multiply=_of_channels(node, 1 - place) - (zero, other_zero)[1 - place])
     product = np.float32(scale) * np.float32(other_scale) / np.float32(result)  # as the kernel, in single precision
     _made_of_sums(node, [multiplier_of(float(product))], roundings=2)
+
+
+@operator("MAXIMUM", "MINIMUM", domains=TENSORFLOW)
+def limit(node: NodeView) -> None:
+    """The larger or the smaller one of a map and a constant, whose integers the kernel compares as they are."""
+    place = node.node.inputs.index(node.only_map())
+    result = _result_scale(node).per_tensor("the result")
+    for number in (0, 1):
+        if _scale(node, number).per_tensor(f"input {number}") != result:
+            raise Unsupported("both inputs and the result must have the same scale and zero point")
+    ends = fractions(_of_channels(node, 1 - place))
+    node.elementwise(clip(ends, None) if node.node.op == "MAXIMUM" else clip(None, ends))
+    node.quantise_integers(LOW, HIGH)
 
 
 def _of_channels(node: NodeView, place: int) -> Array:

@@ -235,6 +235,38 @@ def test_constants(name, where):
     check(chain)
 
 
+@pytest.mark.parametrize(("kind", "value"), [("MAXIMUM", -30), ("MAXIMUM", 3), ("MINIMUM", 3)])
+@pytest.mark.parametrize("where", ["input", "behind a convolution", "end"])
+def test_the_larger_and_the_smaller_one(kind, value, where):
+    """Of a map and a number that its kernel compares as integers, of one scale."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 5, 3), 0.0331, -20)
+    if where != "input":
+        chain.conv(rng, 3, (3, 2), (0.0331, -20))
+    chain.with_constant(kind, value, (0.0331, -20), (0.0331, -20), first=kind == "MINIMUM")
+    if where != "end":
+        chain.conv(rng, 4, (2, 2), (0.05, -3))
+    check(chain)
+
+
+def test_ends_of_each_channel_are_refused_as_those_of_onnx():
+    chain = Chain((4, 5, 3), 0.02, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.0331, -20))
+    chain.with_constant("MAXIMUM", (-30, 3, 50), (0.0331, -20), (0.0331, -20))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.conv(np.random.default_rng(7), 4, (2, 2), (0.05, -3)))
+    rule = "all channels must be clipped to the same values; clip before what scales each channel"
+    assert refused.value.lines == (f"CONV_2D_0 (integer engine): {rule}",)
+
+
+def test_other_scales_are_not_compared():
+    chain = Chain((4, 5, 3), 0.02, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.0331, -20))
+    chain.with_constant("MAXIMUM", 3, (0.0331, -21), (0.0331, -20))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain)
+    rule = "both inputs and the result must have the same scale and zero point"
+    assert refused.value.lines == (f"MAXIMUM_1 (MAXIMUM): {rule}",)
+
+
 def test_constants_one_after_another():
     """As batch normalisation is written behind an activation; the map before has another reader."""
     rng = np.random.default_rng(7)

@@ -157,8 +157,9 @@ class Chain:
         constant = self.constant(np.asarray(values, np.int8), (scale[0],))
         self.tensors[constant].zero = (scale[1],)
         fused = getattr(tflite.ActivationFunctionType, activation)
-        options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}[kind]
-        self.operator(kind, self.now.shape, made, (constant,), options, FusedActivationFunction=fused)
+        options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}.get(kind)
+        fields = {"FusedActivationFunction": fused} if options else {}
+        self.operator(kind, self.now.shape, made, (constant,), *([options] if options else []), **fields)
         if first:
             kind, inputs, *others = self.operators[-1]
             self.operators[-1] = (kind, inputs[::-1], *others)

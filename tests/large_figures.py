@@ -72,7 +72,7 @@ def main(name: str, board_name: str) -> None:
     made = built(name, board_name)
     area = estimate(made.design)
     print(f"build: {time.process_time() - begin:.0f} s, {peak_mb():.0f} MB")
-    print(f"LUT: {area.lut + area.lutram:,}; BRAM36: {area.bram36:g}; DSP: {area.dsp}; fits: {made.board.holds(area)}")
+    print(f"LUT: {area.device_lut:,}; BRAM36: {area.bram36:g}; DSP: {area.dsp}; fits: {made.board.holds(area)}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.program.npz"
         more = megabytes_to_read(made.network, path)

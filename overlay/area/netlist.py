@@ -47,7 +47,7 @@ class Resources:
     """What a design takes of a device."""
 
     lut: int = 0
-    """LUTs of logic as Yosys makes them: each has one function (pairs: `bitloom.overlay.area.pairing`)."""
+    """LUTs of logic as Yosys makes them: each has one function."""
     ff: int = 0
     """Flip-flops."""
     bram36: float = 0
@@ -58,6 +58,18 @@ class Resources:
     """DSP blocks."""
     carry4: int = 0
     """Carry chains' cells."""
+    pairs: int = 0
+    """LUTs of logic that a device saves, as it puts two functions into one LUT (`bitloom.overlay.area.pairing`)."""
+
+    @property
+    def paired_lut(self) -> int:
+        """LUTs of logic where a LUT holds two functions."""
+        return self.lut - self.pairs
+
+    @property
+    def device_lut(self) -> int:
+        """LUTs as a device counts them: those of logic in pairs, and those of memory."""
+        return self.lut - self.pairs + self.lutram
 
     def __add__(self, other: "Resources") -> "Resources":
         return Resources(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values())))

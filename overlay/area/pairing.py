@@ -13,7 +13,10 @@ with one function each are 14 to 19 % above (``python -m tests.area_fit.pairing`
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
+
+from .netlist import Resources, count, resources
 
 MOST_INPUTS = 5
 """Inputs of two functions in one LUT."""
@@ -21,8 +24,14 @@ MOST_READERS = 400
 """Functions at a wire that are looked at: of a wire with more readers the first ones."""
 
 
+def with_pairs(module: Mapping[str, Any]) -> Resources:
+    """Resources of a module of the netlist without those of modules in it, its LUTs in pairs, too."""
+    plain = resources(count(module))
+    return replace(plain, pairs=plain.lut - paired_luts(module))
+
+
 def paired_luts(module: Mapping[str, Any]) -> int:
-    """LUTs of logic of a module of the netlist, which must be flat; two functions in one LUT count once."""
+    """LUTs of logic of a module of the netlist without those of modules in it; two functions in one LUT count once."""
     inputs: dict[str, frozenset[int]] = {}
     makers: dict[int, str] = {}
     for name, cell in module["cells"].items():

@@ -67,9 +67,6 @@ class Area:
     """Of each module, the largest first."""
     paths: tuple[LogicPath, ...]
     """Paths between registers, the longest first."""
-    paired_lut: int = 0
-    """LUTs of logic of the flattened design where a LUT holds two functions (`bitloom.overlay.area.pairing`); 0 where
-    nobody has counted them."""
 
     @property
     def levels(self) -> int:
@@ -85,7 +82,7 @@ class Area:
         paths = [asdict(p) for p in self.paths]
         return {
             **asdict(self.total),
-            "paired_lut": self.paired_lut,
+            "paired_lut": self.total.paired_lut,
             "levels": self.levels,
             "blocks": blocks,
             "paths": paths,
@@ -142,19 +139,20 @@ def area_of(verilog: str, top: str) -> Area:
         for b in summary["blocks"]
     ]
     paths = [LogicPath(p["levels"], p["start"], p["end"], tuple(p["through"])) for p in summary["paths"]]
-    return Area(Resources(**summary["total"]), tuple(blocks), tuple(paths), summary["paired_lut"])
+    return Area(Resources(**summary["total"]), tuple(blocks), tuple(paths))
 
 
 def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> dict[str, Any]:
     """What is kept of the two netlists."""
     cells = {name: netlist.count(module) for name, module in blocks["modules"].items() if not netlist.is_cell(module)}
+    alone = {name: pairing.with_pairs(blocks["modules"][name]) for name in cells}
     instances: Counter[str] = Counter()
     each: dict[str, Resources] = {}
 
     def visit(name: str, times: int) -> Resources:
         instances[name] += times
         inside = [visit(child, times * n) * n for child, n in cells[name].items() if child in cells]
-        each[name] = sum(inside, netlist.resources(cells[name]))
+        each[name] = sum(inside, alone[name])
         return each[name]
 
     visit(top, 1)
@@ -162,13 +160,12 @@ def _summary(blocks: Mapping[str, Any], flat: Mapping[str, Any], top: str) -> di
     order = sorted(instances, key=lambda name: (-each[name].lut * instances[name], labels[name]))
     module = flat["modules"][top]
     return {
-        "total": asdict(netlist.resources(netlist.count(module))),
-        "paired_lut": pairing.paired_luts(module),
+        "total": asdict(pairing.with_pairs(module)),
         "blocks": [
             {
                 "module": labels[name],
                 "instances": instances[name],
-                "alone": asdict(netlist.resources(cells[name])),
+                "alone": asdict(alone[name]),
                 "each": asdict(each[name]),
             }
             for name in order

@@ -1,14 +1,16 @@
 """Area of a design by formula: parts by coefficients that were fitted to Yosys' figures, memories by rule.
 
-    design --parts--> features x coefficients -+-> x what flattening saves --> LUT, flip-flops, DSP
+    design --parts--> features x coefficients -+-> x what flattening saves --> LUT, pairs, flip-flops, DSP
            --stores--> memory.py --------------+-> LUT RAM, block RAM
+
+How many LUTs of logic share a LUT of the device with another one goes by a share for each kind of block.
 
 The coefficients lie in coefficients.json with what they were made with; ``python -m tests.area_fit.refit``
 renews them.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -36,7 +38,7 @@ def coefficients() -> Coefficients:
 
 
 def error(fitted: Coefficients | None = None) -> dict[str, Any]:
-    """How far the model is off on designs that it was not fitted to.
+    """How far the model is off on designs that it was not fitted to, LUTs as a device counts them.
 
     Parameters
     ----------
@@ -46,17 +48,20 @@ def error(fitted: Coefficients | None = None) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``designs``: how many; ``median`` and ``worst``: shares of the LUTs, those of memory included; ``ff_median``
-        and ``ff_worst``: shares of the flip-flops.
+        ``designs``: how many; ``median`` and ``worst``: shares of the LUTs, those of memory included; ``plain_median``
+        and ``plain_worst``: the same where each LUT of logic has one function; ``ff_median`` and ``ff_worst``: shares
+        of the flip-flops.
     """
     return (fitted or coefficients())["error"]
 
 
 def of_parts(area_parts: Iterable[AreaPart], fitted: Coefficients) -> dict[str, float]:
-    """Sums of FITTED and of DSP blocks over parts."""
+    """Sums of FITTED, of pairs and of DSP blocks over parts."""
     total = dict.fromkeys((*FITTED, "dsp"), 0.0)
+    pairs = 0.0
     for part in area_parts:
         times = part.times
+        lut_before = total["lut"]
         for key in total:
             total[key] += getattr(part, key) * times
         features = part.features
@@ -67,7 +72,14 @@ def of_parts(area_parts: Iterable[AreaPart], fitted: Coefficients) -> dict[str, 
                     value += weights[name] * size
             if value > 0:
                 total[key] += value * times
-    return total
+        pairs += paired_share(part.kind, fitted) * (total["lut"] - lut_before)
+    return {**total, "pairs": pairs}
+
+
+def paired_share(kind: str, fitted: Coefficients) -> float:
+    """Of the LUTs of blocks of a kind, or of "memory", the share that a device saves by pairs."""
+    shares: Mapping[str, float] = fitted["pairs"]
+    return shares.get(kind, shares["other"])
 
 
 def estimate(design: Design, fitted: Coefficients | None = None) -> Resources:
@@ -86,7 +98,7 @@ def estimate(design: Design, fitted: Coefficients | None = None) -> Resources:
         The area; ``carry4`` is 0.
     """
     fitted = fitted or coefficients()
-    return _whole(_sum(of_parts(parts(design), fitted), of_stores(stores(design))), fitted)
+    return _whole(_sum(of_parts(parts(design), fitted), of_stores(stores(design), fitted)), fitted)
 
 
 def estimate_cores(
@@ -98,20 +110,22 @@ def estimate_cores(
     shell = [AreaPart(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
     memory = list(npu_stores(npu, stream_bits))
     kernels = [store for store in memory if store.name == KERNELS]
-    rest = of_stores(store for store in memory if store.name != KERNELS)
+    rest = of_stores((store for store in memory if store.name != KERNELS), fitted)
     without_kernels = _sum(of_parts([*core_parts(npu, stream_bits), *shell], fitted), rest)
-    rams = (of_stores(store._replace(style=style) for store in kernels) for style in styles)
+    rams = (of_stores((store._replace(style=style) for store in kernels), fitted) for style in styles)
     return [_whole(_sum(without_kernels, ram), fitted) for ram in rams]
 
 
 def estimate_outlets(npu: Npu, ring_bits: int, fitted: Coefficients | None = None) -> float:
-    """LUTs of the gearboxes at an NPU's outlets, in front of an NPU whose words have ``ring_bits`` bits."""
+    """LUTs, as a device counts them, of the gearboxes at an NPU's outlets, in front of an NPU whose words have
+    ``ring_bits`` bits."""
     fitted = fitted or coefficients()
-    return of_parts(outlet_parts(npu, ring_bits), fitted)["lut"] * fitted["flat"]["lut"]
+    gears = of_parts(outlet_parts(npu, ring_bits), fitted)
+    return (gears["lut"] - gears["pairs"]) * fitted["flat"]["lut"]
 
 
-def of_stores(memories: Iterable[Store]) -> dict[str, float]:
-    """Sums of what memories take."""
+def of_stores(memories: Iterable[Store], fitted: Coefficients) -> dict[str, float]:
+    """Sums of what memories take, and of pairs."""
     lut = ff = lutram = bram36 = 0.0
     for store in memories:
         mapped = store.mapped()
@@ -119,7 +133,7 @@ def of_stores(memories: Iterable[Store]) -> dict[str, float]:
         ff += mapped.ff * store.times
         lutram += mapped.lutram * store.times
         bram36 += mapped.bram36 * store.times
-    return {"lut": lut, "ff": ff, "lutram": lutram, "bram36": bram36}
+    return {"lut": lut, "pairs": paired_share("memory", fitted) * lut, "ff": ff, "lutram": lutram, "bram36": bram36}
 
 
 def _sum(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
@@ -132,6 +146,7 @@ def _whole(sums: dict[str, float], fitted: Coefficients) -> Resources:
     flat = fitted["flat"]
     return Resources(
         lut=round(sums["lut"] * flat["lut"]),
+        pairs=round(sums["pairs"] * flat["lut"]),
         ff=round(sums["ff"] * flat["ff"]),
         bram36=sums["bram36"],
         lutram=round(sums["lutram"] * flat["lutram"]),

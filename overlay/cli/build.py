@@ -28,7 +28,7 @@ from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.explore.advice import Advice, advice, advice_rows
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.platform.board_file import find_board
-from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, smallest_board
+from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES, Board, how_large, smallest_board, taken
 from bitloom.overlay.platform.dma_core import AMD, DMA_CORES
 from bitloom.overlay.platform.target import BoardTarget
 from bitloom.overlay.show.report.compiled import plans_of
@@ -198,12 +198,17 @@ def _warn(design: Design, target: Board) -> None:
     """Warn if the area formula says that the design is larger than the board's device."""
     area = estimate(design)
     if not target.holds(area):
+        takes, has = _amounts(taken(area)), _amounts(target.sizes)
         click.echo(
-            f"warning: by estimate the device alone takes {area.lut + area.lutram:,} LUT, {area.ff:,} FF, "
-            f"{area.bram36:g} BRAM36 and {area.dsp} DSP; {target.name} has {target.lut:,}, {target.ff:,}, "
-            f"{target.bram36:g} and {target.dsp:,}" + CUT * (area.bram36 > target.bram36),
+            f"warning: by estimate the device alone takes {takes}; {target.name} has {has}"
+            + CUT * (area.bram36 > target.bram36),
             err=True,
         )
+
+
+def _amounts(sizes: Mapping[str, float]) -> str:
+    """So much of each of RESOURCES, in words."""
+    return ", ".join(f"{size:,} {RESOURCES[key]}".replace(".0 ", " ") for key, size in sizes.items())
 
 
 def _words(context: click.Context) -> list[str]:
@@ -256,7 +261,7 @@ def _facts(
         "parameter_words": sum(each.parameters.size for each in program.programs),
         "clock_mhz": clock_mhz,
         "networks": {name: build.program(name).ideal_cycles for name in build.programs},
-        "area": {"lut": area.lut + area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp},
+        "area": taken(area),
         "share_of": {"board": board.name, **board.shares(area)},
         **({"board": target.name, "sources": str(build.sources)} if target else {}),
     }
@@ -291,7 +296,7 @@ def _board_rows(facts: Mapping[str, Any]) -> dict[str, str]:
     shares = {key: share for key, share in facts["share_of"].items() if key in RESOURCES}
     told = facts["share_of"]["board"]
     if "board" not in facts:
-        told += ", the smallest that holds it" if max(shares.values()) <= 1 else ", the largest: too small"
+        told += f", {how_large(max(shares.values()) <= 1)}"
     area = {f"{name}, by formula": f"{facts['area'][key]:,g}, {shares[key]:.0%}" for key, name in RESOURCES.items()}
     return {"board": told, **area, **({"sources": facts["sources"]} if "sources" in facts else {})}
 

@@ -53,7 +53,8 @@ _FROM = {
         "[default: with --board, as much as it was off at most; else 0]",
     ),
     click.option("--share", type=PERCENT, help="Percent of the board's device to use.  [default: all]"),
-    click.option("--lut", type=float, help="LUTs at most, those used as memory included."),
+    click.option("--lut", type=float, help="LUTs at most, as a device counts them, those used as memory included."),
+    click.option("--lut-ram", "lutram", type=float, help="LUTs used as memory at most."),
     click.option("--bram", "bram36", type=float, help="Block RAM at most, in units of 36 Kbit."),
     click.option("--dsp", type=float, help="DSP blocks at most."),
     click.option("--lanes", type=float, help="Lanes at most."),
@@ -280,7 +281,8 @@ def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:
         design = explored.best.candidate.design(models[0], models[0].network.name, models[1:])
         total = area(design).total
         clock = clock_figures(design, explored.best.figures.cycles)
-    return {"lut": total.lut, "lutram": total.lutram, "ff": total.ff, "bram36": total.bram36, "dsp": total.dsp, **clock}
+    keys = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
+    return {**{key: getattr(total, key) for key in keys}, **clock}
 
 
 def _show_measured(measured: dict[str, Any]) -> None:
@@ -315,9 +317,10 @@ def _show_budget(limit: Budget, on: Board | None, clock: _Clock) -> None:
     """Print what the columns mean, and how far the area formula may be off."""
     model_error = error()
     click.echo(
-        "cycles and latency by the flow model; LUT: of logic and memory together, as RAM: those of memory, by formula, "
-        f"off by {model_error['median']:.1%} (median) and {model_error['worst']:.1%} (worst) on designs that it was "
-        f"not fitted to (the {model_error['designs']} reference designs whose synthesis is recorded)"
+        "cycles and latency by the flow model; LUT: as a device counts them, of logic in pairs and of memory together, "
+        f"as RAM: those of memory, by formula, off by {model_error['median']:.1%} (median) and "
+        f"{model_error['worst']:.1%} (worst) on designs that it was not fitted to (the {model_error['designs']} "
+        "reference designs whose synthesis is recorded)"
     )
     click.echo(
         f"frames a second: at {clock.mhz:g} MHz ({_FROM[clock.source]}; --synthesise and bitloom timing estimate a "

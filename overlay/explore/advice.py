@@ -41,7 +41,8 @@ class Advice:
     lut: int
     bram36: float
     dsp: int
-    """lut, bram36, dsp: how much more the design takes, by the area model; less where it is negative."""
+    """lut, bram36, dsp: how much more the design takes, by the area model, LUTs as a device counts them; less where it
+    is negative."""
 
     @property
     def text(self) -> str:
@@ -83,7 +84,7 @@ def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice
             continue
         if cycles / after >= LEAST_GAIN:
             area = estimate(changed)
-            lut = area.lut + area.lutram - size.lut - size.lutram
+            lut = area.device_lut - size.device_lut
             option = f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
             bram36 = area.bram36 - size.bram36
             changes.append(Advice(busiest, option, after, cycles / after, lut, bram36, area.dsp - size.dsp))

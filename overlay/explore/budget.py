@@ -3,7 +3,7 @@
 from dataclasses import dataclass, fields
 from math import inf
 
-from bitloom.overlay.platform.boards import Board
+from bitloom.overlay.platform.boards import Board, taken
 
 from .figures import Figures
 
@@ -19,7 +19,9 @@ class Budget:
     """
 
     lut: float | None = None
-    """LUTs of logic and of memory together."""
+    """LUTs as a device counts them, of logic and of memory together."""
+    lutram: float | None = None
+    """Those of them that are memory."""
     ff: float | None = None
     """Flip-flops."""
     bram36: float | None = None
@@ -54,8 +56,7 @@ class Budget:
         limits
             Further limits; one that is not None replaces the device's.
         """
-        whole = {"lut": board.lut / (1 + margin), "ff": board.ff, "bram36": board.bram36, "dsp": board.dsp}
-        part = {key: share * value for key, value in whole.items()}
+        part = {key: share * size / (1 + margin * (key == "lut")) for key, size in board.sizes.items()}
         return cls(**{**part, **{key: value for key, value in limits.items() if value is not None}})
 
     def excess(self, figures: Figures) -> dict[str, float]:
@@ -78,10 +79,7 @@ class Budget:
 def limited(figures: Figures) -> dict[str, float]:
     """The figures of a design that a `Budget` may limit, by the limit's name."""
     return {
-        "lut": figures.lut,
-        "ff": figures.area.ff,
-        "bram36": figures.area.bram36,
-        "dsp": figures.area.dsp,
+        **taken(figures.area),
         "lanes": figures.lanes,
         "cycles": figures.cycles,
         "latency": figures.latency,

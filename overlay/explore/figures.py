@@ -36,8 +36,8 @@ class Figures:
 
     @property
     def lut(self) -> int:
-        """LUTs of logic and of memory together."""
-        return self.area.lut + self.area.lutram
+        """LUTs as a device counts them, of logic and of memory together."""
+        return self.area.device_lut
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,8 @@ class Front:
         None where nothing limits them."""
         if self.board is None:
             return self.budget.lut
-        limits = {key: getattr(self.budget, key) for key in RESOURCES}
-        whole = {key: getattr(self.board, key) for key in RESOURCES}
+        whole = self.board.sizes
+        limits = {key: getattr(self.budget, key) for key in whole}
         return max((whole[key] if limit is None else limit) / whole[key] for key, limit in limits.items())
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,8 +108,11 @@ def read_front(path: Path, network: str) -> Front:
 
 def _figures(row: Reader) -> Figures:
     """Figures of a design."""
+    lut, paired = row.number("lut"), row.number("paired_lut")
+    row.require(paired <= lut, "paired_lut must be <= lut", paired)
     area = Resources(
-        lut=row.number("lut"),
+        lut=lut,
+        pairs=lut - paired,
         ff=row.number("ff"),
         bram36=row.real("bram36"),
         lutram=row.number("lutram"),

@@ -13,11 +13,12 @@ OVER = 1e7
 class Price:
     """Prices in LUTs: what the search adds up."""
 
+    lutram: float = 0
     bram36: float = 0
     dsp: float = 0
     lanes: float = 0
     ff: float = 0
-    """bram36, dsp, lanes, ff: LUTs for a unit of each."""
+    """lutram, bram36, dsp, lanes, ff: LUTs for a unit of each; of LUTs that are memory, beside the LUT itself."""
     npu: float = 0
     """LUTs for an NPU, beside all that it takes; may be negative."""
     limits: Mapping[str, float] = field(default_factory=dict)
@@ -31,6 +32,6 @@ class Price:
 
     def of(self, area: Resources, lanes: int) -> float:
         """Price of an NPU with that area and so many lanes."""
-        lut = area.lut + area.lutram
+        lut = area.device_lut + self.lutram * area.lutram
         lut += OVER * sum(max(0.0, getattr(area, key) / limit - 1) for key, limit in self.limits.items())
         return lut + self.bram36 * area.bram36 + self.dsp * area.dsp + self.lanes * lanes + self.ff * area.ff + self.npu

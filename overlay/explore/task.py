@@ -13,7 +13,7 @@ from .variations import MapSetting
 
 FEW_NPUS = Price()
 """Every NPU costs what it takes, so that there are few of them."""
-STEPS = {"bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
+STEPS = {"lutram": 0.5, "bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
 """First price of what is over its limit, in LUTs a unit."""
 
 

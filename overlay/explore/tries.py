@@ -71,6 +71,7 @@ class Row:
             "latency_cycles": f.latency,
             "lanes": f.lanes,
             "lut": f.area.lut,
+            "paired_lut": f.area.paired_lut,
             "lutram": f.area.lutram,
             "ff": f.area.ff,
             "bram36": f.area.bram36,
@@ -123,7 +124,7 @@ class Tries:
         self.first = self.joinings.first
         self.layers = self.choices[self.engines[0], self.first].layers
         self.heavy = self.joinings.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
-        limits = {key: getattr(budget, key) for key in ("bram36", "dsp", "ff")}
+        limits = {key: getattr(budget, key) for key in ("lutram", "bram36", "dsp", "ff")}
         self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
@@ -161,8 +162,8 @@ class Tries:
         return [*dict.fromkeys([*asked, fastest, *(interval for interval in sweep if interval < asked[-1])])]
 
     def fastest(self, setting: MapSetting) -> int:
-        """A short interval that has a chain in that setting: a cycle for each tap of the layer with most, and for each
-        tuple that it skips, or as fast as a frame comes.
+        """A short interval that has a chain in that setting: a cycle for each tap of the layer with most, or for each
+        line of taps where these can be formed, and for each tuple that it skips; or as fast as a frame comes.
 
         Raises
         ------
@@ -172,7 +173,11 @@ class Tries:
         layers = self.choices[self.engines[0], setting].layers
         npu = Npu.of(raster=setting.counters)
         each = [
-            max((layer.with_former or layer).work(npu).cycles(1), layer.pool_work(npu).cycles(1)) for layer in layers
+            max(
+                min(form.work(npu).cycles(1) for form in (layer, layer.with_former, layer.with_lines) if form),
+                layer.pool_work(npu).cycles(1),
+            )
+            for layer in layers
         ]
         least = sum(each) if self.also else max(each)
         while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
@@ -274,9 +279,8 @@ class Tries:
         return {key: value for key, value in excess.items() if key in STEPS.keys() | {"lut"}}
 
     def luts(self, candidate: Candidate) -> int:
-        """LUTs of a candidate, those of memory included, by what the search knows of its memories."""
-        area = self._known_area(candidate)
-        return area.lut + area.lutram
+        """LUTs of a candidate, as a device counts them, by what the search knows of its memories."""
+        return self._known_area(candidate).device_lut
 
     def _hopeless(self, candidate: Candidate) -> dict[str, float]:
         """The same where it is far more; nothing unless a run of the flow model takes long, which then need not be."""

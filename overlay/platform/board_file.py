@@ -7,6 +7,7 @@
 
     [budget]
     lut = 70560
+    lutram = 28800
     ff = 141120
     bram36 = 216
     dsp = 360
@@ -31,8 +32,11 @@ MOST_BYTES = 16 << 10
 MOST_BRACKETS = 32
 """Brackets and braces at most, so that values can't lie deeper in each other than the parser can go."""
 KEYS = ("name", "part", "board_part", "board_files", "budget")
-MOST = {"lut": 10_000_000, "ff": 20_000_000, "bram36": 100_000, "dsp": 100_000}
+MOST = {"lut": 10_000_000, "lutram": 10_000_000, "ff": 20_000_000, "bram36": 100_000, "dsp": 100_000}
 """Entries of the budget, and what each may be at most: several times what the largest devices have."""
+LEAST_LUT_RAM = 0.3
+"""Share of the LUTs that may be memory where a board doesn't say how many: the xc7z015 has 31 %, and no
+Zynq is known here that has less."""
 
 
 def find_board(text: str) -> Board:
@@ -65,7 +69,7 @@ def load_board(path: str | os.PathLike[str]) -> Board:
     ----------
     path
         A TOML file with ``name``, ``part``, ``board_part`` and the table ``budget``, all of it needed, and
-        ``board_files``, which may be left out.
+        ``board_files`` and the budget's ``lutram``, which may be left out: LEAST_LUT_RAM of the LUTs then.
 
     Raises
     ------
@@ -106,4 +110,6 @@ def board_of(data: dict[str, Any]) -> Board:
     budget.only(MOST)
     texts = {key: whole.text(key) for key in ("name", "part", "board_part")}
     source = whole.text("board_files") if "board_files" in data else "the board's maker"
-    return Board(**texts, **{key: budget.number(key, 1, most) for key, most in MOST.items()}, board_files=source)
+    sizes = {key: budget.number(key, 1, most) for key, most in MOST.items() if key in budget.data or key != "lutram"}
+    sizes.setdefault("lutram", int(LEAST_LUT_RAM * sizes["lut"]) or 1)
+    return Board(**texts, **sizes, board_files=source)

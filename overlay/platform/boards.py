@@ -1,5 +1,6 @@
 """Boards, and what their devices have. Sources: selection tables of AMD DS190 (Zynq-7000),
-DS891 (Zynq UltraScale+), DS889 (RFSoC) and DS987 (Kria K26).
+DS891 (Zynq UltraScale+), DS889 (RFSoC) and DS987 (Kria K26). How many LUTs may be memory these say in Mb of distributed
+RAM, if at all; the number itself stands in reports of Vivado's ``report_utilization``, at "LUT as Memory".
 
 LUTs of UltraScale+ are the same six-input kind, and its block RAM comes in the same units of 36 Kbit. UltraRAM isn't
 counted.
@@ -17,7 +18,7 @@ CLOCK_MHZ = 100.0
 FAMILIES = {"xc7z": "zynq", "xczu": "zynqmp", "xck": "zynqmp"}
 """Family of processors by the beginning of a device's name: Zynq-7000, and Zynq UltraScale+ with Kria's modules."""
 
-RESOURCES = {"lut": "LUT", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
+RESOURCES = {"lut": "LUT", "lutram": "LUT RAM", "ff": "FF", "bram36": "BRAM36", "dsp": "DSP"}
 """Resources of a board's device: the name of the field, and its heading in tables."""
 
 _PART = re.compile(
@@ -46,6 +47,8 @@ class Board:
     bram36: float
     dsp: int
     """lut, ff, bram36, dsp: what the device has; block RAM in units of 36 Kbit."""
+    lutram: int
+    """How many of the LUTs may be memory."""
     board_part: str
     """Vivado's name of the board's files without their version, which differs between releases."""
     board_files: str
@@ -81,19 +84,19 @@ class Board:
     def to_dict(self) -> dict[str, Any]:
         """JSON data: what a board's file says."""
         texts = {key: getattr(self, key) for key in ("name", "part", "board_part", "board_files")}
-        return {**texts, "budget": {key: getattr(self, key) for key in RESOURCES}}
+        return {**texts, "budget": self.sizes}
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """What the device has of each of RESOURCES."""
+        return {key: getattr(self, key) for key in RESOURCES}
 
     def shares(self, area: Resources) -> dict[str, float]:
-        """Share of each of RESOURCES that a design of that area takes, 1 for all of it; LUT RAM counts as LUTs."""
-        return {
-            "lut": (area.lut + area.lutram) / self.lut,
-            "ff": area.ff / self.ff,
-            "bram36": area.bram36 / self.bram36,
-            "dsp": area.dsp / self.dsp,
-        }
+        """Share of each of RESOURCES that a design of that area takes, 1 for all of it."""
+        return {key: size / self.sizes[key] for key, size in taken(area).items()}
 
     def holds(self, area: Resources) -> bool:
-        """Whether a design of that area fits, LUT RAM counted as LUTs."""
+        """Whether a design of that area fits."""
         return max(self.shares(area).values()) <= 1
 
 
@@ -102,7 +105,15 @@ STORE = "https://github.com/Xilinx/XilinxBoardStore"
 DIGILENT = "https://github.com/Digilent/vivado-boards"
 """Digilent's board files, which Vivado's store has, too."""
 PYNQ_Z2 = Board(
-    "Pynq-Z2", "xc7z020clg400-1", 53_200, 106_400, 140, 220, board_part="tul.com.tw:pynq-z2:part0", board_files=STORE
+    "Pynq-Z2",
+    "xc7z020clg400-1",
+    53_200,
+    106_400,
+    140,
+    220,
+    17_400,
+    board_part="tul.com.tw:pynq-z2:part0",
+    board_files=STORE,
 )
 
 BOARDS = {
@@ -124,6 +135,7 @@ BOARDS = {
             28_800,
             50,
             66,
+            6_000,
             board_part="digilentinc.com:cora-z7-07s:part0",
             board_files=DIGILENT,
         ),
@@ -134,6 +146,7 @@ BOARDS = {
             141_120,
             216,
             360,
+            28_800,
             board_part="realdigital.org:aup-zu3-8gb:part0",
             board_files="https://github.com/RealDigitalOrg/aup-zu3-bsp",
         ),
@@ -144,6 +157,7 @@ BOARDS = {
             141_120,
             216,
             360,
+            28_800,
             board_part="avnet.com:ultra96v2:part0",
             board_files="https://github.com/Avnet/bdf",
         ),
@@ -154,6 +168,7 @@ BOARDS = {
             234_240,
             144,
             1_248,
+            57_600,
             board_part="xilinx.com:kv260_som:part0",
             board_files=STORE,
         ),
@@ -164,6 +179,7 @@ BOARDS = {
             234_240,
             144,
             1_248,
+            57_600,
             board_part="xilinx.com:kr260_som:part0",
             board_files=STORE,
         ),
@@ -174,6 +190,7 @@ BOARDS = {
             460_800,
             312,
             1_728,
+            101_760,
             board_part="xilinx.com:zcu104:part0",
             board_files=STORE,
         ),
@@ -184,6 +201,7 @@ BOARDS = {
             850_560,
             1_080,
             4_272,
+            213_600,
             board_part="realdigital.org:rfsoc4x2:part0",
             board_files="https://github.com/RealDigitalOrg/RFSoC4x2-BSP",
         ),
@@ -191,10 +209,20 @@ BOARDS = {
 }
 
 
+def taken(area: Resources) -> dict[str, float]:
+    """How much of each of RESOURCES a design takes; LUT RAM is among the LUTs, and has a limit of its own."""
+    return {"lut": area.device_lut, "lutram": area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp}
+
+
 def smallest_board(area: Resources) -> Board:
     """The first board, by LUTs, that holds a design of that area; the one with most LUTs where none holds it."""
     by_size = sorted(BOARDS.values(), key=lambda board: board.lut)
     return next((board for board in by_size if board.holds(area)), by_size[-1])
+
+
+def how_large(holds: bool) -> str:
+    """What the board of `smallest_board` is, in words, by whether it holds the design."""
+    return "the smallest that holds it" if holds else "the largest: too small"
 
 
 def board(name: str) -> Board:

@@ -29,9 +29,9 @@ from .lane_counts import lanes, npu_lanes
 FOLDER = Path("build/bench")
 PER_FRAME = ("beats", "wait_input", "wait_room", "wait_table")
 """Counters of an NPU that are given a frame."""
-AREA = ("lut", "lutram", "ff", "bram36", "dsp")
+AREA = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
 """Figures of ``model_figures``."""
-SYNTHESIS = ("paired_lut", "levels")
+SYNTHESIS = ("levels",)
 """Further figures of ``area_figures``."""
 
 Figures = dict[str, Any]
@@ -126,7 +126,8 @@ def network_figures(
 
 
 def area_figures(design: Design) -> Figures:
-    """AREA and SYNTHESIS of a design; ``lut`` are the LUTs of logic, ``lutram`` those of memory.
+    """AREA and SYNTHESIS of a design; ``lut`` are the LUTs of logic, ``paired_lut`` those of a device for
+    them, ``lutram`` those of memory.
 
     Raises
     ------

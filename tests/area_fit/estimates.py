@@ -22,7 +22,7 @@ from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, OUTPUTS
 from .samples import directed, samples
 
 ESTIMATES = Path(__file__).parent / "estimates.json"
-FIELDS = ("lut", "ff", "lutram", "bram36", "dsp")
+FIELDS = ("lut", "ff", "lutram", "bram36", "dsp", "pairs")
 INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits": 0, "acc_bits": 24, "ol": 2}
 PARTS: dict[str, dict] = {
     "addition": {**INTEGER, "kfp": 8, "kgp": 6, "skip_words": 70},

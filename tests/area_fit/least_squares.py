@@ -1,7 +1,8 @@
 """Coefficients of the area model from designs and their synthesised area.
 
 Each kind of block gets a formula of its own, fitted to the blocks of that kind in all designs. What flattening changes
-is one factor for all of them. Sizes only ever add: no coefficient is negative.
+is one factor for all of them. Sizes only ever add: no coefficient is negative. Shares of pairs are fitted elsewhere
+(pair_shares.py).
 """
 
 import re
@@ -14,7 +15,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area
 from bitloom.overlay.area_model.area_part import AreaPart
-from bitloom.overlay.area_model.estimate import FITTED, estimate, of_parts, of_stores
+from bitloom.overlay.area_model.estimate import FITTED, coefficients, estimate, of_parts, of_stores
 from bitloom.overlay.area_model.parts import parts, stores
 
 Measured = Sequence[tuple[Design, Area]]
@@ -37,7 +38,7 @@ def formulas(measured: Measured) -> dict[str, dict[str, dict[str, float]]]:
 
 def fitted(measured: Measured) -> dict[str, Any]:
     """Coefficients of all kinds of blocks, and the factors of flattening, by the designs whose total is known."""
-    made: dict[str, Any] = {"parts": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0)}
+    made = {"parts": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0), "pairs": coefficients()["pairs"]}
     for key in FLAT:
         pairs = [(_summed(design, made)[key], getattr(area.total, key)) for design, area in measured if area.total.lut]
         made["flat"][key] = float(np.median([total / own for own, total in pairs if own]))
@@ -45,12 +46,15 @@ def fitted(measured: Measured) -> dict[str, Any]:
 
 
 def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Of each design its figures by Yosys and by the model, and by which shares LUTs (with LUT RAM) and FFs are off."""
+    """Of each design its figures by Yosys and by the model, and by which shares LUTs and FFs are off; LUTs as a device
+    counts them, and with one function each, both with LUT RAM."""
     out = []
     for design, area in measured:
         model, total = estimate(design, dict(made)), area.total
-        both = [r.lut + r.lutram for r in (total, model)]
-        out.append({"design": design.name, "lut": both[0], "model_lut": both[1], "share": both[1] / both[0] - 1,
+        plain = [r.lut + r.lutram for r in (total, model)]
+        lut = [r.device_lut for r in (total, model)]
+        out.append({"design": design.name, "lut": lut[0], "model_lut": lut[1], "share": lut[1] / lut[0] - 1,
+                    "plain_share": plain[1] / plain[0] - 1,
                     "ff": total.ff, "model_ff": model.ff, "ff_share": model.ff / total.ff - 1,
                     "bram36": total.bram36, "model_bram36": model.bram36,
                     "dsp": total.dsp, "model_dsp": model.dsp})  # fmt: skip
@@ -89,7 +93,7 @@ def _numbered(module: str, number: str) -> str:
 
 def _summed(design: Design, made: Mapping[str, Any]) -> dict[str, float]:
     """A design's figures before flattening: parts by formula, memories by rule."""
-    own, memory = of_parts(parts(design), dict(made)), of_stores(stores(design))
+    own, memory = of_parts(parts(design), dict(made)), of_stores(stores(design), dict(made))
     return {key: own.get(key, 0) + memory.get(key, 0) for key in {*own, *memory}}
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bitloom.golden.atomic import write_scratch
-from bitloom.overlay.area.netlist import count, resources
-from bitloom.overlay.area.pairing import paired_luts
+from bitloom.overlay.area.pairing import with_pairs
 from bitloom.overlay.area.yosys import run_yosys
 
 PACKAGE = "pythondata_cpu_picorv32"
@@ -46,8 +45,8 @@ def compared(folder: Path) -> dict[str, tuple[int, int, int]]:
             write_scratch(work / "tops.v", (folder / "scripts" / "vivado" / "synth_area_top.v").read_text())
             run_yosys(SCRIPT.format(core=core), work, core)
             module = json.loads((work / f"{core}.json").read_text())["modules"][f"top_{core}"]
-        made = resources(count(module))
-        found[core] = luts, made.lut + made.lutram, paired_luts(module) + made.lutram
+        made = with_pairs(module)
+        found[core] = luts, made.lut + made.lutram, made.device_lut
     return found
 
 

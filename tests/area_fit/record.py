@@ -1,7 +1,7 @@
 """Record the area of reference designs by Yosys: ``python -m tests.area_fit.record [NAME ...]``.
 
-It synthesises the designs, minutes each, and writes areas.json and the area model's error on these designs, which
-coefficients.json states. What was synthesised is found again in the cache.
+It synthesises the designs, minutes each, and writes areas.json, and to coefficients.json the shares of pairs and the
+area model's error on these designs. What was synthesised is found again in the cache.
 """
 
 import json
@@ -16,9 +16,9 @@ from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import one_line_errors
 
-from .refit import RECORDED, on_recorded, show, stated
+from .refit import RECORDED, on_recorded, show, with_pairs
 
-KEYS = ("lut", "lutram", "ff", "bram36", "dsp")
+KEYS = ("lut", "lutram", "ff", "bram36", "dsp", "pairs")
 """Figures that are recorded."""
 
 
@@ -42,10 +42,9 @@ def main(names: tuple[str, ...]) -> None:
             update(done, len(names))
     lines = (f" {json.dumps(key)}: {json.dumps(value)}" for key, value in areas.items())
     write_text(RECORDED, "{\n" + ",\n".join(lines) + "\n}\n")
-    model = coefficients()
-    rows = on_recorded(model)
-    write_text(FILE, json.dumps({**model, "error": stated(rows)}, indent=1) + "\n")
-    show("reference designs", rows)
+    model = with_pairs(coefficients())
+    write_text(FILE, json.dumps(model, indent=1) + "\n")
+    show("reference designs", on_recorded(model))
 
 
 if __name__ == "__main__":

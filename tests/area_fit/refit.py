@@ -6,7 +6,8 @@ coefficients of all others stay as they are. What was synthesised is found again
 was interrupted goes on where it ended.
 
 The error in the file is that on the reference designs whose area by Yosys is recorded (areas.json). The model is never
-fitted to them. Estimates that tests compare with are renewed afterwards: ``python -m tests.area_fit.estimates``.
+fitted to them, but for the shares of pairs (pair_shares.py): a design's error is by shares that are fitted to the other
+ones. Estimates that tests compare with are renewed afterwards: ``python -m tests.area_fit.estimates``.
 """
 
 import json
@@ -33,6 +34,7 @@ from bitloom.overlay.explore.workers import Workers
 
 from .blocks import blocks
 from .least_squares import errors, fitted, formulas, matched
+from .pair_shares import by_others, pair_shares
 from .samples import directed, samples
 
 Progress = Callable[[int, int], None]
@@ -109,7 +111,12 @@ def renewed(found: Found, kinds: Collection[str]) -> Coefficients:
         renewed_parts = {kind: _completed(new[kind], old["parts"].get(kind, {}), sizes(found, kind)) for kind in kinds}
         made = {**old, "parts": dict(sorted({**old["parts"], **renewed_parts}.items())),
                 "made_with": {**old["made_with"], "alone": alone}}  # fmt: skip
-    return {**made, "error": stated(on_recorded(made))}
+    return with_pairs(made)
+
+
+def with_pairs(made: Coefficients) -> Coefficients:
+    """Coefficients with shares of pairs and errors by what is recorded."""
+    return {**made, "pairs": pair_shares(measured_references(), made), "error": stated(on_recorded(made))}
 
 
 def sizes(found: Found, kind: str) -> set[str]:
@@ -144,22 +151,31 @@ def left_out(found: Found, made: Coefficients) -> Rows:
 
 
 def on_recorded(made: Coefficients) -> Rows:
-    """The errors of the reference designs whose area is recorded."""
+    """The errors of the reference designs whose area is recorded, each with shares of pairs by the other ones."""
+    found = measured_references()
+    each = by_others(found, made)
+    return [row for one, by_other in zip(found, each) for row in errors([one], by_other)]
+
+
+def measured_references() -> Found:
+    """The reference designs whose area is recorded, with it."""
     recorded = {name: area for name, area in json.loads(RECORDED.read_text()).items() if name in REFERENCE_DESIGNS}
-    found = []
-    for name, total in recorded.items():
-        reference = REFERENCE_DESIGNS[name]
-        found.append((reference.design(name, reference.models()), Area(Resources(**total), (), ())))
-    return errors(found, made)
+    return [
+        (REFERENCE_DESIGNS[name].design(name, REFERENCE_DESIGNS[name].models()), Area(Resources(**total), (), ()))
+        for name, total in recorded.items()
+    ]
 
 
 def stated(tried: Rows) -> dict[str, Any]:
-    """What the file says of errors: of how many designs, and shares of the LUTs and of the flip-flops."""
-    lut, ff = ([abs(row[key]) for row in tried] for key in ("share", "ff_share"))
+    """What the file says of errors: of how many designs, and shares of the LUTs, of those with one function each, and
+    of the flip-flops."""
+    lut, plain, ff = ([abs(row[key]) for row in tried] for key in ("share", "plain_share", "ff_share"))
     return {
         "designs": len(tried),
         "median": round(statistics.median(lut), 4),
         "worst": round(max(lut), 4),
+        "plain_median": round(statistics.median(plain), 4),
+        "plain_worst": round(max(plain), 4),
         "ff_median": round(statistics.median(ff), 4),
         "ff_worst": round(max(ff), 4),
     }
@@ -167,10 +183,22 @@ def stated(tried: Rows) -> dict[str, Any]:
 
 def show(title: str, tried: Rows) -> None:
     """Print a line for each design."""
-    rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['ff']:,}",
-             f"{r['model_ff']:,}", f"{r['bram36']:g}", f"{r['model_bram36']:g}", str(r["dsp"]), str(r["model_dsp"])]
-            for r in tried]  # fmt: skip
-    head = ["design", "LUT and LUT RAM", "by the model", "off by", "FF", "by it", "BRAM36", "by it", "DSP", "by it"]
+    rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['plain_share']:+.1%}",
+             f"{r['ff']:,}", f"{r['model_ff']:,}", f"{r['bram36']:g}", f"{r['model_bram36']:g}", str(r["dsp"]),
+             str(r["model_dsp"])] for r in tried]  # fmt: skip
+    head = [
+        "design",
+        "LUT of a device",
+        "by the model",
+        "off by",
+        "unpaired off by",
+        "FF",
+        "by it",
+        "BRAM36",
+        "by it",
+        "DSP",
+        "by it",
+    ]
     grid(title, head, rows)
 
 

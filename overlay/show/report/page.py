@@ -3,7 +3,7 @@
 from itertools import groupby
 from pathlib import Path
 
-from bitloom.overlay.platform.boards import BOARDS
+from bitloom.overlay.platform.boards import BOARDS, RESOURCES, taken
 from bitloom.overlay.timing.design_clock import HOW
 
 from . import blocks, graph
@@ -47,5 +47,7 @@ def page(report: Report, date: str = "") -> str:
         ],
         points=[p for p in report.points if p.kind != "layer" or len(report.npus[p.npu or 0].layers) > 1],
         boards={board.part: board for board in reversed(BOARDS.values())}.values(),  # one of each device
+        taken=taken(report.area.resources),
+        resources=RESOURCES,
         clock_how=HOW,
     )

@@ -33,7 +33,7 @@ def test_figures_are_those_of_a_build_with_the_option() -> None:
         assert change.gain == before / change.cycles >= LEAST_GAIN
         size = estimate(design)
         area = estimate(changed)
-        assert change.lut == area.lut + area.lutram - size.lut - size.lutram
+        assert change.lut == area.device_lut - size.device_lut
         assert (change.bram36, change.dsp) == (area.bram36 - size.bram36, area.dsp - size.dsp)
 
 

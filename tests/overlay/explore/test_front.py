@@ -19,7 +19,7 @@ from tests.errors import value_error
 
 POINTS = (
     Figures(Resources(5_000, 6_000, 21.5, 320, 110), 1_072, 334.5, 618),
-    Figures(Resources(2_000, 1_500, 9.0, 200), 16, 5_400, 5_500),
+    Figures(Resources(2_000, 1_500, 9.0, 200, pairs=300), 16, 5_400, 5_500),
 )
 
 
@@ -38,7 +38,8 @@ def row(figures: Figures) -> dict[str, Any]:
     area = figures.area
     return {
         "cycles_per_frame": figures.cycles, "latency_cycles": figures.latency, "lanes": figures.lanes,
-        "lut": area.lut, "lutram": area.lutram, "ff": area.ff, "bram36": area.bram36, "dsp": area.dsp,
+        "lut": area.lut, "paired_lut": area.paired_lut, "lutram": area.lutram, "ff": area.ff,
+        "bram36": area.bram36, "dsp": area.dsp,
     }  # fmt: skip
 
 
@@ -78,10 +79,15 @@ def test_shares_and_limits() -> None:
     ("place", "change", "rule"),
     [
         ([], {"front": []}, "front must have at least 1 entries, got []"),
+        (["front", 1], {"paired_lut": 2_001}, "front: paired_lut must be <= lut, got 2001"),
         (["front", 0], {"lut": -1}, "front: lut must be an integer >= 0, got -1"),
         (["front", 1], {"cycles_per_frame": 0}, "front: cycles_per_frame must be a finite number >= 1, got 0"),
         (["best"], {"bram36": "9"}, "best: bram36 must be a finite number >= 0, got '9'"),
-        (["budget"], {"money": 3}, "budget: keys must be lut, ff, bram36, dsp, lanes, cycles, latency, got 'money'"),
+        (
+            ["budget"],
+            {"money": 3},
+            "budget: keys must be lut, lutram, ff, bram36, dsp, lanes, cycles, latency, got 'money'",
+        ),
         (["best"], {"bram36": True}, "best: bram36 must be a finite number >= 0, got True"),
         (["clock"], {"mhz": 0}, "clock: mhz must be > 0, got 0.0"),
         ([], {"commands": ["x"]}, "commands must be 2 or none, got 1"),

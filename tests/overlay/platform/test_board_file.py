@@ -1,5 +1,6 @@
 """A board from a TOML file: what is read, what is refused, and that the commands take it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,11 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_board_of_ones_own(path: Path) -> None:
     mine = find_board(str(path))
-    assert mine == Board("AUP-ZU3-4GB", "xczu3eg-sfvc784-2-e", 60_000, 141_120, 216, 360,
+    assert mine == Board("AUP-ZU3-4GB", "xczu3eg-sfvc784-2-e", 60_000, 141_120, 216, 360, 18_000,
                          "realdigital.org:aup-zu3-4gb:part0", "https://www.realdigital.org")  # fmt: skip
     assert (mine.arch, mine.device) == ("zynqmp", ("xczu3eg", "sfvc784", "-2-e"))
+    path.write_text(TEXT.replace("dsp = 360", "dsp = 360\nlutram = 28_800"))
+    assert load_board(path) == replace(mine, lutram=28_800)
     path.write_text(TEXT.replace('board_files = "https://www.realdigital.org"\n', ""))
     assert load_board(path).board_files == "the board's maker"
 
@@ -70,7 +73,7 @@ CASES = {
                 "got 'realdigital.org:aup-zu3-4gb:part0:1.0'"),
     "source": ("https://www.realdigital.org", "\\u0007",
                "board AUP-ZU3-4GB: board_files must be 1..200 printable ASCII characters, got '\\x07'"),
-    "key": ("dsp = 360", "dsp = 360\nuram = 4", "board: budget: keys must be lut, ff, bram36, dsp, got 'uram'"),
+    "key": ("dsp = 360", "dsp = 360\nuram = 4", "board: budget: keys must be lut, lutram, ff, bram36, dsp, got 'uram'"),
     "table": ("[budget]", "[resources]", "board: keys must be name, part, board_part, board_files, budget, "
               "got 'resources'"),
     "no table": ("[budget]\nlut = 60_000\nff = 141_120\nbram36 = 216\ndsp = 360", "",
@@ -115,8 +118,9 @@ def test_what_is_no_toml(path: Path) -> None:
 
 def test_the_commands_take_it(path: Path, tmp_path: Path) -> None:
     """Budget of explore, sources of machine; build does the same as machine."""
-    limit = _budget(str(path), 0.0, None, None, None, 100.0, lut=None, bram36=100.0, dsp=None, lanes=None, cycles=None)
-    assert limit == Budget(lut=60_000, ff=141_120, bram36=100, dsp=360)
+    limits = dict.fromkeys(("lut", "lutram", "dsp", "lanes", "cycles"))
+    limit = _budget(str(path), 0.0, None, None, None, 100.0, bram36=100.0, **limits)
+    assert limit == Budget(lut=60_000, lutram=18_000, ff=141_120, bram36=100, dsp=360)
     out = tmp_path / "made"
     result = CliRunner().invoke(bitloom, ["machine", "--slaves", "1", "--board", str(path), "--out", str(out)])
     assert result.exit_code == 0, result.output

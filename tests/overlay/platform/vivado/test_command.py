@@ -37,8 +37,8 @@ def test_says_what_to_do_next(built):
     assert re.search(r"│ sources +│ ", result.stdout)
     assert f"bitstream for Pynq-Z2, on a machine with Vivado: make -C {folder / 'vivado'}\n" in result.stdout
     assert (
-        "warning: by estimate the device alone takes 60,000 LUT, 0 FF, 2.5 BRAM36 and 0 DSP; "
-        "Pynq-Z2 has 53,200, 106,400, 140 and 220\n"
+        "warning: by estimate the device alone takes 60,000 LUT, 0 LUT RAM, 0 FF, 2.5 BRAM36, 0 DSP; "
+        "Pynq-Z2 has 53,200 LUT, 17,400 LUT RAM, 106,400 FF, 140 BRAM36, 220 DSP\n"
     ) in result.stderr
 
 

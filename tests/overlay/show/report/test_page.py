@@ -84,7 +84,8 @@ def numbers(report: Report) -> dict[str, float]:
         "latency_cycles": counters[1]["cycles"],
         "frames": report.run.frames,
         "bit_exact_frames": report.run.bit_exact_frames,
-        "area-lut": area.lut + area.lutram,
+        "area-lut": area.device_lut,
+        "area-lutram": area.lutram,
         "area-bram36": area.bram36,
         "memory-bram36": area.bram36,
     }

@@ -1,0 +1,49 @@
+"""The shares of LUTs that a device saves by pairs, fitted to the reference designs whose pairs are recorded.
+
+Two shares are enough: of PEs of the binary engine, whose adders are small functions of few inputs, and of all else.
+With one share for each kind of block a design that was left out of the fit is off by more: there are fewer designs than
+kinds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from bitloom.hls_gen.design.design import Design
+from bitloom.overlay.area_model.estimate import of_parts, of_stores
+from bitloom.overlay.area_model.parts import parts, stores
+
+from .least_squares import Measured
+
+ADDERS = ("pe_planes", "pe_popcount")
+"""Kinds of blocks that have a share of their own together."""
+
+
+def pair_shares(measured: Measured, made: Mapping[str, Any]) -> dict[str, float]:
+    """The shares, by kind of block and for all others.
+
+    Parameters
+    ----------
+    measured
+        Designs with their area by Yosys, pairs included.
+    made
+        The model's coefficients: they say which part of a design's LUTs is in which blocks.
+    """
+    table = [_parts_of_all(design, made) for design, _ in measured]
+    wanted = [area.total.pairs / area.total.lut for _, area in measured]
+    adders, other = np.linalg.lstsq(np.array(table), np.array(wanted), rcond=None)[0]
+    return {**{kind: round(float(adders), 3) for kind in ADDERS}, "other": round(float(other), 3)}
+
+
+def by_others(measured: Measured, made: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+    """For each design coefficients whose shares of pairs are fitted to the other designs."""
+    return [{**made, "pairs": pair_shares([*measured[:k], *measured[k + 1 :]], made)} for k in range(len(measured))]
+
+
+def _parts_of_all(design: Design, made: Mapping[str, Any]) -> tuple[float, float]:
+    """Which part of a design's LUTs of logic is in ADDERS, and which in all else."""
+    blocks = parts(design)
+    adders = of_parts([block for block in blocks if block.kind in ADDERS], dict(made))["lut"]
+    whole = of_parts(blocks, dict(made))["lut"] + of_stores(stores(design), dict(made))["lut"]
+    return adders / whole, 1 - adders / whole

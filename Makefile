@@ -1,5 +1,4 @@
-# Each target sets up what it needs by itself, from a fresh clone: Python 3.10 to 3.12, g++ and PyPI are enough. Demo and tests
-# simulate through pynq, which ends at Python 3.12; what installs with later ones: docs/start/install.md.
+# Each target sets up what it needs by itself, from a fresh clone: Python 3.10 or later, g++ and PyPI are enough.
 # Another interpreter: make test PYTHON=/path/to/python3.11
 
 VENV := .venv
@@ -7,12 +6,13 @@ BIN := $(VENV)/bin
 PYTHON ?=
 DEMO := hls,sim,cli,import
 DEV := all,docs,dev
+PYNQ := pynq pynqmetadata pynqutils
 # A worker a processor, at most 8. Each begins with neighbouring tests, which share what they build; idle ones take over from others.
 WORKERS := -n auto --maxprocesses=8 --dist=worksteal
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 
 # One line that is true for a Python that can make the environment; old Pythons must be able to read it.
-SUITS := import sys, venv, ensurepip; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))
+SUITS := import sys, venv, ensurepip; sys.exit(sys.version_info[:2] < (3, 10))
 
 .PHONY: help demo test test-slow lint notebooks docs clean compiler
 .NOTPARALLEL:
@@ -63,15 +63,17 @@ $(VENV)/.ready-dev: pyproject.toml constraints.txt
 # Keeps an environment that suits, else makes one with the first interpreter that can.
 define environment
 if $(BIN)/python -c '$(SUITS)' 2>/dev/null; then exit 0; fi; \
-for python in $(or $(PYTHON),python3 python3.12 python3.11 python3.10 python); do \
+for python in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python3.10 python); do \
   if $$python -c '$(SUITS)' 2>/dev/null; then exec $$python -m venv --clear $(VENV); fi; \
 done; \
-echo "bitloom: Python 3.10, 3.11 or 3.12 with venv is needed, where pynq ends, none found$(if $(PYTHON), at $(PYTHON)): install one (Debian, Ubuntu: sudo apt install python3-venv) or say make PYTHON=/path/to/python3.11" >&2; exit 1
+echo "bitloom: Python 3.10 or later with venv is needed, none found$(if $(PYTHON), at $(PYTHON)): install one (Debian, Ubuntu: sudo apt install python3-venv) or say make PYTHON=/path/to/python3.11" >&2; exit 1
 endef
 
 # The build tools come first and pinned: several dependencies have no wheel, and the newest setuptools need not build them.
+# pynq comes last and without what it asks for, which the extra "sim" has: pip would find no numpy 1 for Python 3.13 and later.
 define install
 echo "bitloom: installing [$(1)] into $(VENV) (minutes the first time)" && \
 $(PIP) install -c constraints.txt setuptools wheel && \
-$(PIP) install -c constraints.txt --no-build-isolation --use-pep517 -e '.[$(1)]'
+$(PIP) install -c constraints.txt --no-build-isolation --use-pep517 -e '.[$(1)]' && \
+$(PIP) install -c constraints.txt --no-build-isolation --use-pep517 --no-deps $(PYNQ)
 endef

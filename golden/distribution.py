@@ -11,8 +11,8 @@ from importlib.metadata import version as version_of
 DISTRIBUTION = "bitloom-fpga"
 """The name that pip knows."""
 PYNQ_ALONE = "pip install --no-deps pynq pynqmetadata pynqutils"
-"""The command that installs pynq without what it asks for, which the extra "sim" has: pynq 4.0 and earlier ask for numpy
-1, which pip doesn't find for Python 3.13 and later."""
+"""The command that installs pynq without what it asks for, which the extra "sim" has: pynq 4.0 and earlier ask for
+numpy 1, which pip doesn't find for Python 3.13 and later."""
 
 
 def version() -> str:

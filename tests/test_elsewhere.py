@@ -8,15 +8,13 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from bitloom.golden.distribution import PYNQ_ALONE
 from tests.paths import ROOT
 
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z-]+|\$\(VENV\)/\.ready-[a-z]+):", MAKEFILE, re.M))
 PYTHONS = SpecifierSet(re.search(r'^requires-python = "(.+?)"', PROJECT, re.M).group(1))  # type: ignore[union-attr]
-LATER = "3.13"
-"""The first Python that pynq, and so simulation, lacks; what installs there has a job of its own."""
-SIMULATING = PYTHONS & f"<{LATER}"
 OPTIONAL = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
 EXTRAS = set(re.findall(r"^([a-z]+) = \[", OPTIONAL, re.M))
 
@@ -33,11 +31,13 @@ def test_hosted_tests_run_what_the_makefile_has() -> None:
     assert made("\n".join(commands)) == ["lint", "docs", "test", "$(VENV)/.ready-dev", "test-slow"]
     assert set(made("\n".join(commands))) <= TARGETS
     versions = [*jobs["tests"]["strategy"]["matrix"]["python"]]
-    assert versions == ["3.10", "3.12"]  # the ends of what the project supports
+    assert versions == [
+        "3.10",
+        "3.12",
+        "3.14",
+    ]  # the ends of what the project supports, and of what pynq's packages ask for
     set_up = re.findall(r'python-version: "(.+)"', text)
-    assert set(set_up) - {LATER} <= set(SIMULATING.filter((*versions, *set_up)))
-    assert [name for name, job in jobs.items() if LATER in str(job)] == ["later-pythons"]
-    assert f"python_version < '{LATER}'" in PROJECT
+    assert set(set_up) <= set(PYTHONS.filter((*versions, *set_up)))
 
 
 def test_hosted_tests_name_files_that_there_are() -> None:
@@ -47,18 +47,17 @@ def test_hosted_tests_name_files_that_there_are() -> None:
     assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_the_makefile_takes_the_pythons_that_simulate() -> None:
-    (low, high) = re.findall(r"not \((\d), (\d+)\) <= sys\.version_info\[:2\] <= \((\d), (\d+)\)", MAKEFILE)[0][1::2]
-    assert [f"3.{minor}" in SIMULATING for minor in range(int(low) - 1, int(high) + 2)] == [
-        False, *[True] * (int(high) - int(low) + 1), False,
-    ]  # fmt: skip
+def test_the_makefile_takes_the_pythons_of_the_project() -> None:
+    (low,) = re.findall(r"sys\.exit\(sys\.version_info\[:2\] < \(3, (\d+)\)\)", MAKEFILE)
+    assert [f"3.{minor}" in PYTHONS for minor in (int(low) - 1, int(low))] == [False, True]
     assert "import" in re.search(r"^DEMO := (.+)$", MAKEFILE, re.M).group(1).split(",")  # type: ignore[union-attr]
+    assert f"PYNQ := {PYNQ_ALONE.partition('--no-deps ')[2]}\n" in MAKEFILE
 
 
 def test_the_container_makes_what_the_makefile_has() -> None:
     text = (ROOT / "Containerfile").read_text()
     assert set(made(text)) | {"$(VENV)/.ready-demo", "demo"} <= TARGETS
-    assert re.search(r"^FROM python:(\S+)-slim$", text, re.M).group(1) in SIMULATING  # type: ignore[union-attr]
+    assert re.search(r"^FROM python:(\S+)-slim$", text, re.M).group(1) in PYTHONS  # type: ignore[union-attr]
     assert "RUN make .venv/.ready-demo\n" in text
     assert (ROOT / ".dockerignore").read_text() == (ROOT / ".containerignore").read_text()
 
@@ -70,5 +69,5 @@ def test_online_notebooks_install_extras_that_there_are() -> None:
     subprocess.run(["bash", "-n", script], check=True)
     (asked,) = re.findall(r"-e '\.(\[.+\])'", script.read_text())
     assert Requirement(f"bitloom-fpga{asked}").extras <= EXTRAS
-    assert (folder / "runtime.txt").read_text().removeprefix("python-").strip() in SIMULATING
+    assert (folder / "runtime.txt").read_text().removeprefix("python-").strip() in PYTHONS
     assert (folder / "apt.txt").read_text().split() == ["g++", "make"]

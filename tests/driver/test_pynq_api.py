@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from pynq.buffer import PynqBuffer
 
 from bitloom.driver import pynq_api
+from bitloom.golden.distribution import PYNQ_ALONE
 
 INSTALL = "pip install 'bitloom-fpga[sim]'"
 MODULES = (
@@ -35,20 +37,9 @@ def last_line(code: str, *options: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("version", ["2.0.0", "2.5.5", "3.0.0rc1"])
-def test_a_numpy_that_pynq_cannot_use(version):
-    with pytest.raises(ImportError, match=rf"^pynq: numpy must be < 2, got {version}: pip install 'numpy<2'\Z"):
-        pynq_api.check_numpy(version)
-
-
-def test_a_numpy_that_pynq_can_use():
-    for version in ("1.21.6", "1.26.4"):
-        pynq_api.check_numpy(version)
-
-
-def test_the_numpy_is_looked_at_when_the_driver_is_imported():
-    code = "import numpy; numpy.__version__ = '2.5.5'; from bitloom import BitloomOverlay"
-    assert last_line(code) == "ImportError: pynq: numpy must be < 2, got 2.5.5: pip install 'numpy<2'"
+def test_buffers_have_a_device_of_their_own():
+    """Arrays of numpy 2 have an attribute ``device`` that can't be set; an attribute of the class hides it."""
+    assert vars(PynqBuffer)["device"] is None
 
 
 @pytest.mark.sample(3)
@@ -59,12 +50,9 @@ def test_pynq_is_missing(module):
     assert last_line(code) == said
 
 
-def test_pynq_is_missing_where_it_does_not_install():
+def test_pynq_is_missing_where_pip_would_not_find_what_it_asks_for():
     code = without_pynq((3, 13, 0), "import bitloom.driver.accelerator")
-    said = (
-        "ImportError: pynq: Python must be 3.10 to 3.12, to simulate and to drive a board, got 3.13.0: "
-        "install bitloom with one of these"
-    )
+    said = f"ImportError: pynq: must be installed, to simulate and to drive a board: {INSTALL} && {PYNQ_ALONE}"
     assert last_line(code) == said
 
 

@@ -10,29 +10,32 @@ import shutil
 
 import pytest
 
+from bitloom.golden.distribution import PYNQ_ALONE
 from tests.paths import ROOT
 
 from .environments import Environment, pinned
 
 pytestmark = pytest.mark.slow
 
-VERSIONS = {"3.0.1": "3.10", "3.1.2": "3.10", "4.0.0": "3.12"}
-"""pynq, and the Python with which it is tried."""
+VERSIONS = (("3.0.1", "3.10"), ("3.1.2", "3.10"), ("4.0.0", "3.12"), ("4.0.0", "3.14"))
+"""pynq, and a Python with which it is tried."""
+ALONE = PYNQ_ALONE.removeprefix("pip install ").split()
 TESTS = ("driver", "overlay/virtual/test_board.py", "overlay/virtual/test_simulation_overlay.py",
          "overlay/package/test_package.py::test_pynq_finds_the_driver_by_itself",
          "overlay/package/test_package.py::test_pynq_delivers_the_notebooks")  # fmt: skip
 """Below tests/: with a fake device, and with generated hardware in Verilator behind pynq's Overlay and DMA."""
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
+@pytest.fixture(scope="module", params=VERSIONS, ids="-".join)
 def installed(request, wheel, tmp_path_factory):
     """An environment with that pynq, and our wheel with what the virtual board needs."""
-    made = Environment(tmp_path_factory.mktemp("pynq"), VERSIONS[request.param], pinned(f"pynq=={request.param}"))
+    pynq, python = request.param
+    made = Environment(tmp_path_factory.mktemp("pynq"), python, pinned(f"pynq=={pynq}"))
     made.install_or_skip("setuptools", "wheel")
-    made.install_or_skip("--no-build-isolation", "--use-pep517", f"pynq=={request.param}", "pycparser")
+    made.install_or_skip("--no-build-isolation", "--use-pep517", *ALONE)
     ours = f"bitloom-fpga[hls,sim,cli] @ {wheel.as_uri()}"
     made.install("--no-build-isolation", "--use-pep517", ours, "pytest", "hypothesis")
-    made.pynq = request.param
+    made.pynq = pynq
     return made
 
 

@@ -68,7 +68,7 @@ def widths_needed(columns: Mapping[str, Column], numbers: Mapping[str, Any]) -> 
     needs = dict[str, int]()
     for field, column in columns.items():
         if name := WIDTHS.get(str(column.bits)):
-            needs[name] = max(needs.get(name, 0), column.needed(numbers[field]))
+            needs[name] = max(needs.get(name, 0), column.width_for(numbers[field]))
     return needs
 
 
@@ -255,7 +255,7 @@ class UnitAction(FeatureAction):
     def needs(self) -> dict[str, int]:
         columns = {**self.unit.of_layer, **self.unit.of_channel, **(self.unit.table.columns if self.unit.table else {})}
         widths = widths_needed(columns, self.numbers(columns))
-        return super().needs | widths | {self.unit.capacity: self.unit.needed}
+        return super().needs | widths | {self.unit.capacity: self.unit.of_a_layer}
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         return self.layer.forward_of([values], self.arrays, [self.source])

@@ -36,7 +36,7 @@ class Column:
     ``bits`` and ``none`` may name an attribute of an `Npu`, such as ``results.multiplier_bits``, which is the number.
     """
 
-    def needed(self, numbers: Array) -> int:
+    def width_for(self, numbers: Array) -> int:
         """The width that a layer with these numbers needs; 0 where all are ``none``."""
         low, high = int(np.min(numbers)), int(np.max(numbers))
         if low == high == self.none:
@@ -126,12 +126,12 @@ class FeatureUnit(Unit):
     """None: it has no memory."""
 
     @property
-    def needed(self) -> int:
+    def of_a_layer(self) -> int:
         """What a layer needs of its capacity."""
         return self.table.rows if self.table else 1
 
 
-LOOKUPS = FeatureUnit(
+LOOKUP = FeatureUnit(
     layer=Lookup,
     capacity="lookup_rows",
     mark="looks_up",
@@ -147,9 +147,9 @@ LOOKUPS = FeatureUnit(
 )
 """Tables in which features are looked up. The stages are the table's entry, and the choice between it and the feature
 of a layer without a table."""
-FEATURE_UNITS = (LOOKUPS,)
-"""All feature units, in the order in which they stand. Compiler, memories, timing and random networks take them from
-here; only their modules and their area are said elsewhere."""
+FEATURE_UNITS = (LOOKUP,)
+"""All feature units, in the order in which they stand. Compiler, memories and timing take them from here. No two of
+them, nor one and `REQUANTISATION`, have a field, a mark or a stage of the same name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +185,9 @@ class Results(Part):
         super().__post_init__()
         for unit in self.feature_units:
             value = getattr(self, unit.capacity)
-            require(value % unit.needed == 0, f"{unit.capacity} must be a multiple of {unit.needed}", str(value))
+            require(
+                value % unit.of_a_layer == 0, f"{unit.capacity} must be a multiple of {unit.of_a_layer}", str(value)
+            )
 
     @property
     def feature_units(self) -> tuple[FeatureUnit, ...]:

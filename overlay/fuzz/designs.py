@@ -93,8 +93,7 @@ BLOCKS = {
                 former_line=32,
                 former_ahead=1,
                 layers=8,
-                **{unit.capacity: (8 if unit.table else 1) * unit.needed for unit in FEATURE_UNITS},
-                **WIDE,
+                **{unit.capacity: (8 if unit.table else 1) * unit.of_a_layer for unit in FEATURE_UNITS} | WIDE,
             ),
         ),
     )

@@ -18,9 +18,6 @@ from bitloom.golden.layers.roles import FeatureLayer
 
 from .held import Held
 
-MOST_TABLE = ENTRIES
-"""Values of a map, at most, that a table has an entry for."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
@@ -55,8 +52,8 @@ def lookup(table: Table, number: int) -> TableLayer:
 
 
 LAYERS: tuple[Callable[[Table, int], TableLayer | None], ...] = (lookup,)
-"""``layer_of(table, number)`` of each kind of layer: layer ``number`` of the network; None if the kind doesn't have the
-table's results. The last one has those of all tables."""
+"""``of(table, number)`` of each kind of layer: layer ``number`` of the network; None if the kind doesn't have the
+table's results. A lookup has those of all tables, so that it stands last."""
 
 
 def layer_of(table: Table, number: int) -> TableLayer:

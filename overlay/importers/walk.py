@@ -21,6 +21,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
+from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.golden.window import Window
 
 from .boundaries import Steps, staircases
@@ -63,7 +64,6 @@ from .sections import (
     WeightSection,
     golden_order,
 )
-from .tables import MOST_TABLE
 from .tflite_rules import KernelRule
 from .weights import MOST_WEIGHT
 from .wide_weights import fitting, in_parts
@@ -685,8 +685,8 @@ class Walk:
         name = bend_name(self.links)
         if not is_uniform(self.links) or len(operation.boundaries) > 1:
             raise Unsupported(f"what lies between {name} and quantisers must be the same in every channel")
-        if source.levels >= MOST_TABLE:
-            raise Unsupported(f"{name} must read at most {MOST_TABLE} values, got {source.levels + 1}")
+        if source.levels >= ENTRIES:
+            raise Unsupported(f"{name} must read at most {ENTRIES} values, got {source.levels + 1}")
         values = np.array([self._worth_of(value) for value in source.values], object)
         table = level_of(values, operation.boundaries, operation.reached).tolist()
         section = TableSection(

@@ -12,7 +12,7 @@ from veriloggen import Cat
 from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import LOOKUPS
+from bitloom.hls_gen.design.results import LOOKUP
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
@@ -27,7 +27,7 @@ def lookup(library: Library, npu: Npu) -> Block:
     header = Header(
         __doc__,
         rate="one feature a cycle in which move is 1",
-        latency=f"{len(LOOKUPS.stages)} such cycles from feature to result, 1 from looks_up",
+        latency=f"{len(LOOKUP.stages)} such cycles from feature to result, 1 from looks_up",
         parameters={"value_bits": npu.value_bits},
     )
     b = Block(library.name("lookup", npu), header, reset=False)

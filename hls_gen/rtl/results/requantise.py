@@ -7,8 +7,8 @@ Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the e
 one with ``round_twice``, where asked for, first after 31 bits (and those of the bias behind the point), halves upwards.
 One step a cycle, a cycle for each stage. Operands and product are registers, as DSP blocks have them, and each
 other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
-is free. Without multipliers, where all are 1, the product is the value. In an NPU with tables each feature is looked up
-behind the limits (lookup.py), within the same stages.
+is free. Without multipliers, where all are 1, the product is the value. Feature units stand behind the limits
+(feature_unit.py), in further stages that move with these.
 A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_product.py).
 Shifts are at most ``Npu.most_shift``, where every result is 0: half of 2^shift and the product then fit their register.
 """

@@ -22,7 +22,8 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import results
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of, memory_rows
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUPS, Column
+from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUP, REQUANTISATION, Column
+from bitloom.hls_gen.design.timing import REQUANTISE_STAGES
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -56,7 +57,7 @@ class Moved(Lookup):
 
 
 MOVES = replace(
-    LOOKUPS,
+    LOOKUP,
     layer=Moved,
     of_layer={"start": Column(bits=4, of="start")},
     of_channel={"offset": Column(bits="value_bits", of="offsets")},
@@ -129,6 +130,17 @@ def test_columns_are_of_golden(unit):
         assert {arrays[column.of] for column in unit.table.columns.values()} == {(unit.table.rows,)}
 
 
+def test_no_two_units_have_a_name_in_common():
+    """A field of the same name would take the other one's place in the row."""
+    fields = [
+        name
+        for unit in (REQUANTISATION, *FEATURE_UNITS)
+        for name in (*unit.of_layer, *unit.of_channel, *([unit.mark] if unit in FEATURE_UNITS else []))
+    ]
+    stages = [*REQUANTISE_STAGES, *(stage for unit in FEATURE_UNITS for stage in unit.stages)]
+    assert (len(set(fields)), len(set(stages))) == (len(fields), len(stages))
+
+
 @pytest.mark.parametrize(
     ("column", "numbers", "bits"),
     [
@@ -144,7 +156,7 @@ def test_columns_are_of_golden(unit):
     ],
 )
 def test_width_that_numbers_need(column, numbers, bits):
-    assert column.needed(numbers) == bits
+    assert column.width_for(numbers) == bits
     assert column.bits in WIDTHS
 
 

@@ -10,7 +10,7 @@ from bitloom.golden.layer import Map
 from bitloom.golden.layers.lookup import Lookup
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import LOOKUPS
+from bitloom.hls_gen.design.results import LOOKUP
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.lookup import lookup
 
@@ -37,7 +37,7 @@ def built(request):
 @pytest.mark.parametrize("pauses", [0.0, 0.5])
 def test_equals_golden(built, pauses):
     bench, one = built
-    assert len(LOOKUPS.stages) == LATENCY
+    assert len(LOOKUP.stages) == LATENCY
     draw = random.Random(1)
     w = one.value_bits
     ends = signed(w)

@@ -6,7 +6,7 @@ asks for: `bitloom.golden.distribution.pip_install`.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from bitloom.golden.distribution import pip_install
 from bitloom.golden.docstrings import check_docstrings
@@ -33,7 +33,12 @@ with explained():
     from pynq.lib.dma import DMA
     from pynq.pl_server.device import Device as PynqDevice
 
-PynqBuffer.device = None  # a buffer sets its own; arrays of numpy 2 have an attribute of that name that can't be set
+# A buffer sets its device; arrays of numpy 2 have an attribute of that name that can't be set.
+PynqBuffer.device = None
+with suppress(ImportError):  # pynq 3.0 has no remote boards
+    from pynq.pl_server.remote_device import RemoteBuffer
+
+    RemoteBuffer.device = None
 
 
 class BitloomDma(DMA):  # type: ignore[misc]

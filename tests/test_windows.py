@@ -9,10 +9,11 @@ from textwrap import indent
 
 import pytest
 
+from bitloom.golden.distribution import pip_install
 from bitloom.overlay.cli.group import COMMANDS
 from tests.paths import ROOT, SOURCES
 
-NO_PYNQ = "pynq: must be installed, to simulate and to drive a board: pip install 'bitloom-fpga[sim]'"
+NO_PYNQ = f"pynq: must be installed, to simulate and to drive a board: {pip_install('sim')}"
 SIMULATING = {"demo", "report", "simulate"}
 """Commands that can do nothing without pynq."""
 

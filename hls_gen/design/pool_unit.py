@@ -54,9 +54,12 @@ class PoolReduction(Reduction):
     """Engines whose pool units have it."""
 
 
-LARGEST = PoolReduction(
-    layer=MaxPool, engines=("binary", "integer"), beside=Beside("lowest", lambda bits: -1 << bits - 1)
-)
+def lowest(bits: int) -> int:
+    """The lowest value of so many bits in two's complement."""
+    return -1 << bits - 1
+
+
+LARGEST = PoolReduction(layer=MaxPool, engines=("binary", "integer"), beside=Beside("lowest", lowest))
 """Of bits it is their OR. A map without a pool is handed on as the largest of one tap each."""
 AVERAGE = PoolReduction(
     layer=AvgPool,

@@ -2,7 +2,10 @@
 
 import gc
 import importlib
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
+from multiprocessing import get_context
 from typing import Any
 from unittest.mock import Mock
 
@@ -20,7 +23,7 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.explore import search
+from bitloom.overlay.explore import search, workers
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
@@ -257,7 +260,9 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def test_a_search_tries_the_same_with_any_number_of_processes():
+def test_a_search_tries_the_same_with_any_number_of_processes(monkeypatch):
+    """Processes begin as they do on macOS and Windows, and on Linux from Python 3.14 on: what they need is pickled."""
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", partial(ProcessPoolExecutor, mp_context=get_context("spawn")))
     model = networks.load("digits-cnn")
     one, two = (
         explore(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pynq.pl_server.device import Device
 
+from bitloom.golden.distribution import pip_install
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.show.notebook import NotebookTarget, find
@@ -106,7 +107,7 @@ def test_nothing_to_run_on(monkeypatch):
     with pytest.raises(ImportError) as error:
         find("digits-cnn")
     assert str(error.value) == (
-        "digits-cnn: needs its bitstream and a board, or to simulate it: pip install 'bitloom-fpga[hls,sim]' "
+        f"digits-cnn: needs its bitstream and a board, or to simulate it: {pip_install('hls', 'sim')} "
         "(import of bitloom.overlay.build.reference_designs halted; None in sys.modules)"
     )
 

@@ -31,7 +31,8 @@ from bitloom.overlay.explore.workers import Workers
 def work(name):
     run_tool("yowasp_sleeper", [name], Path("."))
 
-list(Workers({jobs}).map(work, ["lock_0", "lock_1"]))
+if __name__ == "__main__":
+    list(Workers({jobs}).map(work, ["lock_0", "lock_1"]))
 """
 
 

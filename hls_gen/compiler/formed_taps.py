@@ -7,28 +7,23 @@ on the binary one where the input are integers, whose planes of 0 add nothing. A
 layers of bits are rewritten only where all taps lie on the map.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
+from .formers import Tables, lines_of, settled
 from .input_maps import is_input
 from .lowered_layers import LoweredLayer
-from .lowering import Lowered, former_name
+from .lowering import Lowered, array_former_name
 from .planned_layer import map_layout
-from .schedule import Schedule, StageTables
 
 Formed = Mapping[str, FormedWindows]
 """What window formers make, by the name of the layer behind each."""
-Tables = Mapping[str, StageTables]
-"""The tables of a schedule, by the name of their stage."""
-T = TypeVar("T")
 
 
 def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
@@ -54,49 +49,6 @@ def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
         return _windows_of(behind, layer, tables, npus)
 
     return settled(lowered, names, lowered.with_formed_taps, windows, map_order)
-
-
-def settled(
-    lowered: Lowered,
-    names: frozenset[str],
-    behind_formers: Callable[[frozenset[str]], Lowered],
-    formed_of: Callable[[Lowered, LoweredLayer, Tables], T | None],
-    map_order: str,
-) -> tuple[Lowered, dict[str, T]]:
-    """Put formers in front of as many layers as can be: without one of them maps may be wanted in another order.
-
-    Parameters
-    ----------
-    lowered
-        The layers without formers.
-    names
-        Names of the layers that may have one.
-    behind_formers
-        Gives the layers, those of some names behind formers.
-    formed_of
-        Gives what a former makes for a layer of these, whose schedule has these tables; None where no former can.
-    map_order
-        Order of the maps.
-
-    Returns
-    -------
-    Lowered and dict
-        The layers, and what each former makes, by the name of its layer.
-    """
-    while names:
-        behind = behind_formers(names)
-        tables = tables_of(behind.schedule(map_order))
-        each = {layer.name: formed_of(behind, layer, tables) for layer in behind.layers if layer.name in names}
-        formed = {name: windows for name, windows in each.items() if windows is not None}
-        if formed.keys() == names:
-            return behind, formed
-        names = frozenset(formed)
-    return lowered, {}
-
-
-def tables_of(orders: Schedule) -> Tables:
-    """The tables of a schedule, by the name of their stage."""
-    return {table.stage.name: table for table in orders.tables}
 
 
 def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:
@@ -134,16 +86,16 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
     npu = next(npus[n] for other, n in zip(lowered.layers, lowered.mapping) if other is layer)
     taps = layer.formed_taps
     assert taps is not None
-    wanted = _first_rows(tables[layer.name].input_order, tables[layer.name].stage.width)
-    if wanted is None:
+    wanted = lines_of(tables[layer.name].input_order, tables[layer.name].stage.width)
+    if wanted is None or not np.array_equal(wanted.numbers, np.arange(len(wanted.numbers))):
         return None
     formed = FormedWindows(
         height=taps.height,
         width=taps.width,
         channels=layer.map_channels,
         window=taps.split.window,
-        rows=wanted[0],
-        columns=wanted[1],
+        rows=len(wanted.numbers),
+        columns=wanted.positions,
         column_lanes=npu.former_sizes.column if npu.former_sizes else 0,
         word_lanes=npu.array.plane_lanes,
         packed=is_input(layer.reads),
@@ -200,31 +152,8 @@ def _comes_in_order(
         return True
     rows, columns = formed.sent
     order = np.arange(rows)[:, None] * formed.width + np.arange(columns)
-    if not np.array_equal(tables[former_name(layer)].input_order, order.ravel()):
+    if not np.array_equal(tables[array_former_name(layer)].input_order, order.ravel()):
         return False
     maker, n = next((m, n) for m, n in zip(lowered.layers, lowered.mapping) if m.name == layer.reads)
     words = map_layout(maker, npus[n], npus[(n + 1) % len(npus)].array.kfp)
     return len(words) == 1 and not (words[0, : formed.channels] == UNUSED).any()
-
-
-def _first_rows(order: Ints, width: int) -> tuple[int, int] | None:
-    """(rows, columns) where an order of positions of a map ``width`` wide is its first ones, row after row."""
-    columns = int((order < width).sum())
-    rows = len(order) // max(columns, 1)
-    grid = np.arange(rows)[:, None] * width + np.arange(columns)
-    return (rows, columns) if np.array_equal(order, grid.ravel()) else None
-
-
-def pays(beats: int, apart: int, former_cycles: int = 0) -> bool:
-    """Whether a layer takes fewer cycles with the taps of a window, or of a line of its kernel, side by side.
-
-    Parameters
-    ----------
-    beats
-        Beats of the layer with taps side by side.
-    apart
-        Beats of the layer tap by tap.
-    former_cycles
-        Cycles that a former takes for the map meanwhile.
-    """
-    return max(beats, former_cycles) < apart

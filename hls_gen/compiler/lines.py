@@ -12,16 +12,13 @@ A bit has no value that adds nothing, so layers of bits are rewritten only where
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.design.formed_lines import FormedLines, MapLines
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 
-from .formed_taps import Tables, pays, settled, tables_of
+from .formers import Tables, lines_of, pays, settled, tables_of
 from .input_maps import is_input
 from .lowered_layers import LoweredLayer
-from .lowering import Lowered, former_name, line_name
+from .lowering import Lowered, array_former_name, pool_former_name
 from .schedule import StageTables
 
 Lines = Mapping[str, FormedLines]
@@ -50,7 +47,7 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
 
 def _array_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines | None:
     """What the line former in front of the array makes of a layer's map. A bit beside the map would add something."""
-    formed = _formed(tables[former_name(layer)])
+    formed = _formed(tables[array_former_name(layer)])
     return None if formed and formed.pads and layer.binary else formed
 
 
@@ -86,7 +83,7 @@ def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tu
 
 def _pool_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines | None:
     """What the line former in front of the pool unit makes of a layer's results."""
-    formed = _formed(tables[line_name(layer)])
+    formed = _formed(tables[pool_former_name(layer)])
     return formed and replace(formed, flags=layer.reduction.line_flags)
 
 
@@ -95,14 +92,6 @@ def _formed(tables: StageTables) -> FormedLines | None:
     than line after line, or not the first ones of each line; and where the former can't make these windows of these
     positions."""
     stage = tables.stage
-    coming = _lines(tables.input_order, stage.width)
-    wanted = _lines(tables.output_order, stage.output_size[1])
+    coming = lines_of(tables.input_order, stage.width)
+    wanted = lines_of(tables.output_order, stage.output_size[1])
     return FormedLines.of(stage.window.window, coming, wanted) if coming and wanted else None
-
-
-def _lines(order: Ints, width: int) -> MapLines | None:
-    """The lines of a map ``width`` wide, where an order of positions is the first ones of some lines, one line after
-    another."""
-    lines = MapLines(np.unique(order // width), len(np.unique(order % width)))
-    whole = np.add.outer(lines.numbers * width, np.arange(lines.positions)).ravel()
-    return lines if np.array_equal(order, whole) else None

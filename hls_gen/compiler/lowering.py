@@ -352,33 +352,34 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
         reads = last[p.reads]
         if p.formed_taps:
             former = p.formed_taps
-            out.append(_stage(former_name(p), False, (former.height, former.width), Taps(former.split.formed), reads))
-            reads = former_name(p)
+            size = former.height, former.width
+            out.append(_stage(array_former_name(p), False, size, Taps(former.split.formed), reads))
+            reads = array_former_name(p)
         conv = _stage(p.name, True, (p.height, p.width), p.window, reads)
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
         if split := p.pool_taps:
             reads = p.name
             if p.split_pool:
-                out.append(_stage(line_name(p), False, out[-1].output_size, Taps(split.formed), reads))
-                reads = line_name(p)
-            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(split.left), reads))
+                out.append(_stage(pool_former_name(p), False, out[-1].output_size, Taps(split.formed), reads))
+                reads = pool_former_name(p)
+            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(split.rest), reads))
         last[p.name] = out[-1].name
     return out
 
 
 def pool_name(p: LoweredLayer) -> str:
-    """Name of the stage of a lowered layer's pool; no layer has it."""
+    """Name of the stage of a lowered layer's pool; no layer has that name."""
     return f"{p.name}.pool"
 
 
-def line_name(p: LoweredLayer) -> str:
-    """Name of the stage of the line former in front of a lowered layer's pool; no layer has it."""
+def pool_former_name(p: LoweredLayer) -> str:
+    """Name of the stage of the line former in front of a lowered layer's pool; no layer has that name."""
     return f"{p.name}.line"
 
 
-def former_name(p: LoweredLayer) -> str:
-    """Name of the stage of the window former in front of a lowered layer; no layer has it."""
+def array_former_name(p: LoweredLayer) -> str:
+    """Name of the stage of the window former, or line former, in front of a lowered layer; no layer has that name."""
     return f"{p.name}.former"
 
 

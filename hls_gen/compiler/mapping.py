@@ -343,7 +343,7 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     if npu.pool_unit and not part.raw and (part.pool or not npu.passes_by):
         split = part.pool and npu.pool_unit.split(*part.pool)
         size = split.formed.output_size(height, width) if split else (height, width)
-        pooled = SequencerWork.of_map(split.left if split else None, *size).cycles(npu.pool_tuple_words(steps))
+        pooled = SequencerWork.of_map(split.rest if split else None, *size).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)
 
 

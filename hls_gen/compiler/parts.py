@@ -281,10 +281,10 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
     if part.may_be_formed and not layer.word_channels:
         window = part.window.window
-        lines = SplitWindow(window, columns=True)
+        lines = SplitWindow(window, takes_columns=True)
         part = replace(
             part,
-            with_former=_formed(part, weighted, SplitWindow(window, rows=True, columns=True)),
+            with_former=_formed(part, weighted, SplitWindow(window, takes_rows=True, takes_columns=True)),
             with_lines=_formed(part, weighted, lines) if lines.tuple_taps > 1 else None,
         )
     return part
@@ -316,5 +316,5 @@ def _formed(part: Part, weighted: Array | None, split: SplitWindow) -> FormedPar
         of_tuples = split.dealt(weighted, axis=1).reshape(len(weighted), split.tuples, lanes)
         pattern = _pattern(part, of_tuples.any(axis=1))
     return FormedPart(
-        split, replace(part, height=height, width=width, window=Taps(split.left), lanes=lanes, weighted=pattern)
+        split, replace(part, height=height, width=width, window=Taps(split.rest), lanes=lanes, weighted=pattern)
     )

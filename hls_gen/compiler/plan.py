@@ -21,12 +21,13 @@ from bitloom.hls_gen.design.widths import SKIP_BITS
 
 from .choices import Chunk, CompileChoices, dataflow_of, inner_groups, named_dataflow
 from .fitted import MemoryBits, fitted, memory_bits, unsized
-from .formed_taps import Formed, formed_taps, pays, tables_of
+from .formed_taps import Formed, formed_taps
+from .formers import pays, tables_of
 from .frame_words import FrameWords, frame_words, input_layout
 from .input_maps import is_input
 from .lines import form_array_lines, form_pool_lines
 from .lowered_layers import LoweredLayer
-from .lowering import Lowered, former_name, lowered_for, pool_name
+from .lowering import Lowered, array_former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .partitions import partitions
 from .planned_layer import MapWords, PlannedLayer, check_added, planned_layer, windows_read, words_read
@@ -221,7 +222,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             npu,
             read=read,
             formed=windows,
-            comes=tables[former_name(p) if p.formed_taps else p.name],
+            comes=tables[array_former_name(p) if p.formed_taps else p.name],
             inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
             conv=tables[p.name],
             pool=tables.get(pool_name(p)),

@@ -25,24 +25,25 @@ class SplitWindow:
 
     window: Window
     """The window. Along an axis that the former takes, its taps are neighbours."""
-    rows: bool = False
-    columns: bool = False
-    """rows, columns: whether the former takes the kernel's rows, and its columns; by default there is no former."""
+    takes_rows: bool = False
+    takes_columns: bool = False
+    """takes_rows, takes_columns: whether the former takes all rows of the kernel, and all its columns; by default there
+    is no former."""
 
     @cached_property
     def formed(self) -> Window:
         """What the former reads of the map: its taps lie side by side."""
-        return _along(self.window, (self.rows, self.columns))
+        return _along(self.window, (self.takes_rows, self.takes_columns))
 
     @cached_property
-    def left(self) -> Window:
-        """What is left to the sequencer, of a map with a tuple for each window that is formed."""
-        return _along(self.window, (not self.rows, not self.columns))
+    def rest(self) -> Window:
+        """What the sequencer reads, of a map with a tuple for each window that is formed."""
+        return _along(self.window, (not self.takes_rows, not self.takes_columns))
 
     @property
     def tuples(self) -> int:
         """Tuples that a window reads."""
-        return self.left.taps
+        return self.rest.taps
 
     @property
     def tuple_taps(self) -> int:
@@ -65,7 +66,7 @@ class SplitWindow:
             The same values; no copy where a copy isn't needed.
         """
         before, behind = values.shape[:axis], values.shape[axis + 1 :]
-        (rows, columns), (formed_rows, formed_columns) = self.left.kernel, self.formed.kernel
+        (rows, columns), (formed_rows, formed_columns) = self.rest.kernel, self.formed.kernel
         of_axes = values.reshape(*before, rows, formed_rows, columns, formed_columns, *behind)
         dealt: Array = of_axes.swapaxes(axis + 1, axis + 2).reshape(*before, self.tuples, self.tuple_taps, *behind)
         return dealt
@@ -73,16 +74,15 @@ class SplitWindow:
 
 def _along(window: Window, axes: tuple[bool, bool]) -> Window:
     """The window along some axes of the map; along the others it is a position, on each position of the map."""
-    top, left, bottom, right = window.padding
     vertical, horizontal = axes
 
-    def of_axes(values: Pair) -> Pair:
-        return values[0] if vertical else 1, values[1] if horizontal else 1
+    def of_axes(values: Pair, beside: int = 1) -> Pair:
+        return values[0] if vertical else beside, values[1] if horizontal else beside
 
     return Window(
         kernel=of_axes(window.kernel),
         stride=of_axes(window.stride),
-        padding=(top * vertical, left * horizontal, bottom * vertical, right * horizontal),
+        padding=(*of_axes(window.padding[:2], beside=0), *of_axes(window.padding[2:], beside=0)),
         dilation=of_axes(window.dilation),
         growth=of_axes(window.growth),
         repeats=window.repeats,
@@ -93,19 +93,14 @@ def _along(window: Window, axes: tuple[bool, bool]) -> Window:
 class BeatTaps(NamedTuple):
     """The taps that a unit takes in a beat, side by side: neighbours in a line of the kernel."""
 
-    columns: int
-    """Columns of the kernel, >= 1; 1: nothing is formed."""
-
-    @property
-    def taps(self) -> int:
-        """How many taps there are."""
-        return self.columns
+    taps: int
+    """How many there are, >= 1; 1: nothing is formed."""
 
     def split(self, window: Window) -> SplitWindow:
         """How a line former splits a window for the unit: tap by tap, where there is no line of several taps, the line
         has too many, or they are no neighbours."""
         neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
-        return SplitWindow(window, columns=neighbours and 1 < window.kernel[1] <= self.columns)
+        return SplitWindow(window, takes_columns=neighbours and 1 < window.kernel[1] <= self.taps)
 
     def places(self, tuple_taps: int) -> list[int]:
         """The tap of a tuple in each place of a word for a beat, the lowest first: the last tap is the highest one, and

@@ -14,7 +14,8 @@ from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.formed_taps import formed_taps, tables_of
+from bitloom.hls_gen.compiler.formed_taps import formed_taps
+from bitloom.hls_gen.compiler.formers import tables_of
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lowered_for, pool_name

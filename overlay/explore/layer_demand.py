@@ -19,7 +19,7 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
-from bitloom.hls_gen.compiler.formed_taps import pays
+from bitloom.hls_gen.compiler.formers import pays
 from bitloom.hls_gen.compiler.layout import Layout, chunks, result_steps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered

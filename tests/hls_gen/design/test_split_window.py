@@ -34,7 +34,7 @@ def test_both_parts_together_read_what_the_window_reads(split: SplitWindow, heig
     assume(min(split.window.output_size(height, width)) > 0)
     tuples = split.formed.positions(height, width)
     beside = np.full_like(tuples[:1], -1)  # position -1: a tuple that lies beside the map
-    read = split.left.positions(*split.formed.output_size(height, width))
+    read = split.rest.positions(*split.formed.output_size(height, width))
     taps = np.concatenate([tuples, beside])[read]  # (windows, tuples, tuple_taps)
     np.testing.assert_array_equal(taps, split.dealt(split.window.positions(height, width), axis=1))
 
@@ -57,7 +57,7 @@ def test_values_in_order_are_not_copied() -> None:
     """A search has weights that take no memory."""
     weights = np.broadcast_to(np.int64(0), (2, 6, 5))
     for rows in (False, True):
-        assert np.shares_memory(SplitWindow(POOL, rows=rows, columns=True).dealt(weights, axis=1), weights)
+        assert np.shares_memory(SplitWindow(POOL, takes_rows=rows, takes_columns=True).dealt(weights, axis=1), weights)
 
 
 @pytest.mark.parametrize("window", [
@@ -69,14 +69,14 @@ def test_values_in_order_are_not_copied() -> None:
 ], ids=str)  # fmt: skip
 def test_windows_that_are_taken_tap_by_tap(window: Window) -> None:
     split = BeatTaps(4).split(window)
-    assert (split.tuple_taps, split.left) == (1, window)
+    assert (split.tuple_taps, split.rest) == (1, window)
 
 
 def test_averages_are_taken_tap_by_tap() -> None:
     """They count their valid taps."""
     unit = PoolUnit(line_taps=3)
     splits = [unit.split(POOL, reduction) for reduction in (LARGEST, PRODUCTS, AVERAGE)]
-    assert splits == [SplitWindow(POOL, columns=True)] * 2 + [SplitWindow(POOL)]
+    assert splits == [SplitWindow(POOL, takes_columns=True)] * 2 + [SplitWindow(POOL)]
     assert PoolUnit().split(POOL, LARGEST) == SplitWindow(POOL)
 
 

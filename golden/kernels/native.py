@@ -83,7 +83,10 @@ def _compiler(programs: tuple[str, ...], path: str) -> Compiler:
     if program is None:
         named = " or ".join(repr(name) for name in programs)
         raise BuildError(f"C++ compiler {named} was not found: apt-get install g++, or set CXX to a C++17 compiler")
-    asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    try:
+        asked = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    except OSError as e:
+        raise BuildError(f"C++ compiler {program!r} must be a program (set CXX), got: {e.strerror}") from None
     return Compiler(program, asked.stdout.splitlines()[0] if asked.stdout else "?", _processor())
 
 

@@ -92,6 +92,16 @@ def test_a_missing_compiler_is_one_line_that_says_what_to_do(sources, monkeypatc
     assert message() == f"C++ compiler 'g++' or 'clang++' {NOT_FOUND}"
 
 
+def test_a_file_that_is_no_program_is_no_compiler(sources, tmp_path, monkeypatch):
+    program = tmp_path / "no-program"
+    program.write_text("g++\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CXX", str(program))
+    with pytest.raises(BuildError) as caught:
+        native.library(sources[0], includes=sources[1])
+    assert str(caught.value) == f"C++ compiler {str(program)!r} must be a program (set CXX), got: Exec format error"
+
+
 def test_a_source_that_the_compiler_refuses_leaves_nothing_in_the_cache(sources, tmp_path):
     sources[0][0].write_text("int f() { return missing; }\n")
     with pytest.raises(

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.integers import make_fields_plain
+from bitloom.golden.names import shown
 from bitloom.hls_gen.design.npu import Npu
 
 from .lowered_layers import LoweredLayer
@@ -228,7 +229,7 @@ class CompileChoices:
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
         pairs = self.partitions.items() if isinstance(self.partitions, Mapping) else [(None, None)]
         if not all(isinstance(name, str) and type(count) is int and count >= 1 for name, count in pairs):
-            raise ValueError(f"partitions must be numbers of programs >= 1 by layer, got {self.partitions!r}")
+            raise ValueError(f"partitions must be numbers of programs >= 1 by layer, got {shown(self.partitions)}")
         if self.partitions and self.mapping is not None:
             raise ValueError(f"mapping must be left out of a network in partitions, got {list(self.mapping)}")
 

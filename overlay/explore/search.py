@@ -102,6 +102,8 @@ class Counter:
 
     def _tell(self, done: int | None) -> None:
         if self._progress is not None:
+            if self.total is not None and done is not None:  # streamed weights and partitions come on top
+                self.total = max(self.total, done)
             self._progress(done, self.total, what=self._what)
 
 
@@ -262,9 +264,11 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
 
 
 def _to_cut(tries: Tries, rows: Sequence[Row]) -> list[Budget]:
-    """The budget but for block RAM, where nothing fits and block RAM lacks."""
+    """The budget but for block RAM, where nothing fits, block RAM lacks, and weights may stay on the device, as those
+    of partitions do."""
+    may_stay = any(not setting.streamed for setting in tries.settings)
     lacks = not any(row.fits for row in rows) and all("bram36" in tries.budget.excess(row.figures) for row in rows)
-    return [replace(tries.budget, bram36=None)] if lacks else []
+    return [replace(tries.budget, bram36=None)] if lacks and may_stay else []
 
 
 def _in_partitions(tries: Tries, effort: Effort, budget: Budget) -> list[Row]:

@@ -35,7 +35,8 @@ class Board:
     Raises
     ------
     ValueError
-        If the name is none that ``bitloom.golden.names`` allows, the part no Zynq, or ``board_part`` has a version.
+        If the name is none that ``bitloom.golden.names`` allows, the part no Zynq, ``board_part`` has a version, or
+        more LUTs may be memory than there are.
     """
 
     name: str
@@ -66,6 +67,8 @@ class Board:
         if not _SOURCE.fullmatch(self.board_files):
             rule = "board_files must be 1..200 printable ASCII characters"
             raise ValueError(f"{where}: {rule}, got {shown(self.board_files)}")
+        if self.lutram > self.lut:
+            raise ValueError(f"{where}: lutram must be <= {self.lut}, its LUTs, got {self.lutram}")
 
     @property
     def device(self) -> tuple[str, str, str]:

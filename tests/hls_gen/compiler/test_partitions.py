@@ -193,6 +193,14 @@ def test_refused(slices, message):
         partitions(residual(), slices, [NPU])
 
 
+def test_what_is_no_partitions():
+    """A message is no longer than others where a file has a long value there."""
+    for wrong in ({"a": 0}, {"a": True}, {"a": "1"}, ["a"] * 1000, None, {"a" * 1000: -1}):
+        with pytest.raises(ValueError, match=r"^partitions must be numbers of programs >= 1 by layer, got ") as caught:
+            CompileChoices(partitions=wrong)
+        assert len(str(caught.value)) < 200
+
+
 def test_a_design_for_partitions_is_smaller():
     model = residual()
     whole = size_memories("block", [model], NPU)

@@ -16,7 +16,8 @@ from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.in_partitions import MOST_CUT, cut_rows, tasks
-from bitloom.overlay.explore.search import Effort, explore
+from bitloom.overlay.explore.journal import Journal
+from bitloom.overlay.explore.search import THIS_PROCESS, Counter, Effort, _to_cut, explore
 from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS
 
@@ -59,6 +60,24 @@ def test_nothing_is_cut_that_is_too_large_otherwise_or_has_too_little_block_ram(
     assert rows_within(replace(BUDGET, lut=100)) == []
     assert rows_within(replace(BUDGET, dsp=3)) == []
     assert rows_within(replace(BUDGET, bram36=1)) == []
+
+
+@pytest.mark.parametrize(("streamed", "cut"), [((False, True), True), ((False,), True), ((True,), False)])
+def test_nothing_is_cut_where_all_weights_shall_be_streamed(streamed: tuple[bool, ...], cut: bool) -> None:
+    """Programs of a network in partitions have their weights on the device."""
+    (row,) = rows()
+    little = replace(BUDGET, bram36=1)
+    tries = Tries(zoo.load(NAME), little, 64, SETTINGS, streamed)
+    assert _to_cut(tries, [replace(row, fits=False)]) == [replace(BUDGET, bram36=None)] * cut
+
+
+def test_no_more_is_done_than_there_is() -> None:
+    """Tasks that come on top, as those of partitions, are among all."""
+    told = []
+    count = Counter(THIS_PROCESS, lambda done, total, what: told.append((done, total)), Journal())
+    count.total = 1
+    count.rows("partitions", lambda task: [], [1, 2], [])
+    assert told[-2:] == [(1, 1), (2, 2)]
 
 
 def test_a_file_says_the_cuts() -> None:

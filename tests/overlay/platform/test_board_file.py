@@ -82,6 +82,8 @@ CASES = {
     "float": ("60_000", "6e4", "board: budget: lut must be an integer 1..10000000, got 60000.0"),
     "true": ("216", "true", "board: budget: bram36 must be an integer 1..100000, got True"),
     "zero": ("360", "0", "board: budget: dsp must be an integer 1..100000, got 0"),
+    "memory": ("lut = 60_000", "lut = 60_000\nlutram = 60_001",
+               "board AUP-ZU3-4GB: lutram must be <= 60000, its LUTs, got 60001"),
     "text": ('name = "AUP-ZU3-4GB"', "name = 3", "board: name must be a non-empty string, got 3"),
     "deep": ("lut = 60_000", f"lut = {'[' * 32}{']' * 32}", "a board must have <= 32 brackets, got 33"),
     "tables": ("lut = 60_000", f"lut = {'{a = ' * 32}1{'}' * 32}", "a board must have <= 32 brackets, got 33"),

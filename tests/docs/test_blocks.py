@@ -43,7 +43,7 @@ NOT_RUN: dict[str, list[str]] = {
         "a test's PATH has the environment already",
         "needs PyPI",
         "needs PyPI",
-        "needs PyPI and Python 3.13",
+        "needs PyPI and Python 3.14",
         "needs a board",
     ],
 }

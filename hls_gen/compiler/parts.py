@@ -281,10 +281,10 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
     if part.may_be_formed and not layer.word_channels:
         window = part.window.window
-        lines = SplitWindow(window, takes_columns=True)
+        lines = SplitWindow(window, columns=window.kernel[1])
         part = replace(
             part,
-            with_former=_formed(part, weighted, SplitWindow(window, takes_rows=True, takes_columns=True)),
+            with_former=_formed(part, weighted, SplitWindow(window, *window.kernel)),
             with_lines=_formed(part, weighted, lines) if lines.tuple_taps > 1 else None,
         )
     return part

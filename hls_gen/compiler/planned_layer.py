@@ -200,7 +200,7 @@ def side_by_side(read: MapWords, lines: FormedLines, beat: BeatTaps, channels: i
     layout = read.layout
     taps = [
         np.where((layout == UNUSED) | (tap == UNUSED), UNUSED, layout + tap * channels)
-        for tap in beat.places(lines.taps)
+        for tap in beat.places(lines.window)
     ]
     return replace(read, layout=np.concatenate(taps, axis=1))
 

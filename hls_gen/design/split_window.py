@@ -1,17 +1,21 @@
 """Split windows: which taps of a window lie side by side, and in which order. A former puts them side by side in front
 of a tuple memory; to the sequencer behind it the window has fewer taps, each a tuple of several taps.
 
-    kernel 2 x 3         tap by tap       by a line former      by a window former
-    0 1 2                6 tuples of      2 tuples of           1 tuple of
-    3 4 5                1 tap            0 1 2, 3 4 5          0 1 2 3 4 5
+    kernel 3 x 2     tap by tap      lines of taps     two lines at a time    the whole kernel
+    0 1              6 tuples of     3 tuples          2 tuples               1 tuple
+    2 3              1 tap           0 1, 2 3, 4 5     0 1 2 3, (2 3) 4 5     0 1 2 3 4 5
+    4 5
 
-The former takes the kernel along some axes, and the sequencer along the others. Weights, lanes and counts of taps
-follow from a split window.
+The former takes some rows and columns of the kernel, and the sequencer goes through the places that these can have in
+it. A tap that several tuples have counts in the first one of them alone: in the others, in brackets, its weight is 0,
+and a maximum is the same with it. Weights, lanes and counts of taps follow from a split window.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
+
+import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.window import Pair, Window
@@ -25,20 +29,29 @@ class SplitWindow:
 
     window: Window
     """The window. Along an axis that the former takes, its taps are neighbours."""
-    takes_rows: bool = False
-    takes_columns: bool = False
-    """takes_rows, takes_columns: whether the former takes all rows of the kernel, and all its columns; by default there
-    is no former."""
+    rows: int = 0
+    columns: int = 0
+    """rows, columns: how many of the kernel's the former takes, 0: it leaves the axis to the sequencer. By default
+    there is no former."""
 
     @cached_property
     def formed(self) -> Window:
         """What the former reads of the map: its taps lie side by side."""
-        return _along(self.window, (self.takes_rows, self.takes_columns))
+        return self._parts[0]
 
     @cached_property
     def rest(self) -> Window:
         """What the sequencer reads, of a map with a tuple for each window that is formed."""
-        return _along(self.window, (not self.takes_rows, not self.takes_columns))
+        return self._parts[1]
+
+    @cached_property
+    def _parts(self) -> tuple[Window, Window]:
+        """What the former reads, and what the sequencer does."""
+        of_rows, of_columns = (
+            _split(_along(self.window, k), taken) for k, taken in enumerate((self.rows, self.columns))
+        )
+        formed, rest = (_window(self.window, *axes) for axes in zip(of_rows, of_columns))
+        return formed, rest
 
     @property
     def tuples(self) -> int:
@@ -63,46 +76,107 @@ class SplitWindow:
         Returns
         -------
         (..., tuples, tuple_taps, ...)
-            The same values; no copy where a copy isn't needed.
+            The same values, and 0 for a tap that a tuple before has; no copy where a copy isn't needed.
         """
         before, behind = values.shape[:axis], values.shape[axis + 1 :]
         (rows, columns), (formed_rows, formed_columns) = self.rest.kernel, self.formed.kernel
-        of_axes = values.reshape(*before, rows, formed_rows, columns, formed_columns, *behind)
+        of_axes = values.reshape(*before, *self.window.kernel, *behind)
+        of_axes = _counted_once(of_axes, axis, rows, formed_rows)
+        of_axes = _counted_once(of_axes, axis + 1, columns, formed_columns)
+        of_axes = of_axes.reshape(*before, rows, formed_rows, columns, formed_columns, *behind)
         dealt: Array = of_axes.swapaxes(axis + 1, axis + 2).reshape(*before, self.tuples, self.tuple_taps, *behind)
         return dealt
 
 
-def _along(window: Window, axes: tuple[bool, bool]) -> Window:
-    """The window along some axes of the map; along the others it is a position, on each position of the map."""
-    vertical, horizontal = axes
+class Axis(NamedTuple):
+    """A window along an axis of the map; by default a position, on each position of the map."""
 
-    def of_axes(values: Pair, beside: int = 1) -> Pair:
-        return values[0] if vertical else beside, values[1] if horizontal else beside
+    kernel: int = 1
+    stride: int = 1
+    before: int = 0
+    behind: int = 0
+    """before, behind: taps beside the map."""
+    dilation: int = 1
+    growth: int = 1
+
+
+def _along(window: Window, k: int) -> Axis:
+    """A window along axis k."""
+    before, behind = window.padding[k], window.padding[k + 2]
+    return Axis(window.kernel[k], window.stride[k], before, behind, window.dilation[k], window.growth[k])
+
+
+def _window(window: Window, vertical: Axis, horizontal: Axis) -> Window:
+    """The window of two axes, on a map that grows as that of ``window`` does."""
+
+    def of_axes(name: str) -> Pair:
+        return getattr(vertical, name), getattr(horizontal, name)
 
     return Window(
-        kernel=of_axes(window.kernel),
-        stride=of_axes(window.stride),
-        padding=(*of_axes(window.padding[:2], beside=0), *of_axes(window.padding[2:], beside=0)),
-        dilation=of_axes(window.dilation),
-        growth=of_axes(window.growth),
+        kernel=of_axes("kernel"),
+        stride=of_axes("stride"),
+        padding=(*of_axes("before"), *of_axes("behind")),
+        dilation=of_axes("dilation"),
+        growth=of_axes("growth"),
         repeats=window.repeats,
         clamps=window.clamps,
     )
 
 
-class BeatTaps(NamedTuple):
-    """The taps that a unit takes in a beat, side by side: neighbours in a line of the kernel."""
+def _split(axis: Axis, taken: int) -> tuple[Axis, Axis]:
+    """What a former that takes so many taps reads along an axis, and what the sequencer reads of the tuples.
 
-    taps: int
-    """How many there are, >= 1; 1: nothing is formed."""
+    Tuples of a part of the kernel lie at each position. Beside the map lie those that have a tap on the map which no
+    tuple before has, and these alone.
+    """
+    if not taken:
+        return Axis(), axis
+    places = axis.kernel - taken + 1
+    if places == 1:
+        return axis, Axis()
+    before, behind = min(axis.before, taken - 1), max(0, axis.behind + 1 - places)
+    formed = Axis(taken, 1, before, behind)
+    return formed, Axis(places, axis.stride, axis.before - before, axis.behind - behind)
+
+
+def _counted_once(values: Array, axis: int, tuples: int, taps: int) -> Array:
+    """The values along an axis, tuple after tuple: 0 where a tuple before has the tap; the same array where tuples have
+    no tap in common."""
+    if tuples == 1 or taps == 1:
+        return values
+    first = [(number == 0 or tap == taps - 1) for number in range(tuples) for tap in range(taps)]
+    places = np.where(first, np.add.outer(np.arange(tuples), np.arange(taps)).ravel(), UNUSED)
+    counted: Array = np.append(values, np.zeros_like(values.take([0], axis)), axis).take(places, axis)  # UNUSED: 0
+    return counted
+
+
+class BeatTaps(NamedTuple):
+    """The taps that a unit takes in a beat, side by side: neighbours in lines of the kernel, and in lines one below the
+    other."""
+
+    columns: int
+    """Taps of a line, >= 1."""
+    rows: int = 1
+    """Lines, >= 1."""
+
+    @property
+    def taps(self) -> int:
+        """How many there are; 1: nothing is formed."""
+        return self.rows * self.columns
 
     def split(self, window: Window) -> SplitWindow:
         """How a line former splits a window for the unit: tap by tap, where there is no line of several taps, the line
         has too many, or they are no neighbours."""
         neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
-        return SplitWindow(window, takes_columns=neighbours and 1 < window.kernel[1] <= self.taps)
+        return SplitWindow(
+            window, columns=window.kernel[1] if neighbours and 1 < window.kernel[1] <= self.columns else 0
+        )
 
-    def places(self, tuple_taps: int) -> list[int]:
-        """The tap of a tuple in each place of a word for a beat, the lowest first: the last tap is the highest one, and
-        below the first one places are UNUSED."""
-        return [UNUSED] * (self.taps - tuple_taps) + list(range(tuple_taps))
+    def places(self, formed: Window) -> list[int]:
+        """The tap of a tuple in each place of a word for a beat, the lowest first: places are the unit's lines, one
+        after another, and the taps of a formed window those that end highest in the last of them; the others are
+        UNUSED."""
+        rows, columns = formed.kernel
+        places = np.full((self.rows, self.columns), UNUSED)
+        places[self.rows - rows :, self.columns - columns :] = np.arange(formed.taps).reshape(rows, columns)
+        return [int(place) for place in places.ravel()]

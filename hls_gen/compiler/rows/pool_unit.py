@@ -60,7 +60,7 @@ def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
     split = present(planned.layer.pool_taps)
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
     tuples = split.dealt(weight[:, words])
-    tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)[:, beat.places(split.tuple_taps)]  # UNUSED: zeros
+    tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)[:, beat.places(split.formed)]  # UNUSED: zeros
     weights: Ints = tuples.transpose(0, 2, 1, 3).reshape(-1, beat.taps * words.shape[1])
     return weights
 

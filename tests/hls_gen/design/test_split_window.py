@@ -16,8 +16,8 @@ POOL = Window(kernel=(2, 3), stride=(2, 1), padding=(1, 1, 0, 2))
 @st.composite
 def split_windows(draw: st.DrawFn) -> SplitWindow:
     """Windows that formers take along some axes, on which taps are neighbours."""
-    axes = draw(st.tuples(st.booleans(), st.booleans()))
     kernel = draw(st.tuples(st.integers(1, 4), st.integers(1, 4)))
+    axes = draw(st.tuples(*(st.integers(0, taps) for taps in kernel)))
     apart = draw(st.sampled_from(["", "dilation", "growth"]))
     far = draw(st.tuples(st.integers(2, 3), st.integers(2, 3)))
     each = tuple(1 if taken or not apart else between for taken, between in zip(axes, far))
@@ -33,19 +33,25 @@ def split_windows(draw: st.DrawFn) -> SplitWindow:
 def test_both_parts_together_read_what_the_window_reads(split: SplitWindow, height: int, width: int) -> None:
     assume(min(split.window.output_size(height, width)) > 0)
     tuples = split.formed.positions(height, width)
+    assert (tuples >= 0).any(axis=1).all(), "each tuple has a tap on the map"
     beside = np.full_like(tuples[:1], -1)  # position -1: a tuple that lies beside the map
     read = split.rest.positions(*split.formed.output_size(height, width))
     taps = np.concatenate([tuples, beside])[read]  # (windows, tuples, tuple_taps)
-    np.testing.assert_array_equal(taps, split.dealt(split.window.positions(height, width), axis=1))
+    positions = split.window.positions(height, width)
+    counts = split.dealt(np.ones_like(positions), axis=1)
+    np.testing.assert_array_equal(np.where(counts, taps, 0), split.dealt(positions, axis=1))
+    assert counts.sum() == positions.size
+    window = np.append(positions, np.full_like(positions[:, :1], -1), axis=1)[:, None, None]
+    assert (taps[..., None] == window).any(axis=3).all(), "no tap of a tuple lies beside the window"
 
 
 @pytest.mark.parametrize(("axes", "tuples"), [
-    ((False, False), [[0], [1], [2], [3], [4], [5]]),
-    ((False, True), [[0, 1, 2], [3, 4, 5]]),
-    ((True, False), [[0, 3], [1, 4], [2, 5]]),
-    ((True, True), [[0, 1, 2, 3, 4, 5]]),
+    ((0, 0), [[0], [1], [2], [3], [4], [5]]),
+    ((0, 3), [[0, 1, 2], [3, 4, 5]]),
+    ((2, 0), [[0, 3], [1, 4], [2, 5]]),
+    ((2, 3), [[0, 1, 2, 3, 4, 5]]),
 ])  # fmt: skip
-def test_taps_come_in_the_order_of_the_kernel(axes: tuple[bool, bool], tuples: list[list[int]]) -> None:
+def test_taps_come_in_the_order_of_the_kernel(axes: tuple[int, int], tuples: list[list[int]]) -> None:
     split = SplitWindow(POOL, *axes)
     assert (split.tuples, split.tuple_taps) == (len(tuples), len(tuples[0]))
     assert split.dealt(np.arange(6)).tolist() == tuples
@@ -53,11 +59,17 @@ def test_taps_come_in_the_order_of_the_kernel(axes: tuple[bool, bool], tuples: l
     assert split.dealt(of_kernels, axis=1)[..., 0].tolist() == [tuples, (np.array(tuples) + 6).tolist()]
 
 
+def test_a_tap_that_several_tuples_have_counts_in_the_first_one() -> None:
+    values = np.arange(1, 7)
+    assert SplitWindow(Window(kernel=(3, 2)), 2, 2).dealt(values).tolist() == [[1, 2, 3, 4], [0, 0, 5, 6]]
+    assert SplitWindow(Window(kernel=(2, 3)), 0, 2).dealt(values).tolist() == [[1, 2], [0, 3], [4, 5], [0, 6]]
+
+
 def test_values_in_order_are_not_copied() -> None:
     """A search has weights that take no memory."""
     weights = np.broadcast_to(np.int64(0), (2, 6, 5))
-    for rows in (False, True):
-        assert np.shares_memory(SplitWindow(POOL, takes_rows=rows, takes_columns=True).dealt(weights, axis=1), weights)
+    for rows in (0, 2):
+        assert np.shares_memory(SplitWindow(POOL, rows, 3).dealt(weights, axis=1), weights)
 
 
 @pytest.mark.parametrize("window", [
@@ -76,9 +88,11 @@ def test_averages_are_taken_tap_by_tap() -> None:
     """They count their valid taps."""
     unit = PoolUnit(line_taps=3)
     splits = [unit.split(POOL, reduction) for reduction in (LARGEST, PRODUCTS, AVERAGE)]
-    assert splits == [SplitWindow(POOL, takes_columns=True)] * 2 + [SplitWindow(POOL)]
+    assert splits == [SplitWindow(POOL, columns=3)] * 2 + [SplitWindow(POOL)]
     assert PoolUnit().split(POOL, LARGEST) == SplitWindow(POOL)
 
 
 def test_the_last_tap_lies_highest() -> None:
-    assert BeatTaps(4).places(2) == [UNUSED, UNUSED, 0, 1]
+    assert BeatTaps(4).places(Window(kernel=(1, 2))) == [UNUSED, UNUSED, 0, 1]
+    assert BeatTaps(3, 2).places(Window(kernel=(2, 2))) == [UNUSED, 0, 1, UNUSED, 2, 3]
+    assert BeatTaps(3, 2).places(Window(kernel=(1, 2))) == [UNUSED] * 4 + [0, 1]

@@ -4,20 +4,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.steps import step
-from bitloom.overlay.virtual.board import activate
 
 from .build import Build
 from .images import check_frames
+
+if TYPE_CHECKING:
+    from bitloom.driver.accelerator import Accelerator
 
 OPERATIONS = {"binary": "xnor_operations", "integer": "multiplications"}
 """Engine -> what its lanes compute."""
@@ -190,6 +192,8 @@ def run(
         If the build has no such network, was compiled from another model, or the images are none of the network's; or
         if build.json describes another design than the manifest, or the hardware counts no cycles.
     """
+    from bitloom.overlay.virtual.board import activate  # says what to do where there is no pynq
+
     program = build.program_of(model)
     program.check_images(images)
     check_frames(model.network, len(images))
@@ -216,7 +220,7 @@ def run(
 
 
 def _outputs(
-    accelerator: Accelerator, images: np.ndarray, batch: int | None, progress: Progress | None, first_alone: bool
+    accelerator: "Accelerator", images: np.ndarray, batch: int | None, progress: Progress | None, first_alone: bool
 ) -> tuple[np.ndarray, int | None, int]:
     """The outputs of all images, the latency where the first one runs alone, and the number of transfers."""
     count = len(images)
@@ -240,8 +244,10 @@ def _outputs(
     return outputs, latency, transfers
 
 
-def _opened(build: Build) -> Accelerator:
+def _opened(build: Build) -> "Accelerator":
     """The build's accelerator on the active board; logged as a step, as the model may have to be compiled."""
+    from bitloom.driver.accelerator import Accelerator
+
     with step(f"opening {build.bit.stem}"):
         accelerator = Accelerator(build.bit)
     if accelerator.manifest.design != build.design:

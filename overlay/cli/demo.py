@@ -16,7 +16,7 @@ from bitloom.overlay.build.run import Conditions
 from .options import out_option, stall_options
 from .progress import working
 from .show import fail_unless_exact, json_option, one_line_errors
-from .simulation import show_report, simulated
+from .simulation import require_pynq, show_report, simulated
 from .subject import tell_kept
 
 
@@ -32,6 +32,7 @@ def demo_command(frames: int, stall: float, seed: int, out: Path, as_json: bool)
     The network digits-cnn comes trained; its accelerator is generated, compiled with Verilator, and driven by the
     pynq driver.
     """
+    require_pynq()
     model = networks.load("digits-cnn")
     data = digits.load_digits()
     images = data.test_images[:frames]

@@ -31,6 +31,7 @@ from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, fail_unless_exact, grid, json_option, one_line_errors, table
+from .simulation import require_pynq
 from .subject import hosts_of, loaded, model_of, tell_kept
 
 CONFUSED = 5
@@ -106,6 +107,8 @@ def evaluate_command(
     """
     if picture is not None:
         check_plot(picture)
+    if hardware:
+        require_pynq()
     subject = _subject(net, network, host_file, out, hardware)
     rule = class_rule(subject.model.network, class_rule_name, subject.host)
     pixels = _transform(subject, transform)

@@ -43,6 +43,7 @@ from .option_groups import GroupedCommand, option_group
 from .options import FILE, FOLDER, LATENCY, PERCENT, POSITIVE, board_option
 from .progress import QUIET, VERBOSE, verbosity
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
+from .simulation import require_pynq
 from .subject import hosts_of
 
 RECORD = "go.json"
@@ -124,8 +125,7 @@ def go_command(net: str, out: Path | None, as_json: bool, **options: Any) -> Non
 
 def _check(net: str, file: Path | None, options: Mapping[str, Any]) -> None:
     """Refuse before the search what a later step would refuse."""
-    from bitloom.driver import pynq_api as pynq_api  # says what to do where there is no pynq
-
+    require_pynq()
     find_board(options["board_name"])
     imported = file is not None and file.suffix not in ("", ".npz")
     if file is not None and not imported:

@@ -25,6 +25,7 @@ from bitloom.overlay.timing.design_clock import clock_figures
 from .options import FILE, FOLDER, POSITIVE
 from .progress import bar, working
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
+from .simulation import require_pynq
 from .subject import loaded, model_of
 
 
@@ -70,6 +71,8 @@ def report_command(
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
+    if not run_file:
+        require_pynq()
     build = loaded(folder)
     out = out or inside(folder, "report.html")
     model = model_of(build, network)

@@ -16,6 +16,7 @@ from bitloom.overlay.virtual.serve import PORT
 from .options import FOLDER, NumberRange
 from .progress import working
 from .show import one_line_errors
+from .simulation import require_pynq
 from .subject import loaded
 
 
@@ -36,8 +37,7 @@ def serve_command(folder: Path, host: str, port: int, idle_seconds: float) -> No
 
     There, PYNQ_REMOTE_DEVICES=HOST is all that pynq needs. One client at a time has the board. Ctrl-C ends the server.
     """
-    from bitloom.driver import pynq_api as pynq_api  # says what to do where there is no pynq
-
+    require_pynq()
     try:
         from bitloom.overlay.virtual.serve.limits import ServerLimits
         from bitloom.overlay.virtual.serve.server import Server

@@ -14,7 +14,7 @@ from bitloom.overlay.build.run import Conditions
 
 from .options import FILE, FOLDER, stall_options
 from .show import fail_unless_exact, json_option, one_line_errors
-from .simulation import show_report, simulated
+from .simulation import require_pynq, show_report, simulated
 from .subject import loaded, model_of
 
 FRAMES = 16
@@ -59,6 +59,7 @@ def simulate_command(
 
     NETWORK is one of the build's networks, or its model file (.npz); without, it is the first one.
     """
+    require_pynq()
     waveform = _waveform(vcd, fst)
     build = loaded(folder)
     model = model_of(build, network)

@@ -12,6 +12,17 @@ from .progress import bar
 from .show import dump, table
 
 
+def require_pynq() -> None:
+    """Refuse a command before its work where pynq is missing, without which no board can be driven or simulated.
+
+    Raises
+    ------
+    ImportError
+        pynq is missing: the line says how to install it.
+    """
+    from bitloom.driver import pynq_api as pynq_api
+
+
 def simulated(
     build: builds.Build, model: Model, images: np.ndarray, conditions: Conditions, batch: int | None = None
 ) -> Run:

@@ -13,6 +13,7 @@ from bitloom.hls_gen.compiler.weight_streams import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.loading import Loading, shared_cycles
+from bitloom.overlay.build.measured import measure
 
 FLOW = "flow model"
 SIMULATION = "simulation"
@@ -72,9 +73,6 @@ def cycles_by_simulation(
     Batches, figures and parameters are those of `bitloom.overlay.build.measured.measure`, and so are errors; ValueError
     also if there are fewer images than 2.
     """
-    # The driver needs pynq, which those who ask for the flow model may not have.
-    from bitloom.overlay.build.measured import measure
-
     if len(images) < 2:
         raise ValueError(f"{model.network.name}: frames on hardware must be >= 2, got {len(images)}")
     run = measure(build, model, images, progress)

@@ -17,10 +17,7 @@ MODULES = (
     "bitloom.driver.link",
     "bitloom.driver.training_machine",
     "bitloom.overlay.virtual.board",
-    "bitloom.overlay.build.run",
     "bitloom.overlay.show.notebook",
-    "bitloom.overlay.cli.demo",
-    "bitloom.overlay.cli.simulate",
 )
 """Modules that need pynq."""
 
@@ -66,7 +63,13 @@ def test_what_pynq_itself_misses_is_said_as_it_is():
 @pytest.mark.slow
 def test_commands_say_it_in_one_line(tmp_path):
     code = without_pynq((3, 12, 1), "from bitloom.overlay.cli import main; main()")
-    for words in (["demo"], ["simulate", "x"], ["serve", "x"], ["evaluate", "digits-cnn", "--hardware", "2"]):
+    for words in (
+        ["demo"],
+        ["simulate", "x"],
+        ["report", "x"],
+        ["serve", "x"],
+        ["evaluate", "digits-cnn", "--hardware", "2"],
+    ):
         done = subprocess.run(
             [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False, cwd=tmp_path,
             env={**os.environ, "BITLOOM_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ":".join(sys.path)},

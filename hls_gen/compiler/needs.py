@@ -197,6 +197,7 @@ def _pool(planned: PlannedLayer) -> dict[str, int]:
     needs = {
         "pool_words": max(2, counts.ring_words(words)) if planned.layer.pool else 2 * words,
         "pool_tuple_words": words,
+        "pool_line_words": lines.positions * lines.words if (lines := planned.on_pool_unit.lines) else 0,
     }
     if planned.layer.depthwise:
         needs |= {"pool_kernel_rows": planned.on_pool_unit.pass_rows, "pool_scale_rows": len(planned.scale_steps)}

@@ -1,10 +1,11 @@
-"""Line former: taps of a line of the kernel side by side, so that the array or the pool unit takes several in a cycle
+"""Line former: taps of lines of the kernel side by side, so that the array or the pool unit takes several in a cycle
 (hls_gen/rtl/sequencer/line_former.py).
 
-    words of positions, line after line --> words of the taps of a window's line
+    words of positions, line after line --> words of the taps of a window's lines
 
-A line of the kernel has one row and as many columns as the kernel. The sequencer then sees a map with a position for
-each window of a line, and a kernel of one column. Taps beside the map are put in as 0, which adds nothing to a sum, or
+It takes as many columns as the kernel has, or one, and one row, or several. With one row the sequencer then sees a map
+with a position for each window of a line, and a kernel of one column; which lines a window of several rows has of the
+kernel, says split_window.py. Taps beside the map are put in as 0, which adds nothing to a sum, or
 as the lowest value, which is no maximum.
 
 The words of a tuple are put side by side in the same way: the tuple is a line, its words are the positions, and a
@@ -47,7 +48,7 @@ class FormedLines:
     positions: int = 1
     """Positions of a line that come, the first ones, >= 1."""
     window: Window = ONE_TAP
-    """Of a line: one row of taps, side by side."""
+    """Its taps lie side by side. With the last line that comes, windows are complete."""
     windows: int = 1
     """Windows of a line, >= 1."""
     flags: frozenset[str] = frozenset()
@@ -57,12 +58,18 @@ class FormedLines:
 
     @classmethod
     def of(cls, window: Window, coming: MapLines, wanted: MapLines) -> "FormedLines | None":
-        """Of the lines of a map that come, the windows that are wanted. None where a line comes of which no window is
-        wanted, or a position behind the last window, as only another reader of the map wants them; and where counters
-        don't reach so far."""
+        """Of the lines of a map that come, the windows that are wanted. None where a line comes that no window has
+        which is wanted, or a position behind the last window, as only another reader of the map wants them; where a
+        line comes without its neighbour, or not the last line of a window; and where counters don't reach so far."""
         lines = len(coming.numbers)
         formed = cls(lines=lines, positions=coming.positions, window=window, windows=wanted.positions)
-        fits = np.array_equal(coming.numbers, wanted.numbers) and coming.positions <= formed.steps
+        complete = coming.numbers[formed.line_hits()]
+        fits = (
+            np.array_equal(complete, wanted.numbers * window.stride[0] + formed.first_line)
+            and (complete[-1:] == coming.numbers[-1:]).all()
+            and (window.kernel[0] == 1 or coming.numbers[-1] == lines - 1)
+            and coming.positions <= formed.steps
+        )
         return formed if fits and formed.countable else None
 
     @classmethod
@@ -83,8 +90,8 @@ class FormedLines:
 
     @property
     def taps(self) -> int:
-        """Taps side by side."""
-        return self.window.taps
+        """Taps of a line side by side."""
+        return self.window.kernel[1]
 
     @property
     def stride(self) -> int:
@@ -113,20 +120,34 @@ class FormedLines:
         return self.taps - 1 - self.lead
 
     @property
+    def line_stride(self) -> int:
+        """Lines from one window to the next."""
+        return self.window.stride[0]
+
+    @property
+    def first_line(self) -> int:
+        """Lines before the one with which windows are complete first."""
+        return self.window.kernel[0] - 1 - self.window.padding[0]
+
+    @property
     def times(self) -> int:
-        """How often the former goes through the same steps for a map: for each line."""
-        return self.lines
+        """How often the former goes through the same lines for a map: it goes through one where each completes windows,
+        else through all."""
+        return self.lines if self.line_hits().all() else 1
 
     def inside(self) -> NDArray[np.bool_]:
-        """(steps,): whether the position lies on the map, and so comes."""
-        inside: NDArray[np.bool_] = np.arange(self.steps) < self.positions
-        return inside
+        """(steps of these lines,): whether the position lies on the map, and so comes."""
+        return np.tile(np.arange(self.steps) < self.positions, self.lines // self.times)
 
     def hits(self) -> NDArray[np.bool_]:
-        """(steps,): whether a window is complete with the position."""
-        after = np.arange(self.steps) - self.first
-        hits: NDArray[np.bool_] = (after >= 0) & (after % self.stride == 0)
-        return hits
+        """(steps of these lines,): whether a window is complete with the position."""
+        of_line = _hits(self.steps, self.first, self.stride)
+        of_lines: NDArray[np.bool_] = np.logical_and.outer(self.line_hits()[: self.lines // self.times], of_line)
+        return of_lines.ravel()
+
+    def line_hits(self) -> NDArray[np.bool_]:
+        """(lines,): whether windows are complete with the line."""
+        return _hits(self.lines, self.first_line, self.line_stride)
 
     def columns(self) -> Ints:
         """(windows, taps): position of a line that each tap is; UNUSED of a tap beside those that come."""
@@ -136,10 +157,17 @@ class FormedLines:
     @property
     def pads(self) -> bool:
         """Whether a window has taps beside the map."""
-        return self.lead > 0 or self.steps > self.positions
+        return self.lead > 0 or self.window.padding[0] > 0 or self.steps > self.positions
 
     @property
     def countable(self) -> bool:
         """Whether the former's counters reach so far."""
-        places = max(self.first, self.stride - 1)
+        places = max(self.first, self.stride - 1, self.first_line, self.line_stride - 1)
         return places < 1 << PLACE_BITS and max(self.steps, self.positions) <= 1 << SIDE_BITS
+
+
+def _hits(count: int, first: int, stride: int) -> NDArray[np.bool_]:
+    """(count,): whether a place is the first one, or so many strides behind it."""
+    after = np.arange(count) - first
+    hits: NDArray[np.bool_] = (after >= 0) & (after % stride == 0)
+    return hits

@@ -459,6 +459,11 @@ class Npu:
         return self.pool_unit is not None and self.pool_unit.beat.taps > 1
 
     @property
+    def pool_keeps_lines(self) -> bool:
+        """Whether that line former keeps lines of maps, for taps of lines below them."""
+        return self.pool_unit is not None and self.pool_unit.beat.rows > 1
+
+    @property
     def pool_line_bits(self) -> int:
         """Width of a word of the pool's tuple memory: a word of each tap that the pool unit takes in a cycle."""
         return self.pool_unit.beat.taps * self.pool_word_bits if self.pool_unit else 0
@@ -650,6 +655,11 @@ class NpuSequencer:
     def position_bits(self) -> int:
         """Width of the number of a word in its position, to the line former."""
         return self.pool_unit.index_bits if self.pool_unit else bits_for(self.npu.sequencer.position_words - 1)
+
+    @property
+    def line_words(self) -> int:
+        """Words of a line of a map that the line former keeps, as the pool unit's may, for taps of lines below it."""
+        return self.pool_unit.line_words if self.pool_unit else 0
 
     @property
     def ring_words(self) -> int:

@@ -100,7 +100,7 @@ class PoolWeights(Part):
     jumps: int = capacity(256, least=2, added=True, name="pool_jumps")
     """Rows of its sequencer's table of jumps, >= 2."""
     rows: int = capacity(256, least=2, added=True, name="pool_kernel_rows")
-    """Rows of weights for the values of a beat, line_taps times pfp, >= 2."""
+    """Rows of weights for the values of a beat, lines times line_taps times pfp, >= 2."""
     scale_rows: int = capacity(256, least=2, added=True, name="pool_scale_rows")
     """Rows of ol times bias, multiplier and shift, >= 2."""
 
@@ -122,24 +122,33 @@ class PoolUnit(Part):
         rare=True,
         means="Taps of a line of the kernel that the pool unit takes in a cycle.",
     )
+    lines: int = number(
+        1,
+        most=16,
+        name="pool_lines",
+        rare=True,
+        means="Lines of the kernel, one below the other, of which the pool unit takes taps in a cycle.",
+    )
     weights: PoolWeights | None = None
     """What it has to compute depthwise convolutions, in an NPU of engine integer alone; None: it can't."""
     words: int = capacity(
         256,
         power=True,
         name="pool_words",
-        means="Capacity of the pool unit's tuple memory, in words of line_taps times pfp features.",
+        means="Capacity of the pool unit's tuple memory, in words of lines times line_taps times pfp features.",
     )
     tuple_words: int = capacity(256, name="pool_tuple_words")
     """Words of pfp features of the longest tuple that it takes, >= 1: rows of its queue. Never more than ``words``."""
     flags: int = capacity(256, least=2, added=True, name="pool_taps")
     olds: int = capacity(256, least=2, added=True, name="pool_olds")
     """flags, olds: rows of its sequencer's tables, each >= 2."""
+    line_words: int = capacity(2, least=2, rare=True, name="pool_line_words", where="pool_keeps_lines")
+    """Words of a line whose taps come together with those of lines below it, at most, >= 2."""
 
     @property
     def beat(self) -> BeatTaps:
         """The taps that it takes in a cycle."""
-        return BeatTaps(self.line_taps)
+        return BeatTaps(self.line_taps, self.lines)
 
     @property
     def beat_lanes(self) -> int:

@@ -165,11 +165,16 @@ class BeatTaps(NamedTuple):
         return self.rows * self.columns
 
     def split(self, window: Window) -> SplitWindow:
-        """How a line former splits a window for the unit: tap by tap, where there is no line of several taps, the line
-        has too many, or they are no neighbours."""
-        neighbours = window.dilation[1] == window.growth[1] == 1 and not window.clamps
+        """How a line former splits a window for the unit. It takes the columns of the kernel where they are neighbours,
+        several, and not too many; rows, as many as can be, where they are neighbours, and where the last row that comes
+        completes the last tuple."""
+        neighbours = [not window.clamps and window.dilation[k] == window.growth[k] == 1 for k in (0, 1)]
+        rows = min(self.rows, window.kernel[0] - window.padding[2])
+        columns = window.kernel[1]
         return SplitWindow(
-            window, columns=window.kernel[1] if neighbours and 1 < window.kernel[1] <= self.columns else 0
+            window,
+            rows=rows if neighbours[0] and rows > 1 else 0,
+            columns=columns if neighbours[1] and 1 < columns <= self.columns else 0,
         )
 
     def places(self, formed: Window) -> list[int]:

@@ -61,6 +61,7 @@ SEARCHED = (
         words="{} taps a cycle in the pool unit",
         tried=Tried((1, LINE_TAPS), lambda layer: bool(layer.formed_pools)),
     ),
+    Searched(name="pool_lines", words="{} lines a cycle in the pool unit"),
     Searched(name="window_former", words="window former", searched="window former"),
     Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
     Searched(name="kernels_per_multiplier", words="{} kernels a multiplier", searched="shared multipliers"),

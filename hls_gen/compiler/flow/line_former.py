@@ -26,8 +26,10 @@ class LineFormer(WordByWord):
 
     def __init__(self, ring: Ring, maps: Sequence[FormedLines]):
         self._ring = ring
-        self._maps = again([(formed, formed.inside().tolist(), formed.hits().tolist()) for formed in maps])
-        self._formed, self._inside, self._hits = next(self._maps)
+        self._maps = again(
+            [(formed, formed.times, formed.inside().tolist(), formed.hits().tolist()) for formed in maps]
+        )
+        self._formed, self._times, self._inside, self._hits = next(self._maps)
         self._time = self._step = self._word = 0
         self._free = 0
         """First cycle in which a word can go through."""
@@ -67,9 +69,9 @@ class LineFormer(WordByWord):
         if self._step == len(self._hits):
             self._step = 0
             self._time += 1
-        if self._time == self._formed.times:
+        if self._time == self._times:
             self._time = 0
-            self._formed, self._inside, self._hits = next(self._maps)
+            self._formed, self._times, self._inside, self._hits = next(self._maps)
         return through
 
 

@@ -30,7 +30,12 @@ class LineField(NamedTuple):
 def line_counts(sequencer: NpuSequencer) -> list[LineField]:
     """The fields that counters run by: words of a position, lines of the map that come, steps and positions of a line,
     each less 1; steps before the one with which a line's first window is complete; columns from one window to the next,
-    less 1."""
+    less 1; and where lines are kept, lines before the first one that completes windows, and lines from one window to
+    the next, less 1."""
+    kept = [
+        LineField("first_line", PLACE_BITS, lambda formed: formed.first_line, begins=True),
+        LineField("line_stride_minus_1", PLACE_BITS, lambda formed: formed.line_stride - 1),
+    ]
     lines = bits_for(sequencer.npu.sequencer.input_words - 1)
     return [
         LineField("words_minus_1", sequencer.position_bits, lambda formed: formed.words - 1),
@@ -39,18 +44,31 @@ def line_counts(sequencer: NpuSequencer) -> list[LineField]:
         LineField("positions_minus_1", SIDE_BITS, lambda formed: formed.positions - 1),
         LineField("first", PLACE_BITS, lambda formed: formed.first),
         LineField("stride_minus_1", PLACE_BITS, lambda formed: formed.stride - 1),
+        *(kept if sequencer.beat.rows > 1 else []),
     ]
 
 
 def line_fields(sequencer: NpuSequencer) -> list[LineField]:
-    """All fields: counts; which of the positions before the one at hand are taps, the latest lowest; in front of a pool
-    unit of integers what values beside the map are (`Beside`); in front of the array whether words come whole, from the
-    host."""
+    """All fields: counts; which of the positions before the one at hand are taps, the latest lowest, and of the lines
+    before its own; in front of a pool unit of integers what values beside the map are (`Beside`); in front of the array
+    whether words come whole, from the host."""
+    before = [
+        LineField(name, count - 1, partial(_before, axis))
+        for axis, (name, count) in enumerate(
+            [("lines_before", sequencer.beat.rows), ("taps_before", sequencer.beat.columns)]
+        )
+        if count > 1
+    ]
     return [
         *line_counts(sequencer),
-        LineField("taps_before", sequencer.beat.taps - 1, lambda formed: (1 << formed.taps - 1) - 1),
+        *before,
         *(LineField(flag, 1, partial(_has, flag)) for flag in sequencer.line_flags),
     ]
+
+
+def _before(axis: int, formed: FormedLines) -> int:
+    """A bit for each row, or column, of the taps, but for the last one."""
+    return (1 << formed.window.kernel[axis] - 1) - 1
 
 
 def _has(flag: str, formed: FormedLines) -> int:
@@ -60,8 +78,15 @@ def _has(flag: str, formed: FormedLines) -> int:
 
 def held_words(sequencer: NpuSequencer) -> dict[str, tuple[int, int]]:
     """The RAMs of words that a line former holds: bits of a row, and rows, by name. "words_before": a row for each word
-    of a position, with that word of all positions before the one at hand of which a tap may be."""
-    return {"words_before": (sequencer.word_bits - sequencer.map_bits, 1 << sequencer.position_bits)}
+    of a position, with that word of all positions before the one at hand of which a tap may be, and of the lines before
+    theirs. "lines_before": a row for each word of a line, with that word of all lines before the one at hand of which a
+    tap may be."""
+    rows, columns = sequencer.beat.rows, sequencer.beat.columns
+    sizes = {
+        "words_before": ((columns - 1) * rows * sequencer.map_bits, 1 << sequencer.position_bits),
+        "lines_before": ((rows - 1) * sequencer.map_bits, sequencer.line_words),
+    }
+    return {name: size for name, size in sizes.items() if size[0]}
 
 
 def line_former_memories(sequencer: NpuSequencer) -> dict[str, Rows]:

@@ -13,13 +13,14 @@ Window.positions (golden/window.py); hls_gen/design/formed_lines.py.
 """
 
 from functools import reduce
-from itertools import groupby
+from itertools import groupby, product
 from operator import or_
 
 from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design.memories.line_former import held_words, line_fields
-from bitloom.hls_gen.design.widths import LAYER_BITS
+from bitloom.hls_gen.design.npu import NpuSequencer
+from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -41,6 +42,13 @@ from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 
 from .spec import SequencerSpec
 
+KEPT = """
+Lines are kept, word by word, so that taps are also those of the lines above; with the lines of which the last rows of
+windows are, windows leave.
+
+    in[word] --> line at hand; lines before: a row a word of a line
+"""
+"""Added to the header where taps are those of several lines."""
 WHOLE = """
 Words from the host come as wide as they leave, and pass.
 """
@@ -56,7 +64,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     sequencer = spec.sequencer
     memory = spec.memory("lines")
     sizes = {"word_bits": sequencer.map_bits, "line_taps": sequencer.beat.taps}
-    text = __doc__ + WHOLE * ("whole" in memory.widths)
+    text = __doc__ + KEPT * (sequencer.beat.rows > 1) + WHOLE * ("whole" in memory.widths)
     header = Header(text, rate="a word a cycle", latency="0 cycles from in to out", parameters=sizes)
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
@@ -76,10 +84,16 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     now = layer.now
     inside = b.reg("on_map")  # the position at hand is on the map
     hit = Countdown(b, "hit", memory.widths["first"])  # its last item: a window is complete with the position
-    blocked = b.wire("blocked", 1, hit.last & ~out.ready)
+    keeps = sequencer.beat.rows > 1
+    if keeps:
+        line_hit = Countdown(b, "line_hit", memory.widths["first_line"])  # its last item: windows end with the line
+        again = now["line_stride_minus_1"]
+        line_hit.advance(line_begins, layer.change, layer.next["first_line"], again)
+    complete = b.wire("complete", 1, hit.last & line_hit.last) if keeps else hit.last
+    blocked = b.wire("blocked", 1, complete & ~out.ready)
     waits = b.wire("waits", 1, inside & ~source.valid)
     moves = b.wire("moves", 1, all_of(layer.loaded, ~waits, ~blocked))
-    out.valid.assign(all_of(layer.loaded, ~waits, hit.last))
+    out.valid.assign(all_of(layer.loaded, ~waits, complete))
     source.ready.assign(all_of(layer.loaded, inside, ~blocked))
     word = b.reg("word", memory.widths["words_minus_1"])  # number of the word in its tuple
     tuple_last = b.wire("tuple_last", 1, eq(word, now["words_minus_1"]))
@@ -87,25 +101,26 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     step = b.wire("step", 1, moves & tuple_last)
     _place(b, layer, (step, line_done, line_begins), inside, hit)
     b.comment("The positions before: whether they are on the map, and the words of each.")
-    count = sequencer.beat.taps - 1
-    before = [b.reg(f"before_{k + 1}") for k in range(count)]
+    rows, columns = sequencer.beat.rows, sequencer.beat.columns
+    before = [b.reg(f"before_{k}") for k in range(1, columns)]
     b.on(step, *zip(before, [inside, *before]))
     b.on(line_done, *[(flag, 0) for flag in before])
     w = sequencer.map_bits
-    held = b.wire("held", count * w)
-    words = [bits(source.data, 0, w), *(b.wire(f"word_before_{k + 1}", w, bits(held, k * w, w)) for k in range(count))]
-    b.instance(
-        ram(library, *held_words(sequencer)["words_before"], latency=0),
-        "words_before",
-        write=moves,
-        write_row=word,
-        write_data=side_by_side(words[:count]),
-        read_row=word,
-        read_data=held,
-    )
-    beside = _beside(spec, now)
+    words, above = [bits(source.data, 0, w)], []
+    if keeps:
+        taken = b.wire("taken", 1, moves & inside)
+        above, kept = _lines_before(b, library, sequencer, taken, line_done, lines.last, words[0])
+        words += kept
+    places = [words]  # of each position, the one at hand first, the words of its lines, the line at hand first
+    if columns > 1:
+        places += _positions_before(b, library, sequencer, moves, word, words)
     used = [inside, *(flag & bits(now["taps_before"], k, 1) for k, flag in enumerate(before))]
-    taps = [b.wire(f"tap_{k}", w, choose(flag, data, beside, w)) for k, (data, flag) in enumerate(zip(words, used))]
+    of_lines = [flag & bits(now["lines_before"], i, 1) for i, flag in enumerate(above)]
+    taps = []
+    beside = _beside(spec, now)
+    for i, k in product(range(rows), range(columns)):
+        flag = all_of(used[k], of_lines[i - 1]) if i else used[k]
+        taps.append(b.wire(f"tap_{len(taps)}", w, choose(flag, places[k][i], beside, w)))
     formed = side_by_side(taps[::-1])
     out.data.assign(choose(now["whole"], source.data, formed, sequencer.word_bits) if "whole" in now else formed)
     return b
@@ -131,6 +146,63 @@ def _place(b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], 
     line_done.assign(step & steps.last)
     b.on(step & positions.last, (inside, 0))
     b.on(line_begins, (inside, 1))
+
+
+def _lines_before(
+    b: Block,
+    library: Library,
+    sequencer: NpuSequencer,
+    taken: Signal,
+    line_done: Signal,
+    last_line: Signal,
+    word: Signal,
+) -> tuple[list[Signal], list[Signal]]:
+    """The lines before, the latest first: whether they are on the map, and their words at the place of the word at
+    hand. That is ``taken`` now; the line is done, and is the map's last."""
+    b.comment("The lines before: whether they are on the map, and the words of each.")
+    count = sequencer.beat.rows - 1
+    w = sequencer.map_bits
+    above = [b.reg(f"above_{i + 1}") for i in range(count)]
+    b.on(
+        line_done, *[(flag, all_of(*line, ~last_line)) for flag, line in zip(above, [[], *([flag] for flag in above)])]
+    )
+    bits_of_row, depth = held_words(sequencer)["lines_before"]
+    place = b.reg("place", bits_for(depth - 1))  # number of the word in its line
+    b.on(taken, (place, add(place, 1, width(place))))
+    b.on(line_done, (place, 0))
+    held = b.wire("held_lines", bits_of_row)
+    words = [b.wire(f"word_above_{i + 1}", w, bits(held, i * w, w)) for i in range(count)]
+    b.instance(
+        ram(library, bits_of_row, depth, latency=0),
+        "lines_before",
+        write=taken,
+        write_row=place,
+        write_data=side_by_side([word, *words][:count]),
+        read_row=place,
+        read_data=held,
+    )
+    return above, words
+
+
+def _positions_before(
+    b: Block, library: Library, sequencer: NpuSequencer, moves: Signal, word: Signal, words: list[Signal]
+) -> list[list[Signal]]:
+    """The words of the positions before, the latest first, those of each position as those of the one at hand."""
+    count = sequencer.beat.columns - 1
+    w = sequencer.map_bits
+    held = b.wire("held", count * len(words) * w)
+    names = [f"word_before_{k + 1}" + f"_{i}" * (i > 0) for k in range(count) for i in range(len(words))]
+    flat = [b.wire(name, w, bits(held, k * w, w)) for k, name in enumerate(names)]
+    b.instance(
+        ram(library, *held_words(sequencer)["words_before"], latency=0),
+        "words_before",
+        write=moves,
+        write_row=word,
+        write_data=side_by_side([*words, *flat][: len(flat)]),
+        read_row=word,
+        read_data=held,
+    )
+    return [flat[k : k + len(words)] for k in range(0, len(flat), len(words))]
 
 
 def _beside(spec: SequencerSpec, now: dict[str, Signal]) -> Signal:

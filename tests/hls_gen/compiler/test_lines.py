@@ -19,7 +19,8 @@ from tests.networks import SEEDS, depthwise_networks, integer_networks, model_of
 from tests.simulated import tally
 
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=9, kgp=4, pfp=2, ol=2, acc_bits=32,
-                 line_taps=3, pool_line_taps=3, depthwise=True, half_even=1, bias_fraction_bits=6)  # fmt: skip
+                 line_taps=3, pool_line_taps=3, pool_lines=2, depthwise=True, half_even=1,
+                 bias_fraction_bits=6)  # fmt: skip
 BINARY = Npu.of(kfp=10, kgp=6, pfp=3, ol=2, line_taps=5, pool_line_taps=3)
 
 
@@ -50,13 +51,20 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
         formed |= {("pool", name): each for name, each in of_pools.items()}
         words = []
         for place, each in formed.items():
-            read = columns_read(*windows[place])[: each.windows]
+            window, height, width = windows[place]
+            read = columns_read(window, height, width)[: each.windows]
             np.testing.assert_array_equal(each.columns(), read)
+            if each.window.kernel[0] > 1:
+                words.append("lines")
+                last = np.minimum(window.kernel[0], each.window.kernel[0]) - 1
+                ends = np.flatnonzero(each.line_hits())
+                assert {*window.reads(height, width)[0][:, last].tolist()} & {*range(height)} <= {*ends.tolist()}
             words += [place[0], f"{place[0]} behind padding"] if (read[0] < 0).any() else [place[0]]
         return words or ["none"]
 
     words = tally(same, 40)
     assert words["array"] >= 3
+    assert npu.engine == "binary" or words["lines"] >= 3
     assert words["pool behind padding"] >= 3
     assert npu.engine == "binary" or words["array behind padding"] >= 3
 

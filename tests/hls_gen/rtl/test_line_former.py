@@ -2,6 +2,7 @@
 sides; cycles as the flow model has them."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from bitloom.overlay.virtual.sim import lint
 from .bench import Bench, Sink, Source, load, pack, run
 
 SIZES = {"pool_tuple_words": 6, "windows": 400, "layers": 8, "pool_words": 16, "input_words": 400}
+KEPT = {"pool_line_words": 60}
 INTEGER = Npu.of(
     engine="integer", feature_bits=5, weight_bits=4, shift_bits=0, kfp=8, kgp=2, acc_bits=32, pfp=2, **SIZES
 )
@@ -29,6 +31,9 @@ ARRAY = INTEGER.changed(kfp=6, line_taps=3, position_words=6)
 NPUS = {
     "three": INTEGER.changed(pool_line_taps=3),
     "two": INTEGER.changed(pool_line_taps=2, pfp=1),
+    "two_lines": INTEGER.changed(pool_line_taps=3, pool_lines=2, **KEPT),
+    "lines_alone": INTEGER.changed(pool_lines=3, pfp=1, **KEPT),
+    "lines_of_bits": Npu.of(kfp=9, kgp=2, pfp=3, pool_line_taps=2, pool_lines=4, **SIZES, **KEPT),
     "seven": INTEGER.changed(pool_line_taps=7, depthwise=True),
     "bits": Npu.of(kfp=9, kgp=2, pfp=3, pool_line_taps=4, **SIZES),
     "array": ARRAY,
@@ -50,7 +55,7 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
     whose words are put side by side, and layers whose words are handed on, also as wide as they leave."""
     drawn = list[Layer]()
     flags = spec.sequencer.line_flags
-    line_taps = spec.sequencer.beat.taps
+    rows, columns = spec.sequencer.beat.rows, spec.sequencer.beat.columns
     while len(drawn) < 8:
         words = rng.randint(1, 5)
         beside = frozenset({"lowest"} if "lowest" in flags and rng.random() < 0.5 else ())
@@ -60,18 +65,20 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
             drawn.append((FormedLines.straight(rng.randint(1, 9), beside | whole), 1))
             continue
         if kind < 0.5:
-            gathered = FormedLines.gathered(rng.randint(1, 5), rng.randint(1, 9), line_taps)
+            gathered = FormedLines.gathered(rng.randint(1, 5), rng.randint(1, 9), columns)
             drawn.append((gathered, gathered.positions))
             continue
-        taps = rng.randint(1, line_taps)
+        taps, taken = rng.randint(1, columns), rng.randint(1, rows)
+        top, line_stride = rng.randrange(taken), rng.randint(1, taken)
+        lines = (rng.randint(1, 4) - 1) * line_stride + taken - top
         left, right, stride = rng.randrange(taps), rng.randrange(taps), rng.randint(1, taps)
         width = rng.randint(max(1, taps - left - right), 12)
         most = (width + left + right - taps) // stride + 1
         windows = rng.randint(max(1, most - 1), most)
         steps = (windows - 1) * stride + taps - left
-        window = Window(kernel=(1, taps), stride=(1, stride), padding=(0, left, 0, right))
+        window = Window(kernel=(taken, taps), stride=(line_stride, stride), padding=(top, left, 0, right))
         formed = FormedLines(
-            words=words, lines=rng.randint(1, 4), positions=min(width, steps), window=window, windows=windows,
+            words=words, lines=lines, positions=min(width, steps), window=window, windows=windows,
             flags=beside,
         )  # fmt: skip
         drawn.append((formed, width))
@@ -84,18 +91,25 @@ def lanes(spec: SequencerSpec) -> int:
 
 
 def windows(spec: SequencerSpec, layer: Layer, tuples: np.ndarray) -> np.ndarray:
-    """(words, lanes): golden's taps of ``tuples``, (lines, width, words, lanes), those of a line side by side."""
+    """(words, lanes): golden's taps of ``tuples``, (lines, width, words, lanes), those of a window side by side."""
     formed, width = layer
     if "whole" in formed.flags:
         return tuples.reshape(len(tuples), -1)
     lowest = -(1 << bits(spec) - 1) * ("lowest" in formed.flags)
-    right = max(0, (formed.windows - 1) * formed.stride + formed.taps - formed.lead - width)
-    window = Window(kernel=(1, formed.taps), stride=(1, formed.stride), padding=(0, formed.lead, 0, right))
-    places = window.positions(1, width)[: formed.windows]
-    beside = np.full((len(tuples), 1, *tuples.shape[2:]), lowest)
-    taps = np.concatenate([tuples, beside], axis=1)[:, places]  # (lines, windows, taps, words, lanes)
-    whole = np.full((*taps.shape[:2], spec.sequencer.beat.taps - formed.taps, *taps.shape[3:]), lowest)
-    side_by_side = np.concatenate([whole, taps], axis=2).transpose(0, 1, 3, 2, 4)
+    (rows, columns), (_, stride), (top, left, _, _) = formed.window.kernel, formed.window.stride, formed.window.padding
+    right = max(0, (formed.windows - 1) * stride + columns - left - width)
+    window = replace(formed.window, padding=(top, left, 0, right))
+    flat = tuples.reshape(-1, *tuples.shape[2:])
+    beside = np.full_like(flat[:1], lowest)
+    places = window.positions(len(tuples), width)
+    places = places.reshape(-1, window.output_size(len(tuples), width)[1], window.taps)[:, : formed.windows]
+    taps = np.concatenate([flat, beside])[places]  # (lines, windows, taps, words, lanes)
+    beat = spec.sequencer.beat
+    grid = np.full((*taps.shape[:2], beat.rows, beat.columns, *taps.shape[3:]), lowest)
+    grid[:, :, beat.rows - rows :, beat.columns - columns :] = taps.reshape(
+        *taps.shape[:2], rows, columns, *taps.shape[3:]
+    )
+    side_by_side = grid.transpose(0, 1, 4, 2, 3, 5)
     return side_by_side.reshape(-1, spec.sequencer.word_bits // bits(spec))
 
 

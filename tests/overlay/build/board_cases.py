@@ -381,7 +381,8 @@ GRAPH_NPU = Npu.of(
     joined_words=16, **GRAPH_SIZES,
 )  # fmt: skip
 GRAPH_K4 = Design(name="k4", npus=(GRAPH_NPU.changed(
-    kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True, pool_line_taps=3, lut_products=("pool",),
+    kfp=4, kgp=4, pfp=4, ol=2, aheads=512, depthwise=True, pool_line_taps=3, pool_lines=2, pool_line_words=256,
+    lut_products=("pool",),
     pool_scale_ram="distributed", lookup_rows=24 * 256, map_products=1),))  # fmt: skip
 """One design of graphs, depthwise convolutions, lines of pools, lookups and products: one model to compile."""
 GRAPH_DESIGNS = {
@@ -409,15 +410,16 @@ DEPTHWISE_DESIGNS = {
 LINE_DESIGNS = {
     "k4": GRAPH_K4,
     "raster": Design(name="lines_raster", npus=(
-        WEIGHTED_POOL.changed(kfp=3, kgp=4, pfp=4, ol=4, raster=True, pool_line_taps=2),)),
+        WEIGHTED_POOL.changed(
+            kfp=3, kgp=4, pfp=4, ol=4, raster=True, pool_line_taps=2, pool_lines=3, pool_line_words=256),)),
     "wide": Design(name="lines_wide", stream_bits=64, npus=(
         WEIGHTED_POOL.changed(kfp=8, kgp=6, pfp=6, ol=2, accumulators=16, pool_line_taps=5),)),
     "integer": Design(name="lines_integer", npus=(SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, pool_line_taps=3),)),
     "binary": Design(name="lines_binary", npus=(SMALL_BINARY.changed(
-        kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, pool_line_taps=3),)),
+        kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, pool_lines=2, pool_line_words=256),)),
 }  # fmt: skip
-"""Several taps a cycle: pool units with weights, of integers and of bits without; tables and counters; products of pool
-results in LUTs."""
+"""Several taps a cycle, of a line or of lines one below the other: pool units with weights, of integers and of bits
+without; tables and counters; products of pool results in LUTs."""
 TAPS = {"position_words": 32, "tuple_words": 1024}
 ARRAY_LINES = {
     "k6": Design(name="array_lines_k6", npus=(

@@ -74,10 +74,10 @@ def compile_model(
     network = model.network
     device, tail = split(model)
     network_plan = plan(device, manifest.npus, choices, chunk=chunk)
-    frame = network_plan.frame.sent
+    frame = network_plan.frame.frame_layout
     beats = geared(frame.words, frame.word_bits, manifest.stream_bits)
     check_capacities(network_plan, manifest)
-    order = weight_order(network_plan, manifest.design) if manifest.npus[0].loader.stream_weights else None
+    order = weight_order(network_plan, manifest.design)
     parameters, before, after = _packets(network_plan, manifest, order, beats)
     return Program(
         name=network.name,

@@ -24,7 +24,7 @@ class FrameWords:
     """(words of a tuple, kfp): lanes of its tuples, or UNUSED."""
     codes: Ints
     """(words of a tuple,): code of each word's kernel rows."""
-    sent: FrameLayout
+    frame_layout: FrameLayout
     """Where the image's values lie in the words that are sent."""
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     """(words of a tuple, kfp): thresholds of the binariser; no rows where there is none."""

@@ -1,9 +1,10 @@
 """Folding to design: memories as large as the given networks need."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import gcd
+from typing import NamedTuple
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -22,6 +23,7 @@ from .plan import Plan, plan_lowered
 from .sharing import sharing, values_read
 from .ways import with_equal_steps
 
+Npus = tuple[Npu, ...]
 FLOW_FRAMES = 4
 """Frames for which stores are simulated to be sized."""
 
@@ -101,34 +103,19 @@ def size_memories(
 
 
 def _planned(
-    name: str, models: Sequence[Model], npus: tuple[Npu, ...], choices: CompileChoices, *, equal: bool
-) -> tuple[tuple[Npu, ...], list[Plan]]:
-    """(NPUs, plans of all networks). Plans say what NPUs need besides: sizes of a window former, stores of steps, parts
-    of tuples, tuples claimed ahead. Where an NPU gets one of these, all networks are planned anew. Last, lanes share
-    weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
+    name: str, models: Sequence[Model], npus: Npus, choices: CompileChoices, *, equal: bool
+) -> tuple[Npus, list[Plan]]:
+    """(NPUs, plans of all networks). Plans say by what NPUs grow (`GROWTHS`). Where one does, all networks are planned
+    anew. Last, lanes share weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping, **choices.cut) for model in models]
     check_effects(name, networks, npus, choices)
     plans = [plan_lowered(m, npus, choices) for m in networks]
-    with_formers = tuple(_with_former(npu, [plan.formed(n) for plan in plans]) for n, npu in enumerate(npus))
-    if with_formers != npus:
-        npus = with_formers
-        plans = [plan_lowered(m, npus, choices) for m in networks]
-    keeping = tuple(_keeping(n, npu, plans) for n, npu in enumerate(npus))
-    planned_npus = [npu for plan in plans for npu in plan.foldings]
-    if [_kept(npu) for npu in planned_npus] != [_kept(npu) for npu in keeping] * len(plans):
-        npus = keeping
-        plans = [plan_lowered(m, keeping, choices) for m in networks]
-    parted = tuple(_with_parts(npu, [plan.needs[n] for plan in plans]) for n, npu in enumerate(npus))
-    if parted != npus:
-        npus = parted
-        plans = [plan_lowered(m, parted, choices) for m in networks]
-    ahead = _claiming(npus, plans, equal=equal)
-    if any(
-        [npu.sequencer.aheads > 0 for npu in plan.foldings] != [npu.sequencer.aheads > 0 for npu in ahead]
-        for plan in plans
-    ):
-        npus = ahead
-        plans = [plan_lowered(m, ahead, choices) for m in networks]
+    for growth in GROWTHS:
+        grown = growth.grown(npus, plans, equal)
+        known = [growth.known(npu) for npu in grown]
+        if any([growth.known(npu) for npu in plan.foldings] != known for plan in plans):
+            npus = grown
+            plans = [plan_lowered(m, npus, choices) for m in networks]
     shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
     if shared == npus:
         return npus, plans
@@ -138,6 +125,11 @@ def _planned(
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, plans
     return shared, again
+
+
+def _with_formers(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
+    """The NPUs with window formers for all that networks form."""
+    return tuple(_with_former(npu, [plan.formed(n) for plan in plans]) for n, npu in enumerate(npus))
 
 
 def _with_former(npu: Npu, formed: Sequence[FormedWindows | None]) -> Npu:
@@ -151,26 +143,24 @@ def _with_former(npu: Npu, formed: Sequence[FormedWindows | None]) -> Npu:
     return npu.changed(**sizes, former_granule=granule)
 
 
-def _kept(npu: Npu) -> tuple[bool, int]:
-    """Whether an NPU keeps integers, and where."""
-    return npu.keeps_steps, npu.skips_onward
+def _keeping(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
+    """The NPUs, with a skip store of steps where one of the networks needs it: then all of them are requantised
+    there."""
+    each = zip(npus, zip(*(plan.foldings for plan in plans)))
+    return tuple(next((folding for folding in foldings if folding.keeps_steps), npu) for npu, foldings in each)
 
 
-def _keeping(n: int, npu: Npu, plans: Sequence[Plan]) -> Npu:
-    """NPU ``n`` with a skip store of steps if one of the networks needs it: then all of them are requantised there."""
-    return next((folding for plan in plans if (folding := plan.foldings[n]).keeps_steps), npu)
-
-
-def _with_parts(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> Npu:
-    """The NPU with kernel groups that read parts of tuples, if one of its layers gains by that."""
-    return (
+def _with_parts(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
+    """The NPUs with kernel groups that read parts of tuples, where a layer gains by that."""
+    return tuple(
         npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
-        if any(entry.needs.sizes.get("tuple_parts") for entry in npu_needs)
+        if any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans)
         else npu
+        for n, npu in enumerate(npus)
     )
 
 
-def _claiming(npus: tuple[Npu, ...], plans: Sequence[Plan], *, equal: bool) -> tuple[Npu, ...]:
+def _claiming(npus: Npus, plans: Sequence[Plan], equal: bool) -> Npus:
     """The NPUs with a table of tuples that are claimed ahead, where a network needs one; if they are to be ``equal``,
     all of them. Then every network claims by it, and needs rows for that."""
     claims = [any(plan.foldings[n].sequencer.aheads for plan in plans) for n in range(len(npus))]
@@ -178,9 +168,25 @@ def _claiming(npus: tuple[Npu, ...], plans: Sequence[Plan], *, equal: bool) -> t
     return tuple(npu.changed(aheads=2) if claim else npu for npu, claim in zip(npus, claims))
 
 
-def _with_skip_stores(
-    npus: tuple[Npu, ...], plans: Sequence[Plan], stream_bits: int, sizing: Sizing
-) -> tuple[Npu, ...]:
+class Growth(NamedTuple):
+    """Something that NPUs get where networks profit from it, as their plans say."""
+
+    grown: Callable[[Npus, Sequence[Plan], bool], Npus]
+    """Gives the NPUs with it, of NPUs, the plans of all networks for these, and whether NPUs are to be equal."""
+    known: Callable[[Npu], object]
+    """What a plan must know of it: a network is planned anew where its plan knows something else."""
+
+
+GROWTHS = (
+    Growth(_with_formers, lambda npu: npu.former_sizes),
+    Growth(_keeping, lambda npu: (npu.keeps_steps, npu.skips_onward)),
+    Growth(_with_parts, lambda npu: npu.sequencer.tuple_parts),
+    Growth(_claiming, lambda npu: npu.sequencer.aheads > 0),
+)
+"""In the order in which NPUs grow."""
+
+
+def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizing: Sizing) -> Npus:
     """The NPUs with their skip stores so large that no plan ever fills one; all as large as the largest if they are to
     be ``equal``."""
     if not any(npu.has_skip for npu in npus):
@@ -227,4 +233,4 @@ def _fit(folding: Npu, npu_needs: Sequence[NpuNeeds], sizing: Sizing) -> Npu:
 def _streamed(plan: Plan, n: int, npu: Npu) -> NpuNeeds:
     """What a network needs of NPU ``n`` where weights are streamed."""
     need = plan.needs[n]
-    return replace(need, needs=streamed(need.needs, npu, 0 if n else plan.frame.sent.words))
+    return replace(need, needs=streamed(need.needs, npu, 0 if n else plan.frame.frame_layout.words))

@@ -8,7 +8,7 @@ bounded channels), so what the flow model runs to its end can't block under any 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.compiler.flow.loader import WeightPacket
 from bitloom.hls_gen.compiler.flow.of_plan import system
@@ -40,34 +40,34 @@ class WeightOrder:
     """What the flow model says of FRAMES frames with them; None where the order was chosen without it."""
 
 
-def weight_order(plan: Plan, design: Design) -> WeightOrder:
-    """Place the layers of each NPU, and choose the order of the stream.
+def weight_order(plan: Plan, design: Design) -> WeightOrder | None:
+    """Place the layers of each NPU, and choose the order of the stream. None where weights stay on the device.
 
     Parameters
     ----------
     plan
-        The network's plan.
+        The network's plan, whose layers fit the design.
     design
-        A design with ``stream_weights``.
+        The design.
 
     Raises
     ------
     ValueError
         A layer is larger than its NPU's kernel memory, or every order blocks. One line.
     """
+    if not design.npus[0].loader.stream_weights:
+        return None
     network = plan.lowered.model.network.name
     frame = WeightStream(
         bits=design.stream_bits,
         row_words=0,
-        frame_words=geared(plan.frame.sent.words, plan.frame.sent.word_bits, design.stream_bits),
-        absorbed=design.npus[0].sequencer.tuple_words >= plan.frame.sent.words,
+        frame_words=geared(plan.frame.frame_layout.words, plan.frame.frame_layout.word_bits, design.stream_bits),
+        absorbed=design.npus[0].sequencer.tuple_words >= plan.frame.frame_layout.words,
     )
-    placements = [_placed(network, plan, design, n, frame) for n in range(len(design.npus))]
+    placements = tuple(_placed(network, plan, design, n, frame) for n in range(len(design.npus)))
     packets = _packets(plan, design, placements)
-    if len(placements) == 1:
-        return WeightOrder(placements=tuple(placements), packets=packets, before=placements[0].before)
-    before, run = _before(network, plan, design, packets)
-    return WeightOrder(placements=tuple(placements), packets=packets, before=before, run=run)
+    order = WeightOrder(placements=placements, packets=packets, before=placements[0].before)
+    return order if len(placements) == 1 else _fastest(network, plan, design, order)
 
 
 def _layers(plan: Plan, n: int) -> list[WeightLayer]:
@@ -104,64 +104,47 @@ def _packets(plan: Plan, design: Design, placements: Sequence[Placement]) -> tup
     return tuple(out)
 
 
-def _before(network: str, plan: Plan, design: Design, packets: Sequence[WeightPacket]) -> tuple[int, Result | None]:
-    """How many packets best come before the frame: with fewest cycles a frame in the flow model; what that says of
-    them."""
-    best: tuple[int, Result | None] = (0, None)
+def _fastest(network: str, plan: Plan, design: Design, order: WeightOrder) -> WeightOrder:
+    """The order with as many packets before the frame as take fewest cycles a frame in the flow model."""
+    fastest = replace(order, before=0)
     reason = ""
-    for before in range(len(packets) + 1) if packets else ():
+    for before in range(len(order.packets) + 1) if order.packets else ():
+        each = replace(order, before=before)
         try:
-            run = simulate(_system(plan, design, packets, before), FRAMES)
+            run = simulate(_system(plan, design, each), FRAMES)
         except Deadlock as deadlock:
             reason = reason or str(deadlock)
-            if best[1]:
+            if fastest.run:
                 break  # with still more of them before it the frame never comes
             continue
-        if best[1] is None or run.cycles_per_frame < best[1].cycles_per_frame:
-            best = before, run
-    if packets and best[1] is None:
+        if fastest.run is None or run.cycles_per_frame < fastest.run.cycles_per_frame:
+            fastest = replace(each, run=run)
+    if order.packets and fastest.run is None:
         raise ValueError(f"{network}: some order of the streamed weights must not block, got {reason}")
-    return best
+    return fastest
 
 
-def _system(plan: Plan, design: Design, packets: Sequence[WeightPacket], before: int) -> System:
-    """The system that runs a plan with these packets."""
-    bits = design.stream_bits
-    spill = design.spill_words
-    return system(plan, design.npus, stream_bits=bits, spill_words=spill, weights=packets, weights_before=before)
+def _system(plan: Plan, design: Design, order: WeightOrder | None) -> System:
+    """The system that runs a plan on a design, with weights in this order."""
+    return system(
+        plan,
+        design.npus,
+        stream_bits=design.stream_bits,
+        spill_words=design.spill_words,
+        weights=order.packets if order else (),
+        weights_before=order.before if order else 0,
+    )
 
 
 def whole_system(plan: Plan, design: Design) -> System:
-    """The system that runs a plan on a design, with the weights that come down its stream.
-
-    Parameters
-    ----------
-    plan
-        The network's plan, whose layers fit the design.
-    design
-        The design.
-
-    Raises
-    ------
-    ValueError
-        As ``weight_order``.
-    """
-    return _ordered(plan, design, _order(plan, design))
+    """The system that runs a plan on a design, with the weights that come down its stream; parameters and errors as of
+    `weight_order`."""
+    return _system(plan, design, weight_order(plan, design))
 
 
 def whole_run(plan: Plan, design: Design, frames: int = FRAMES) -> Result:
     """What the flow model says of so many frames on the system of `whole_system`."""
-    order = _order(plan, design)
+    order = weight_order(plan, design)
     if order and order.run and frames == FRAMES:
         return order.run
-    return simulate(_ordered(plan, design, order), frames)
-
-
-def _order(plan: Plan, design: Design) -> WeightOrder | None:
-    """The order of the stream; None where weights stay on the device."""
-    return weight_order(plan, design) if design.npus[0].loader.stream_weights else None
-
-
-def _ordered(plan: Plan, design: Design, order: WeightOrder | None) -> System:
-    """The system with that order."""
-    return _system(plan, design, order.packets, order.before) if order else _system(plan, design, (), 0)
+    return simulate(_system(plan, design, order), frames)

@@ -509,8 +509,8 @@ class Npu:
         return self.unchecked(multiplier_bits=max(self.results.multiplier_bits, self.reciprocal_bits))
 
     @property
-    def units(self) -> int:
-        """Steps in which the results of kgp PEs leave, ol at a time."""
+    def group_steps(self) -> int:
+        """Steps in which the results of a kernel group, those of kgp PEs, leave, ol at a time."""
         return -(-self.array.kgp // self.results.ol)
 
     @property

@@ -1,8 +1,9 @@
 """Results unit: it makes features of sums, OL at a time, by thresholds or by requantisation, looks them up in tables,
 and adds maps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -102,6 +103,14 @@ class UnitTable:
     """By field."""
 
 
+class LaneArea(NamedTuple):
+    """What a lane of a feature unit takes of a device, besides its memory."""
+
+    lut: float
+    ff: float
+    dsp: int = 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class FeatureUnit(Unit):
     """What may stand behind a requantisation and makes other features of its features, in register stages of its own
@@ -122,6 +131,8 @@ class FeatureUnit(Unit):
     """The register stages, in order."""
     means: str
     """What it does with features, as a sentence for the generated Verilog."""
+    area: Callable[[int], LaneArea]
+    """What a lane takes, by the width of a feature."""
     table: UnitTable | None = None
     """None: it has no memory."""
 
@@ -137,6 +148,7 @@ LOOKUP = FeatureUnit(
     mark="looks_up",
     stages=("entry", "looked_up"),
     means="What a table has for the features, where the layer has one.",
+    area=lambda bits: LaneArea(lut=bits, ff=2 * bits),  # between the feature and its entry, a LUT a bit
     table=UnitTable(
         memory="lookups",
         rows=ENTRIES,

@@ -1,10 +1,8 @@
 """Area of the results unit, with feature units and the addition of maps."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from bitloom.golden.layers.lookup import Lookup
-from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_rows
 from bitloom.hls_gen.design.npu import Npu
@@ -25,7 +23,7 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     sizes = {
         "one": 1,
         "counts": sum(bits_for(count) for count in counts),
-        "queue": npu.array.kgp * acc * (npu.units > 1),
+        "queue": npu.array.kgp * acc * (npu.group_steps > 1),
         "lanes": ol * acc,
         "pointer": bits_for(npu.results.threshold_rows - 1),
         "slot": slot_bits(npu),
@@ -36,19 +34,10 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     kind = "results_integer" if npu.requantises else "results_binary"
     yield AreaPart(kind, "results_unit", sizes, n, dsp=ol * multiplier_dsps(npu))
     for unit in npu.results.feature_units:
-        yield UNITS[unit.layer](npu)._replace(npu=n, times=ol)
+        kind = unit.layer.kind
+        yield AreaPart(kind, kind, {}, n, ol, **unit.area(npu.value_bits)._asdict())
     if npu.stores.skip:
         yield from _addition(npu, npu.stores.skip, n)
-
-
-def _lookup(npu: Npu) -> AreaPart:
-    """The lookup of a lane: its memory counts by itself."""
-    choice = npu.value_bits  # between the feature and its entry, a LUT a bit
-    return AreaPart("lookup", "lookup", {}, lut=choice, ff=2 * choice)
-
-
-UNITS: Mapping[type[FeatureLayer], Callable[[Npu], AreaPart]] = {Lookup: _lookup}
-"""What a lane of each feature unit costs, by its layer."""
 
 
 def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
@@ -226,26 +226,32 @@ AUTO, NONE = "auto", "none"
 _PARTITION = re.compile(r"([a-z][a-z0-9_]*)(?::([1-9][0-9]{0,3}))?", re.ASCII)
 
 
-def partitions_option(word: str, text: str) -> Decorator:
-    """``--partitions``: numbers of programs by layer; AUTO, an empty dict for NONE, None where nothing was given.
-    ``word`` is that of AUTO and NONE which it takes, ``text`` what help says of it."""
+def _programs(words: Sequence[str]) -> dict[str, int] | None:
+    """Numbers of programs by layer, of words LAYER or LAYER:N; None where these are no such words, or name a layer
+    twice."""
+    matches = [match for each in words if (match := _PARTITION.fullmatch(each))]
+    programs = {match[1]: int(match[2] or 1) for match in matches}
+    return None if len(programs) < len(words) or programs.keys() & {AUTO, NONE} else programs
 
-    def cuts(ctx: click.Context, param: click.Parameter, given: str | None) -> Any:
-        if given is None or given == word == AUTO:
-            return given
+
+def partitions_option(word: str, text: str) -> Decorator:
+    """``--partitions``: numbers of programs by layer, none for NONE; AUTO; None where nothing was given. ``word`` is
+    which of AUTO and NONE it takes besides layers, ``text`` what help says of it."""
+
+    def partitions(ctx: click.Context, param: click.Parameter, given: str | None) -> Any:
+        if given is None:
+            return None
         if given == word:
-            return {}
-        words = given.split(",")
-        matches = [match for each in words if (match := _PARTITION.fullmatch(each))]
-        found = {match[1]: int(match[2] or 1) for match in matches}
-        if len(found) < len(words) or found.keys() & {AUTO, NONE}:
+            return {AUTO: AUTO, NONE: {}}[word]
+        programs = _programs(given.split(","))
+        if programs is None:
             rule = f"must be {word}, or layers with commas between them, each once, perhaps with :N, N programs"
             raise click.BadParameter(f"{rule}, got {given!r}", ctx, param)
-        return found
+        return programs
 
     return click.option(
         "--partitions",
-        callback=cuts,
+        callback=partitions,
         metavar=f"{word}|LAYER[:N],...",
         help="Cut a network that is larger than the device: a program for what begins with each of these layers, or N, "
         f"each for some channels; maps between lie in the host's memory. {text}",

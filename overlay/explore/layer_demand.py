@@ -366,7 +366,7 @@ class LayerDemand:
         """Cycles of the array alone."""
         words = self.read_words(npu, dataflow)
         groups = self.groups(npu)
-        steps = npu.units * self.levels
+        steps = npu.group_steps * self.levels
         if npu.array.accumulators == 1:
             steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
         if dataflow == "input_stationary":

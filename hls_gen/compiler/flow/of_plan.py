@@ -89,7 +89,7 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         reading=reading(planned.on_array, planned.part.words if planned.npu.sequencer.tuple_parts else 0),
         groups=planned.passes,
         inner=planned.inner,
-        steps=planned.npu.units * p.levels,
+        steps=planned.npu.group_steps * p.levels,
         last_steps=planned.last_units * p.levels,
         pool=reading(planned.on_pool_unit) if planned.on_pool_unit and p.pool else None,
         raw=p.raw,

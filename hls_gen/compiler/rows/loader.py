@@ -43,7 +43,7 @@ def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int,
     if npu.pool_unit:
         fields["last_pool_layer"] = _last(rows, "pool_layers")
     if n == 0:
-        words = plan.frame.sent.words
+        words = plan.frame.frame_layout.words
         together = gear(npu.host_word_bits, stream_bits).together
         fields |= {"frame_words": words, "frame_beats": frame_beats, "frame_tail": (words - 1) % together}
         if npu.loader.outputs > 1:

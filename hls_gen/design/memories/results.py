@@ -76,7 +76,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
     """A layer to the results unit."""
     return [
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
-        ("last_units_minus_1", bits_for(npu.units - 1)),
+        ("last_units_minus_1", bits_for(npu.group_steps - 1)),
         ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
         ("levels_minus_1", bits_for(npu.results.levels - 1)),
         ("threshold_base", bits_for(npu.results.threshold_rows - 1)),

@@ -24,23 +24,23 @@ Lane = Callable[[Library, Npu], Block]
 - the unit's mark, numbers of the layer and of the lane's channel, by field: in time with what the last stage takes;
 - the load bus of its memory, and ``table_number`` in time with ``feature``, where several tables lie in it.
 """
-Field = Callable[[str], Signal]
-"""``field(name)`` makes a register with a field of the layer's row of memory ``results``, or of the step's row of
+MakeField = Callable[[str], Signal]
+"""``make_field(name)`` makes a register with a field of the layer's row of memory ``results``, or of the step's row of
 memory ``scales``, in time with what enters the stages: ``start`` of the layer, ``offset_2`` of lane 2's channel."""
-Behind = Callable[[Pipeline, Sequence[Signal], Field], list[Signal]]
-"""``behind(pipe, features, field)`` are other features of ``features``, in the last of the stages."""
+Behind = Callable[[Pipeline, Sequence[Signal], MakeField], list[Signal]]
+"""``behind(pipe, features, make_field)`` are other features of ``features``, in the last of the stages."""
 
 
 def behind(unit: FeatureUnit, lane: Lane, b: Block, library: Library, npu: Npu, bus: LoadBus) -> Behind:
     """Place a feature unit in ``b``, with a module for each lane; ``bus`` fills its memory."""
 
-    def place(pipe: Pipeline, features: Sequence[Signal], field: Field) -> list[Signal]:
+    def place(pipe: Pipeline, features: Sequence[Signal], make_field: MakeField) -> list[Signal]:
         block = library.get(lane, library, npu)
         stages = timing.activation_stages(npu)
         first = stages.index(unit.stages[0])
         last = stages[first + len(unit.stages) - 2]  # in front of the unit's last stage
-        values = {name: field(name) for name in (unit.mark, *(name for name, _ in fields_of(npu, unit.of_layer)))}
-        base = field(unit.table.base) if unit.table else None
+        values = {name: make_field(name) for name in (unit.mark, *(name for name, _ in fields_of(npu, unit.of_layer)))}
+        base = make_field(unit.table.base) if unit.table else None
         b.comment(unit.means)
         number = _table_number(b, unit.table, base) if unit.table else None
         ports = {"move": pipe.move, **{name: pipe.late(name, value, last)[last] for name, value in values.items()}}
@@ -50,7 +50,7 @@ def behind(unit: FeatureUnit, lane: Lane, b: Block, library: Library, npu: Npu, 
         results = []
         for k, feature in enumerate(features):
             of_channel = {name: f"{name}_{k}" for name, _ in fields_of(npu, unit.of_channel)}
-            numbers = {name: pipe.late(own, field(own), last)[last] for name, own in of_channel.items()}
+            numbers = {name: pipe.late(own, make_field(own), last)[last] for name, own in of_channel.items()}
             result = b.wire(f"{unit.stages[-1]}_{k}", width(feature))
             b.instance(
                 block, f"{unit.layer.kind}_{k}", **bus.to(block), feature=feature, result=result, **ports, **numbers

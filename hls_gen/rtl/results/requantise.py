@@ -113,7 +113,7 @@ def requantise(
 
     given = step.row | step.layer
 
-    def field(name: str) -> Signal:
+    def make_field(name: str) -> Signal:
         """A field of the step's row or of the layer's: a register in the first stage."""
         value = b.reg(f"value_{name}", width(given[name]), init=None)
         b.on(step.free, (value, given[name]))
@@ -121,7 +121,7 @@ def requantise(
 
     def late(name: str, until: str) -> Signal:
         """A field of the layer, as late as the stage ``until``."""
-        return pipe.late(name, field(name), until)[until]
+        return pipe.late(name, make_field(name), until)[until]
 
     limits = [late(name, "shifted") for name in ("low", "high")]
     roundings = [late(name, "product") if name in given else None for name in ("half_even", "round_twice")]
@@ -130,7 +130,7 @@ def requantise(
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
     for unit in behind:
-        features = unit(pipe, features, field)
+        features = unit(pipe, features, make_field)
     raw_ready = side.leave(b, npu, valid, values)
     value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
     return Stream(

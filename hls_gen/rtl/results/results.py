@@ -209,7 +209,7 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
 
 def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) -> _Walk:
     """Count levels, units of OL results, kernel groups and windows of the layer."""
-    units = bits_for(npu.units - 1)
+    units = bits_for(npu.group_steps - 1)
     now = layer.now
     following = layer.next
     level, group, window = (Countdown(b, f"{name}s", width(following[f"{name}s_minus_1"])) for name in COUNTED)
@@ -222,7 +222,7 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     level.advance(any_of(begin, go), change, following["levels_minus_1"], now["levels_minus_1"])
     group.advance(any_of(begin, finish), change, following["groups_minus_1"], now["groups_minus_1"])
     window.advance(any_of(begin, finish & group.last), change, following["windows_minus_1"])
-    units_minus_1 = b.localparam("UNITS_MINUS_1", npu.units - 1, units)
+    units_minus_1 = b.localparam("UNITS_MINUS_1", npu.group_steps - 1, units)
     # behind the group at hand: whether that is the layer's last one is known before ``change``
     leaves = b.wire("next_of_layer", 1, any_of(~layer.loaded, group.last & window.last))
     more = choose(group.last, eq(now["groups_minus_1"], 0), group.before_last, 1)
@@ -237,10 +237,10 @@ def _queue(b: Block, npu: Npu, moves: Signal, loads: Signal, sums: Signal) -> Si
     """The shift register: a window's results, those of the step at hand in its low bits. Where it ``moves`` it takes
     those of another window, or goes on by a step."""
     step = npu.results.ol * npu.array.acc_bits
-    total = npu.units * npu.results.ol * npu.array.acc_bits
+    total = npu.group_steps * npu.results.ol * npu.array.acc_bits
     queue = b.reg("queue", total, init=None)
     onward = sums
-    if npu.units > 1:
+    if npu.group_steps > 1:
         # what stands last stays there, though it has gone on: 0 in its place would be a reset, which is slower
         onward = Cat(bits(queue, total - step, step), bits(queue, step, total - step))
         onward = choose(loads, resize(sums, total), onward, total)

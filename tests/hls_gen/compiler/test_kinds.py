@@ -159,6 +159,6 @@ def test_frames_of_a_binary_first_npu():
     layers = [*conv(1), scores()]
     mixed = planned(model_of(*layers), cascade([BINARY, INTEGER]))
     alone = planned(model_of(*conv(1), scores(BIPOLAR)), [BINARY])
-    sent = [plan.frame.sent.bits(plan.lowered.source, 32) for plan in (mixed, alone)]
+    sent = [plan.frame.frame_layout.bits(plan.lowered.source, 32) for plan in (mixed, alone)]
     np.testing.assert_array_equal(*sent)
     assert mixed.lowered.input_bits == alone.lowered.input_bits == 8

@@ -285,5 +285,5 @@ def test_an_input_that_is_sent_twice() -> None:
     compared = compare(design, part, choices, batches=(1, 2, 4))
     assert [planned.layer.reads for planned in compared.plan.layers] == [INPUT, f"{INPUT}.1"]
     copied = plan(part, size_memories("copied", [part], NPU).npus)
-    assert compared.plan.frame.sent.words == 2 * copied.frame.sent.words
+    assert compared.plan.frame.frame_layout.words == 2 * copied.frame.frame_layout.words
     assert len(copied.layers) == 3

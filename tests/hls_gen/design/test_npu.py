@@ -412,7 +412,7 @@ def test_from_dict_refuses_what_is_unknown():
 ])  # fmt: skip
 def test_what_follows(parameters, units, code_bits, plane_lanes):
     npu = Npu.of(**parameters)
-    assert (npu.units, npu.code_bits, npu.array.plane_lanes) == (units, code_bits, plane_lanes)
+    assert (npu.group_steps, npu.code_bits, npu.array.plane_lanes) == (units, code_bits, plane_lanes)
 
 
 def test_memories_whose_place_nobody_chose_come_last(monkeypatch):

@@ -67,6 +67,7 @@ def test_an_order_of_the_stream(model: Model) -> None:
     """Layers 0 and 2 take turns in one NPU, 1 and 3 in the other; the frame needs the first one's weights."""
     design = tight(model, ring([DIGITS, NEXT]))
     order = weight_order(plan(model, design.npus, PULL), design)
+    assert order is not None
     assert [(packet.layer, packet.ahead) for packet in order.packets] == [(0, 0), (1, 0), (2, 0), (3, 0)]
     assert order.before == 1
     manifest = Manifest.of(design, "0" * 64)

@@ -32,7 +32,7 @@ def _results() -> Iterator[Proof]:
             rules="results",
             sizes={"WINDOWS": windows},
             hidden={
-                "SEVERAL": int(several), "QUEUE": npu.units * npu.results.ol * npu.array.acc_bits,
+                "SEVERAL": int(several), "QUEUE": npu.group_steps * npu.results.ol * npu.array.acc_bits,
                 "STAGES": timing.latencies(npu).activation, "FULL": count_bits if several else 1,
                 "CREDIT": count_bits, **({"BINARY": 1} if binary else {}),
                 **({"SLOT": npu.array.slot_bits} if several else {}),

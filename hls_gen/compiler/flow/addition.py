@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import cycle as again
 
 from .kahn import Process, Stamps, Wait
-from .results import Activation, OneByOne, Taken, Taker
+from .results import Activation, Taker
 from .stores import SkipFifo
 from .streams import Source
 
@@ -113,7 +113,7 @@ class AddedSteps:
 
 
 class AdditionUnit:
-    """The way of steps from the activation's last stage to the gearboxes. It takes steps as ``Gears`` takes words.
+    """The way of steps from the activation's last stage to the gearboxes. A taker of steps.
 
     Parameters
     ----------
@@ -143,41 +143,32 @@ class AdditionUnit:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """See Taker."""
         if self._row is None:
             return self._stages.room
         return (self._added.word,) if self._stages.drained() else (*self._stages.room, self._added.word)
 
-    def sure(self, cycle: int) -> int:
-        """See Taker."""
-        if self._adds or not self._left:
-            return 0
-        given = self._stages.given()
-        return 0 if given is None or cycle < given + 2 else self._gears.sure(cycle)
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next steps into the row register, or past it; see ``Gearbox.take``."""
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next step into the row register, or past it; see Taker."""
         if (self._row or self._leaving) is not None and not self._empty():
             return None
         if not self._left:
             self._left, self._adds = next(self._maps)
         if not self._adds:
-            return self._pass_by(cycle, last, count)
+            return self._pass_by(cycle, last)
         self._left -= 1
-        if cycle < self._gone:
-            cycle = self._gone
-        self._row = cycle, last and count == 1
+        cycle = max(cycle, self._gone)
+        self._row = cycle, last
         self._empty()
-        return cycle, 1
+        return cycle
 
-    def _pass_by(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next steps past the stages, from the second cycle on after the steps before have left them."""
+    def _pass_by(self, cycle: int, last: bool) -> int | None:
+        """Take the next step past the stages, from the second cycle on after the steps before have left them."""
         given = self._stages.given()
         if given is None:
             return None
-        taken = self._gears.take(max(cycle, given + 2), last, count)
-        if taken:
-            self._left -= taken[1]
+        taken = self._gears.take(max(cycle, given + 2), last)
+        self._left -= taken is not None
         return taken
 
     def flush(self) -> bool:
@@ -205,7 +196,7 @@ class AdditionUnit:
         return True
 
 
-class KeptSteps(OneByOne):
+class KeptSteps:
     """The fork behind the addition of a binary NPU (hls_gen/rtl/results/signs.py): steps go to the gearboxes and, of
     maps that are kept, to the skip store as well, each side taking a step when it can.
 
@@ -233,28 +224,26 @@ class KeptSteps(OneByOne):
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """See Taker."""
         store = (self._store.room,) if self._full else ()
         return store if self._given is not None else (*self._gears.room, *store)
 
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next step; see ``Gearbox.take``."""
+    def take(self, cycle: int, last: bool) -> int | None:
+        """See Taker."""
         if not self._left:
             self._left, self._keeps = next(self._maps)
         if self._keeps and self._stored is None:
             self._stored = self._store.put(cycle)
             self._full = self._stored is None
         if self._given is None:
-            given = self._gears.take(cycle, last and count == 1, 1)
-            self._given = given and given[0]
+            self._given = self._gears.take(cycle, last)
         if self._given is None or (self._keeps and self._stored is None):
             return None
         taken = max(self._given, self._stored or 0)
-        self._left = self._left - 1
-        self._stored = None
-        self._given = None
-        return taken, 1
+        self._left -= 1
+        self._stored = self._given = None
+        return taken
 
     def flush(self) -> bool:
-        """Empty all gearboxes; see ``Gearbox.flush``."""
+        """See Taker."""
         return self._gears.flush()

@@ -14,7 +14,6 @@ from bitloom.hls_gen.design.gearbox import gear
 
 from .kahn import Wait
 from .line_former import LineFormer
-from .results import Taken
 from .streams import Sink
 
 
@@ -40,61 +39,27 @@ class Gearbox:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """See Taker."""
         return () if self.flush() else (self.sink.room,)
 
-    def sure(self, cycle: int) -> int:
-        """Words that are taken as they come, one a cycle from ``cycle`` on, if a tuple doesn't end before; as far as
-        known."""
-        if self._offers or cycle < self._free:
-            return 0
-        rest = self._together - self._place
-        return rest if self._pieces > 1 else rest + self._together * self.sink.sure(cycle + rest)
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take words that come one a cycle, until one may have to wait.
-
-        Parameters
-        ----------
-        cycle
-            First cycle in which the first word is there.
-        last
-            Whether the last of the words is the last one of its tuple.
-        count
-            How many words come, >= 1.
-
-        Returns
-        -------
-        tuple of two int, or None
-            Cycle, >= ``cycle``, in which the gearbox takes the first word, and how many it takes, one a cycle; None if
-            that is not known yet.
-        """
-        if self._offers and not Gearbox.flush(self):
+    def take(self, cycle: int, last: bool) -> int | None:
+        """See Taker."""
+        if self._offers and not self._empty():
             return None
-        if cycle < self._free:
-            cycle = self._free
-        taken = 0
-        rest = self._together - self._place
-        if count > rest and self._pieces == 1:  # words leave before the last one comes
-            leave = min((count - rest - 1) // self._together + 1, self.sink.sure(cycle + rest))
-            if leave > 0:
-                taken = rest + (leave - 1) * self._together
-                self.sink.put_row(range(cycle + rest, cycle + taken + 1, self._together))
-                self._free = cycle + taken
-                self._place = 0
-                rest = self._together
-        more = min(count - taken, rest)
-        taken += more
-        if more == rest or (last and taken == count):
+        cycle = max(cycle, self._free)
+        self._place += 1
+        if self._place == self._together or last:
             self._place = 0
-            self._offer = cycle + taken
+            self._offer = cycle + 1
             self._offers = self._pieces
-            Gearbox.flush(self)
-        else:
-            self._place += more
-        return cycle, taken
+            self._empty()
+        return cycle
 
     def flush(self) -> bool:
+        """See Taker."""
+        return self._empty()
+
+    def _empty(self) -> bool:
         """Give what is at the output to the sink; False if it is not known yet when all of it leaves."""
         while self._offers:
             cycle = self.sink.put(self._offer)
@@ -102,7 +67,7 @@ class Gearbox:
                 return False
             self._free = cycle
             self._offer = cycle + 1
-            self._offers = self._offers - 1
+            self._offers -= 1
         return True
 
 
@@ -146,26 +111,21 @@ class Gears:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for. What the gearbox of the map at hand waits for stands first."""
+        """See Taker. What the gearbox of the map at hand waits for stands first."""
         boxes = sorted(self._boxes, key=lambda box: box is not self._box)
         return tuple(wait for box in boxes for wait in box.room)
 
-    def sure(self, cycle: int) -> int:
-        """See ``Gearbox.sure``."""
-        return self._box.sure(cycle) if self._box and self._left else 0
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next words into the gearbox of their map; see ``Gearbox.take``."""
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Take the next word into the gearbox of its map; see Taker."""
         if not self._left:
             self._left, self._box = next(self._maps)
         assert self._box is not None
-        taken = self._box.take(cycle, last, count)
-        if taken:
-            self._left -= taken[1]
+        taken = self._box.take(cycle, last)
+        self._left -= taken is not None
         return taken
 
     def flush(self) -> bool:
-        """Empty all gearboxes; see ``Gearbox.flush``."""
+        """Empty all gearboxes; see Taker."""
         done = True
         for box in self._boxes:
             done &= box.flush()

@@ -11,7 +11,6 @@ is modelled, and the waits are its reason.
 from array import array
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Stamps(_Integers):
         What a process that needs the next stamp waits for, in words.
     """
 
-    __slots__ = ("readers", "what", "writer")
+    __slots__ = ("what", "writer")
 
     def __new__(cls, what: str) -> "Stamps":  # an array is made here, not in __init__
         return cast("Stamps", super().__new__(cls, "q"))
@@ -37,8 +36,6 @@ class Stamps(_Integers):
     def __init__(self, what: str):
         self.what = what
         self.writer: FlowProcess | None = None
-        self.readers: dict[FlowProcess, int] = {}
-        """The processes that wait for a stamp, and which one each of them waits for."""
 
 
 Wait = tuple[Stamps, int]
@@ -129,31 +126,10 @@ def deadlock_of(everything: Iterable[FlowProcess]) -> Deadlock:
 
 def go_on(everything: Sequence[FlowProcess]) -> None:
     """Run processes until none can go on, from where they are."""
-    numbers = {process: number for number, process in enumerate(everything)}
-    ready = [number for number, process in enumerate(everything) if process.ready]
-    for number in ready:
-        _forget(everything[number])
-    while ready:
-        process = everything[heappop(ready)]
-        process.begun = True
-        process.waits = next(process.generator, ())
-        for stamps, wanted in process.waits:
-            readers = stamps.readers
-            if readers.get(process, wanted) >= wanted:
-                readers[process] = wanted
-        for stamps in process.writes:
-            if stamps.readers:
-                count = len(stamps)
-                for reader, wanted in tuple(stamps.readers.items()):
-                    if count > wanted:
-                        _forget(reader)
-                        heappush(ready, numbers[reader])
-
-
-def _forget(reader: FlowProcess) -> None:
-    """The reader waits no more."""
-    for stamps, _ in reader.waits:
-        stamps.readers.pop(reader, None)
+    while ready := [process for process in everything if process.ready]:
+        for process in ready:
+            process.begun = True
+            process.waits = next(process.generator, ())
 
 
 def _cycle(process: FlowProcess) -> list[FlowProcess]:

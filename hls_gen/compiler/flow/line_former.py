@@ -10,10 +10,10 @@ from bitloom.hls_gen.design.formed_lines import FormedLines
 
 from .kahn import Wait
 from .layer import Reading
-from .streams import Ring, WordByWord
+from .streams import Ring
 
 
-class LineFormer(WordByWord):
+class LineFormer:
     """A sink: words of the taps of lines go into a tuple memory.
 
     Parameters

@@ -16,7 +16,7 @@ from bitloom.hls_gen.design import timing
 
 from .kahn import Process, Stamps, Wait
 from .layer import Reading, passes
-from .results import Activation, Taken, Taker
+from .results import Activation, Taker
 from .system import Unit
 
 
@@ -67,11 +67,6 @@ class PoolIssuer:
                             if earliest > shift:
                                 shift = earliest
                     t = shift + final - 1
-                    there = not new or (len(written) >= claimed and written[claimed - 1] < t + words)
-                    if there and self._has_room(t + 1, words, limit):
-                        emitted.extend(range(t + 1, t + words + 1))
-                        t += words
-                        continue
                     for word in range(claimed - words, claimed):
                         t += 1
                         if new:
@@ -80,7 +75,7 @@ class PoolIssuer:
                             if written[word] >= t:
                                 t = written[word] + 1
                         # room is a register: it knows of the FIFO two cycles ago
-                        while not self._has_room(t, 1, limit):
+                        while True:
                             known = bisect_right(emitted, t - 2 - latency, known)
                             over = known - limit
                             if over < 0:
@@ -93,16 +88,6 @@ class PoolIssuer:
                             t = out + 2
                         emitted.append(t)
                 given.extend([t] * (reading.hold_tuples * words))
-
-    def _has_room(self, cycle: int, words: int, limit: int) -> bool:
-        """Whether it is known that words can be emitted from ``cycle`` on, one a cycle, since at least all before the
-        last ``limit`` words have left the FIFO then."""
-        left = len(self.emitted) + words - 1 - limit
-        if left <= 0:
-            return left < 0
-        if left >= len(self.emitted) or len(self.taken) < left:
-            return False
-        return max(self.emitted[left] + self.unit.latencies.pool + 1, self.taken[left - 1]) <= cycle - 2
 
 
 class WayPast:
@@ -136,41 +121,29 @@ class WayPast:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """See Taker."""
         return (*self._wait, *self._to_pool.room, *self._outlets.room)
 
-    def sure(self, cycle: int) -> int:
+    def take(self, cycle: int, last: bool) -> int | None:
         """See Taker."""
-        if not self._steps:
-            return 0
-        if self._pooled:
-            return self._to_pool.sure(cycle)
-        before = self._entered - 1
-        if before >= 0 and (len(self._left) <= before or self._left[before] >= cycle):
-            return 0
-        return self._outlets.sure(cycle)
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next steps of results; see ``Gearbox.take``."""
         if not self._steps:
             self._steps, pool_steps = next(self._maps)
             self._pooled = pool_steps > 0
         if self._pooled:
-            taken = self._to_pool.take(cycle, last, count)
+            taken = self._to_pool.take(cycle, last)
         else:
             before = self._entered - 1
             self._wait = ((self._left, before),) if len(self._left) <= before else ()
             if self._wait:
                 return None
-            come = max(cycle, self._left[before] + 1) if self._entered else cycle
-            taken = self._outlets.take(come, last, count)
-        if taken:
-            self._steps -= taken[1]
+            taken = self._outlets.take(max(cycle, self._left[before] + 1) if self._entered else cycle, last)
+        if taken is not None:
+            self._steps -= 1
             self._entered += self._pooled and not self._steps
         return taken
 
     def flush(self) -> bool:
-        """Give on all that can be; see ``Taker.flush``."""
+        """See Taker."""
         return self._to_pool.flush() and self._outlets.flush()
 
 
@@ -195,25 +168,21 @@ class FromPool:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """See Taker."""
         return self._outlets.room
 
-    def sure(self, cycle: int) -> int:
+    def take(self, cycle: int, last: bool) -> int | None:
         """See Taker."""
-        return self._outlets.sure(cycle) if self._steps else 0
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next steps; see ``Gearbox.take``."""
         self._steps = self._steps or next(self._maps)
-        taken = self._outlets.take(cycle, last, count)
-        if taken:
-            self._steps -= taken[1]
+        taken = self._outlets.take(cycle, last)
+        if taken is not None:
+            self._steps -= 1
             if not self._steps:
-                self._left.append(sum(taken) - 1)
+                self._left.append(taken)
         return taken
 
     def flush(self) -> bool:
-        """Give on all that can be; see ``Taker.flush``."""
+        """See Taker."""
         return self._outlets.flush()
 
 
@@ -252,12 +221,12 @@ class PoolResults:
                         taken.append(last)
                         number += 1
                         free = last
-                        while (left := activation.left()) is None:
-                            yield activation.room
-                        activation.enter(max(free + 1, left), word == reading.words, self.pieces)
-                        while (entered := activation.entered()) is None:
-                            yield activation.room
-                        free = entered
+                        for piece in range(self.pieces):
+                            while (left := activation.left()) is None:
+                                yield activation.room
+                            ends = word == reading.words and piece == self.pieces - 1
+                            activation.enter(left if piece else max(free + 1, left), ends)
+                        free = activation.came
         while not activation.drained():
             yield activation.room
 
@@ -270,22 +239,15 @@ def outlet(
     for _ in range(frames):
         for reading in readings:
             for _ in range(reading.windows):
-                left = reading.words
-                while left:
+                for word in range(1, reading.words + 1):
                     while len(emitted) <= number:
                         more = (emitted, number)
                         yield (more,) if gears.flush() else (*gears.room, more)
-                    first = emitted[number]
-                    count = min(left, len(emitted) - number)
-                    if emitted[number + count - 1] - first >= count:  # not one a cycle
-                        count = 1
-                    out = max(first + latency + 1, last)  # into the FIFO's register
-                    while (put := gears.take(out + 1, count == left, count)) is None:
+                    out = max(emitted[number] + latency + 1, last)  # into the FIFO's register
+                    while (put := gears.take(out + 1, word == reading.words)) is None:
                         yield gears.room
-                    cycle, count = put
-                    taken.extend(range(cycle, cycle + count))
-                    last = cycle + count - 1
-                    number += count
-                    left -= count
+                    last = put
+                    taken.append(last)
+                    number += 1
     while not gears.flush():
         yield gears.room

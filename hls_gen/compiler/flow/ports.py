@@ -11,7 +11,6 @@ from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.headers import HEADER_BITS
 
 from .kahn import Stamps, Wait
-from .streams import WordByWord
 
 
 class FrameSource:
@@ -115,7 +114,7 @@ class FrameSource:
         return True
 
 
-class RawResults(WordByWord):
+class RawResults:
     """Sink: the accumulators of raw layers, one 32-bit word each.
 
     Parameters
@@ -141,7 +140,7 @@ class RawResults(WordByWord):
         return cycle
 
 
-class MapResults(WordByWord):
+class MapResults:
     """Sink: the words of the maps that leave, which become stream words.
 
     Parameters

@@ -75,20 +75,19 @@ KINDS: Sequence[Kind] = (
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-def numbers_of_timing() -> tuple[int, ...]:
-    """Numbers that parts take from elsewhere, in the order of ``Timing`` in native/streams.h."""
-    return (
-        timing.GIVE_BACK,
-        timing.FIRST_STEP,
-        timing.CREDITS,
-        timing.LUT_RAM_WORDS,
-        timing.MAP_HELD,
-        timing.FRAMES_IN_FLIGHT,
-        timing.JUDGING,
-        HEADER_BITS,
-        TO_MEMORY,
-        LONG_AGO,
-    )
+TIMING = {
+    "give_back": timing.GIVE_BACK,
+    "first_step": timing.FIRST_STEP,
+    "credits": timing.CREDITS,
+    "lut_ram_words": timing.LUT_RAM_WORDS,
+    "map_held": timing.MAP_HELD,
+    "frames_in_flight": timing.FRAMES_IN_FLIGHT,
+    "judging": timing.JUDGING,
+    "header_bits": HEADER_BITS,
+    "to_memory": TO_MEMORY,
+    "long_ago": LONG_AGO,
+}
+"""Numbers that parts take from elsewhere, by the fields of ``Timing`` in native/streams.h, in their order."""
 
 
 class Record:
@@ -134,7 +133,7 @@ class Record:
     def numbers(self, processes: Iterable[tuple[object, Sequence[Stamps]]]) -> Ints:
         """The record: parts, and then those that are processes, with the stamps that they write."""
         running = self._line([(process, list(writes)) for process, writes in processes])
-        head = [*numbers_of_timing(), len(self.stamps), len(self._parts)]
+        head = [*TIMING.values(), len(self.stamps), len(self._parts)]
         return np.concatenate([np.array(head, np.int64), *self._lines, running])
 
     def _line(self, value: Any) -> Ints:

@@ -6,10 +6,6 @@
 All stages of an activation move at once, as soon as the last stage is free. So the model numbers the moves: a step that
 leaves the value register with move i leaves the last of ``depth`` stages with move i + depth. Move i takes place in
 cycle i + lag. Its lag is how many cycles all moves up to it had to wait for the gearbox.
-
-A gearbox may make the first step of a word wait, and takes the others as they come. So steps are not followed one by
-one: those of a kernel group leave the value register with one move after the other as far as the lag is known, and go
-into the gearbox together until one may have to wait.
 """
 
 from collections import deque
@@ -20,23 +16,17 @@ from typing import Protocol
 from .kahn import Process, Stamps, Wait
 from .layer import FlowLayer
 
-Taken = tuple[int, int]
-"""Cycle in which the first of some steps was taken, and how many were taken, one a cycle."""
-
 
 class Taker(Protocol):
-    """What takes the steps that leave the stages: gearboxes, or an addition in front of them."""
+    """What takes the steps that leave the stages: gearboxes, or what stands in front of them."""
 
     @property
     def room(self) -> tuple[Wait, ...]:
         """What ``take`` or ``flush`` waits for."""
 
-    def sure(self, cycle: int) -> int:
-        """Steps that are taken as they come, one a cycle from ``cycle`` on, if a tuple doesn't end before; as far as
-        known."""
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next steps; see ``bitloom.hls_gen.compiler.flow.gearbox.Gearbox.take``."""
+    def take(self, cycle: int, last: bool) -> int | None:
+        """Cycle, >= ``cycle``, in which the next step is taken, with which a tuple ends if it is the ``last``; None if
+        not known yet."""
 
     def flush(self) -> bool:
         """Give on all that can be; False if it is not known yet when that leaves."""
@@ -51,22 +41,21 @@ class Activation:
         Stages behind the value register.
     gears
         What stands behind the stages.
+
+    Attributes
+    ----------
+    came
+        Cycle in which the latest step came into the value register.
     """
 
     def __init__(self, depth: int, gears: Taker):
         self._depth = depth
         self._gears = gears
-        self._count = 0
-        """Steps that have not left the value register: one is in it, others come as soon as it is free."""
-        self._came = -1
-        """Cycle in which that step came, or the latest one."""
-        self._last = False
-        """Whether a tuple ends with the last of these steps."""
-        self._moving: deque[tuple[int, int, bool]] = deque()
-        """Steps behind it, those together that leave with one move after the other: number of the move in which the
-        first one leaves, how many there are, whether a tuple ends with the last one."""
-        self._queue = 0
-        """Steps behind it."""
+        self.came = -1
+        self._here = self._last = False
+        """Whether the latest step is in the value register, as far as known, and whether a tuple ends with it."""
+        self._moving: deque[tuple[int, bool]] = deque()
+        """Steps behind it: number of the move in which each leaves, whether a tuple ends with it."""
         self._entry = -1
         """Number of the move in which the latest step left the value register."""
         self._lags: deque[tuple[int, int]] = deque([(0, 0)])
@@ -81,45 +70,34 @@ class Activation:
         """What the activation waits for when ``left`` returns None or ``drained`` False."""
         return self._gears.room
 
-    def enter(self, cycle: int, last: bool, count: int = 1) -> None:
-        """Steps come into the value register: the first one, for which ``left`` says that it is free, in ``cycle``,
-        and each other one as the one before leaves. ``last``: their tuple ends."""
-        self._came = cycle
+    def enter(self, cycle: int, last: bool) -> None:
+        """A step comes into the value register, for which ``left`` says that it is free. ``last``: its tuple ends."""
+        self.came = cycle
         self._last = last
-        self._count = count
-
-    def entered(self) -> int | None:
-        """Cycle in which the latest step came into the value register; None if not known yet."""
-        return self._came if self._count < 2 or self._move_on() or self._count < 2 else None
+        self._here = True
 
     def left(self) -> int | None:
         """Cycle in which the latest step left the value register; None if not known yet."""
-        return self._left if not self._count or self._move_on() else None
+        return self._left if not self._here or self._move_on() else None
 
     def given(self) -> int | None:
         """Cycle in which the latest step was taken behind the stages; None if not known yet, and before there is one
         -1."""
-        if self.left() is None:
-            return None
-        while self._moving:
-            if not self._leave():
-                return None
-        return self._given
+        return self._given if self.left() is not None and self._emptied() else None
 
     def drained(self) -> bool:
         """Whether all that came has left the gearboxes. Steps go into them as far as their cycles are known."""
-        if self.left() is None:
-            return False
+        return self.left() is not None and self._emptied() and self._gears.flush()
+
+    def _emptied(self) -> bool:
+        """Whether it is known when all steps leave the stages."""
         while self._moving:
             if not self._leave():
                 return False
-        return self._gears.flush()
+        return True
 
     def _move(self, cycle: int) -> int:
         """Number of the first move that is not before ``cycle``, if no move waits but those known to wait."""
-        first, lag = self._lags[-1]
-        if cycle - lag > first:
-            return cycle - lag
         number = 0
         for first, lag in reversed(self._lags):
             if number and number - 1 + lag < cycle:  # the last move with this lag comes too early
@@ -130,93 +108,44 @@ class Activation:
         return number
 
     def _move_on(self) -> bool:
-        """Steps leave the value register as far as it is known when; whether all have left."""
+        """The step leaves the value register, if it is known when."""
         if not self._depth:
             return self._pass_on()
         lags = self._lags
-        while self._count:
-            move = max(self._move(self._came + 1), self._entry + 1)
+        while True:
+            move = max(self._move(self.came + 1), self._entry + 1)
             while len(lags) > 1 and lags[1][0] <= move:
                 lags.popleft()
-            count = min(self._known_moves(move), self._count)
-            if len(lags) > 1:
-                count = min(count, lags[1][0] - move)
-            if count > 0:
-                self._append(move + self._depth, count)
-                self._entry = move + count - 1
-                self._have_left(self._entry + lags[0][1], count)
-            elif not self._leave():
+            if not self._moving or self._moving[0][0] > move:
+                self._moving.append((move + self._depth, self._last))
+                self._entry = move
+                self._left = move + lags[0][1]
+                self._here = False
+                return True
+            if not self._leave():
                 return False
-        return True
-
-    def _known_moves(self, move: int) -> int:
-        """Moves from ``move`` on until one may have to wait, as far as steps are to leave the value register."""
-        moving = self._moving
-        at = moving[0][0] if moving else move + self._depth
-        if at - move < self._count and not any(ends for _, _, ends in moving):
-            more = self._gears.sure(at + self._lags[-1][1]) - self._queue
-            if more > 0:
-                return more + self._depth
-        return at - move
-
-    def _append(self, move: int, count: int) -> None:
-        """Steps come behind the value register, the first of which leaves with that move."""
-        moving = self._moving
-        ends = self._last and count == self._count
-        self._queue += count
-        if moving:
-            first, before, ended = moving[-1]
-            if not ended and first + before == move:
-                moving[-1] = first, before + count, ends
-                return
-        moving.append((move, count, ends))
 
     def _pass_on(self) -> bool:
-        """Steps go from the value register into the gearbox, where there are no stages."""
-        while self._count:
-            taken = self._gears.take(self._came + 1, self._last, self._count)
-            if taken is None:
-                return False
-            cycle, count = taken
-            self._given = cycle + count - 1
-            self._have_left(self._given, count)
-        return True
-
-    def _have_left(self, cycle: int, count: int) -> None:
-        """Steps have left the value register, the last of them in ``cycle``."""
-        self._left = cycle
-        self._count -= count
-        if self._count:
-            self._came = cycle
-        elif count > 1:
-            self._came = cycle - 1
-
-    def _leave(self) -> bool:
-        """The oldest steps go into their gearbox, if it is known when."""
-        moving = self._moving
-        move, steps, ends = moving[0]
-        lag = self._lags[-1][1]
-        taken = self._gears.take(move + lag, ends, steps)
+        """The step goes from the value register into the gearbox, where there are no stages, if it is known when."""
+        taken = self._gears.take(self.came + 1, self._last)
         if taken is None:
             return False
-        cycle, count = taken
-        if count == steps:
-            moving.popleft()
-        else:
-            moving[0] = move + count, steps - count, ends
-        self._queue -= count
-        self._given = cycle + count - 1
-        if cycle - move > lag:
-            self._lags.append((move, cycle - move))
+        self._given = self._left = taken
+        self._here = False
         return True
 
-
-class OneByOne:
-    """A taker of which each step may have to wait."""
-
-    def sure(self, cycle: int) -> int:
-        """See Taker."""
-        return 0
+    def _leave(self) -> bool:
+        """The oldest step goes into its gearbox, if it is known when."""
+        move, last = self._moving[0]
+        lag = self._lags[-1][1]
+        taken = self._gears.take(move + lag, last)
+        if taken is None:
+            return False
+        self._moving.popleft()
+        self._given = taken
+        if taken - move > lag:
+            self._lags.append((move, taken - move))
+        return True
 
 
 @dataclass(eq=False)
@@ -257,13 +186,13 @@ class ResultsUnit:
                         number += 1
                         if self.several:
                             credit.append(finish)
-                        while (left := before.left()) is None:
-                            yield before.room
-                        before = way
-                        way.enter(max(finish + 1, left), group == len(of_group), steps)
-                        while (entered := way.entered()) is None:
-                            yield way.room
-                        finish = entered
+                        for step in range(steps):
+                            while (left := before.left()) is None:
+                                yield before.room
+                            before = way
+                            last = group == len(of_group) and step == steps - 1
+                            way.enter(left if step else max(finish + 1, left), last)
+                        finish = way.came
                         if not self.several:
                             credit.append(finish)
         raw.drained()

@@ -6,7 +6,7 @@ A word that isn't taken at once waits aside; the next one comes in a cycle after
 """
 
 from .kahn import Wait
-from .results import Taken, Taker
+from .results import Taker
 from .streams import Source
 
 
@@ -28,42 +28,29 @@ class Skid:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What ``take`` or ``flush`` waits for."""
+        """See Taker."""
         return self._behind.room
 
-    def sure(self, cycle: int) -> int:
-        """See Taker. One step always has room, if none waits."""
-        if self._waiting or cycle < self._free:
-            return 0
-        return max(self._behind.sure(cycle), 1)
-
-    def take(self, cycle: int, last: bool, count: int) -> Taken | None:
-        """Take the next steps; see ``Gearbox.take``."""
+    def take(self, cycle: int, last: bool) -> int | None:
+        """See Taker."""
         if self._waiting and not self._leave():
             return None
-        if cycle < self._free:
-            cycle = self._free
-        through = min(count, self._behind.sure(cycle)) if count > 1 else 1
-        if through > 1:
-            taken = self._behind.take(cycle, last and through == count, through)
-            assert taken == (cycle, through), "steps that are sure to be taken are taken as they come"
-            self._free = cycle + through
-            return taken
-        self._waiting = cycle, last and count == 1
+        cycle = max(cycle, self._free)
+        self._waiting = cycle, last
         self._leave()
-        return cycle, 1
+        return cycle
 
     def flush(self) -> bool:
-        """Give on all that can be; see Taker."""
+        """See Taker."""
         return self._leave() and self._behind.flush()
 
     def _leave(self) -> bool:
         """Whether it is known when the step that came in leaves."""
         if self._waiting:
-            taken = self._behind.take(*self._waiting, 1)
+            taken = self._behind.take(*self._waiting)
             if taken is None:
                 return False
-            self._free = taken[0] + 1
+            self._free = taken + 1
             self._waiting = None
         return True
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import cycle as again
 
 from .kahn import Stamps, Wait
-from .streams import Sink, Source, WordByWord, level, room_from
+from .streams import Sink, Source, level, room_from
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class Side:
     """Number of each of these words among all words of the store."""
 
 
-class SkipFifo(WordByWord):
+class SkipFifo:
     """A FIFO whose words are for two sides; a sink.
 
     Parameters
@@ -158,7 +158,7 @@ class JoinedSource:
         self._now = next(self._order)
 
 
-class Fork(WordByWord):
+class Fork:
     """A sink that puts each word into two others, each as soon as that one can take it.
 
     Parameters

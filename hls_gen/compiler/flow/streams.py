@@ -7,7 +7,6 @@ A *sink* has ``put``: the first cycle, not before the given one, in which the ne
 None while that depends on stamps that do not exist yet, and then ``room`` or ``word`` is what they wait for.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle as again
 from typing import Protocol
@@ -17,9 +16,6 @@ import numpy as np
 from bitloom.hls_gen.design import timing
 
 from .kahn import Stamps, Wait
-
-UNLIMITED = 1 << 40
-"""More words than ever come."""
 
 
 class Sink(Protocol):
@@ -31,24 +27,6 @@ class Sink(Protocol):
 
     def put(self, cycle: int) -> int | None:
         """Cycle in which the next word goes in, >= ``cycle``; None if not known yet."""
-
-    def sure(self, cycle: int) -> int:
-        """Words that go in as they come, from ``cycle`` on, as far as known."""
-
-    def put_row(self, cycles: range) -> None:
-        """Words go in in these cycles, as ``sure`` says."""
-
-
-class WordByWord:
-    """A sink of which each word may have to wait."""
-
-    def sure(self, cycle: int) -> int:
-        """See Sink."""
-        return 0
-
-    def put_row(self, cycles: range) -> None:
-        """See Sink."""
-        assert not cycles, "no word is sure to go in as it comes"
 
 
 class Flushed(Sink, Protocol):
@@ -109,20 +87,6 @@ class Ring:
         self._written.append(cycle)
         return cycle
 
-    def sure(self, cycle: int) -> int:
-        """See Sink."""
-        count = len(self._written)
-        given = self._given
-        cycle -= timing.GIVE_BACK
-        if given and given[-1] > cycle:
-            over = max(0, count - self._capacity)  # so many were given back before the words that are in
-            return self._capacity - count + bisect_right(given, cycle, over)
-        return self._capacity - count + len(given)
-
-    def put_row(self, cycles: range) -> None:
-        """See Sink."""
-        self._written.extend(cycles)
-
     def flush(self) -> bool:
         """See Flushed."""
         return True
@@ -182,9 +146,6 @@ class Fifo:
         self._takes = takes
         self.room: Wait = (takes, 0)
         self.word: Wait = (puts, 0)
-        self._asked = self._left = 0
-        """Cycle for which ``sure`` was asked last, and words that had left the memory two cycles before, as far as
-        known."""
 
     def put(self, cycle: int) -> int | None:
         """See Sink."""
@@ -192,24 +153,6 @@ class Fifo:
         if room is not None:
             self._puts.append(room)
         return room
-
-    def sure(self, cycle: int) -> int:
-        """See Sink: a word fewer than there is room for, by what has left two cycles before (`room_from`)."""
-        if self._depth is None:
-            return UNLIMITED
-        puts = self._puts
-        takes = self._takes
-        left = self._left if cycle >= self._asked else max(0, len(puts) - self._depth)  # there was room for the others
-        self._asked = cycle
-        known = min(len(puts), len(takes) + 1)
-        while left < known and puts[left] < cycle - 2 and (not left or takes[left - 1] < cycle - 1):
-            left += 1
-        self._left = left
-        return max(0, left + self._depth - 1 - len(puts))
-
-    def put_row(self, cycles: range) -> None:
-        """See Sink."""
-        self._puts.extend(cycles)
 
     def out(self, k: int) -> int | None:
         """Cycle in which word ``k``, which is in, goes to the output register."""
@@ -272,18 +215,10 @@ class Pair:
                 cycle = max(cycle, self._cleared[before] + 1)
             self._to_write = next(self._writing)
             self._largest = max(self._largest, self._to_write)
-        self.put_row(range(cycle, cycle + 1))
-        return cycle
-
-    def sure(self, cycle: int) -> int:
-        """See Sink."""
-        return self._to_write
-
-    def put_row(self, cycles: range) -> None:
-        """See Sink."""
-        self._to_write -= len(cycles)
+        self._to_write -= 1
         if not self._to_write:
-            self._full.append(cycles[-1])
+            self._full.append(cycle)
+        return cycle
 
     def flush(self) -> bool:
         """See Flushed."""
@@ -354,12 +289,3 @@ class Router:
         if given is not None:
             self._left -= 1
         return given
-
-    def sure(self, cycle: int) -> int:
-        """See Sink."""
-        return min(self._left, self._sink.sure(cycle))
-
-    def put_row(self, cycles: range) -> None:
-        """See Sink."""
-        self._left -= len(cycles)
-        self._sink.put_row(cycles)

@@ -1,18 +1,14 @@
 """The stages of an activation against a clocked model of their registers (hls_gen/rtl/results/results.py,
 requantise.py)."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox, Gears
 from bitloom.hls_gen.compiler.flow.kahn import FlowProcess, Process, Stamps, run
 from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
-from bitloom.hls_gen.compiler.flow.pool_unit import WayPast
-from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit, Taker
+from bitloom.hls_gen.compiler.flow.results import Activation, ResultsUnit
 from bitloom.hls_gen.compiler.flow.sequencer import Issuer
-from bitloom.hls_gen.compiler.flow.skid import Skid
 from bitloom.hls_gen.compiler.flow.streams import Ring
 from bitloom.hls_gen.compiler.flow.system import Unit
 from bitloom.hls_gen.design.timing import GIVE_BACK
@@ -130,51 +126,3 @@ def test_credits() -> None:
         cycles[accumulators] = issuer.counts[0].at
         assert issuer.counts[0].wait_room > 0
     assert cycles[1] >= cycles[2] > cycles[8]
-
-
-@pytest.mark.parametrize("depth", [0, 3])
-@pytest.mark.parametrize("late", [0, 40, 400])
-@pytest.mark.parametrize("in_front", [Skid, lambda way: way])
-def test_steps_past_a_pool_unit(
-    depth: int, late: int, in_front: Callable[[Taker], Taker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Steps that are followed together go the way past a pool unit in the cycles in which they go one by one: not
-    before the map before has left the unit, ``late`` cycles after it came, and as their words find room."""
-    layer = FlowLayer(name="l", reading=Reading.straight(WINDOWS, 1), steps=STEPS, last_steps=STEPS)
-    steps = WINDOWS * STEPS
-    rng = np.random.default_rng(late)
-    gaps = rng.geometric(0.7, steps).tolist()
-
-    def stamps() -> list[list[int]]:
-        names = ("sums", "room for results", "words for the pool", "words that pass", "room", "left")
-        arrived, credit, pooled, passed, given, left = map(Stamps, names)
-        to_pool = Gearbox(4, 8, Ring(1000, pooled, Stamps("room in the pool")))
-        way = WayPast([(steps, 1), (steps, 0)], to_pool, Gearbox(4, 4, Ring(9, passed, given)), left)
-        activation = Activation(depth, in_front(way))
-        unit = ResultsUnit(False, arrived, credit, activation, activation)
-        arrived.extend(np.cumsum(np.tile(arrivals(late), 2)).tolist())
-
-        def pool() -> Process:
-            last = WINDOWS * -(-STEPS // 2) - 1
-            if len(pooled) <= last:
-                yield ((pooled, last),)
-            left.append(pooled[last] + late)
-
-        def reader() -> Process:
-            for k, gap in enumerate(gaps):
-                if len(passed) <= k:
-                    yield ((passed, k),)
-                given.append(max(passed[k], given[-1] if given else 0) + gap)
-
-        run(
-            [
-                FlowProcess("results", 0, unit.process([layer, layer], 1), [credit, pooled, passed]),
-                FlowProcess("pool", 0, pool(), [left]),
-                FlowProcess("reader", 0, reader(), [given]),
-            ]
-        )
-        return [list(each) for each in (credit, pooled, passed, given, left)]
-
-    together = stamps()
-    monkeypatch.setattr(WayPast, "sure", lambda self, cycle: 0)
-    assert stamps() == together

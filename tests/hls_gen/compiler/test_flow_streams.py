@@ -8,7 +8,7 @@ import pytest
 from bitloom.hls_gen.compiler.flow.gearbox import Gearbox
 from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.ports import FrameSource
-from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source, WordByWord
+from bitloom.hls_gen.compiler.flow.streams import Fifo, Pair, Ring, Router, Sink, Source
 
 WORDS = 120
 
@@ -21,22 +21,14 @@ def gaps(seed: int, busy: float, count: int = WORDS) -> list[int]:
 
 def drive(sink: Sink, source: Source, offers: Sequence[int], pauses: Sequence[int]) -> tuple[list[int], list[int]]:
     """(cycles in, cycles out): a producer that offers word k ``offers[k]`` cycles after word k - 1 went in, a consumer
-    that is ready ``pauses[k]`` cycles after it took word k - 1. Both go as far as is known, in turn; words that come
-    one a cycle go in together as far as that is sure."""
+    that is ready ``pauses[k]`` cycles after it took word k - 1. Both go as far as is known, in turn."""
     ins: list[int] = []
     outs: list[int] = []
     first: int | None = None
     while len(outs) < len(offers):
         before = len(ins), len(outs)
         while len(ins) < len(offers):
-            offered = (ins[-1] if ins else 0) + offers[len(ins)]
-            apart = (k for k, gap in enumerate(offers[len(ins) + 1 :], 1) if gap > 1)
-            together = min(next(apart, len(offers) - len(ins)), sink.sure(offered))
-            if together > 0:
-                sink.put_row(range(offered, offered + together))
-                ins += range(offered, offered + together)
-                continue
-            put = sink.put(offered)
+            put = sink.put((ins[-1] if ins else 0) + offers[len(ins)])
             if put is None:
                 break
             ins.append(put)
@@ -148,7 +140,7 @@ def test_ring_waits_for_the_word_given_back_before() -> None:
     assert ring.level() == 2
 
 
-class Slow(WordByWord):
+class Slow:
     """A sink that takes a word at most every so many cycles."""
 
     def __init__(self, every: int):
@@ -171,10 +163,9 @@ def test_gearbox(source: int, target: int, every: int) -> None:
     box = Gearbox(source, target, sink)
     taken: list[int] = []
     for k in range(words):
-        one = box.take((taken[-1] if taken else 0) + 1, k % per_tuple == per_tuple - 1, 1)
+        one = box.take((taken[-1] if taken else 0) + 1, k % per_tuple == per_tuple - 1)
         assert one is not None
-        assert one[1] == 1
-        taken.append(one[0])
+        taken.append(one)
     together, pieces = max(target // source, 1), -(-source // target)
     expected: list[int] = []
     outs: list[int] = []

@@ -7,8 +7,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -42,6 +45,18 @@ def steps(result: Result) -> list[str]:
 ALL = ["import", "explore", "build", "evaluate", "report", "deploy"]
 
 
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps run in this process, which has imported all that they need. What a process does is tested below."""
+
+    @contextmanager
+    def process(command: list[str]) -> Iterator[SimpleNamespace]:
+        done = CliRunner().invoke(bitloom, command[3:])
+        yield SimpleNamespace(communicate=lambda: (done.stdout_bytes, None), returncode=done.exit_code)
+
+    monkeypatch.setattr("bitloom.overlay.cli.go._process", process)
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory) -> Path:
     """A QONNX file of two dense layers, and labelled images beside it that golden classifies all right but one."""
@@ -56,10 +71,8 @@ def source(tmp_path_factory) -> Path:
     return folder / "tiny.onnx"
 
 
-def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, monkeypatch):
+def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, in_process):
     words = (source, source.with_name("images.npz"), "--board", "pynq-z2", "--points", 1, "--out", tmp_path / "out")
-    (tmp_path / "random.py").write_text("raise SystemExit('a file of the user')")
-    monkeypatch.chdir(tmp_path)
     words = (*words, "--transform", "host")
     first = go(*words)
     assert first.exit_code == 0, first.stderr
@@ -82,7 +95,7 @@ def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_what_comes_after_a_changed_option_runs_again(source, tmp_path):
+def test_what_comes_after_a_changed_option_runs_again(source, tmp_path, in_process):
     """Another number of frames: evaluate, and what comes after it."""
     words = (source, source.with_name("images.npz"), "--transform", "host", "--board", "pynq-z2", "--points", 1)
     words = (*words, "--out", tmp_path / "out")
@@ -114,7 +127,9 @@ def test_the_card_says_what_makes_frames_faster():
     assert rows(card)["with --ol 8"] == "1.25 times as fast, 400 more LUT"
 
 
-def test_a_step_that_fails_ends_it(source, tmp_path):
+def test_a_step_that_fails_ends_it(source, tmp_path, monkeypatch):
+    (tmp_path / "random.py").write_text("raise SystemExit('a file of the user')")
+    monkeypatch.chdir(tmp_path)
     done = go(source, "--board", "pynq-z2", "--points", 1, "--rate", 1e9, "--out", tmp_path / "out")
     assert done.exit_code == 3
     assert steps(done) == ["bitloom import", "bitloom explore"]

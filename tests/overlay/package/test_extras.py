@@ -22,7 +22,8 @@ def test_commands_in_messages_name_extras_that_there_are():
     named = [
         argument.value
         for path in SOURCES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if "pip_install(" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "pip_install"
         for argument in node.args
         if isinstance(argument, ast.Constant)

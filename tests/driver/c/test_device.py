@@ -225,6 +225,7 @@ def digits():
         yield device, model, compile_model(model, manifest)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("closing", "classes", "apart"), [*((closing, 10, 1) for closing in CLOSINGS), *PARTED])
 def test_imported_networks(digits, closing, classes, apart):
     """Images as the file takes them, of every type; classes and scores are golden's, bit for bit but for closings."""

@@ -140,6 +140,7 @@ def test_localparams_are_used_and_stand_first(modules):
         assert "localparam" not in after, name
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("target", get_args(Target))
 def test_printing_changes_the_form_alone(target: Target):
     """Signals with their widths, assignments, instances and always blocks are those of what Veriloggen writes."""

@@ -163,6 +163,7 @@ def test_what_the_host_makes_of_a_map_that_others_read(tmp_path, op, attributes)
     check_file(made)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("heads", [1, 2], ids=["one map", "two maps"])
 @pytest.mark.parametrize("others", [[], ["boxes"]], ids=["alone", "beside boxes"])
 def test_softmax_has_an_axis(tmp_path, heads, others):

@@ -57,7 +57,7 @@ def check(name, count, seed):
     assert refused > count // 2
 
 
-@pytest.mark.parametrize(("name", "count"), [("small", 200), ("ssd", 60)])
+@pytest.mark.parametrize(("name", "count"), [("small", 100), ("ssd", 20)])
 def test_damaged_files(name, count):
     check(name, count, seed=1)
 

@@ -22,11 +22,25 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import CLOSINGS
 
 from .bends import Bend, bend, clip
-from .curves import Curve, curve, elu, gelu, gelu_by_tanh, hard_swish, mish, sigmoid, softplus, softsign
+from .curves import (
+    Curve,
+    curve,
+    elu,
+    gelu,
+    gelu_by_tanh,
+    hard_swish,
+    in_all_channels,
+    leaky,
+    mish,
+    sigmoid,
+    softplus,
+    softsign,
+)
 from .errors import Unsupported
 from .links import Link
 from .node_view import NodeView
 from .rationals import fractions, same
+from .rows import row_of
 from .tflite_curves import (
     Kernel,
     Tensor,
@@ -76,20 +90,18 @@ def _hard_tanh(node: NodeView) -> Bend:
     return clip(Fraction(float(node.attribute("min_val", -1.0))), Fraction(float(node.attribute("max_val", 1.0))))
 
 
-def _leaky_relu(node: NodeView) -> Bend:
+def _leaky_relu(node: NodeView) -> Link:
     """x, or alpha x below 0."""
     return _leaky("LeakyRelu", fractions(np.array(float(node.attribute("alpha", 0.01)))))
 
 
-def _prelu(node: NodeView) -> Bend:
+def _prelu(node: NodeView) -> Link:
     """The same, alpha being an input: one, or one for each channel."""
     return _leaky("PRelu", fractions(node.constant(1, "the slope")))
 
 
-def _leaky(name: str, alpha: Array) -> Bend:
-    if (alpha < 0).any():
-        raise Unsupported(f"alpha must be >= 0, got {float(alpha.min()):g}", ADVICE)
-    return bend(name, [(0, 0)], (alpha, 1))
+def _leaky(name: str, alpha: Array) -> Link:
+    return leaky(name, alpha) if (alpha < 0).any() else bend(name, [(0, 0)], (alpha, 1))
 
 
 def _hard_sigmoid(node: NodeView) -> Bend:
@@ -121,7 +133,7 @@ def _power(node: NodeView) -> Curve:
     if exponent is None or exponent.denominator != 1 or not 0 <= exponent <= MOST_POWER:
         raise Unsupported(f"the exponent must be one whole number of 0 to {MOST_POWER}")
     power = int(exponent)
-    return Curve(name="Pow", of=lambda x: x**power, of_floats=lambda x: x**power)
+    return in_all_channels("Pow", lambda x: x**power, lambda x: x**power)
 
 
 ACTIVATIONS = (
@@ -161,7 +173,7 @@ ACTIVATIONS = (
     Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),
     Activation(onnx="Selu", function=_selu),
-    Activation(onnx="Softsign", function=lambda node: Curve(name="Softsign", of=softsign, of_floats=softsign)),
+    Activation(onnx="Softsign", function=lambda node: in_all_channels("Softsign", softsign, softsign)),
     Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
     Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
 )
@@ -198,18 +210,27 @@ def curve_table(kind: str, source: Tensor, result: Tensor, options: Mapping[str,
 
 
 def node_table(kind: str, attributes: Mapping[str, Any], constants: Sequence[Array]) -> Array:
-    """The same of a node of a TFLite file, by its attributes, with scales, and the values of its ``constants``."""
+    """The same of a node of a TFLite file, by its attributes, with scales, and the values of its ``constants``: a row
+    for each channel, or one row, (channels or 1, 256)."""
     scales: Sequence[TensorScale] = attributes["scales"]
-    options = dict(attributes)
-    for name, values, scale in zip(CURVES[kind].constants, constants, scales[1:]):
-        options[name] = _number(name, values, scale)
     source, result = scales[0].per_tensor("the input"), attributes["result_scale"].per_tensor("the result")
-    return curve_table(kind, source, result, options)
+    of_channels = [
+        _numbers(name, values, scale) for name, values, scale in zip(CURVES[kind].constants, constants, scales[1:])
+    ]
+    channels = max((len(numbers) for numbers in of_channels), default=1)
+    rows = {}
+    for channel in range(channels):
+        numbers = tuple(row_of(each, channel) for each in of_channels)
+        if numbers not in rows:
+            options = dict(zip(CURVES[kind].constants, numbers))
+            rows[numbers] = curve_table(kind, source, result, {**attributes, **options})
+    return np.array([rows[tuple(row_of(each, channel) for each in of_channels)] for channel in range(channels)])
 
 
-def _number(name: str, values: Array, scale: TensorScale) -> tuple[int, float]:
-    """The one integer of a constant, less its zero point, and its scale."""
+def _numbers(name: str, values: Array, scale: TensorScale) -> list[tuple[int, float]]:
+    """Of a constant the integer of each channel, or the one of all, less the zero point, each with the scale."""
     step, zero = scale.per_tensor(f"the {name}")
-    if values.dtype != np.int8 or len(np.unique(values)) != 1:
-        raise Unsupported(f"the {name} must be of type INT8 and the same in every channel, got {values.dtype} numbers")
-    return int(values.ravel()[0]) - zero, step
+    if values.dtype != np.int8 or values.size not in (1, *values.shape[-1:]):
+        rule = f"the {name} must be of type INT8 and one number, or one for each channel"
+        raise Unsupported(f"{rule}, got {values.dtype} of shape {values.shape}")
+    return [(int(value) - zero, step) for value in values.ravel()]

@@ -20,6 +20,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .links import Chain, Condition, Line, first_line, is_uniform
+from .rows import row_of
 
 MOST_SUM = 1 << 61
 """No sum is as large as this; larger limits are cut to it."""
@@ -160,7 +161,7 @@ class Steps:
         rows = []
         straight = True
         for channel in range(1 if alike else channels):
-            given = boundaries[channel if len(boundaries) > 1 else 0]
+            given = row_of(boundaries, channel)
             row = _pulled_back(links, given, hits, channel)
             straight = straight and _is_straight(row, given)
             rows.append(row)
@@ -168,7 +169,8 @@ class Steps:
 
     def row(self, channel: int) -> Limits:
         """The limits of a channel, behind ``line``."""
-        return self.rows[channel if len(self.rows) > 1 else 0]
+        limits: Limits = row_of(self.rows, channel)
+        return limits
 
     def staircases(self, sums: Line) -> list[Staircase]:
         """The levels of integers, of each channel, where ``sums`` says what an integer is worth."""

@@ -86,7 +86,14 @@ def choices(graph: SectionGraph, engine: str = "auto") -> list[EngineChoice]:
     """
     if graph.integer_only and engine == "binary":
         raise ImportRefused([f"maps that are {graph.integer_only} need the integer engine, got --engine binary"])
-    chooser = _Chooser(graph)
+    try:
+        return _choices(_Chooser(graph, ramps=False), engine)
+    except ImportRefused:
+        return _choices(_Chooser(graph, ramps=True), engine)
+
+
+def _choices(chooser: "_Chooser", engine: str) -> list[EngineChoice]:
+    """The choices of a chooser."""
     costs = {name: chooser.cost_of_all(name) for name in chooser.refusals}
     if engine != "auto":
         _refuse(chooser.reasons(chooser.all(engine)))
@@ -107,8 +114,9 @@ def _refuse(lines: Sequence[str]) -> None:
 class _Chooser:
     """Chooses for the sections of a graph. Engines are those of the sections with weights, in their order."""
 
-    def __init__(self, graph: SectionGraph) -> None:
+    def __init__(self, graph: SectionGraph, *, ramps: bool) -> None:
         self._graph = graph
+        self._ramps = ramps  # whether the integer engine may take several outputs for a channel
         self._sections = [section for section in graph.sections if isinstance(section, WeightSection)]
         self._weights = [_weights(section) for section in self._sections]
         self.refusals = {
@@ -190,8 +198,9 @@ class _Chooser:
         readers = [*engines[1:], engines[-1]]
         for place, (section, maker, reader) in enumerate(zip(self._sections, engines, readers)):
             line = ""
-            if (maker, reader) == ("integer", "integer") and section.quantised is not None and section.thresholds_only:
-                line = node_line(section.name, "integer engine", section.thresholds_only)
+            if (maker, reader) == ("integer", "integer") and section.quantised is not None:
+                why = section.thresholds_only or ("" if self._ramps else section.ramps_only)
+                line = node_line(section.name, "integer engine", why) if why else ""
             elif (maker, reader) == ("binary", "integer"):
                 line = _thermometer_refusal(self._sections[place + 1])
             lines.append(line)

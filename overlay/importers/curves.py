@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,36 +17,55 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
-from .links import Condition, Link
+from .links import Condition, Link, entry
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Curve(Link):
-    """A function of each value, the same in every channel."""
-
-    looked_up: ClassVar[bool] = True
+@dataclass(frozen=True)
+class Formula:
+    """A function of a number."""
 
     of: Callable[[Fraction], Fraction]
     """``of(x)`` is its value at a number."""
     of_floats: Callable[[Array], Array]
     """``of_floats(x)`` are its values at float64 numbers."""
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curve(Link):
+    """Any function of each value."""
+
+    looked_up: ClassVar[bool] = True
+
+    formulas: Array
+    """array of Formula: channels with equal ones are alike."""
+
     @property
     def falls(self) -> Array:
         return np.array([True])  # it may
 
     def value(self, x: Fraction, channel: int = 0) -> Fraction:
-        return self.of(x)
+        formula: Formula = entry(self.formulas, channel)
+        return formula.of(x)
 
     def run(self, x: Array) -> Array:
-        return self.of_floats(x)
+        formulas = self.formulas.reshape((1,) * (x.ndim - self.formulas.ndim) + self.formulas.shape)
+        out = np.empty(x.shape)
+        for place in np.ndindex(formulas.shape):
+            part = tuple(slice(k, k + 1) if size > 1 else slice(None) for k, size in zip(place, formulas.shape))
+            out[part] = formulas[place].of_floats(x[part])
+        return out
 
     def before(self, condition: Condition, channel: int = 0) -> Condition:
         raise TypeError(f"{self.name}: no condition can be pulled back through a curve")
 
 
+def in_all_channels(name: str, of: Callable[[Fraction], Fraction], of_floats: Callable[[Array], Array]) -> Curve:
+    """The curve that has one formula in all channels."""
+    return Curve(name=name, formulas=np.array(Formula(of, of_floats), object))
+
+
 def curve(name: str, function: Callable[[float], float]) -> Curve:
-    """The curve of a function of float64 numbers."""
+    """The curve of a function of float64 numbers, in all channels."""
 
     values = infinite_beyond(function)
 
@@ -55,7 +75,7 @@ def curve(name: str, function: Callable[[float], float]) -> Curve:
             raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
         return Fraction(value)
 
-    return Curve(name=name, of=of, of_floats=np.vectorize(values, otypes=[np.float64]))
+    return in_all_channels(name, of, np.vectorize(values, otypes=[np.float64]))
 
 
 def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -70,14 +90,30 @@ def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], flo
     return value_at
 
 
-def table_curve(name: str, values: Array, first: int) -> Curve:
-    """The curve that has ``values``, integers, at ``first``, ``first`` + 1 and so on; beyond, those at the ends."""
+def table_curve(name: str, rows: Array, first: int) -> Curve:
+    """The curve that has a row's integers at ``first``, ``first`` + 1 and so on; beyond, those at the ends.
 
-    def run(x: Array) -> Array:
-        place = np.clip(np.rint(x).astype(np.int64) - first, 0, len(values) - 1)
-        return np.asarray(values[place].astype(np.float64))
+    Parameters
+    ----------
+    name : str
+    rows : (channels or 1, entries) int64
+        Channels are a tensor's last axis.
+    first : int
+    """
 
-    return Curve(name=name, of=lambda x: Fraction(int(run(np.array(float(x))))), of_floats=run)
+    @cache
+    def formula(row: tuple[int, ...]) -> Formula:
+        values = np.array(row)
+
+        def run(x: Array) -> Array:
+            place = np.clip(np.rint(x).astype(np.int64) - first, 0, len(values) - 1)
+            return np.asarray(values[place].astype(np.float64))
+
+        return Formula(lambda x: Fraction(int(run(np.array(float(x))))), run)
+
+    formulas = np.empty(len(rows), object)
+    formulas[:] = [formula(tuple(row)) for row in rows.tolist()]
+    return Curve(name=name, formulas=formulas)
 
 
 def sigmoid(x: float) -> float:
@@ -121,4 +157,15 @@ def hard_swish() -> Curve:
     def of(x: Fraction) -> Fraction:
         return x * min(max(x / 6 + Fraction(1, 2), Fraction(0)), Fraction(1))
 
-    return Curve(name="HardSwish", of=of, of_floats=lambda x: x * np.clip(x / 6 + 0.5, 0, 1))
+    return in_all_channels("HardSwish", of, lambda x: x * np.clip(x / 6 + 0.5, 0, 1))
+
+
+def leaky(name: str, slopes: Array) -> Curve:
+    """x, or slope * x below 0, whatever sign a slope, a Fraction, has: the curve for slopes that spread over a
+    tensor."""
+
+    @cache
+    def formula(slope: Fraction) -> Formula:
+        return Formula(lambda x: x * slope if x < 0 else x, lambda x: np.where(x < 0, x * float(slope), x))
+
+    return Curve(name=name, formulas=np.asarray(np.vectorize(formula, otypes=[object])(slopes), object))

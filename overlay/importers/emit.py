@@ -9,7 +9,7 @@ from math import lcm
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, Array, Encoding
+from bitloom.golden.encoding import BIPOLAR, Array, unsigned
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.concat import Concat
@@ -31,7 +31,9 @@ from .kernel_factors import kernel_factors, undivided
 from .links import Chain, Line, Link, falls, merged
 from .operations import Product
 from .pair_fit import fit_pairs, pairs_of
+from .ramps import Ramps, Stepped
 from .requantise_fit import arrays, fit, mismatch
+from .rows import row_of
 from .sections import OutputMap, PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
 from .tables import Table, layer_of
 from .weights import MOST_WEIGHT, Weights, integer_weights, weight_encoding, weight_limit, with_signs
@@ -205,7 +207,7 @@ class _Emitter:
         weights, sums = _turned(weights, sums, turned)
         if self._choice.engines[place] == "integer" and (section.quantised is None or as_bits):
             weights = integer_weights(weights)
-        layer = self._weighted(number, section, weights)
+        layer = self._weighted(number, section.window, weights)
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
         levels = 0
         falling = 0
@@ -220,9 +222,19 @@ class _Emitter:
             levels = section.quantised.levels
             falling = self._thresholds(number, section, sums, (low, high))
         else:
-            held = self._choice.held[place + 1]
+            made = self._choice.held[place + 1]
             levels = section.quantised.levels
-            wrong = self._requantisation(number, section, held, layer, weights, sums)
+            stairs = section.steps.staircases(sums)
+            if section.ramps_only and (section.copies or not section.steps.straight):
+                reach = _reaches(weights.values, _values(held, section), section.count)
+                functions = [Stepped.of_stairs(stair, *ends) for stair, ends in zip(stairs, reach)]
+                wrong = self._append_ramps(number, layer, weights, functions, made, section.sums)
+            else:
+                wrong = self._requantisation(number, section, made, layer, weights, sums)
+                if section.ramps_only:
+                    ends = [(stair.lowest, stair.highest) for stair in stairs]
+                    self._append_ends(number, ends, made)
+            self._pools(section.quantised, (*section.inner, *section.pools))
         return Built(
             weights=str(weights.encoding),
             map_encoding=str(self._map.encoding) if section.quantised is not None else "",
@@ -256,13 +268,18 @@ class _Emitter:
 
     @_layers.register
     def _table(self, section: TableSection, place: int, number: int) -> Built:
-        """Add the layer that computes a table, and its pools."""
+        """Add the layers that compute a table, and its pools."""
         held = self._choice.held[place + 1]
         table = Table(levels=section.table, source=self._choice.held[section.reads[0].map], made=held)
-        self._append(*layer_of(table, number))
+        layer = layer_of(table, number)
+        wrong = (0, 0)
+        if layer is not None:
+            self._append(*layer)
+        else:
+            wrong = self._append_ramps(number, *self._copy(f"conv_{number}"), table.functions, held)
         self._pools(section.map, section.pools)
         reach = held.zero, held.zero + section.map.levels
-        return Built(map_encoding=str(held.encoding), range=reach, levels=section.map.levels)
+        return Built(map_encoding=str(held.encoding), range=reach, levels=section.map.levels, wrong=wrong)
 
     @_layers.register
     def _pass(self, section: PassSection, place: int, number: int) -> Built:
@@ -310,16 +327,81 @@ class _Emitter:
         for window in section.sums:
             self._pool(window, SumPool)
 
-    def _weighted(self, number: int, section: WeightSection, weights: Weights) -> Weighted:
-        outputs = len(weights.values)
-        if section.window is None:
-            return Dense(name=f"dense_{number}", out_channels=outputs, weight=weights.encoding)
-        return Conv(
-            name=f"conv_{number}",
-            out_channels=outputs,
-            weight=weights.encoding,
-            **asdict(section.window),
+    def _copy(self, name: str) -> tuple[Weighted, Weights]:
+        """A layer that copies the map, and its weights."""
+        weights = _plain_weights(np.ones((self._map.channels, 1, 1, 1), np.int64), self._map.channels)
+        return replace(self._weighted(0, Window(kernel=(1, 1)), weights), name=name), weights
+
+    def _append_ends(self, number: int, ends: Sequence[tuple[int, int]], held: Held) -> None:
+        """Cut each channel of a map that is held so to its own levels, between the lowest and the highest of any."""
+        levels = np.arange(min(low for low, _ in ends), max(high for _, high in ends) + 1)
+        rows = [np.clip(levels, *each).tolist() for each in ends]
+        functions = [Stepped.of_values(held.zero + int(levels[0]), row) for row in rows]
+        self._append_ramps(number, *self._copy(f"ends_{number}"), functions, held)
+
+    def _append_ramps(
+        self,
+        number: int,
+        layer: Weighted,
+        weights: Weights,
+        functions: Sequence[Stepped],
+        held: Held,
+        means: Sequence[Window] = (),
+    ) -> tuple[int, int]:
+        """Add weights, whose sums have in each channel a function's level, as ramps, and what adds the ramps up. How
+        many sums get another level, and by how many levels at most.
+
+        Parameters
+        ----------
+        number : int
+            Of the layers.
+        layer : Weighted
+        weights : Weights
+            The layer that has a sum for each channel, and its weights.
+        functions : sequence of Stepped
+            The level of each channel's sums.
+        held : Held
+            How the map that is made is held.
+        means : sequence of Window
+            Pools of the sums.
+        """
+        both = _plain_weights(np.concatenate([weights.values, -weights.values]), 2 * weights.groups)
+        sums = replace(layer, weight=both.encoding).output(self._map)
+        for mean in means:
+            sums = SumPool.of("mean", mean).output(sums)
+        ramps, fitted = Ramps.of(functions, sums.encoding)
+        values = np.repeat(weights.values, ramps.count, axis=0) * ramps.reads.reshape(-1, 1, 1, 1)
+        over = weight_limit(values)
+        if over:
+            raise Unsupported(f"weights whose sums bend in front of a quantiser must fit, with both signs, {over}")
+        several = _plain_weights(values, weights.groups)
+        self._append_weighted(replace(layer, out_channels=len(values), weight=several.encoding), several)
+        for mean in means:
+            self._pool(mean, SumPool)
+        act = Requantise(
+            name=f"ramps_{number}",
+            encoding=unsigned(ramps.top.bit_length()),
+            fraction=fitted.fraction,
+            rounding="even" if fitted.half_even else "once",
         )
+        self._append(act, arrays(fitted.factors))
+        adding = _plain_weights(ramps.signs[:, None, None, :], len(ramps.sums))
+        adder = self._weighted(number, Window(kernel=(1, 1)), adding)
+        self._append_weighted(replace(adder, name=f"sum_{number}"), adding)
+        low, high = (held.zero + end for end in ramps.ends)
+        clip = None if (low, high) == (held.encoding.low, held.encoding.high) else (low, high)
+        ones = np.ones(len(ramps.sums), np.int64)
+        self._append(
+            Requantise(name=f"summed_{number}", encoding=held.encoding, clip=clip),
+            {"bias": held.zero + ramps.bases, "multiplier": ones, "shift": 0 * ones},
+        )
+        return _checked(*ramps.off(functions, fitted))
+
+    def _weighted(self, number: int, window: Window | None, weights: Weights) -> Weighted:
+        outputs = len(weights.values)
+        if window is None:
+            return Dense(name=f"dense_{number}", out_channels=outputs, weight=weights.encoding)
+        return Conv(name=f"conv_{number}", out_channels=outputs, weight=weights.encoding, **asdict(window))
 
     def _thresholds(self, number: int, section: WeightSection, sums: Line, reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
@@ -342,8 +424,8 @@ class _Emitter:
         weights: Weights,
         sums: Line,
     ) -> tuple[int, int]:
-        """Add the weights, a requantisation and max pools; ``held`` is how their map is held, ``sums`` what their sums
-        are worth. How many sums get another level, and by how many levels at most."""
+        """Add the weights and a requantisation; ``held`` is how their map is held, ``sums`` what their sums are worth.
+        How many sums get another level, and by how many levels at most."""
         quantised = section.map
         ruled = quantised.rule is not None and held.zero == quantised.rule.low and not section.sums
         rule = quantised.rule if ruled else None
@@ -351,7 +433,8 @@ class _Emitter:
             weights, sums = undivided(weights, sums, rule)
             layer = replace(layer, weight=weights.encoding)
         stairs = section.steps.staircases(sums)
-        reach = _reaches(weights.values, self._map.encoding, section.count)
+        encoding = self._map.encoding
+        reach = _reaches(weights.values, (min(encoding.low, 0), max(encoding.high, 0)), section.count)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
         still = [all(limit is None for limit in stair.limits) for stair in inside]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
@@ -372,20 +455,12 @@ class _Emitter:
             rounding="twice" if exact and rule and rule.roundings == 2 else "even" if fitted.half_even else "once",
         )
         self._append(act, arrays(fitted.factors))
-        self._pools(quantised, (*section.inner, *section.pools))
         missed = [k for k, factors in enumerate(fitted.factors) if not factors.exact]
         misses = [mismatch(stairs[k], k, fitted, held.zero, reach[k]) for k in missed]
-        wrong = sum(sums_off for sums_off, _ in misses)
-        most = max((most for _, most in misses), default=0)
-        if most > 1:
-            raise Unsupported(
-                f"a requantisation must be at most 1 level off, got {most} levels at some of {wrong:,} sums",
-                "choose scales that are nearer to each other",
-            )
-        return wrong, most
+        return _checked(sum(sums_off for sums_off, _ in misses), max((most for _, most in misses), default=0))
 
     def _clip(self, stairs: Sequence[Staircase], held: Held) -> tuple[int, int] | None:
-        """The limits of a requantisation, which all channels share (`WeightSection.thresholds_only`): the levels that
+        """The limits of a requantisation, which all channels share (`WeightSection.ramps_only`): the levels that
         any of them can have."""
         low = min(s.lowest for s in stairs)
         high = max(s.highest for s in stairs)
@@ -410,15 +485,36 @@ def _pool_names(number: int, *, plain: bool) -> Iterator[str]:
         yield f"pool_{number}_{place}"
 
 
-def _reaches(values: Array, source: Encoding, count: int) -> list[tuple[int, int]]:
-    """The smallest and the largest sum of each output, of values of ``source``, or of 0 at padded places; ``count``
-    times that where so many are added up."""
-    low = min(source.low, 0)
-    high = max(source.high, 0)
+def _values(held: Held, section: WeightSection) -> tuple[int, int]:
+    """The smallest and the largest integer that the taps of a section's weights read."""
+    low, high = held.zero, held.zero + held.stride * section.source.levels
+    return (low, high) if not section.padded else (min(low, 0), max(high, 0))
+
+
+def _reaches(values: Array, ends: tuple[int, int], count: int) -> list[tuple[int, int]]:
+    """The smallest and the largest sum of each output, of values between ``ends``; ``count`` times that where so many
+    are added up."""
+    low, high = ends
     rising = np.clip(values, 0, None).sum(axis=(1, 2, 3))
     falling = np.clip(values, None, 0).sum(axis=(1, 2, 3))
     ends = low * rising + high * falling, high * rising + low * falling
     return list(zip((ends[0] * count).tolist(), (ends[1] * count).tolist()))
+
+
+def _checked(wrong: int, most: int) -> tuple[int, int]:
+    """How many sums get another level, and by how many levels at most: 1, else Unsupported."""
+    if most > 1:
+        raise Unsupported(
+            f"a requantisation must be at most 1 level off, got {most} levels at some of {wrong:,} sums",
+            "choose scales that are nearer to each other",
+        )
+    return wrong, most
+
+
+def _plain_weights(values: Array, groups: int) -> Weights:
+    """Whole numbers as weights, each worth itself."""
+    scale = np.full(len(values), Fraction(1), object)
+    return Weights(values=values, groups=groups, scale=scale, encoding=weight_encoding(values, groups))
 
 
 def _turns(sums: Line, chain: Chain) -> Array:
@@ -447,7 +543,7 @@ def _slopes(section: WeightSection, sums: Line) -> list[Fraction]:
     quantised = section.map
     slopes = []
     for channel, slope in enumerate(section.steps.slopes(sums)):
-        limits = quantised.boundaries[channel if len(quantised.boundaries) > 1 else 0]  # type: ignore[index,arg-type]
+        limits = row_of(quantised.boundaries, channel)
         gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else quantised.step
         slopes.append(slope / gap if gap else slope)
     return slopes

@@ -213,6 +213,13 @@ def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
     return line, behind
 
 
+def worth_in(chain: Chain, value: Fraction, channel: int) -> Fraction:
+    """What a chain makes of a number in a channel."""
+    for link in chain:
+        value = link.value(value, channel)
+    return value
+
+
 def falls(chain: Chain) -> bool:
     """Whether something in a chain falls in some channel."""
     return any(link.falls.any() for link in chain)

@@ -37,6 +37,7 @@ from bitloom.golden.window import Window
 from .errors import Unsupported
 from .links import Link
 from .rationals import floats
+from .rows import row_of
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import ONE, KernelRule
 
@@ -249,7 +250,7 @@ class Levels(Function):
         ends = self.limits
         out = np.empty(moved.shape)
         for channel in range(moved.shape[-1]):
-            limits = ends[channel if len(ends) > 1 else 0]
+            limits = row_of(ends, channel)
             values = moved[..., channel]
             after = np.clip(np.searchsorted(limits, values), 1, len(limits) - 1) if len(limits) > 1 else 0
             near = np.abs(values - limits[after])

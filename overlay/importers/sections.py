@@ -24,6 +24,7 @@ from .boundaries import Steps
 from .errors import Unsupported
 from .links import Line, Link, bend_name, falls
 from .operations import Elementwise, Levels, Operation, Pair, Product
+from .rows import LevelTable
 from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
@@ -196,13 +197,17 @@ class WeightSection(Section):
 
     @cached_property
     def thresholds_only(self) -> str:
-        """Why only thresholds can have the levels of the section's quantiser; empty if a requantisation may have them.
-
-        A requantisation is one line a channel and one clip for all channels. Whether there are factors that round as
-        the file does, requantise_fit.py finds out later.
-        """
+        """Why only thresholds can have the levels of the section's quantiser; empty if the integer engine may have
+        them."""
         if self.inner and falls(self.chain[self.inner_at :]):
             return "between a max pool and a quantiser nothing may fall, got a negative scale"
+        return ""
+
+    @cached_property
+    def ramps_only(self) -> str:
+        """Why a requantisation, which is one line a channel and one clip for all channels, can't have the levels of the
+        section's quantiser, but a sum of ramps may (ramps.py); empty if one may. Whether there are factors that round
+        as the file does, requantise_fit.py finds out later."""
         if not self.steps.straight:
             why = f"a requantisation has one slope, got a {bend_name(self.chain)} that bends between two levels"
             return f"{why}; only maps that binary layers make or read have thresholds"
@@ -257,7 +262,7 @@ class PairSection(Section):
 class TableSection(Section):
     """Levels of a map, each of which becomes another level."""
 
-    table: tuple[int, ...]
+    table: LevelTable
     """The level that is made of each level of the map."""
 
     @property

@@ -298,8 +298,8 @@ def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
 
 def _curve(node: SourceNode, inputs: Inputs) -> Array:
     """The kernel's own table."""
-    values = node_table(node.op, node.attributes, [np.asarray(constant) for constant in inputs[1:]])
-    return values[np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
+    rows = node_table(node.op, node.attributes, [np.asarray(constant) for constant in inputs[1:]])
+    return rows[np.arange(len(rows)), np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
 
 
 def _pad(node: SourceNode, inputs: Inputs) -> Array:

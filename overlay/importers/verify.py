@@ -29,6 +29,7 @@ from .imported import Imported
 from .operations import LEFT, Closing, Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
+from .rows import row_of
 from .sections import PassSection, Reading
 from .source import TFLITE, SourceGraph, SourceNode
 
@@ -137,7 +138,7 @@ def _that_occur(level: Array, imported: Imported) -> Array:
         return level
     out = np.empty_like(level)
     for channel in range(level.shape[-1]):
-        limits = floats(boundaries[channel if len(boundaries) > 1 else 0])
+        limits = floats(row_of(boundaries, channel))
         reached = np.append(0, np.searchsorted(limits, limits, side="right"))
         out[..., channel] = reached[level[..., channel]]
     return out
@@ -158,7 +159,7 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
         room = limits[:, -1:] - limits[:, :1] + 1
         ends = np.concatenate([limits[:, :1] - room, limits, limits[:, -1:] + room], axis=1)
         middle = (ends[:, 1:] + ends[:, :-1]) / 2
-        x = np.stack([middle[c if len(middle) > 1 else 0][level[..., c]] for c in range(level.shape[-1])], axis=-1)
+        x = np.stack([row_of(middle, c)[level[..., c]] for c in range(level.shape[-1])], axis=-1)
         x = back_through(imported.host.front, x)
     flat = x.reshape(len(x), -1)[:, imported.host.order]
     return flat.reshape(len(x), *imported.host.shape)

@@ -38,7 +38,7 @@ from .indexes import (
     reaching,
     whole,
 )
-from .links import Chain, Line, Link, bend_name, falls, first_line, is_looked_up, is_uniform
+from .links import Chain, Line, Link, bend_name, falls, first_line, is_looked_up, is_uniform, worth_in
 from .operations import (
     Closing,
     Elementwise,
@@ -53,6 +53,7 @@ from .operations import (
     check_weights,
 )
 from .rationals import same
+from .rows import LevelTable
 from .sections import (
     MOST_THERMOMETER,
     PassSection,
@@ -229,6 +230,8 @@ class Walk:
                     break  # what is cut, or in blocks, is copied anyway
             if isinstance(operation, Padding):
                 index = operation.around(index, OUTSIDE)
+            if isinstance(operation, Elementwise) and operation.link.looked_up:
+                break  # a table has what follows
             if isinstance(operation, Function):
                 if not _gives_one_each(operation, index):
                     break  # what comes again with another number is copied anyway
@@ -588,8 +591,7 @@ class Walk:
         if self.done:  # else the host has both
             section = self.done[-1]
             if isinstance(section, TableSection):
-                below = np.searchsorted(kept[1], np.array(section.table))  # boundaries that each level has reached
-                section = replace(section, table=tuple(below.tolist()))
+                section = replace(section, table=section.table.behind(kept[1]))
             self.done[-1] = replace(section, quantised=self.source, nodes=(*section.nodes, *self.nodes))
             self.nodes = []
 
@@ -682,13 +684,13 @@ class Walk:
     def _look_up(self, operation: Levels) -> None:
         """Let a table have what links and a quantiser make of each value of a map."""
         source = self.input
-        name = bend_name(self.links)
-        if not is_uniform(self.links) or len(operation.boundaries) > 1:
-            raise Unsupported(f"what lies between {name} and quantisers must be the same in every channel")
         if source.levels >= ENTRIES:
+            name = bend_name(self.links)
             raise Unsupported(f"{name} must read at most {ENTRIES} values, got {source.levels + 1}")
-        values = np.array([self._worth_of(value) for value in source.values], object)
-        table = level_of(values, operation.boundaries, operation.reached).tolist()
+        alike = is_uniform(self.links) and len(operation.boundaries) == 1
+        channels = range(1 if alike else self.size[2])
+        values = [[worth_in(self.links, value, channel) for channel in channels] for value in source.values]
+        levels = level_of(np.array(values, object), operation.boundaries, operation.reached)
         section = TableSection(
             name=operation.name,
             op=operation.op,
@@ -696,7 +698,7 @@ class Walk:
             reads=(self._reading_unlinked(),),
             size=self.size,
             quantised=replace(_quantised(operation), rule=None),
-            table=tuple(table),
+            table=LevelTable.of(levels.T),
         )
         self._close(section)
         self.source = section.quantised

@@ -324,7 +324,8 @@ def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
 @pytest.mark.parametrize(
     ("chain", "why"),
     [
-        (lambda chain: chain.node("PRelu", -SLOPES), "alpha must be >= 0, got -1.5; use Relu, or a quantiser"),
+        (lambda chain: chain.node("PRelu", -SLOPES),
+         "what PRelu reads must be quantised, got sums of weights; quantise before it"),
         (lambda chain: chain.node("PRelu", np.float32([[[0.5, 0.5, 0.25, 1]]])),
          "what it computes must be the same at all places of a channel"),
         (lambda chain: chain.node("PRelu", np.float32([0.5, 0.25, 1])),
@@ -349,14 +350,13 @@ def test_what_channels_can_not_have(chain, why):
     assert str(refusal.value).split("): ", 1)[1] == why
 
 
-def test_the_integer_engine_refuses_it_before_anything_is_built():
-    with pytest.raises(ImportRefused) as refusal:
-        imported(network(leaky()), engine="integer")
-    assert str(refusal.value) == REASON
+def test_the_integer_engine_has_it_as_ramps_where_it_is_asked_for():
+    made = check(network(leaky()), by_qonnx, engine="integer", near=0)
+    assert "ramps_1" in [layer.name for layer in made.model.network.layers]
 
 
-def test_a_leaky_relu_that_falls_is_refused():
-    with pytest.raises(ImportRefused, match=r"alpha must be >= 0, got -0\.5"):
+def test_a_leaky_relu_that_falls_must_read_a_quantised_map():
+    with pytest.raises(ImportRefused, match="what LeakyRelu reads must be quantised, got sums of weights"):
         imported(network(leaky(-0.5)))
 
 

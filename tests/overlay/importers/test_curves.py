@@ -317,7 +317,7 @@ def test_functions_that_do_not_overflow():
     assert [sigmoid(x) for x in (-1000, 1000)] == [0, 1]
     assert [softplus(x) for x in (-1000, 1000)] == [0, 1000]
     with value_error("its values must be finite, got inf at 1e+200"):
-        curve("f", lambda x: x**3).of(Fraction(10) ** 200)
+        curve("f", lambda x: x**3).value(Fraction(10) ** 200)
     assert curve_table("EXP", (10.0, -128), (1.0, 0), {})[[0, 1, 255]].tolist() == [1, 127, 127]
 
 

@@ -239,7 +239,7 @@ ONE = {
     ),
     "a slope below 0": (
         lambda: begun().node("PRelu", np.float32([[[-0.5]]])),
-        "PRelu_2 (PRelu): alpha must be >= 0, got -0.5; use Relu, or a quantiser",
+        "PRelu_2 (PRelu): what PRelu reads must be quantised, got sums of weights; quantise before it",
     ),
     "padded channels": (
         lambda: begun()

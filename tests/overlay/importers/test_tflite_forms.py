@@ -249,15 +249,6 @@ def test_the_larger_and_the_smaller_one(kind, value, where):
     check(chain)
 
 
-def test_ends_of_each_channel_are_refused_as_those_of_onnx():
-    chain = Chain((4, 5, 3), 0.02, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.0331, -20))
-    chain.with_constant("MAXIMUM", (-30, 3, 50), (0.0331, -20), (0.0331, -20))
-    with pytest.raises(ImportRefused) as refused:
-        imported(chain.conv(np.random.default_rng(7), 4, (2, 2), (0.05, -3)))
-    rule = "all channels must be clipped to the same values; clip before what scales each channel"
-    assert refused.value.lines == (f"CONV_2D_0 (integer engine): {rule}",)
-
-
 def test_other_scales_are_not_compared():
     chain = Chain((4, 5, 3), 0.02, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.0331, -20))
     chain.with_constant("MAXIMUM", 3, (0.0331, -21), (0.0331, -20))

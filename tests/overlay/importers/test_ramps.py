@@ -1,0 +1,197 @@
+"""Functions of a channel as sums of ramps: from their steps, and from files with an activation of each channel."""
+
+import numpy as np
+import pytest
+
+from bitloom.golden.encoding import signed
+from bitloom.overlay.importers.activations import curve_table
+from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.ramps import Ramps, Stepped
+from bitloom.overlay.importers.verify import real_inputs, sample_inputs
+from tests.errors import value_error
+
+from . import against
+from .hardware import on_hardware
+from .onnx_files import Chain as OnnxChain
+from .test_boundaries import CHANNELS, network
+from .test_curves import summed
+from .test_tflite import imported as imported_tflite
+from .test_tflite_forms import check
+from .tflite_files import Chain
+
+
+def values_of(functions):
+    """What requantisations of ramps, and their sum, make of all numbers of functions of one range."""
+    ramps, fitted = Ramps.of(functions, signed(9))
+    numbers = np.arange(functions[0].low, functions[0].high + 1)
+    rows = []
+    for ramp, factors in zip(ramps.flat, fitted.factors):
+        x = numbers * ramp.reads << fitted.fraction
+        product = (x + factors.bias) * factors.multiplier
+        half = (1 << factors.shift >> 1) - (product < 0 if not fitted.half_even else ~(product >> factors.shift) & 1)
+        rows.append(np.clip((product + half * (factors.shift > 0)) >> factors.shift, 0, ramps.top))
+    rows = np.array(rows).reshape(len(functions), ramps.count, -1)
+    return np.clip(ramps.bases[:, None] + (rows * ramps.signs[:, :, None]).sum(axis=1), *ramps.ends), ramps
+
+
+def prelu(rng, x):
+    """As TFLite's kernel has it: any slope, any scales."""
+    source, made = ((float(10 ** rng.uniform(-2, 0)), int(rng.integers(-128, 128))) for _ in range(2))
+    return curve_table("PRELU", source, made, {"slope": (int(rng.integers(-127, 128)), 0.01)})
+
+
+def clipped(rng, x):
+    return np.clip(x, *sorted(rng.integers(-140, 140, 2)))
+
+
+def bent(rng, x):
+    """Two slopes, halves away from zero, and ends."""
+    slopes = rng.uniform(0, 1, 2) * rng.choice([-1, 1], 2)
+    knee = rng.integers(-128, 128)
+    y = np.where(x < knee, slopes[0] * (x - knee), slopes[1] * (x - knee)) + rng.uniform(-50, 50)
+    low, high = sorted(rng.integers(-128, 128, 2))
+    return np.clip(np.sign(y) * np.floor(np.abs(y) + 0.5), low, high).astype(int)
+
+
+@pytest.mark.parametrize("function", [prelu, clipped, bent])
+def test_sums_of_ramps_are_the_functions(function):
+    rng = np.random.default_rng(3)
+    x = np.arange(-128, 128)
+    for _ in range(10):
+        rows = np.array([function(rng, x) for _ in range(12)])
+        got, ramps = values_of([Stepped.of_values(-128, row) for row in rows.tolist()])
+        np.testing.assert_array_equal(got, rows)
+        assert ramps.count <= 4
+
+
+def test_a_line_up_to_a_common_end_is_one_ramp():
+    """Where all channels end there, or at its other side."""
+    assert values_of([Stepped.of_values(0, [0, 1, 2, 3, 3, 3]), Stepped.of_values(0, [0, 0, 1, 2, 3, 3])])[1].count == 1
+    assert values_of([Stepped.of_values(0, [0, 1, 2, 3, 4, 5]), Stepped.of_values(0, [0, 1, 2, 2, 2, 2])])[1].count == 1
+    assert values_of([Stepped.of_values(0, [0, 1, 2, 3, 4, 5, 6]), Stepped.of_values(0, [1, 1, 1, 2, 3, 3, 3])])[1].count == 2
+
+
+def test_three_lines_are_no_sum_of_ramps():
+    with value_error("each channel must be two straight lines and their ends at most in front of a quantiser"):
+        Ramps.of([Stepped.of_values(0, [0, 4, 8, 8, 8, 8, 9, 13, 17, 17, 16])], signed(9))
+
+
+def test_a_ramp_has_8_bits():
+    with value_error("a line in front of a quantiser must rise by at most 255 levels"):
+        Ramps.of([Stepped.of_values(0, range(0, 600, 2)), Stepped.of_values(0, [0] * 299 + [1])], signed(10))
+
+
+def with_slopes(chain, slopes, made=(0.019, 5), scale=0.01):
+    constant = chain.constant(np.int8(slopes).reshape(1, 1, -1), (scale,))
+    return chain.operator("PRELU", chain.now.shape, made, (constant,))
+
+
+SLOPES = (-40, 0, 100, 127, -128, 30, 1)
+PLACES = {
+    "a convolution": lambda chain, rng: with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)), SLOPES),
+    "one channel's": lambda chain, rng: with_slopes(chain.conv(rng, 1, (3, 3), (0.03, 9)), -40),
+    "the input": lambda chain, rng: with_slopes(chain, SLOPES[:3]).conv(rng, 4, (3, 3), (0.03, 9)),
+    "a padded map": lambda chain, rng: with_slopes(
+        chain.conv(rng, 7, (3, 3), (0.03, 9)).pad((1, 0), (0, 2)), SLOPES
+    ),
+    "a pool": lambda chain, rng: with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)).pool("MAX", (2, 2)), SLOPES),
+    "a dense layer": lambda chain, rng: with_slopes(
+        chain.reshape(1, 60).dense(rng, 7, (0.03, 9)).reshape(1, 1, 1, 7), SLOPES
+    ),
+    "a sum": lambda chain, rng: with_slopes(summed(chain, rng), SLOPES[:4]),
+    "another": lambda chain, rng: with_slopes(
+        with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)), SLOPES), SLOPES[::-1], (0.02, -70), 0.004
+    ),
+}  # fmt: skip
+"""By what TFLite's PRELU reads."""
+
+
+def tflite(place):
+    rng = np.random.default_rng(3)
+    chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
+    return chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 7, (0.05, 3))
+
+
+@pytest.mark.parametrize("place", [place for place in PLACES if place != "one channel's"])
+def test_slopes_of_channels_in_tflite(place):
+    made, _ = check(tflite(place))
+    assert any(layer.name.startswith("ramps") for layer in made.model.network.layers)
+
+
+def test_one_slope_is_a_lookup():
+    made, _ = check(tflite("one channel's"))
+    assert "lookup" in [layer.kind for layer in made.model.network.layers]
+
+
+@pytest.mark.parametrize("kind", ["MAXIMUM", "MINIMUM"])
+def test_ends_of_channels_in_tflite(kind):
+    chain = Chain((4, 5, 3), 0.02, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.0331, -20))
+    chain.with_constant(kind, (-30, 3, 50), (0.0331, -20), (0.0331, -20))
+    check(chain.conv(np.random.default_rng(7), 4, (2, 2), (0.05, -3)))
+
+
+def test_slopes_of_places_are_refused():
+    rng = np.random.default_rng(3)
+    chain = Chain((4, 5, 3), 0.02, 7)
+    constant = chain.constant(rng.integers(0, 99, (4, 5, 3)).astype(np.int8), (0.01,))
+    with pytest.raises(ImportRefused) as refused:
+        imported_tflite(
+            chain.operator("PRELU", chain.now.shape, (0.019, 5), (constant,)).conv(rng, 3, (1, 1), (0.1, 0))
+        )
+    rule = "the slope must be of type INT8 and one number, or one for each channel"
+    assert refused.value.lines == (f"PRELU_0 (PRELU): {rule}, got int8 of shape (4, 5, 3)",)
+
+
+def onnx(slopes, *behind):
+    """Two quantisers of 8 bits, and an activation between them."""
+    rng = np.random.default_rng(4)
+    chain = OnnxChain((2, 5, 6)).quant(1 / 16, 8)
+    chain.node("Conv", rng.integers(-7, 8, (4, 2, 3, 3)).astype(np.float32)).quant(0.25, 8)
+    chain.node("PRelu", np.float32(slopes).reshape(-1, 1, 1))
+    for node in behind:
+        chain.node(*node)
+    return chain.quant(0.25, 8).node("Conv", rng.integers(-7, 8, (3, 4, 2, 2)).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        onnx([-0.5, 0.125, 2, -1.5]),
+        onnx([0.5, 0.25, 2, 0]),
+        onnx([0.5, 0.25, 2, 0], ("Min", np.float32([1, 2, 0.5, 3]).reshape(4, 1, 1))),
+        onnx([-0.75]),
+    ],
+)
+def test_slopes_of_channels_in_onnx(chain):
+    made = against.check(chain, against.by_qonnx, near=0)
+    assert not any(built.wrong[0] for built in made.emitted.built)
+
+
+def test_three_lines_of_a_channel_are_refused():
+    bend = np.float32([0.5, 0.25, 2, 0.125]).reshape(4, 1, 1)
+    add = ("Add", np.float32(2))
+    with pytest.raises(ImportRefused, match="must be two straight lines and their ends at most"):
+        against.imported(onnx([0.5, 0.25, 2, 0.125], add, ("PRelu", bend)))
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", CHANNELS)
+def test_sums_of_weights_that_bend_on_the_integer_engine(name):
+    """Which the integer engine takes where no mix of engines has them."""
+    made = against.check(network(CHANNELS[name], 4), against.by_qonnx, engine="integer", near=0)
+    assert "ramps_1" in [layer.name for layer in made.model.network.layers]
+    assert set(made.choice.engines) == {"integer"}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("case", ["a convolution", "a sum", "a dense layer", "weights"])
+def test_on_hardware(case, tmp_path):
+    if case == "weights":
+        made = against.imported(network(CHANNELS["both"]), engine="integer")
+    else:
+        made = imported_tflite(tflite(case))
+    on_hardware(
+        made,
+        real_inputs(made, sample_inputs(made, 3, seed=3)).astype(np.int64 if made.host.integers else float),
+        tmp_path,
+    )

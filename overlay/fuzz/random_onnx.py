@@ -586,7 +586,7 @@ class OnnxDrawing(Drawing[Map]):
         if ends[1] - ends[0] < 1e-4 or max(map(abs, ends)) > 1e4:
             ends = -1.0, 1.0
         if op == "PRelu" and self.pick.flip():
-            constants = [constants[0] * self.rng.uniform(0, 1, _of_channels(shape))]
+            constants = [constants[0] * self.rng.uniform(self.pick.of([0, -1]), 1, _of_channels(shape))]
         return self.node(op, real, *(self.constant(each) for each in constants), **attributes), ends
 
     def _attributes(self, activation: Activation) -> Mapping[str, Any]:

@@ -296,7 +296,10 @@ class TfliteDrawing(Drawing[Map]):
             fields[name.capitalize()] = value
         constants = []
         for _ in CURVES[kind].constants if kind in CURVES else ():
-            values = np.full((1,) * (len(here.shape) - 2) + here.shape[-1:], self.pick.integer(-127, 127), np.int8)
+            shape = (1,) * (len(here.shape) - 2) + here.shape[-1:]
+            values = np.full(shape, self.pick.integer(-127, 127), np.int8)
+            if self.pick.flip():
+                values = self.rng.integers(-128, 128, shape).astype(np.int8)
             constants.append(self.constant(values, [self.scale(0.005)]))
             self._tensors[-1].axis = 0
         return self.made(kind, here, here.shape, made, constants, **fields)

@@ -1,9 +1,16 @@
-"""Functions of a channel as sums of ramps: from their steps, and from files with an activation of each channel."""
+"""Functions of a channel as sums of ramps: from their steps, and from files with an activation of each channel.
+
+``python -m tests.overlay.importers.test_ramps`` prints what slopes of each channel take.
+"""
+
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 
 from bitloom.golden.encoding import signed
+from bitloom.overlay.build import build as builds
+from bitloom.overlay.build.chosen_design import Wanted, chosen_design
 from bitloom.overlay.importers.activations import curve_table
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.ramps import Ramps, Stepped
@@ -68,7 +75,10 @@ def test_a_line_up_to_a_common_end_is_one_ramp():
     """Where all channels end there, or at its other side."""
     assert values_of([Stepped.of_values(0, [0, 1, 2, 3, 3, 3]), Stepped.of_values(0, [0, 0, 1, 2, 3, 3])])[1].count == 1
     assert values_of([Stepped.of_values(0, [0, 1, 2, 3, 4, 5]), Stepped.of_values(0, [0, 1, 2, 2, 2, 2])])[1].count == 1
-    assert values_of([Stepped.of_values(0, [0, 1, 2, 3, 4, 5, 6]), Stepped.of_values(0, [1, 1, 1, 2, 3, 3, 3])])[1].count == 2
+    assert (
+        values_of([Stepped.of_values(0, [0, 1, 2, 3, 4, 5, 6]), Stepped.of_values(0, [1, 1, 1, 2, 3, 3, 3])])[1].count
+        == 2
+    )
 
 
 def test_three_lines_are_no_sum_of_ramps():
@@ -96,7 +106,7 @@ PLACES = {
     ),
     "a pool": lambda chain, rng: with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)).pool("MAX", (2, 2)), SLOPES),
     "a dense layer": lambda chain, rng: with_slopes(
-        chain.reshape(1, 60).dense(rng, 7, (0.03, 9)).reshape(1, 1, 1, 7), SLOPES
+        chain.reshape(1, 60).dense(rng, 7, (0.03, 9), bias=False).reshape(1, 1, 1, 7), SLOPES
     ),
     "a sum": lambda chain, rng: with_slopes(summed(chain, rng), SLOPES[:4]),
     "another": lambda chain, rng: with_slopes(
@@ -195,3 +205,24 @@ def test_on_hardware(case, tmp_path):
         real_inputs(made, sample_inputs(made, 3, seed=3)).astype(np.int64 if made.host.integers else float),
         tmp_path,
     )
+
+
+def cycles_of(slopes):
+    """Cycles a frame, at least, of three convolutions with PRELU behind each, or without one."""
+    rng = np.random.default_rng(1)
+    chain = Chain((32, 32, 16), 0.02, 0)
+    for outputs in (32, 64, 64):
+        chain.conv(rng, outputs, (3, 3), (0.03, 0))
+        if slopes is not None:
+            with_slopes(chain, np.resize(slopes, outputs), (0.03, 0))
+    model = imported_tflite(chain).model
+    found = chosen_design(model, Wanted(folding={"kfp": 16, "kgp": 16}))
+    with TemporaryDirectory() as folder:
+        name = model.network.name
+        build = builds.build(folder, found.design(name, [model]), [model], choices=found.choices)
+        return build.program(name).ideal_cycles
+
+
+if __name__ == "__main__":
+    for name, slopes in {"no PRELU": None, "one slope": 40, "a slope a channel": SLOPES}.items():
+        print(name, cycles_of(slopes))

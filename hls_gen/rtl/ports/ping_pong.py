@@ -14,7 +14,7 @@ from veriloggen import Cat
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, resize, sub, width
 from bitloom.hls_gen.rtl.primitives.fifo import registered_read
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
@@ -77,7 +77,8 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     b.comment("Filling: a buffer is full with its chunk's or its map's last word; then the other one is filled.")
     place = bits_for(npu.ports.buffer_words - 1)
     full = [b.reg(f"full_{k}") for k in (0, 1)]
-    last_words = [b.reg(f"last_word_{k}", place, init=None) for k in (0, 1)]
+    # place of the word before the last one, which means nothing where the chunk has one word
+    befores = [b.reg(f"before_last_{k}", place, init=None) for k in (0, 1)]
     singles = [b.reg(f"single_{k}", init=None) for k in (0, 1)]  # the chunk has one word
     put = b.wire("put", 1, source.taken)
     writer = _Side.of(b, "write", place, put)
@@ -90,17 +91,18 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     get = b.wire("get", 1, reads_buffer & any_of(~out.valid, out.ready))
     reader = _Side.of(b, "read", place, get)
     reads_buffer.assign(choose(reader.buffer, full[1], full[0], 1))
-    read_last = b.wire("read_last", place, choose(reader.buffer, last_words[1], last_words[0], place))
+    read_before = b.wire("read_before", place, choose(reader.buffer, befores[1], befores[0], place))
     # whether the word at hand is the chunk's last is known ahead, since ``get`` comes late
     first = b.reg("read_first", init=1)
     later_last = b.reg("read_later_last", init=None)
     only = choose(reader.buffer, singles[1], singles[0], 1)
     at_last = b.wire("read_at_last", 1, choose(first, only, later_last, 1))
-    b.on(get, (first, at_last), (later_last, eq(add(reader.word, 1, place), read_last)))
+    b.on(get, (first, at_last), (later_last, eq(reader.word, read_before)))
     reader.ends.assign(get & at_last)
+    before = b.wire("word_before", place, sub(writer.word, 1, place))
     for k in (0, 1):
         filled = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
-        b.on(filled, (full[k], 1), (last_words[k], writer.word), (singles[k], eq(writer.word, 0)))
+        b.on(filled, (full[k], 1), (befores[k], before), (singles[k], eq(writer.word, 0)))
         b.on(reader.ends & eq(reader.buffer, k), (full[k], 0))
     b.on(out.ready, (out.valid, 0))
     b.on(get, (out.valid, 1))

@@ -45,12 +45,13 @@ module proof (
 
 `ifdef INVARIANTS
   (* hierconn *) wire \dut.full_0 , \dut.full_1 , \dut.writes_buffer , \dut.reads_buffer , \dut.loaded ;
-  (* hierconn *) wire [`PLACE-1:0] \dut.last_word_0 , \dut.last_word_1 , \dut.write_word , \dut.read_word ;
+  (* hierconn *) wire [`PLACE-1:0] \dut.before_last_0 , \dut.before_last_1 , \dut.write_word , \dut.read_word ;
+  wire [`PLACE-1:0] last_word_0 = \dut.before_last_0 + 1, last_word_1 = \dut.before_last_1 + 1;
   (* hierconn *) wire \dut.single_0 , \dut.single_1 , \dut.read_first , \dut.read_later_last ;
   wire writes = \dut.writes_buffer , reads = \dut.reads_buffer ;
   wire reads_full = reads ? \dut.full_1 : \dut.full_0 , other_full = reads ? \dut.full_0 : \dut.full_1 ;
-  wire [`PLACE-1:0] reads_last = reads ? \dut.last_word_1 : \dut.last_word_0 ;
-  wire [`PLACE-1:0] other_last = reads ? \dut.last_word_0 : \dut.last_word_1 ;
+  wire [`PLACE-1:0] reads_last = reads ? last_word_1 : last_word_0;
+  wire [`PLACE-1:0] other_last = reads ? last_word_0 : last_word_1;
   wire [`PLACE+2:0] here = reads_full ? reads_last - \dut.read_word + 1 : 0;  // words that are read from this buffer
   wire [`PLACE+2:0] there = other_full ? other_last + 1 : 0;
   wire [`PLACE+2:0] place = ahead - out_valid;  // of the word that is watched, in the memory
@@ -64,8 +65,8 @@ module proof (
     assert (writes == (reads ^ (reads_full & ~other_full)));
     assert (~(reads_full & other_full) | open_words == 0);
     assert (\dut.read_word <= (reads_full ? reads_last : 0));
-    if (\dut.full_0 ) assert (\dut.single_0 == (\dut.last_word_0 == 0));
-    if (\dut.full_1 ) assert (\dut.single_1 == (\dut.last_word_1 == 0));
+    if (\dut.full_0 ) assert (\dut.single_0 == (last_word_0 == 0));
+    if (\dut.full_1 ) assert (\dut.single_1 == (last_word_1 == 0));
     assert (\dut.read_first == (\dut.read_word == 0));
     if (~\dut.read_first ) assert (\dut.read_later_last == (\dut.read_word == reads_last));
     assert (whole_words == here + there + out_valid);

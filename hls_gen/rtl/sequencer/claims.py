@@ -103,6 +103,6 @@ def _given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal
         (holding, choose(change, nonzero(start), ~eq(hold, 1), 1)),
     )
     given = b.reg("given_words", count)
-    gives = b.wire("gives_back", 1, all_of(progress.taken, claim, ~holding))
+    gives = b.wire("gives_back", 1, all_of(layers.have, claim, ~holding) & progress.move)
     b.on(None, (given, choose(gives, add(layers.now.words_minus_1, 1, count), 0, count)))
     return given

@@ -30,29 +30,29 @@ class InnerGroups:
         self.last = b.reg("inner_last", init=None)
         self.slot = self._base + self._group
 
-    def advance(self, taken: Signal, limit: Signal, beat: Signal, ends: Signal, pass_done: Signal) -> None:
+    def advance(self, ready: Signal, limit: Signal, goes: Signal, ends: Signal, pass_done: Signal) -> None:
         """Go on to the next group with each beat.
 
         Parameters
         ----------
-        taken : Signal
-            A tap is taken to work, with groups 0 to ``limit``.
+        ready : Signal
+            A tap is taken to work, if there is one, with groups 0 to ``limit``.
         limit : Signal
             Its last group.
-        beat : Signal
-            A beat of the tap at work.
+        goes : Signal
+            A beat of the tap at work, or there is no such tap.
         ends : Signal
-            That is the tap's last one, or there is no such tap; known before ``taken`` and ``beat``.
+            That is the tap's last one, or there is no such tap; known before ``ready`` and ``goes``.
         pass_done : Signal
             The last beat of a pass.
         """
         b = self._b
         w = width(self._group)
         onward = b.wire("inner_onward", w, add(self._group, 1, w))
-        b.on(taken, (self._limit, limit))
+        b.on(ready, (self._limit, limit))
         next_last = choose(self.last, eq(self._limit, 0), eq(onward, self._limit), 1)  # the next group is the last one
         b.on(
-            any_of(taken, beat),
+            goes,
             (self._group, choose(any_of(self.last, ends), 0, onward, w)),
             (self.last, choose(ends, eq(limit, 0), next_last, 1)),
         )

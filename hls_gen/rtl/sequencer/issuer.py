@@ -94,18 +94,25 @@ class TapAtWork:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Events:
     """What happens in this cycle."""
 
     taken: Signal
     """The tap at hand is taken to work."""
+    ready: Signal
+    """It would be, if there is one. What says something of a tap at work changes with it: where there is no tap it
+    means nothing, and the longest paths lead to these registers."""
     beat: Signal
     """A word is read and used."""
     used: Signal
     """It is used for the last time by this tap."""
     done: Signal
     """The tap's last beat, or its only cycle if it is a skip."""
+    goes: Signal
+    """A beat, if there is a tap at work; or there is none."""
+    moves: Signal
+    """The same of a word's last use."""
 
 
 def issuer(library: Library, spec: SequencerSpec) -> Block:
@@ -143,7 +150,10 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     tap.ready.assign(any_of(~work.busy, go & work.ends))
     if spec.one_memory:
         b.on(used, (ready, 0))
-    events = Events(b.wire("tap_taken", 1, tap.valid & tap.ready), beat.beat, used, done)
+    goes = b.wire("goes", 1, any_of(~work.busy, go))
+    moves = goes if work.inner is None else b.wire("moves", 1, any_of(~work.busy, go & work.inner.last))
+    taken = b.wire("tap_taken", 1, tap.valid & tap.ready)
+    events = Events(taken=taken, ready=tap.ready, beat=beat.beat, used=used, done=done, goes=goes, moves=moves)
     _advance(b, spec, tap, work, events)
     _count(b, tap, work, events, counts, write)
     read_row.assign(work.address)
@@ -176,31 +186,31 @@ follows the last beat of this one without a gap. {room}
 
 def _advance(b: Block, spec: SequencerSpec, tap: Tap, work: TapAtWork, events: Events) -> None:
     """Go on to the next word, or to the next tap."""
-    b.on(tap.ready, (work.busy, tap.valid & ~tap.skip), (work.skips, tap.valid & tap.skip))
     b.on(
-        events.taken,
+        events.ready,
+        (work.busy, tap.valid & ~tap.skip),
+        (work.skips, tap.valid & tap.skip),
         (work.claim, tap.claim),
         (work.last, tap.last),
         (work.layer_end, tap.layer_end),
         (work.hold_words, tap.hold_words),
-        (work.starting, choose(tap.last, 1, work.starting & tap.skip, 1)),
     )
+    b.on(events.taken, (work.starting, choose(tap.last, 1, work.starting & tap.skip, 1)))
     ends = work.ends
     w = width(work.left)
     single = eq(tap.words_minus_1, 0)
     next_last = eq(work.left, 1)
-    moves = any_of(events.used, events.taken)
     b.on(
-        moves,
+        events.moves,
         (work.address, choose(ends, tap.address, add(work.address, 1, width(work.address)), width(work.address))),
         (work.left, choose(ends, tap.words_minus_1, sub(work.left, 1, w), w)),
         (work.word_last, choose(ends, single, next_last, 1)),
     )
     if spec.pool:
-        b.on(events.taken, (work.first, work.starting))
+        b.on(events.ready, (work.first, work.starting))
     else:
-        b.on(moves, (work.first, ends & work.starting))
-        b.on(moves, (work.pass_last, choose(ends, tap.last & single, work.last & next_last, 1)))
+        b.on(events.moves, (work.first, ends & work.starting))
+        b.on(events.moves, (work.pass_last, choose(ends, tap.last & single, work.last & next_last, 1)))
 
 
 def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, write: Signal) -> None:
@@ -227,7 +237,7 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
     beat.assign(first=work.first, last=work.last, tuple_last=work.word_last, map_last=work.layer_end)
     for name, mark in tap.marks.ports().items():
         kept = b.reg(f"at_{name}", width(mark), init=None)
-        b.on(events.taken, (kept, mark))
+        b.on(events.ready, (kept, mark))
         beat.marks.assign(**{name: kept})
     if beat.taps is not None:
         w = width(beat.taps)
@@ -237,7 +247,7 @@ def _pool_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) 
         beat.assign(taps=taps)
     index = b.reg("word_index", width(beat.index), init=None)
     onward = choose(work.ends, 0, add(index, 1, width(index)), width(index))
-    b.on(any_of(events.beat, events.taken), (index, onward))
+    b.on(events.goes, (index, onward))
     beat.assign(index=index)
     if tap.row is not None:
         _kernel_row(b, tap, work, events, beat)
@@ -247,14 +257,13 @@ def _kernel_row(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
     """The beat's kernel row: those of a tap lie side by side, so it goes up by one."""
     w = width(tap.row)
     row = b.reg("at_row", w, init=None)  # groups that share a word have their rows side by side
-    b.on(any_of(events.beat, events.taken), (row, choose(work.ends, tap.row, add(row, 1, w), w)))
+    b.on(events.goes, (row, choose(work.ends, tap.row, add(row, 1, w), w)))
     beat.assign(kernel_row=row)
 
 
 def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> None:
     """What the array is told with a beat: first and last of its pass, kernel row, offset, accumulator."""
     b.comment("What the array is told with a beat: kernel rows lie side by side, so the row goes up by one.")
-    taken = events.taken
     inner = work.inner
     beat.assign(first=work.first, last=work.pass_last)
     _kernel_row(b, tap, work, events, beat)
@@ -262,11 +271,11 @@ def _array_beat(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat)
         _offset(b, tap, work, events, beat)
     if inner is not None:
         pass_done = b.wire("pass_done", 1, events.done & work.last)
-        inner.advance(taken, tap.inner_groups_minus_1, events.beat, work.ends, pass_done)
+        inner.advance(events.ready, tap.inner_groups_minus_1, events.goes, work.ends, pass_done)
         beat.assign(slot=inner.slot)
     if tap.streamed is not None:
         streamed = b.reg("at_streamed")
-        b.on(taken, (streamed, tap.streamed))
+        b.on(events.ready, (streamed, tap.streamed))
         beat.assign(weights_done=all_of(events.done, work.layer_end, streamed))
 
 
@@ -276,8 +285,8 @@ def _offset(b: Block, tap: Tap, work: TapAtWork, events: Events, beat: Beat) -> 
     tap_offset = b.reg("at_offset", w, init=None)
     total = b.reg("offset_total", w, init=None)
     word_first = work.word_first
-    b.on(any_of(events.used, events.taken), (word_first, work.ends))
-    b.on(events.taken, (tap_offset, tap.offset))
+    b.on(events.moves, (word_first, work.ends))
+    b.on(events.ready, (tap_offset, tap.offset))
     begun = choose(work.first, 0, total, w) + tap_offset
     now = b.wire("offset_now", w, choose(word_first, begun, total, w))
     # with one accumulator every beat may write what it shows; groups that share the first word must add once

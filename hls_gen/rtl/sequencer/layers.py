@@ -21,7 +21,8 @@ class Layers:
     number : Signal
         Number of the layer that begins next.
     have : Signal
-        There is a layer, and with it a tap: from the second cycle after reset on, for good.
+        There is a layer, and with it a tap: from the second cycle after reset on, for good, since the issuer is ready
+        in the first one.
     end : Signal
         Wire, to be driven: the tap at hand is the last one of its layer.
     change : Signal
@@ -30,21 +31,22 @@ class Layers:
     begin : Signal
         A layer begins: in the first cycle after reset, and as the issuer takes a layer's last tap.
     move : Signal
-        ``begin``, or the issuer takes the tap at hand: another tap is at hand in the next cycle.
+        Another tap is at hand in the next cycle: the issuer is ready, and takes the tap at hand if there is one.
     start : LayerStart
         What the row of the layer that begins next says of its beginning.
     upcoming, now : LayerRow
         Rows of the layer that begins next, and of the one at hand.
     """
 
-    def __init__(self, context: Context, last_layer: Signal, taken: Signal):
+    def __init__(self, context: Context, last_layer: Signal, move: Signal):
         b = context.b
         memory = context.spec.memory("layers")
         self.have = b.reg("have_tap")
         self.end = b.wire("layer_end")
         self.change = b.wire("layer_change", 1, any_of(~self.have, self.end))
-        self.move: Signal = b.wire("move", 1, any_of(~self.have, taken))
-        self.begin = b.wire("begin_layer", 1, self.move & self.change)
+        self.move = move
+        # not from ``change``, which has many readers: the issuer is ready before the first tap, so ``move`` is 1 then
+        self.begin = b.wire("begin_layer", 1, any_of(~self.have, self.move & self.end))
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
         row = context.memory("layers", resize(self.number, bits_for(memory.depth - 1)))
         kept = {name: b.reg(f"layer_{name}", w, init=None) for name, w in memory.widths.items() if not start_only(name)}

@@ -20,7 +20,8 @@ class Progress:
     taken: Signal
     """The issuer takes the tap at hand. With a layer's last tap ``begin`` comes in the same cycle, and wins."""
     move: Signal
-    """``begin`` or ``taken``: another tap is at hand in the next cycle."""
+    """The issuer is ready: ``taken`` if there is a tap, ``begin`` before the first one. Another tap is at hand in the
+    next cycle."""
     passes: Signal
     """``begin``, or the tap taken is the last one of its pass: another pass is at hand in the next cycle."""
     windows: Signal
@@ -40,15 +41,21 @@ class Pointer:
     """A register that follows the taps through the tuple memory, from layer to layer. At the end of each pass over a
     window but the last it goes back to the window's first tap.
 
+    Parameters
+    ----------
+    have : Signal
+        There is a tap; before the first one the pointer is 0.
+
     Attributes
     ----------
     value : Signal
         Where the tap at hand is.
     """
 
-    def __init__(self, b: Block, name: str, w: int):
+    def __init__(self, b: Block, name: str, w: int, have: Signal):
         self._b = b
         self._name = name
+        self._have = have
         self.value = b.reg(name, w)
 
     def advance(self, progress: Progress, stepped: Signal) -> None:
@@ -67,5 +74,7 @@ class Pointer:
         if progress.rewind is not None:
             saved = b.reg(f"{self._name}_saved", w)  # where the window's first tap was
             after = b.wire(f"{self._name}_next", w, choose(progress.rewind, saved, stepped, w))
-            b.on(progress.taken & progress.window_end, (saved, after))
-        b.on(progress.taken, (self.value, after))
+            b.on(progress.move & progress.window_end, (saved, after))
+            b.on(~self._have, (saved, 0))
+        b.on(progress.move, (self.value, after))
+        b.on(~self._have, (self.value, 0))

@@ -78,13 +78,14 @@ class CounterTaps:
     def advance(self, progress: Progress) -> None:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
         b = self._b
-        taken = progress.taken
         row = self._row
         ring = self._bits
         x = self.x
         line = b.reg("line_word", ring)  # of the tap's line: it begins at the window's first tap
         line_next = b.wire("line_word_next", ring, line + row.line_words)
-        tap_done = taken if self._visited is None else b.wire("visits_done", 1, taken & self._visited)
+        tap_done = progress.move
+        if self._visited is not None:
+            tap_done = b.wire("visits_done", 1, progress.move & any_of(progress.change, self._visited))
         if self._second is not None:
             b.on(progress.move, (self._second, choose(progress.change, 0, ~self._visited, 1)))
         change = progress.change
@@ -95,8 +96,7 @@ class CounterTaps:
         first = b.wire("first_word", ring, choose(change, 0, word, ring))  # of the next pass
         begins = any_of(change, progress.last)
         onward = choose(x.final, line_next, self.word + self._tuple_words, ring)
-        done = any_of(progress.begin, tap_done)
-        b.on(done, (self.word, choose(begins, first, onward, ring)), (self._line_start, any_of(change, x.final)))
+        b.on(tap_done, (self.word, choose(begins, first, onward, ring)), (self._line_start, any_of(change, x.final)))
         again = any_of(change, progress.window_end)
         line_done = progress.move & any_of(progress.change, self.line_end)
         b.on(
@@ -105,7 +105,7 @@ class CounterTaps:
             (self._line_before, choose(again, 0, self._line_new, 1)),
         )
         self._begins = self._begin_flags()
-        self._next_place(progress, tap_done, self._begins)
+        self._next_place(progress, (tap_done, line_done), self._begins)
         self._next_window(progress)
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
@@ -142,29 +142,29 @@ class CounterTaps:
             )
         )
 
-    def _next_place(self, progress: Progress, tap_done: Signal, begins: tuple[tuple[Signal, Signal], ...]) -> None:
+    def _next_place(
+        self, progress: Progress, moves: tuple[Signal, Signal], begins: tuple[tuple[Signal, Signal], ...]
+    ) -> None:
         """The place of the next tap and whether it is the last one of its line, of its column.
 
         Which value is the next doesn't depend on whether the tap is taken, which is known last: that only moves the
-        registers. ``begins`` is that of `_begin_flags`.
+        registers, where x and y go on by ``moves``, or a layer begins. ``begins`` is that of `_begin_flags`.
         """
         b = self._b
         change = progress.change
         start = self._start
-        line_done = progress.taken & self.line_end
-        for axis, step, lead, (final_begin, _), (first, final) in (
-            (self.x, tap_done, self._upcoming.x_lead, begins[0], self._after[0]),
-            (self.y, line_done, start.y_lead, begins[1], self._after[1]),
+        for axis, moved, lead, (final_begin, _), (first, final) in (
+            (self.x, moves[0], self._upcoming.x_lead, begins[0], self._after[0]),
+            (self.y, moves[1], start.y_lead, begins[1], self._after[1]),
         ):
             onward = choose(axis.final, axis.lead, axis.next_place, PLACE_BITS)
             last = choose(axis.final, axis.first_final, axis.place_final, 1)
             place = choose(change, lead, choose(progress.window_end, first, onward, PLACE_BITS), PLACE_BITS)
             last = choose(change, final_begin, choose(progress.window_end, final, last, 1), 1)
-            moves = any_of(progress.begin, step)
-            b.on(moves, (axis.place, place), (axis.final, last))
+            b.on(moved, (axis.place, place), (axis.final, last))
             if axis is self.y:
                 fresh = self._row.y.fresh  # not looked at in a layer's first row of windows
-                b.on(moves, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
+                b.on(moved, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
 
     def _next_window(self, progress: Progress) -> None:
         """What registers become at the end of a window: to the right, or at the left of the next row of windows; and

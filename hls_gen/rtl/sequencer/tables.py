@@ -58,7 +58,7 @@ class _Table:
             after = following
             if rewind is not None:
                 saved = b.reg(f"{register.name}_saved", w, init=None)  # of the window's first tap
-                b.on(progress.taken & progress.first, (saved, register))
+                b.on(progress.move & progress.first, (saved, register))
                 after = choose(rewind, saved, following, w)
             after = choose(progress.change, first, after, w)
             if register is self._pointer:

@@ -54,8 +54,11 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     # # #
 
     b.comment("The layer at hand; its row is copied as it begins, and the next one is read ahead.")
-    taken = b.wire("tap_taken", 1, tap.valid & tap.ready)
-    layers = Layers(context, last_layer, taken)
+    taken = tap.valid & tap.ready
+    streamed = spec.npu.loader.stream_weights and not spec.pool
+    held = b.wire("held_for_weights") if streamed else None
+    # whether there is a tap isn't asked, as the issuer is ready before the first one: what follows is on long paths
+    layers = Layers(context, last_layer, tap.ready if held is None else b.wire("move", 1, tap.ready & ~held))
     number.assign(layers.number)
     now = layers.now
     # a register, since sums begin with it
@@ -63,7 +66,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     b.on(layers.begin, (tuple_words, add(layers.upcoming.words_minus_1, 1, spec.sequencer.address_bits)))
     tables = TableTaps(context, layers)
     counters = CounterTaps(b, layers, tuple_words) if spec.kind.counters else None
-    sources: list[TapSource] = [tables, DirectTaps(b, layers), *([] if counters is None else [counters])]
+    # counters first, as the one that is looked at where no other serves: their own mark has many readers
+    sources: list[TapSource] = [*([] if counters is None else [counters]), tables, DirectTaps(b, layers)]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
     progress, first_pass = _progress(b, layers, taken, chosen.last)
@@ -89,7 +93,6 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     if ahead is not None:
         tap.assign(gap=ahead.any, gap_words=ahead.words)
     tap.marks.assign(**now.marks.ports())
-    held = None
     if now.kernel is not None:
         begins = "; each pass begins anew at its kernel group" * (not spec.pool)
         b.comment(f"Kernel row that the tap meets{begins}.")
@@ -97,7 +100,8 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         rows.advance(progress, chosen.skip, tables, counters)
         tap.assign(row=rows.row, offset=now.kernel.tap_offset, streamed=now.kernel.kernel_stream)
         tap.assign(inner_groups_minus_1=now.kernel.inner_groups_minus_1)
-        held = None if now.kernel.kernel_stream is None else weights_missing(b, layers, taken, weights)
+        if held is not None:
+            held.assign(weights_missing(b, layers, taken, weights))
     tap.assign(valid=layers.have if held is None else layers.have & ~held)
     if held is not None:
         tap.assign(weights_missing=layers.have & held)
@@ -194,7 +198,7 @@ def _address(
     b.comment("Place of the tap's tuple in the ring: a new one lies behind the one before, an old one where it is.")
     ring = width(tuple_words)
     address = b.wire("address", ring)
-    new_word = Pointer(b, "new_word", ring)
+    new_word = Pointer(b, "new_word", ring, layers.have)
     claimed = b.wire("new_words", ring, choose(chosen.new, tuple_words, 0, ring))
     new = new_word.value
     if ahead_words is not None:  # a map may have more words than the ring: addresses wrap round
@@ -211,6 +215,7 @@ def _address(
         after = choose(raster.by_counters, old + tuple_words, after, ring)
     after = b.wire("new_word_after", ring, after)
     new_word.advance(progress, after)
-    b.on(progress.taken & layers.end, (layer_word, after))
+    b.on(layers.begin, (layer_word, after))
+    b.on(~layers.have, (layer_word, 0))
     address.assign(choose(chosen.placed, old, new, ring))
     return address

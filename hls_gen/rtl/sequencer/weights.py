@@ -49,4 +49,4 @@ def weights_missing(b: Block, layers: Layers, taken: Signal, weights: WeightsBeg
     b.on(layers.begin, (first, 1))
     opens = b.wire("opens_weights", 1, first & layers.now.kernel.kernel_stream)
     weights.assign(begun=taken & opens)
-    return b.wire("held_for_weights", 1, opens & ~weights.there)
+    return opens & ~weights.there

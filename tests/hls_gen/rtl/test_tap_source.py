@@ -18,7 +18,8 @@ CASES = [(name, order) for name in ("chain", "conv_strides", "levels") for order
 
 
 class Taps(Agent):
-    """Takes taps with chance ``chance`` in each cycle, and sees that a tap that waits stays as it is.
+    """Takes taps with chance ``chance`` in each cycle, and sees that a tap that waits stays as it is. It is ready until
+    the first tap is there, as the issuer is.
 
     ``given`` has the words that each gives back, which are told in the cycle after it was taken and in no other.
     """
@@ -31,7 +32,9 @@ class Taps(Agent):
         self._waiting: dict[str, int] | None = None
 
     def drive(self) -> None:
-        self.bench["tap_ready"] = int(len(self.found) < self.count and self.random.random() < self.chance)
+        first = not self.bench["tap_valid"] and not self.found
+        takes = first or self.random.random() < self.chance
+        self.bench["tap_ready"] = int(len(self.found) < self.count and takes)
 
     def look(self) -> None:
         bench, given = self.bench, self.bench["tap_given_words"]

@@ -19,6 +19,7 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
+from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
@@ -75,7 +76,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     go.assign(step.busy & free)
     in_luts = "pool" in npu.results.lut_products
     stages = timing.pool_activation_stages(npu)
-    give(b, requantise(b, wide, step, stages, b.input("features_ready"), in_luts=in_luts))
+    give(b, requantise(b, wide, step, stages, Ready(b.input("features_ready")), in_luts=in_luts))
     source.ready.assign(go)
     return b
 

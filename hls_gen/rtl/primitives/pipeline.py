@@ -1,12 +1,58 @@
 """Register stages one behind the other, which move together: all of them when the last one is free.
 
 entering --> first stage --> ... --> last stage --> ready
+
+Whether a stage takes what enters it is a register where what stands behind says a cycle ahead whether it will be ready
+(`Ready`): many registers wait for it, and no logic stands in front of them.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from .block import Block, Signal, any_of, width
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Whether something is taken."""
+
+    now: Signal
+    """In this cycle."""
+    following: Signal | None = None
+    """In the next one; None where nobody knows that ahead."""
+
+
+def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) -> tuple[Signal, Ready]:
+    """Whether a stage takes what enters it: it is empty, or what is in it goes on.
+
+    A stage that takes nothing in this cycle is full in the next one, and one that does is full if something enters it.
+
+    Parameters
+    ----------
+    b : Block
+        The stage's block.
+    name : str
+        What the names of the registers begin with, if there are any.
+    valid : Signal
+        Something is in the stage; a register that takes ``entering`` where the stage takes something.
+    entering : Signal
+        Something is there to enter it.
+    ready : Ready
+        What stands behind takes what is in the stage.
+
+    Returns
+    -------
+    tuple of Signal and Ready
+        Twice the same: for registers of the stage; and for logic in front of it, which has a register of its own.
+    """
+    if ready.following is None:
+        taken = any_of(~valid, ready.now)
+        return taken, Ready(taken)
+    moves, stops = b.reg(f"{name}_moves", init=1), b.reg(f"{name}_stops")
+    following = b.wire(f"{name}_moves_next", 1, any_of(~stops & ~entering, ready.following))
+    b.on(None, (moves, following), (stops, ~following))
+    return moves, Ready(~stops, following)
 
 
 class Pipeline:
@@ -26,11 +72,14 @@ class Pipeline:
         self.move = move
         self.valid: dict[str, Signal] = {}
 
-    def control(self, ready: Signal) -> None:
-        """Registers ``valid``, and when to move: when the last stage is free, or ``ready`` behind it is 1. What enters
-        says `enter`."""
+    def control(self, ready: Ready) -> Ready:
+        """Registers ``valid``, and when to move: when the last of two stages or more is free, or what stands behind it
+        is ``ready``. Returns the same for what enters, which says `enter`."""
         self.valid = {stage: self._b.reg(f"{stage}_valid") for stage in self._stages}
-        self.move.assign(any_of(~self.valid[self._stages[-1]], ready))
+        before, last = (self.valid[stage] for stage in self._stages[-2:])
+        move, taken = takes(self._b, "pipe", last, before, ready)
+        self.move.assign(move)
+        return taken
 
     def enter(self, entering: Signal) -> None:
         """Let something enter the first stage where ``entering`` is 1."""

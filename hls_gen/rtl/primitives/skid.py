@@ -3,6 +3,8 @@
     in[WIDTH] --+-------------> out[WIDTH]
                 `--> aside --'
 
+in_ready is a register; in_ready_next says what it will be in the next cycle, for what must know that ahead.
+
 The register cuts the path from out_ready to in_ready, where a ready comes through several modules; `stream_register`
 (gearbox.py) cuts the other way, from in_valid and in_data to out.
 """
@@ -19,7 +21,13 @@ from .text import Header
 
 
 def skidded(
-    b: Block, library: Library, name: str, source: Stream, unused: Sequence[str] = (), rst: Signal | None = None
+    b: Block,
+    library: Library,
+    name: str,
+    source: Stream,
+    unused: Sequence[str] = (),
+    rst: Signal | None = None,
+    ready_next: Signal | None = None,
 ) -> Stream:
     """``source`` behind a skid register: its ready is a register.
 
@@ -33,6 +41,8 @@ def skidded(
         Parts of the output that nobody will look at.
     rst : Signal or None
         Reset of the instance; None: that of ``b``.
+    ready_next : Signal or None
+        A wire, which is driven: the source's ready in the next cycle. None: nobody looks at it.
 
     Returns
     -------
@@ -40,7 +50,8 @@ def skidded(
         The same words in the same cycles, as long as they are taken at once.
     """
     block = skid(library, source.data_bits, source.side_bits)
-    return chain(b, block, name, source, unused, rst=b.rst if rst is None else rst)
+    ahead = b.wire(f"{name}_in_ready_next_unused") if ready_next is None else ready_next
+    return chain(b, block, name, source, unused, rst=b.rst if rst is None else rst, in_ready_next=ahead)
 
 
 def skid(library: Library, width: int, side: int = 0) -> Block:
@@ -62,15 +73,22 @@ def _skid() -> Block:
     b = Block("skid", Header(contract, rate="one word a cycle", latency="0 cycles from in to out"))
     width = b.parameter("WIDTH", 8, "bits of a word")
     side_width = b.parameter("SIDE_WIDTH", 1, "bits that go with a word unchanged")
-    source = Stream.input(b, "in", width, last=True, side_bits=side_width)
+    source = Stream(
+        valid=b.input("in_valid"),
+        ready=b.output_reg("in_ready", init=1),
+        data=b.input("in_data", width),
+        last=b.input("in_last"),
+        side=b.input("in_side", side_width),
+    )
+    ready_next = b.output("in_ready_next", means="in_ready in the next cycle")
     out = Stream.output(b, "out", width, last=True, side_bits=side_width)
 
     # # #
 
-    full = b.reg("full")  # a word waits aside
-    source.ready.assign(~full)
+    full = b.reg("full")  # a word waits aside: no in_ready, and a register of its own for the many bits of a word
     out.valid.assign(any_of(full, source.valid))
-    b.on(None, (full, out.valid & ~out.ready))
+    ready_next.assign(any_of(~out.valid, out.ready))
+    b.on(None, (full, ~ready_next), (source.ready, ready_next))
     for name, w in (("data", width), ("last", 1), ("side", side_width)):
         came = getattr(source, name)
         aside = b.reg(f"aside_{name}", w, init=None)

@@ -50,7 +50,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
+from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline, Ready
 from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -147,7 +147,7 @@ def addition(library: Library, npu: Npu) -> Block:
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
     sums = side_by_side([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)])
     b.comment("Whether a stage has a step, and what goes with the step.")
-    pipe.control(out.ready)
+    pipe.control(Ready(out.ready))
     pipe.enter(valid & step.valid)
     b.comment("A step that is not added to passes by, while the stages are empty.")
     empty = b.reg("empty", init=1)

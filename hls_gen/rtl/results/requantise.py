@@ -38,7 +38,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     signed_at_least,
     width,
 )
-from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
+from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline, Ready
 from bitloom.hls_gen.rtl.primitives.rows import added, rows_of_product, sum_of_rows
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
@@ -73,7 +73,7 @@ def requantise(
     npu: Npu,
     step: Step,
     stages: Sequence[str],
-    ready: Signal,
+    ready: Ready,
     *,
     in_luts: bool = False,
     behind: Sequence[Behind] = (),
@@ -88,7 +88,7 @@ def requantise(
         The step at hand, whose ``free`` is assigned.
     stages : sequence of str
         The unit's register stages (hls_gen/design/timing.py).
-    ready : Signal
+    ready : Ready
         What stands behind takes the features.
     in_luts : bool
         Whether LUTs multiply by the upper half of a multiplier, where the product is split.
@@ -98,15 +98,13 @@ def requantise(
     Returns
     -------
     Stream
-        OL features a word, ``last`` at the end of each tuple, and the step's side bits; its ready is ``ready``.
+        OL features a word, ``last`` at the end of each tuple, and the step's side bits; its ready is ``ready.now``.
     """
     b.comment("Requantisation, a register a stage: whether it has a step, and what goes with the step.")
     valid = b.reg("value_valid")
     pipe = Pipeline(b, stages[1:], b.wire("move_on"))
-    pipe.control(ready)
+    taken = pipe.control(ready)
     side = values_of(b, npu, step)
-    value_ready = b.wire("value_ready")
-    step.free.assign(any_of(~valid, value_ready))
     b.on(step.free, (valid, step.busy))
     pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
     goes = pipe.beside("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))
@@ -131,11 +129,10 @@ def requantise(
     features = [feature for _, feature in lanes]
     for unit in behind:
         features = unit(pipe, features, make_field)
-    raw_ready = side.leave(b, npu, valid, values)
-    value_ready.assign(pipe.move if side.raw is None else choose(side.raw, raw_ready, pipe.move, 1))
+    step.free.assign(side.free(b, step, valid, taken, side.leave(b, npu, valid, values)))
     return Stream(
         valid=pipe.valid[stages[-1]],
-        ready=ready,
+        ready=ready.now,
         data=side_by_side(features),
         last=bits(goes, 0, 1),
         side=None if side.side is None else bits(goes, 1, width(side.side)),

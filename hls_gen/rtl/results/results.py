@@ -4,9 +4,10 @@
                                                        `--------------------------------> raw values[OL] --> host
 
 A step takes OL results of a window. Where a feature has several levels (k thresholds) each step is repeated k times,
-against one threshold after the other. ``room`` says whether another window may end: with one accumulator a processing
-element two windows' results fit, one in the shift register and one in the array; with several a result waits in its
-place, at ``drain_slot``, and ``room`` says whether another place is free.
+against one threshold after the other. Features wait in a skid register where they aren't taken, unless they go to an
+addition: whether what is in front of it moves is then a register, not logic. ``room`` says whether another window may
+end: with one accumulator a processing element two windows' results fit, one in the shift register and one in the array;
+with several a result waits in its place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,6 +37,9 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
+from bitloom.hls_gen.rtl.primitives.pipeline import Ready
+from bitloom.hls_gen.rtl.primitives.skid import skidded
+from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .feature_unit import Behind, Lane, behind
@@ -124,7 +128,7 @@ def results(library: Library, npu: Npu) -> Block:
         to_outlets=npu.gives_ways,
     )
     placed = [behind(unit, LANES[unit.layer], b, library, npu, bus) for unit in units]
-    _activation(b, npu, step, load, sums_offset, placed)
+    _activation(b, library, npu, step, load, sums_offset, placed)
     return b
 
 
@@ -145,21 +149,50 @@ def _header(npu: Npu) -> Header:
 
 
 def _activation(
-    b: Block, npu: Npu, step: Step, load: Signal, sums_offset: Signal | None, units: Sequence[Behind]
+    b: Block,
+    library: Library,
+    npu: Npu,
+    step: Step,
+    load: Signal,
+    sums_offset: Signal | None,
+    units: Sequence[Behind],
 ) -> None:
     """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
-    that offset."""
+    that offset. Features wait aside where they aren't taken, since what is ready behind them comes late; those that go
+    to an addition wait behind that."""
+    aside = not npu.has_skip
+    ahead = aside and (npu.requantises or "raw" not in step.layer)  # raw values are taken by what nobody knows ahead
+    if ahead:
+        ready = Ready(b.wire("step_ready_unused"), b.wire("step_ready_next"))
+    else:
+        ready = Ready(b.wire("step_ready") if aside else b.input("features_ready"))
+    features = _features(b, npu, step, load, sums_offset, units, ready)
+    if aside:
+        features = skidded(b, library, "features_skid", features, ready_next=ready.following)
+        features.ready.assign(b.input("features_ready"))
+    give(b, features)
+
+
+def _features(
+    b: Block,
+    npu: Npu,
+    step: Step,
+    load: Signal,
+    sums_offset: Signal | None,
+    units: Sequence[Behind],
+    ready: Ready,
+) -> Stream:
+    """What `_activation` gives, before it waits; ``ready``: whether it is taken."""
     if sums_offset is not None:
         offset = b.reg("offset", npu.array.acc_bits, init=None)
         b.on(load, (offset, sums_offset))
         if not npu.requantises:
-            threshold(b, npu, step, offset)
-            return
+            return threshold(b, npu, step, offset, ready)
         values = [matches_value(step, total, offset) for total in step.sums]
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
     stages = timing.activation_stages(npu)
-    give(b, requantise(b, npu, step, stages, b.input("features_ready"), behind=units))
+    return requantise(b, npu, step, stages, ready, behind=units)
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

@@ -6,7 +6,8 @@ from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.memories.results import addition_marks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, side_by_side, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, side_by_side, width
+from bitloom.hls_gen.rtl.primitives.pipeline import Ready, takes
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 
@@ -57,6 +58,13 @@ class Values:
         b.output("raw_data", npu.results.ol * npu.array.acc_bits, side_by_side(values))
         b.output("raw_last", 1, self.map_last)
         return b.input("raw_ready")
+
+    def free(self, b: Block, step: Step, valid: Signal, ready: Ready, raw_ready: Signal | None) -> Signal:
+        """Whether the values' registers take a step: ``valid`` says whether there are values, ``ready`` whether they
+        are taken; raw ones are by ``raw_ready``, which `leave` gives."""
+        if self.raw is not None:
+            ready = Ready(choose(self.raw, raw_ready, ready.now, 1))
+        return takes(b, "value", valid, step.busy, ready)[0]
 
 
 def values_of(b: Block, npu: Npu, step: Step) -> Values:

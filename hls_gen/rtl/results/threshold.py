@@ -13,7 +13,6 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
-    any_of,
     bits,
     choose,
     const,
@@ -21,13 +20,14 @@ from bitloom.hls_gen.rtl.primitives.block import (
     signed_at_least,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .step import Step, give, values_of
+from .step import Step, values_of
 
 
-def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
-    """The binary activation; makes the ports ``raw_*`` and ``features_*``.
+def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> Stream:
+    """The binary activation; makes the ports ``raw_*``.
 
     Parameters
     ----------
@@ -37,12 +37,17 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         The step at hand, whose ``free`` is assigned.
     offset : Signal
         What is taken from each sum.
+    ready : Ready
+        What stands behind takes the features.
+
+    Returns
+    -------
+    Stream
+        OL features a word, ``last`` at the end of each tuple, and the step's side bits; its ready is ``ready.now``.
     """
     acc = npu.array.acc_bits
     b.comment("The values of a step, and whether each reaches its threshold.")
     valid = b.reg("value_valid")
-    ready = b.wire("value_ready")
-    step.free.assign(any_of(~valid, ready))
     b.on(step.free, (valid, step.busy))
     side = values_of(b, npu, step)
     values = []
@@ -54,11 +59,9 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal) -> None:
         b.on(step.free, (value, matches_value(step, total, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
-    raw_ready = side.leave(b, npu, valid, values)
-    features_ready = b.input("features_ready")
+    step.free.assign(side.free(b, step, valid, ready, side.leave(b, npu, valid, values)))
     leaves = valid if side.raw is None else valid & ~side.raw
-    give(b, Stream(leaves, features_ready, side_by_side(verdicts), side.tuple_last, side.side))
-    ready.assign(features_ready if side.raw is None else choose(side.raw, raw_ready, features_ready, 1))
+    return Stream(leaves, ready.now, side_by_side(verdicts), side.tuple_last, side.side)
 
 
 def matches_value(step: Step, total: Signal, offset: Signal) -> Signal:

@@ -23,7 +23,6 @@ from bitloom.hls_gen.design.widths import LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, const
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.register_word import word_of
-from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -97,8 +96,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}
     words = inlets(c, {name: stream for name, stream in read.items() if stream is not None})
     outputs = engine(c, words, None if skip is None else skip.to_addition)
-    b.comment("Features wait aside where they aren't taken: what is ready behind them comes late.")
-    features = skidded(b, library, "features_skid", outputs.features, rst=c.restart)
+    features = outputs.features
     maps, pool_layer = pooling(c, features) if params.pool_unit else (features, const(0, LAYER_BITS))
     waiting = outlets(c, maps, loop, skip.words if skip is not None and params.forks_maps else None)
     waiting |= _keep(c, outputs, skip)

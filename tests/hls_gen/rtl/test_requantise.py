@@ -12,6 +12,7 @@ from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step, give
 from bitloom.overlay.virtual.sim import lint
@@ -58,7 +59,7 @@ def probe(one: Npu) -> Block:
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     free = b.output("in_ready")
     step = Step(free=free, busy=busy, sums=sums, row=row, layer=layer, **ends)
-    give(b, requantise(b, one, step, timing.REQUANTISE_STAGES, b.input("features_ready")))
+    give(b, requantise(b, one, step, timing.REQUANTISE_STAGES, Ready(b.input("features_ready"))))
     return b
 
 

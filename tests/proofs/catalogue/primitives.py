@@ -101,8 +101,9 @@ def _skids() -> Iterator[Proof]:
             sizes={"IN": width, "SIDE": side},
             reach=5,
             breaks=(
-                Broken("in_ready = ~full;", "in_ready = 1'd1;", "ready_is_a_register"),
-                Broken("full <= out_valid & ~out_ready;", "full <= out_valid;", "each_word_once"),
+                Broken("in_ready <= in_ready_next;", "in_ready <= 1'd1;", "ready_is_a_register"),
+                Broken("in_ready_next = ~out_valid | out_ready;", "in_ready_next = 1'd1;", "same_word"),
+                Broken("full <= ~in_ready_next;", "full <= out_valid;", "each_word_once"),
                 Broken("if (~full) begin", "if (full) begin", "same_word"),
             ),
             quick=width == 1,

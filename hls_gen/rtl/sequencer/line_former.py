@@ -43,10 +43,11 @@ from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 from .spec import SequencerSpec
 
 KEPT = """
-Lines are kept, word by word, so that taps are also those of the lines above; with the lines of which the last rows of
-windows are, windows leave.
+Taps are also those of the lines before, whose words are kept. Words leave with each line that is the last one of
+windows.
 
-    in[word] --> line at hand; lines before: a row a word of a line
+    in[word] --+--> line at hand
+               `--> lines before: a row a word of a line
 """
 """Added to the header where taps are those of several lines."""
 WHOLE = """

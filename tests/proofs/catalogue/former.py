@@ -67,6 +67,7 @@ BITS = Npu.of(kfp=2, pfp=2, pool_line_taps=2, **SIZES)
 INTEGERS = Npu.of(
     engine="integer", feature_bits=2, weight_bits=2, shift_bits=0, acc_bits=8, kfp=1, pfp=1, pool_line_taps=3, **SIZES
 )
+TWO_LINES = Npu.of(kfp=2, pfp=1, pool_line_taps=2, pool_lines=2, pool_line_words=4, **SIZES)
 LINES = {
     "lines of bits": (
         BITS,
@@ -86,6 +87,15 @@ LINES = {
             Broken("(layer_upcoming == last_layer) ? 8'd0 :", "", "layer_after_layer"),
         ),
     ),
+    "two lines": (
+        TWO_LINES,
+        (
+            Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
+            Broken("complete = hit_last & line_hit_last;", "complete = hit_last;", "each_window_once"),
+            Broken("      if (line_done) begin\n        place <= 2'd0;\n      end\n", "", "taps_of_the_window"),
+            Broken("line_hit_last ? layer_line_stride_minus_1 : line", "line", "each_window_once"),
+        ),
+    ),
 }
 """Pool sequencers' NPUs, and breaks, of line formers."""
 
@@ -93,6 +103,7 @@ LINES = {
 def _line_formers() -> Iterator[Proof]:
     for name, (npu, breaks) in LINES.items():
         spec = SequencerSpec(present(npu.pool_sequencer))
+        rows = spec.sequencer.beat.rows
         w = npu.array.feature_bits
         lowest = sum(1 << k for k in range(w - 1, spec.sequencer.map_bits, w))  # in each lane
         yield Proof(
@@ -100,11 +111,19 @@ def _line_formers() -> Iterator[Proof]:
             source="hls_gen/rtl/sequencer/line_former.py",
             block=lambda spec=spec: line_former(Library(64), spec),
             rules="line_former",
-            sizes={"TAPS": spec.sequencer.beat.taps, "WIDTH": spec.sequencer.map_bits},
+            sizes={
+                "TAPS": spec.sequencer.beat.columns,
+                **({"ROWS": rows} if rows > 1 else {}),
+                "WIDTH": spec.sequencer.map_bits,
+            },
             hidden={"LOWEST": lowest} if npu.engine == "integer" else {},
+            flags=("KEEPS",) * (rows > 1),
             steps=2,
             reach=12,
-            rows=tuple(Row("dut.words_before.mem", f"written_{k}", f"row_{k}", f"word_{k}") for k in range(2)),
+            rows=(
+                *(Row("dut.words_before.mem", f"written_{k}", f"row_{k}", f"word_{k}") for k in range(2)),
+                *(Row("dut.lines_before.mem", f"kept_is_{k}", f"at_{k}", f"kept_{k}") for k in range(4) if rows > 1),
+            ),
             breaks=breaks,
         )
 

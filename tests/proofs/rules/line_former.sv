@@ -6,13 +6,17 @@ module proof (
     input clk, input rst
 );
 `include "outputs.svh"
-  localparam TAPS = `TAPS, WIDTH = `WIDTH;  // taps of a word that leaves; bits of a word that comes
-  localparam KEPT = (TAPS - 1) * WIDTH;
+`ifndef ROWS
+`define ROWS 1
+`endif
+  localparam TAPS = `TAPS, ROWS = `ROWS, WIDTH = `WIDTH;  // taps of a line, and lines, of a word that leaves; bits of a word that comes
+  localparam PLACE = ROWS * WIDTH;  // the word at hand, and those of the lines above it
+  localparam KEPT = (TAPS - 1) * PLACE;
   wire running;
   `DUT dut (.*);
   given_reset given_reset (.*);
   given_source #(.WIDTH(WIDTH)) source (.valid(in_valid), .ready(in_ready), .word(in_data), .*);
-  keeps_word #(.WIDTH(TAPS * WIDTH)) sink (.valid(out_valid), .ready(out_ready), .word(out_data), .*);
+  keeps_word #(.WIDTH(TAPS * PLACE)) sink (.valid(out_valid), .ready(out_ready), .word(out_data), .*);
   always @* assume (~load_valid | rst);
   (* anyconst *) reg [7:0] last;
   always @* assume (last_layer == last);
@@ -26,6 +30,13 @@ module proof (
   (* hierconn *) wire [TAPS-2:0] \dut.pool_lines_taps_before ;
   (* hierconn *) wire [7:0] \dut.layer_upcoming ;
   always @* assume (\dut.pool_lines_positions_minus_1 <= \dut.pool_lines_steps_minus_1 );
+`ifdef KEEPS
+  (* hierconn *) wire [4:0] \dut.pool_lines_first_line , \dut.pool_lines_line_stride_minus_1 ;
+  (* hierconn *) wire \dut.pool_lines_lines_before ;
+  always @* assume (\dut.pool_lines_positions_minus_1 <= (\dut.pool_lines_words_minus_1 ? 1 : 3));  // 4 words of a line are kept
+  reg [4:0] first_line, line_stride_minus_1;
+  reg lines_before;
+`endif
   reg work = 0;  // there is a layer at work
   reg [7:0] number = 0;  // of the layer that begins next
   reg words_minus_1, lowest;
@@ -40,10 +51,38 @@ module proof (
   reg [10:0] place;
   reg word = 0;
   reg [4:0] ahead;
-  wire on_map = place <= positions_minus_1, complete = ahead == 0;
+`ifdef KEEPS
+  reg [4:0] line_ahead;  // lines up to the next one with which windows are complete
+  wire line_completes = line_ahead == 0;
+`else
+  wire line_completes = 1;
+`endif
+  wire on_map = place <= positions_minus_1, column_completes = ahead == 0, complete = column_completes & line_completes;
   wire moves = work & (~on_map | in_valid) & (~complete | out_ready);
   wire step = moves & word == words_minus_1, line_ends = step & place == steps_minus_1;
   wire begins = ~work | line_ends & line == lines_minus_1;
+
+  // For each word of a line that of the line before.
+  wire [PLACE-1:0] here;
+  assign here[WIDTH-1:0] = in_data;
+`ifdef KEEPS
+  reg [WIDTH-1:0] above_0, above_1, above_2, above_3;
+  reg [3:0] has_above = 0;
+  reg [1:0] at = 0;  // number of the word in its line
+  (* hierconn *) wire [WIDTH-1:0] \dut.held_lines ;  // what lies there before a word was written, or beside the map, means nothing
+  wire second = line != 0;
+  assign here[PLACE-1:WIDTH] = ~on_map | ~second ? \dut.held_lines : at == 0 ? above_0 : at == 1 ? above_1 : at == 2 ? above_2 : above_3;
+  always @(posedge clk) begin
+    if (moves & on_map) begin
+      at <= at + 1;
+      if (at == 0) {above_0, has_above[0]} <= {in_data, 1'b1};
+      if (at == 1) {above_1, has_above[1]} <= {in_data, 1'b1};
+      if (at == 2) {above_2, has_above[2]} <= {in_data, 1'b1};
+      if (at == 3) {above_3, has_above[3]} <= {in_data, 1'b1};
+    end
+    if (line_ends | rst) at <= 0;
+  end
+`endif
 
   // For each word of a position those of the positions before, the last one low.
   reg [KEPT-1:0] before_0, before_1;
@@ -52,14 +91,17 @@ module proof (
   wire [KEPT-1:0] before = word ? before_1 : before_0;
   wire [KEPT-1:0] kept = (word ? has_1 : has_0) ? before : \dut.held ;
   always @(posedge clk) begin
-    if (moves & ~word) {before_0, has_0} <= {kept, in_data, 1'b1};
-    if (moves & word) {before_1, has_1} <= {kept, in_data, 1'b1};
+    if (moves & ~word) {before_0, has_0} <= {kept, here, 1'b1};
+    if (moves & word) {before_1, has_1} <= {kept, here, 1'b1};
   end
   always @(posedge clk) begin
     if (moves) word <= step ? 0 : word + 1;
     if (step) begin
       place <= line_ends ? 0 : place + 1;
-      ahead <= line_ends ? first : complete ? stride_minus_1 : ahead - 1;
+      ahead <= line_ends ? first : column_completes ? stride_minus_1 : ahead - 1;
+`ifdef KEEPS
+      if (line_ends) line_ahead <= line_completes ? line_stride_minus_1 : line_ahead - 1;
+`endif
       if (line_ends) line <= line + 1;
     end
     if (begins) begin
@@ -73,6 +115,11 @@ module proof (
       {first, ahead} <= {2{\dut.pool_lines_first }};
       stride_minus_1 <= \dut.pool_lines_stride_minus_1 ;
       taps_before <= \dut.pool_lines_taps_before ;
+`ifdef KEEPS
+      {first_line, line_ahead} <= {2{\dut.pool_lines_first_line }};
+      line_stride_minus_1 <= \dut.pool_lines_line_stride_minus_1 ;
+      lines_before <= \dut.pool_lines_lines_before ;
+`endif
 `ifdef LOWEST
       lowest <= \dut.pool_lines_lowest ;
 `endif
@@ -80,20 +127,29 @@ module proof (
     if (rst) {work, number, word} <= 0;
   end
 
-  // The word that leaves: the newest position in the highest lanes, those before below it.
+  // The word that leaves: the newest position in the highest lanes, those before below it; then those of the line above.
 `ifdef LOWEST
   (* hierconn *) wire \dut.pool_lines_lowest , \dut.layer_lowest ;
   wire [WIDTH-1:0] beside = lowest ? `LOWEST : 0;
 `else
   wire [WIDTH-1:0] beside = 0;
 `endif
-  wire [TAPS*WIDTH-1:0] window;
-  assign window[(TAPS - 1) * WIDTH +: WIDTH] = on_map ? in_data : beside;
+  wire [TAPS*PLACE-1:0] window;
+  localparam LINE = (ROWS - 1) * TAPS * WIDTH;  // where the taps of the line at hand begin
+  assign window[LINE + (TAPS - 1) * WIDTH +: WIDTH] = on_map ? in_data : beside;
+`ifdef KEEPS
+  wire line_above = second & lines_before;
+  assign window[(TAPS - 1) * WIDTH +: WIDTH] = on_map & line_above ? here[PLACE-1:WIDTH] : beside;
+`endif
   wire [TAPS-2:0] there;
   genvar k;
   for (k = 1; k < TAPS; k = k + 1) begin
     assign there[k-1] = place >= k & place - k <= positions_minus_1;
-    assign window[(TAPS - 1 - k) * WIDTH +: WIDTH] = there[k-1] & taps_before[k-1] ? before[(k - 1) * WIDTH +: WIDTH] : beside;
+    assign window[LINE + (TAPS - 1 - k) * WIDTH +: WIDTH] = there[k-1] & taps_before[k-1] ? before[(k - 1) * PLACE +: WIDTH] : beside;
+`ifdef KEEPS
+    assign window[(TAPS - 1 - k) * WIDTH +: WIDTH] =
+        there[k-1] & taps_before[k-1] & line_above ? before[(k - 1) * PLACE + WIDTH +: WIDTH] : beside;
+`endif
   end
 
   always @* if (running) begin
@@ -103,6 +159,10 @@ module proof (
     layer_after_layer: assert (\dut.layer_upcoming == number);
     all_taps: cover (out_valid & word & &(there & taps_before) & on_map);
     beside_the_map: cover (out_valid & ~on_map & place != 0);
+`ifdef KEEPS
+    both_lines: cover (out_valid & line_above & &(there & taps_before) & on_map);
+    line_without_windows: cover (step & ~line_completes & line == 1);
+`endif
     window_after_window: cover (step & complete & stride_minus_1 == 0 & ~line_ends);
     second_line: cover (work & line == 1 & out_valid);
     second_layer: cover (number == 0 & work & out_valid & last == 1);
@@ -120,12 +180,25 @@ module proof (
 `ifdef LOWEST
   (* hierconn *) wire \dut.before_2 ;
 `endif
+`ifdef KEEPS
+  (* hierconn *) wire [4:0] \dut.line_hit_left , \dut.layer_line_stride_minus_1 ;
+  (* hierconn *) wire \dut.line_hit_last , \dut.layer_lines_before , \dut.above_1 ;
+  (* hierconn *) wire [1:0] \dut.place ;
+  (* keep *) wire [1:0] at_0 = 0, at_1 = 1, at_2 = 2, at_3 = 3;
+  (* keep *) wire [WIDTH-1:0] kept_0 = above_0, kept_1 = above_1, kept_2 = above_2, kept_3 = above_3;
+  (* keep *) wire kept_is_0 = has_above[0], kept_is_1 = has_above[1], kept_is_2 = has_above[2], kept_is_3 = has_above[3];
+  integer n;
+`endif
   (* keep *) wire row_0 = 0, row_1 = 1;
   (* keep *) wire [KEPT-1:0] word_0 = before_0, word_1 = before_1;
   (* keep *) wire written_0 = has_0, written_1 = has_1;
   always @* if (running) begin
     assert (\dut.loaded == work & \dut.word == word);
     if (~work) assert (word == 0);
+`ifdef KEEPS
+    assert (\dut.place == at);
+    if (~work) assert (at == 0);
+`endif
   end
   always @* if (running & work) begin
     assert (word <= words_minus_1 & line <= lines_minus_1 & place <= steps_minus_1);
@@ -136,12 +209,22 @@ module proof (
     assert (\dut.layer_taps_before == taps_before);
     assert (\dut.lines_left == lines_minus_1 - line & \dut.lines_last == (line == lines_minus_1));
     assert (\dut.steps_left == steps_minus_1 - place & \dut.steps_last == (place == steps_minus_1));
-    assert (\dut.hit_left == ahead & \dut.hit_last == complete);
+    assert (\dut.hit_left == ahead & \dut.hit_last == column_completes);
     assert (\dut.on_map == on_map);
     if (on_map) assert (\dut.positions_left == positions_minus_1 - place & \dut.positions_last == (place == positions_minus_1));
     assert (\dut.before_1 == there[0]);
 `ifdef LOWEST
     assert (\dut.layer_lowest == lowest & \dut.before_2 == there[1]);
+`endif
+`ifdef KEEPS
+    assert (\dut.layer_line_stride_minus_1 == line_stride_minus_1 & \dut.layer_lines_before == lines_before);
+    assert (\dut.line_hit_left == line_ahead & \dut.line_hit_last == line_completes);
+    assert (\dut.above_1 == second);
+    assert (positions_minus_1 <= (words_minus_1 ? 1 : 3));
+    if (on_map) assert (at == (words_minus_1 ? {place[0], word} : place[1:0]));
+    for (n = 0; n < 4; n = n + 1)
+      if (n < (second ? (positions_minus_1 + 1) << words_minus_1 : on_map ? at : (positions_minus_1 + 1) << words_minus_1))
+        assert (has_above[n]);
 `endif
     if (place != 0) assert (has_0 & (has_1 | ~words_minus_1));
     if (word) assert (has_0);

@@ -12,12 +12,8 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_values
 from tests.errors import value_error
-from tests.rows import npu_rows
 
 
 def drawn(seed: int):
@@ -60,23 +56,6 @@ def test_equals_onnxruntime(seed, tmp_path):
     np.testing.assert_array_equal(packed.forward(made, x), made.forward(x))
     file.save(made, tmp_path / "dilated.npz")
     assert file.load(tmp_path / "dilated.npz").network == network
-
-
-def test_a_plan_has_no_rows_of_zeros():
-    """Nine taps of 7 x 5 positions: nine kernel rows, and a beat for each tap on the map; tables, for counters are for
-    dense windows."""
-    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), dilation=(3, 2), padding=(3, 2, 3, 2), weight=signed(8))
-    network = Network(name="dilated", input=case_map(8, 9, 3, signed(8)), layers=(layer,))
-    weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
-    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
-              window_former=True)  # fmt: skip
-    network_plan = plan(Model(network, {"conv_1": {"weight": weight}}), [npu], CompileChoices(map_order="raster"))
-    valid = (layer.window(None).positions(8, 9) >= 0).sum()
-    assert network_plan.ideal == [("conv_1", valid)]
-    (rows,) = npu_rows(network_plan)
-    assert rows.count("kernels") == 9
-    assert network_plan.formed(0) is None
-    assert rows.row("layers")["by_counters"] == 0
 
 
 def test_a_map_between_two_taps():

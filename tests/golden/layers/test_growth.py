@@ -142,12 +142,15 @@ def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding):
     check(layer, case_map(4, 5, 4, encoding), 4, nodes, turned=True)
 
 
-@pytest.mark.parametrize("repeats", [False, True])
-def test_a_plan_reads_valid_taps_alone(repeats):
-    """A beat for each tap on the map, by tables, and the map arrives as it is; a window former makes windows of maps
-    that don't grow."""
-    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 2, 1, 2), weight=signed(8), growth=(2, 2),
-                 repeats=repeats)  # fmt: skip
+@pytest.mark.parametrize("window", [
+    {"padding": (1, 2, 1, 2), "growth": (2, 2), "repeats": False},
+    {"padding": (1, 2, 1, 2), "growth": (2, 2), "repeats": True},
+    {"padding": (3, 2, 3, 2), "dilation": (3, 2)},
+], ids=str)  # fmt: skip
+def test_a_plan_reads_valid_taps_alone(window):
+    """Nine kernel rows, and a beat for each tap on the map, by tables, as counters are for dense windows; the map
+    arrives as it is, and a window former makes windows of maps that don't grow."""
+    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), weight=signed(8), **window)
     source = case_map(8, 9, 3, signed(8))
     weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
     npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,

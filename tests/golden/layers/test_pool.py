@@ -33,19 +33,13 @@ def padded(torch, x: np.ndarray, padding: tuple[int, ...], value: float):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_maximum_equals_pytorch(seed, torch):
-    layer, source, x = random_pool(MaxPool, seed)
-    y = torch.nn.functional.max_pool2d(padded(torch, x, layer.padding, -np.inf), layer.kernel, layer.stride)
-    ours = layer.forward(x, {}, source)
-    assert ours.shape[1:] == layer.output(source).shape
-    np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_minimum_equals_pytorch(seed, torch):
+@pytest.mark.parametrize(("kind", "sign"), [(MaxPool, 1), (MinPool, -1)])
+def test_extremes_equal_pytorch(kind, sign, seed, torch):
     """The smallest value is the negative of the largest of the negatives."""
-    layer, source, x = random_pool(MinPool, seed)
-    y = -torch.nn.functional.max_pool2d(padded(torch, -x, layer.padding, -np.inf), layer.kernel, layer.stride)
+    layer, source, x = random_pool(kind, seed)
+    y = sign * torch.nn.functional.max_pool2d(
+        padded(torch, sign * x, layer.padding, -np.inf), layer.kernel, layer.stride
+    )
     ours = layer.forward(x, {}, source)
     assert ours.shape[1:] == layer.output(source).shape
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())

@@ -1,8 +1,11 @@
-"""What the tests of both pool units share: the sequencer that feeds them, and the rules that both keep."""
+"""What the tests of all pool units share: the sequencer that feeds them, and the rules that all keep."""
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
@@ -76,27 +79,48 @@ def beats_of(
     return beats
 
 
-def check_rate_and_latency(bench: Bench, give: PoolSequencer, expected: list[int], latency: int) -> None:
-    """A word a cycle, also from window to window; a result leaves ``latency`` cycles after its window's last beat."""
-    sink = Sink(bench, "out_", expect=len(expected))
-    run(bench, give, sink)
-    assert sink.values == expected
-    assert steady(give.given)
-    assert sink.taken == [cycle + latency for cycle, beat in zip(give.given, give.beats) if beat.last]
+class PoolUnitTests:
+    """What every pool unit does. The fixture ``bench`` has the unit, after a reset."""
 
+    npu: ClassVar[Npu]
+    windows: ClassVar[Callable[..., tuple[list[PoolBeat], list[int]]]]
+    """Beats, and words that must come out, of ``count`` windows, drawn by ``seed``; perhaps all of so many ``words``
+    and ``taps``."""
+    count: ClassVar[int]
+    """Windows that are compared."""
+    latency: ClassVar[int]
+    """Cycles from the beat to the word at the output."""
+    inside: ClassVar[int]
+    """Words that the FIFO may still have room for when ``room`` falls."""
 
-def check_a_closed_output(bench: Bench, give: PoolSequencer, expected: list[int], inside: int) -> None:
-    """``room`` falls before the FIFO is full, all that was sent comes out, and room rises again.
+    @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
+    def test_equals_the_definition(self, bench: Bench, stall_in: float, stall_out: float) -> None:
+        beats, expected = self.windows(self.count, 1)
+        sink = Sink(bench, "out_", expect=len(expected), stall=stall_out)
+        run(bench, PoolSequencer(bench, self.npu, beats, stall_in), sink)
+        assert sink.values == expected
 
-    The windows have one tap. ``inside`` : words that the FIFO may still have room for when ``room`` falls.
-    """
-    depth = pool_fifo(give.npu).words
-    sink = Sink(bench, "out_", expect=len(expected))
-    sink.closed = True
-    run(bench, give, sink, cycles=100)
-    assert depth - inside <= len(give.given) <= depth
-    assert bench["room"] == 0
-    sink.closed = False
-    run(bench, give, sink)
-    assert sink.values == expected
-    assert bench["room"] == 1
+    @pytest.mark.parametrize("words", [1, 3])
+    def test_rate_and_latency(self, bench: Bench, words: int) -> None:
+        """A word a cycle, also from window to window, and of tuples of one word, whose row of the queue must be there
+        in the next cycle; a result leaves ``latency`` cycles after its window's last beat."""
+        beats, expected = self.windows(30, 3, words=words)
+        give, sink = PoolSequencer(bench, self.npu, beats), Sink(bench, "out_", expect=len(expected))
+        run(bench, give, sink)
+        assert sink.values == expected
+        assert steady(give.given)
+        assert sink.taken == [cycle + self.latency for cycle, beat in zip(give.given, give.beats) if beat.last]
+
+    def test_nothing_is_lost_when_the_output_stalls(self, bench: Bench) -> None:
+        """``room`` falls before the FIFO is full, all that was sent comes out, and room rises again."""
+        beats, expected = self.windows(60, 4, words=2, taps=1)
+        give, sink = PoolSequencer(bench, self.npu, beats), Sink(bench, "out_", expect=len(expected))
+        depth = pool_fifo(self.npu).words
+        sink.closed = True
+        run(bench, give, sink, cycles=100)
+        assert depth - self.inside <= len(give.given) <= depth
+        assert bench["room"] == 0
+        sink.closed = False
+        run(bench, give, sink)
+        assert sink.values == expected
+        assert bench["room"] == 1

@@ -8,8 +8,8 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
-from .bench import Bench, Sink, run
-from .pool_units import PoolBeat, PoolSequencer, beats_of, check_a_closed_output, check_rate_and_latency
+from .bench import Bench
+from .pool_units import PoolBeat, PoolUnitTests, beats_of
 
 NPU = Npu.of(kfp=3, kgp=5, pfp=7, ol=2, pool_words=16)
 LATENCY = 1 + 2
@@ -52,21 +52,9 @@ def windows(
     return beats, out
 
 
-@pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
-def test_equals_numpy(bench, stall_in, stall_out):
-    beats, expected = windows(150, 1)
-    sink = Sink(bench, "out_", expect=len(expected), stall=stall_out)
-    run(bench, PoolSequencer(bench, NPU, beats, stall=stall_in), sink)
-    assert sink.values == expected
-
-
-@pytest.mark.parametrize("words", [1, 3])
-def test_rate_and_latency(bench, words):
-    """Also of tuples of one word, whose row of the queue must be there in the next cycle."""
-    beats, expected = windows(40, 3, words=words)
-    check_rate_and_latency(bench, PoolSequencer(bench, NPU, beats), expected, LATENCY)
-
-
-def test_nothing_is_lost_when_the_output_stalls(bench):
-    beats, expected = windows(60, 4, words=2, taps=1)
-    check_a_closed_output(bench, PoolSequencer(bench, NPU, beats), expected, 6)
+class TestBinaryPoolUnit(PoolUnitTests):
+    npu = NPU
+    windows = staticmethod(windows)
+    count = 150
+    latency = LATENCY
+    inside = 6

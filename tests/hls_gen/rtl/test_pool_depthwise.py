@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
-from .pool_units import PoolBeat, PoolSequencer, beats_of, check_a_closed_output, check_rate_and_latency
+from .pool_units import PoolBeat, PoolUnitTests, beats_of
 
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=19, kfp=2, kgp=5, pfp=2, ol=2,
           pool_words=16, multiplier_bits=31, depthwise=True, pool_kernel_rows=32, pool_scale_rows=8, layers=8,
@@ -78,27 +78,12 @@ def windows(
     return beats, out
 
 
-@pytest.mark.parametrize(
-    ("stall_in", "stall_out"),
-    [(0, 0), (0.4, 0.4), *(pytest.param(*stalls, marks=pytest.mark.slow) for stalls in ((0, 0.8), (0.8, 0)))],
-)
-def test_equals_golden(bench, stall_in, stall_out):
-    beats, expected = windows(16, 1)
-    sink = Sink(bench, "out_", expect=len(expected), stall=stall_out)
-    run(bench, PoolSequencer(bench, NPU, beats, stall_in), sink)
-    assert sink.values == expected
-
-
-@pytest.mark.parametrize("words", [1, 3])
-def test_rate_and_latency(bench, words):
-    """Also of tuples of one word, whose row of the queue must be there in the next cycle."""
-    beats, expected = windows(30, 3, words=words)
-    check_rate_and_latency(bench, PoolSequencer(bench, NPU, beats), expected, LATENCY)
-
-
-def test_nothing_is_lost_when_the_output_stalls(bench):
-    beats, expected = windows(60, 4, words=2, taps=1)
-    check_a_closed_output(bench, PoolSequencer(bench, NPU, beats), expected, 9)
+class TestDepthwisePoolUnit(PoolUnitTests):
+    npu = NPU
+    windows = staticmethod(windows)
+    count = 16
+    latency = LATENCY
+    inside = 9
 
 
 LAYERS = [None, "once", "even", "twice", None, "once"]

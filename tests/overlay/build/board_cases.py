@@ -1,8 +1,9 @@
 """The table of random networks on the simulated board: kinds of networks, and designs that each kind runs on.
 
-Designs have large memories, so that nothing is compiled anew for a network. A kind says how networks are drawn, what
-may be chosen for them, and why the compiler may refuse them; a case says how many networks are drawn for a design, and
-what must have occurred, so that no test passes with nothing compared.
+Designs have memories for all of these networks, so that nothing is compiled anew for a network; and hardly more, as a
+load writes every row, at a word a cycle. A kind says how networks are drawn, what may be chosen for them, and why the
+compiler may refuse them; a case says how many networks are drawn for a design, and what must have occurred, so that no
+test passes with nothing compared.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -73,6 +74,12 @@ WAYS = (
     "must wait in one skip store", "must come from one NPU", "must be of bits",
 )  # fmt: skip
 """In refusals of graphs whose maps can't go where they are needed."""
+
+FEW = {
+    "taps": 2048, "olds": 2048, "jumps": 512, "pool_taps": 1024, "pool_olds": 1024, "kernel_rows": 1 << 12,
+    "threshold_rows": 512,
+}  # fmt: skip
+"""Rows that most random networks need at most on 4 lanes or more."""
 
 Drawn = tuple[Model, Sequence[int] | None]
 """A model, and the NPU of each layer; None where the compiler chooses."""
@@ -246,6 +253,12 @@ def always_lined(_: st.DataObject) -> AbstractContextManager[Any]:
 # --- one NPU, a chain of layers ---------------------------------------------------------------------------------------
 
 CHAIN = NetworkKind(draw=one_engine, refusals=(MEMORIES,), batches=(2,))
+CHAIN_DESIGNS = {
+    **SINGLE,
+    "k8_g8_planes": Design(name="k8_g8_planes", npus=(ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=9, **FEW),)),
+    "int_k3_g5": Design(name="int_k3_g5", npus=(ROOMY_INTEGER.changed(kfp=3, kgp=5, pfp=2, ol=2, **FEW),)),
+    "raster": Design(name="raster", npus=(SINGLE["raster"].npus[0].changed(kernel_rows=1 << 13, threshold_rows=512),)),
+}
 
 # --- the flow model: nothing is ideal ---------------------------------------------------------------------------------
 
@@ -254,12 +267,10 @@ UNEVEN = NetworkKind(
     refusals=(MEMORIES, *POOLS, "needs buffers of "),
 )  # fmt: skip
 SMALL_BINARY = Npu.of(
-    acc_bits=24, layers=4, tuple_words=128, pool_words=256, taps=8192, olds=8192, jumps=4096, pool_taps=2048,
-    pool_olds=2048, kernel_rows=1 << 15, threshold_rows=2048, map_words=512,
+    acc_bits=24, layers=4, tuple_words=128, pool_words=256, map_words=512, **FEW,
 )  # fmt: skip
 SMALL_INTEGER = SMALL_BINARY.changed(
     engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, tuple_words=256,
-    pool_taps=1 << 14, pool_olds=1 << 14,
 )  # fmt: skip
 FORMER = {
     "window_former": True, "former_channels": 3, "former_column": 12, "former_columns": 5, "former_line": 15,
@@ -282,7 +293,7 @@ UNEVEN_DESIGNS = {
     "binary": Design(name="binary", npus=(
         SMALL_BINARY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=8, tuple_words=1024),)),
     "raster": Design(name="raster", npus=(
-        SMALL_BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024),)),
+        SMALL_BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, kernel_rows=1 << 14),)),
     "accumulators": Design(name="accumulators", npus=(
         SMALL_INTEGER.changed(kfp=4, kgp=6, pfp=3, ol=2, accumulators=16, tuple_words=1024),)),
     "integer_ring": Design(name="integer_ring", spill_words=2, npus=ring_to_host(
@@ -327,8 +338,8 @@ CHAINED = NetworkKind(draw=tall_or_any, orders=("raster", "raster", "pull"), chu
 # --- chains and rings in which engines take turns ---------------------------------------------------------------------
 
 MIXED = NetworkKind(draw=both_engines, chunks=(1, 2, 1000), refusals=(MEMORIES, *POOLS))
-MIXED_BINARY = BINARY.changed(tuple_words=1024, pool_taps=1 << 14, pool_olds=1 << 14)
-MIXED_INTEGER = INTEGER.changed(tuple_words=1024, pool_olds=1 << 14)
+MIXED_BINARY = BINARY.changed(tuple_words=1024, **FEW)
+MIXED_INTEGER = INTEGER.changed(tuple_words=1024, **FEW)
 MIXED_DESIGNS = {
     "cascade": Design(name="cascade", npus=cascade([
         MIXED_INTEGER, MIXED_BINARY.changed(kfp=32, kgp=7, pfp=3, buffer_words=4),
@@ -344,7 +355,8 @@ MIXED_DESIGNS = {
         MIXED_BINARY.changed(kfp=5, pool=False), MIXED_INTEGER.changed(kfp=1, pool=False, buffer_words=64)]))),
     "alternating": Design(name="alternating", npus=pipeline([
         MIXED_INTEGER.changed(kfp=17, kgp=5, ol=5), MIXED_BINARY.changed(kfp=33, pfp=1, pool_words=1024),
-        MIXED_INTEGER.changed(kfp=33, kgp=3, ol=1, pfp=7), MIXED_BINARY.changed(kfp=1, kgp=3, ol=3)])),
+        MIXED_INTEGER.changed(kfp=33, kgp=3, ol=1, pfp=7),
+        MIXED_BINARY.changed(kfp=1, kgp=3, ol=3, kernel_rows=1 << 14)])),
 }  # fmt: skip
 
 # --- grouped convolutions ---------------------------------------------------------------------------------------------
@@ -371,9 +383,8 @@ RESIDUAL, JOINED, GRAPHS = (
     for strategy in (residual_networks, joined_networks, graph_networks)
 )
 GRAPH_SIZES = {
-    "layers": 24, "tuple_words": 512, "pool_words": 512, "pool_tuple_words": 64, "taps": 8192, "olds": 8192,
-    "jumps": 4096, "pool_taps": 4096, "pool_olds": 4096, "kernel_rows": 1 << 14, "threshold_rows": 2048,
-    "map_words": 1024, "skip_words": 1024,
+    "layers": 24, "tuple_words": 512, "pool_words": 512, "pool_tuple_words": 64, "map_words": 1024, "skip_words": 1024,
+    **FEW,
 }  # fmt: skip
 """Memories for graphs of many small layers."""
 GRAPH_NPU = Npu.of(
@@ -416,7 +427,8 @@ LINE_DESIGNS = {
         WEIGHTED_POOL.changed(kfp=8, kgp=6, pfp=6, ol=2, accumulators=16, pool_line_taps=5),)),
     "integer": Design(name="lines_integer", npus=(SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, pool_line_taps=3),)),
     "binary": Design(name="lines_binary", npus=(SMALL_BINARY.changed(
-        kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, pool_lines=2, pool_line_words=256),)),
+        kfp=5, kgp=6, pfp=3, ol=2, raster=True, tuple_words=1024, pool_lines=2, pool_line_words=256,
+        kernel_rows=1 << 14),)),
 }  # fmt: skip
 """Several taps a cycle, of a line or of lines one below the other: pool units with weights, of integers and of bits
 without; tables and counters; products of pool results in LUTs."""
@@ -513,7 +525,7 @@ GROWN_DESIGNS = {
     "integer": Design(name="grown_integer", npus=(
         SMALL_INTEGER.changed(kfp=3, kgp=8, pfp=2, ol=5, **FORMER | GROWN_SIZES),)),
     "binary": Design(name="grown_binary", npus=(
-        SMALL_BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, planes=0, **GROWN_SIZES),)),
+        SMALL_BINARY.changed(kfp=5, kgp=6, pfp=3, ol=2, planes=0, kernel_rows=1 << 13, **GROWN_SIZES),)),
 }  # fmt: skip
 """Tables and counters, lines of kernels, a window former, pool units with weights, bits."""
 
@@ -622,8 +634,7 @@ STREAMED_DESIGNS = {
 
 ACCUMULATED = NetworkKind(draw=accumulated)
 PRODUCTS = Npu.of(
-    acc_bits=16, layers=6, tuple_words=2048, pool_words=2048, taps=4096, olds=4096, jumps=2048, pool_taps=1024,
-    pool_olds=1024, kernel_rows=1 << 15, threshold_rows=1024, map_words=2048,
+    acc_bits=16, layers=6, tuple_words=2048, pool_words=2048, map_words=2048, **FEW,
 )  # fmt: skip
 BITS_ALONE = PRODUCTS.changed(shift_bits=0)
 COLLECTED = 360
@@ -681,7 +692,7 @@ def exact(count: int) -> dict[str, int]:
 
 
 CASES: dict[str, BoardCase] = {
-    **cases("chain", CHAIN, SINGLE, 30, exact(30), {
+    **cases("chain", CHAIN, CHAIN_DESIGNS, 30, exact(30), {
         "k3_g5": (4, exact(4)), "k8_g8_planes": (2, exact(2)), "int_k3_g5": (3, exact(3)), "raster": (5, exact(3)),
     }, int_wide=(200, exact(200)), raster=(50, exact(25)), int_raster=(50, exact(25))),
     **cases("uneven", UNEVEN, UNEVEN_DESIGNS, 40, exact(5), {

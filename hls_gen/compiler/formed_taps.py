@@ -9,6 +9,7 @@ layers of bits are rewritten only where all taps lie on the map.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import gcd
 
 import numpy as np
 
@@ -49,6 +50,14 @@ def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
         return _windows_of(behind, layer, tables, npus)
 
     return settled(lowered, names, lowered.with_formed_taps, windows, map_order)
+
+
+def former_sizes(npu: Npu, formed: Sequence[FormedWindows]) -> dict[str, int]:
+    """Sizes of the NPU's window former for all that networks form, by the NPU's parameter. The networks share one
+    former, whose columns are as long as the longest, and in which as many lanes stay together as in all of them."""
+    needs = [windows.needs() for windows in formed]
+    granule = 1 if npu.array.planes else gcd(*(need["former_channels"] for need in needs))
+    return {**{name: max(need[name] for need in needs) for name in needs[0]}, "former_granule": granule}
 
 
 def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:

@@ -3,19 +3,18 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import gcd
 from typing import NamedTuple
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .effects import check_effects
 from .fitted import fitted, margins, streamed, unsized
 from .flow import System, smooth, smooth_skips
+from .formed_taps import former_sizes
 from .lowering import lowered_for
 from .needs import NpuNeeds
 from .partitions import check_partitions, partitions
@@ -129,18 +128,8 @@ def _planned(
 
 def _with_formers(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
     """The NPUs with window formers for all that networks form."""
-    return tuple(_with_former(npu, [plan.formed(n) for plan in plans]) for n, npu in enumerate(npus))
-
-
-def _with_former(npu: Npu, formed: Sequence[FormedWindows | None]) -> Npu:
-    """The NPU with a window former for all that networks form. They share one, whose columns are as long as the
-    longest, and in which as many lanes stay together as in all of them."""
-    needs = [windows.needs() for windows in formed if windows]
-    if not needs:
-        return npu
-    granule = 1 if npu.array.planes else gcd(*(need["former_channels"] for need in needs))
-    sizes = {name: max(need[name] for need in needs) for name in needs[0]}
-    return npu.changed(**sizes, former_granule=granule)
+    formed = [[windows for plan in plans if (windows := plan.formed(n))] for n in range(len(npus))]
+    return tuple(npu.changed(**former_sizes(npu, of_npu)) if of_npu else npu for npu, of_npu in zip(npus, formed))
 
 
 def _keeping(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:

@@ -208,7 +208,7 @@ class Npu:
     def _check_former(self, former: Former) -> None:
         """Raise ValueError unless the NPU can have such a window former."""
         inlets = self.ports.inlets
-        require("host" in inlets or inlets == ("ring",), "a window former needs inlet host, or ring alone", inlets)
+        require(self.ports.lead_to_former, "a window former needs inlet host, or ring alone", inlets)
         taps = self.array.line_taps
         require("host" in inlets or taps == 1, "line_taps must be 1 with a window former behind inlet ring", taps)
         binariser = self.ports.binariser

@@ -1,6 +1,6 @@
 """The lowered layers of a network as the search sees them, each for the engine that it shall be computed by."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_window import SplitWindow
+from bitloom.hls_gen.design.topology import pipeline
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
 
 from .engines import Engines
@@ -111,12 +112,7 @@ def layers(
         replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(other_widths)) for layer in demands
     ]
     demands = _with_lines(demands, lowered, npus, map_order)
-    first = demands[0]
-    if first.places > 1 and not first.word_channels and (first.engine == "integer" or first.planes):
-        former = _with_former(npus[0], first.planes, first.places * first.channels)
-        behind = replace(first, with_former=_formed_taps(first, map_order, [former, *npus[1:]]))
-        demands[0] = behind if behind.gains_by_former(former) else first
-    return demands
+    return [_with_window_former(demands, n, bits, map_order) for n in range(len(demands))]
 
 
 def _with_lines(
@@ -166,23 +162,42 @@ def _weightless(layer: LoweredLayer) -> LoweredLayer:
     return replace(layer, arithmetic=replace(layer.arithmetic, weight=weight, **beside))
 
 
+def _with_window_former(
+    demands: Sequence[LayerDemand], number: int, bits: Mapping[str, Any], map_order: str
+) -> LayerDemand:
+    """A layer with what it is behind the window former of its NPU, in a pipeline, if that makes the layer faster:
+    another layer than the first one has one on an NPU of its own. ``bits`` are widths of integer NPUs."""
+    demand = demands[number]
+    bits_alone = demand.engine == "binary" and demand.reads is None and not demand.planes
+    if demand.places == 1 or demand.word_channels or bits_alone or demand.reads not in (None, number - 1):
+        return demand
+    npus = list(pipeline([_any(layer.engine, 0, 1, layer.word_channels) for layer in demands]))
+    npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
+    npus[number] = _with_former(npus[number], demand.planes, demand.places * demand.channels)
+    formed = _formed_taps(demand, npus, map_order)
+    with_former = formed and replace(demand, with_former=formed)
+    return with_former if with_former and with_former.gains_by_former(npus[number]) else demand
+
+
 def _with_former(npu: Npu, planes: int, channels: int) -> Npu:
-    """NPU 0 with a window former, in front of words for windows of so many channels."""
+    """An NPU with a window former, in front of words for windows of so many channels."""
     side = {"planes": max(2, planes), "shift_bits": 0} if planes else {}
     lanes = min(min(FORMED_LANES, channels) * (side.get("planes", 0) + 1), WIDTH.value)
     return npu.changed(kfp=lanes, window_former=True, **side)
 
 
-def _formed_taps(first: LayerDemand, map_order: str, npus: Sequence[Npu]) -> LayerDemand | None:
-    """The first layer as it is behind the window former of NPU 0; None where it can't be."""
-    others = [npu.changed(window_former=False) for npu in npus[1:]]
-    behind, formed = formed_taps(first.network, [npus[0], *others], map_order)
-    if first.name not in formed:
+def _formed_taps(demand: LayerDemand, npus: Sequence[Npu], map_order: str) -> LayerDemand | None:
+    """A layer as it is behind the window former of its NPU, where each layer has an NPU of its own; None where it can't
+    be."""
+    on_own = replace(demand.network, mapping=tuple(range(len(npus))))
+    behind, formed = formed_taps(on_own, npus, map_order)
+    if demand.name not in formed:
         return None
     tables = tables_of(behind.schedule(map_order))
-    layer = behind.layers[0]
+    layer = next(layer for layer in behind.layers if layer.name == demand.name)
     conv, pool = tables[layer.name], tables.get(pool_name(layer))
-    return replace(first, network=behind, lowered=layer, conv=conv, pool=pool, formed=formed[first.name])
+    windows = formed[demand.name]
+    return replace(demand, network=behind, lowered=layer, conv=conv, pool=pool, formed=windows)
 
 
 def _demands(plan: Plan) -> list[LayerDemand]:

@@ -250,7 +250,7 @@ class LayerDemand:
         its array has a line former for it."""
         if self.with_lines is not None and npu.array_forms_lines:
             return self.with_lines if self.gains_by_lines(npu) else self
-        if self.with_former is None or not npu.former:
+        if self.with_former is None or not npu.former or (self.reads is not None and "host" in npu.ports.inlets):
             return self
         key = "gains", ARRAY_CYCLES(npu)
         if key not in self.cache:

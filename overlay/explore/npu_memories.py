@@ -17,10 +17,11 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed
+from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
 from bitloom.hls_gen.compiler.layout import Layout, chunks
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
-from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, words_read
+from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
 from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
 from bitloom.hls_gen.design.npu import Npu
 
@@ -121,8 +122,8 @@ class NpuMemories:
 
     def _former(self, indices: Indices, npu: Npu) -> dict[str, int]:
         """Sizes of the window former that several networks have in common; nothing where taps are not formed."""
-        formed = [layer.formed.needs() for layer in (self._layers[i].seen_by(npu) for i in indices) if layer.formed]
-        return {key: max(needs[key] for needs in formed) for key in formed[0]} if formed else {}
+        formed = [layer.formed for i in indices if (layer := self._layers[i].seen_by(npu)).formed]
+        return former_sizes(npu, formed) if formed else {}
 
     def _planned(self, indices: Indices, npu: Npu) -> Planned:
         """Layers of a network on the NPU, in their order."""
@@ -131,7 +132,7 @@ class NpuMemories:
         planned = []
         for i in indices:
             layer = self._layers[i].seen_by(npu)
-            key = i, layer.lowered.reads in maps, layer.lowered.joins in maps, of_npu
+            key = i, layer.formed is None, layer.lowered.reads in maps, layer.lowered.joins in maps, of_npu
             if key not in self._known:
                 if len(self._known) >= KEPT:
                     self._known.clear()
@@ -189,11 +190,14 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
         for name, count in zip((p.reads, p.joins), layer.parts or (p.map_channels,)):
             if name and name not in read:
                 read[name] = _map_words(chunks(np.arange(count), npu.array.map_lanes), "ring")
+    words = words_read(p, read, network.ways)
+    if layer.formed and p.reads != INPUT:
+        words = windows_read(words, layer.formed_by(npu))
     plan = planned_layer(
         p,
         0,
         npu,
-        read=words_read(p, read, network.ways),
+        read=words,
         inner=1,
         conv=layer.conv,
         pool=layer.pool_tables(npu),

@@ -307,13 +307,13 @@ class NpuChoices:
                 base = self._base(indices)
                 npus = self._wide(layers, base)
                 npus += self._with_lines(layers, npus)
-                if "host" in base.ports.inlets:
+                if base.ports.lead_to_former:
                     formed = self._wide(
                         [layer.with_former or layer for layer in layers], base.unchecked(window_former=True)
                     )
                     formed = [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
                     npus += formed
-                    npus += self._with_lines(layers, formed)
+                    npus += self._with_lines(layers, formed) if "host" in base.ports.inlets else []
             self._known.bare[indices] = npus
         return self._known.bare[indices]
 

@@ -36,19 +36,21 @@ def worst_excess(row: Row, budget: Budget) -> float:
     return max(budget.excess(row.figures).values())
 
 
-def between_fitting(rows: Sequence[Row], budget: Budget) -> int | None:
-    """The interval midway between the fastest one that fits and the slowest below that.
+def between_fitting(rows: Sequence[Row], budget: Budget) -> tuple[int, Row, Row] | None:
+    """The interval midway between the shortest one that fits and the longest below that.
 
     Returns
     -------
-    int or None
-        None where a rate is asked for, nothing fits, or there is no interval between the two.
+    tuple or None
+        The interval; the best row that fits; and the best one of the interval below. None where a rate is asked for,
+        nothing fits, or there is no interval between the two.
     """
-    if budget.cycles is not None:
+    best = best_of([row for row in rows if late_at_most(row, budget)], budget)
+    if budget.cycles is not None or best is None:
         return None
-    fits = {row.asked for row in rows if late_at_most(row, budget)}
-    if not fits:
+    shortest = min(row.asked for row in rows if late_at_most(row, budget))
+    below = max((row.asked for row in rows if row.asked < shortest), default=shortest)
+    middle = round((below * shortest) ** 0.5)
+    if middle in (below, shortest):
         return None
-    below = max((row.asked for row in rows if row.asked < min(fits)), default=None)
-    middle = None if below is None else round((below * min(fits)) ** 0.5)
-    return None if middle in (below, min(fits)) else middle
+    return middle, best, min((row for row in rows if row.asked == below), key=lambda row: merit(row, budget))

@@ -34,7 +34,7 @@ from .workers import Workers
 
 POINTS = 9
 """Intervals of a sweep."""
-HALVINGS = 1
+HALVINGS = 2
 """Times that the gap between the fastest interval that fits and the next shorter one is halved."""
 REFINED = 3
 """Chains that are refined at most, where they keep to all but the latency."""
@@ -378,15 +378,18 @@ def _prices(effort: Effort) -> Sequence[Price]:
 
 
 def _between(tries: Tries, rows: Sequence[Row], effort: Effort) -> list[Task]:
-    """The tasks of the next halving, as the best row is connected; none where no interval is left between two."""
-    budget = tries.budget
-    interval = between_fitting(rows, budget)
-    best = best_of([row for row in rows if late_at_most(row, budget)], budget)
-    if interval is None or best is None:
+    """The tasks of the next halving, connected and in a setting as the best row is, and as the best one at the shorter
+    interval; none where no interval is left between two."""
+    gap = between_fitting(rows, tries.budget)
+    if gap is None:
         return []
-    way = tries.joinings.way_of(best.candidate)
-    prices = _prices(effort) if way.mapping is None else [FEW_NPUS]
-    return [Task(way, setting_of(best.candidate), interval, price) for price in prices]
+    interval, *ends = gap
+    joined = dict.fromkeys((tries.joinings.way_of(row.candidate), setting_of(row.candidate)) for row in ends)
+    return [
+        Task(way, setting, interval, price)
+        for way, setting in joined
+        for price in (_prices(effort) if way.mapping is None else [FEW_NPUS])
+    ]
 
 
 def _to_vary(rows: Sequence[Row], budget: Budget, count: int) -> list[Row]:

@@ -31,7 +31,7 @@ from .kernel_factors import kernel_factors, undivided
 from .links import Chain, Line, Link, falls, merged
 from .operations import Product
 from .pair_fit import fit_pairs, pairs_of
-from .ramps import Ramps, Stepped
+from .ramps import MOST_RAMPS, Ramps, Stepped
 from .requantise_fit import arrays, fit, mismatch
 from .rows import row_of
 from .sections import OutputMap, PairSection, PassSection, Quantised, Section, SectionGraph, TableSection, WeightSection
@@ -228,7 +228,8 @@ class _Emitter:
             if section.ramps_only and (section.copies or not section.steps.straight):
                 reach = _reaches(weights.values, _values(held, section), section.count)
                 functions = [Stepped.of_stairs(stair, *ends) for stair, ends in zip(stairs, reach)]
-                wrong = self._append_ramps(number, layer, weights, functions, made, section.sums)
+                most = MOST_RAMPS if section.copies else 2  # of which each takes the layer's beats again
+                wrong = self._append_ramps(number, layer, weights, functions, made, section.sums, most)
             else:
                 wrong = self._requantisation(number, section, made, layer, weights, sums)
                 if section.ramps_only:
@@ -332,28 +333,29 @@ class _Emitter:
         weights = _plain_weights(np.ones((self._map.channels, 1, 1, 1), np.int64), self._map.channels)
         return replace(self._weighted(0, Window(kernel=(1, 1)), weights), name=name), weights
 
-    def _append_ends(self, number: int, ends: Sequence[tuple[int, int]], held: Held) -> None:
+    def _append_ends(self, number: int | str, ends: Sequence[tuple[int, int]], held: Held) -> None:
         """Cut each channel of a map that is held so to its own levels, between the lowest and the highest of any."""
         levels = np.arange(min(low for low, _ in ends), max(high for _, high in ends) + 1)
         rows = [np.clip(levels, *each).tolist() for each in ends]
         functions = [Stepped.of_values(held.zero + int(levels[0]), row) for row in rows]
-        self._append_ramps(number, *self._copy(f"ends_{number}"), functions, held)
+        self._append_ramps(f"{number}_2", *self._copy(f"ends_{number}"), functions, held, most=None)
 
     def _append_ramps(
         self,
-        number: int,
+        number: int | str,
         layer: Weighted,
         weights: Weights,
         functions: Sequence[Stepped],
         held: Held,
         means: Sequence[Window] = (),
+        most: int | None = MOST_RAMPS,
     ) -> tuple[int, int]:
         """Add weights, whose sums have in each channel a function's level, as ramps, and what adds the ramps up. How
         many sums get another level, and by how many levels at most.
 
         Parameters
         ----------
-        number : int
+        number : int or str
             Of the layers.
         layer : Weighted
         weights : Weights
@@ -364,12 +366,14 @@ class _Emitter:
             How the map that is made is held.
         means : sequence of Window
             Pools of the sums.
+        most : int or None
+            See `Ramps.of`.
         """
-        both = _plain_weights(np.concatenate([weights.values, -weights.values]), 2 * weights.groups)
-        sums = replace(layer, weight=both.encoding).output(self._map)
+        of_any_sign = np.concatenate([weights.values, 0 * weights.values, -weights.values])
+        sums = replace(layer, weight=weight_encoding(of_any_sign)).output(self._map)
         for mean in means:
             sums = SumPool.of("mean", mean).output(sums)
-        ramps, fitted = Ramps.of(functions, sums.encoding)
+        ramps, fitted = Ramps.of(functions, sums.encoding, most=most)
         values = np.repeat(weights.values, ramps.count, axis=0) * ramps.reads.reshape(-1, 1, 1, 1)
         over = weight_limit(values)
         if over:
@@ -386,7 +390,7 @@ class _Emitter:
         )
         self._append(act, arrays(fitted.factors))
         adding = _plain_weights(ramps.signs[:, None, None, :], len(ramps.sums))
-        adder = self._weighted(number, Window(kernel=(1, 1)), adding)
+        adder = self._weighted(0, Window(kernel=(1, 1)), adding)
         self._append_weighted(replace(adder, name=f"sum_{number}"), adding)
         low, high = (held.zero + end for end in ramps.ends)
         clip = None if (low, high) == (held.encoding.low, held.encoding.high) else (low, high)
@@ -395,6 +399,8 @@ class _Emitter:
             Requantise(name=f"summed_{number}", encoding=held.encoding, clip=clip),
             {"bias": held.zero + ramps.bases, "multiplier": ones, "shift": 0 * ones},
         )
+        if ramps.cut_behind:
+            self._append_ends(number, [each.ends for each in functions], held)
         return _checked(*ramps.off(functions, fitted))
 
     def _weighted(self, number: int, window: Window | None, weights: Weights) -> Weighted:

@@ -30,6 +30,8 @@ from .requantise_fit import Fitted, fit, mismatch
 
 MOST_RAMP = 255
 """A ramp's highest value: it is a feature without a sign."""
+MOST_RAMPS = 4
+"""Ramps that any channel has at most: two, and one for each end of its own."""
 SHARES = (0.5, 0.75, 0.9, 0.97)
 """Where between the least and the largest distance of a line's steps lines are tried."""
 MOST_DENOMINATOR = 1 << 16
@@ -69,6 +71,16 @@ class Stepped:
         """Its values from the first one on, one behind each step."""
         return self.first + np.cumsum((0, *self.signs))
 
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Its lowest and its highest value."""
+        return int(self.values.min()), int(self.values.max())
+
+
+def common(functions: Sequence[Stepped]) -> tuple[int, int]:
+    """The lowest and the highest value of any of several functions."""
+    return min(each.ends[0] for each in functions), max(each.ends[1] for each in functions)
+
 
 @dataclass(frozen=True)
 class Ramp:
@@ -93,7 +105,7 @@ class Ramp:
 
 @dataclass(frozen=True)
 class RampSum:
-    """A function as a sum of ramps; behind it values are cut to ends that all channels share."""
+    """A function as a sum of ramps; behind it values are cut to ends."""
 
     base: int
     ramps: tuple[Ramp, ...]
@@ -110,9 +122,11 @@ class Ramps:
     sums: tuple[RampSum, ...]
     ends: tuple[int, int]
     """The lowest and the highest value of any channel."""
+    cut_behind: bool
+    """Whether what follows must cut each channel to its function's own ends."""
 
     @classmethod
-    def of(cls, functions: Sequence[Stepped], sums: Encoding) -> tuple["Ramps", Fitted]:
+    def of(cls, functions: Sequence[Stepped], sums: Encoding, *, most: int | None = None) -> tuple["Ramps", Fitted]:
         """The ramps of functions, and the factors of a requantisation that has them, as exactly as can be.
 
         Parameters
@@ -120,18 +134,35 @@ class Ramps:
         functions : sequence of Stepped
         sums : Encoding
             Of what the requantisation reads.
+        most : int, optional
+            Where a channel would have more ramps than this, or one that is too high, each function is cut behind the
+            sum. By default none is.
 
         Raises
         ------
         Unsupported
             If one isn't two straight lines and their ends.
         """
-        ends = min(int(each.values.min()) for each in functions), max(int(each.values.max()) for each in functions)
+        try:
+            ramps = cls._of(functions, sums, cut_behind=False)
+        except Unsupported:
+            if most is None:
+                raise
+        else:
+            if most is None or ramps[0].count <= most:
+                return ramps
+        return cls._of(functions, sums, cut_behind=True)
+
+    @classmethod
+    def _of(cls, functions: Sequence[Stepped], sums: Encoding, *, cut_behind: bool) -> tuple["Ramps", Fitted]:
+        """The ramps that need to be cut behind the sum, or those that don't."""
+        ends = common(functions)
+        cut = [each.ends if cut_behind else ends for each in functions]
         reasons = list[Unsupported]()
         tried = list[tuple[Ramps, Fitted]]()
         for parity in (None, 0, 1):
             try:
-                ramps = cls(tuple(_ramp_sum(each, ends, parity) for each in functions), ends)
+                ramps = cls(tuple(_ramp_sum(each, at, parity) for each, at in zip(functions, cut)), ends, cut_behind)
                 flat = ramps.flat
                 fitted = fit([ramp.stair for ramp in flat], [ramp.slope for ramp in flat], 0, sums)
             except Unsupported as e:
@@ -188,8 +219,11 @@ class Ramps:
 
 @lru_cache(maxsize=4096)
 def _ramp_sum(function: Stepped, ends: tuple[int, int], parity: int | None) -> RampSum:
-    """The ramps of a function. Where halves are rounded to the even value, a ramp has the function's halves if its base
-    is even as the file counts: ``parity`` is that of the bases, or None where no two numbers lie halfway."""
+    """The ramps of a function, whose values are then cut to some ends.
+
+    Where halves are rounded to the even value, a ramp has the function's halves if its base is even as the file counts:
+    ``parity`` is that of the bases, or None where no two numbers lie halfway.
+    """
     places = np.array(function.places, np.int64)
     signs = np.array(function.signs, np.int64)
     count = len(places)
@@ -220,7 +254,7 @@ def _ramps(
     reads: int, limits: Array, signs: Array, end: int, base: int, ends: tuple[int, int], parity: int | None
 ) -> list[Ramp]:
     """The ramps of steps that lie on one line, up to the largest number ``end``: a second one takes off what the line
-    rises behind the last step, unless the common ends cut that."""
+    rises behind the last step, unless the ends behind the sum cut that."""
     if not len(limits):
         return []
     sign = int(signs[0])
@@ -241,8 +275,9 @@ def _line(limits: Array, end: int, parity: int | None) -> tuple[tuple[int, ...],
     lines = []
     for share in SHARES if least < most else (0,):
         gap = Fraction(least + (most - least) * share).limit_denominator(MOST_DENOMINATOR)
-        begins = [limit - gap * number for number, limit in enumerate(limits.tolist(), 1)]
-        lowest, highest = max(begins) - 1, min(begins)  # of what is added to gap * number
+        begins = limits * gap.denominator - np.arange(1, len(limits) + 1) * gap.numerator  # times the denominator
+        lowest, highest = (Fraction(int(end), gap.denominator) for end in (begins.max(), begins.min()))
+        lowest -= 1  # what is added to gap * number lies above it, and is at most the highest
         for part in (Fraction(1, 2), Fraction(4, 5)):
             offset = lowest + (highest - lowest) * part
             lines.append((gap, offset))

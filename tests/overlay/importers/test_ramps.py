@@ -88,6 +88,8 @@ def test_ends_of_channels_may_be_cut_behind_the_sum():
     np.testing.assert_array_equal(got, rows)
     assert ramps.cut_behind
     assert ramps.count <= 3
+    small = [Stepped.of_values(0, [2, 2, 2, 3, 4, 5, 6, 6, 6]), Stepped.of_values(0, list(range(9)))]
+    assert [values_of(small, most)[1].count for most in (None, 2, 1)] == [2, 2, 1]
     assert values_of([Stepped.of_values(0, [0, 1, 2]), Stepped.of_values(0, [0, 1, 1])], most=2)[1].cut_behind is False
 
 
@@ -128,6 +130,9 @@ PLACES = {
     "a dense layer": lambda chain, rng: with_slopes(
         chain.reshape(1, 60).dense(rng, 7, (0.03, 9), bias=False).reshape(1, 1, 1, 7), SLOPES
     ),
+    "a convolution, and a maximum behind": lambda chain, rng: with_slopes(
+        chain.conv(rng, 7, (3, 3), (0.03, 9)), SLOPES
+    ).with_constant("MAXIMUM", 9, (0.019, 5), (0.019, 5)),
     "a sum": lambda chain, rng: with_slopes(summed(chain, rng), SLOPES[:4]),
     "another": lambda chain, rng: with_slopes(
         with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)), SLOPES), SLOPES[::-1], (0.02, -70), 0.004
@@ -145,7 +150,9 @@ def tflite(place):
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "one channel's"])
 def test_slopes_of_channels_in_tflite(place):
     made, _ = check(tflite(place))
-    assert any(layer.name.startswith("ramps") for layer in made.model.network.layers)
+    layers = made.model.network.layers
+    (first, *_) = (number for number, layer in enumerate(layers) if layer.name.startswith("ramps"))
+    assert layers[first - 1].out_channels == 2 * layers[first + 1].out_channels
 
 
 def test_one_slope_is_a_lookup():
@@ -209,7 +216,9 @@ def test_three_lines_of_a_channel_are_refused():
 def test_sums_of_weights_that_bend_on_the_integer_engine(name):
     """Which the integer engine takes where no mix of engines has them."""
     made = against.check(network(CHANNELS[name], 4), against.by_qonnx, engine="integer", near=0)
-    assert any(layer.name.startswith("ramps") for layer in made.model.network.layers)
+    names = [layer.name for layer in made.model.network.layers]
+    assert names[1] == ("ramps_1" if "slopes" in name or "pool" in name else "requantise_1")
+    assert ("ends_1" in names) == ("slopes" not in name)
     assert set(made.choice.engines) == {"integer"}
 
 

@@ -3,10 +3,9 @@
 
     words of positions, line after line --> words of the taps of a window's lines
 
-It takes as many columns as the kernel has, or one, and one row, or several. With one row the sequencer then sees a map
-with a position for each window of a line, and a kernel of one column; which lines a window of several rows has of the
-kernel, says split_window.py. Taps beside the map are put in as 0, which adds nothing to a sum, or
-as the lowest value, which is no maximum.
+Which rows and columns of a kernel it takes, says split_window.py. Where these are one row and all columns, the
+sequencer then sees a map with a position for each window of a line, and a kernel of one column. Taps beside the map are
+put in as 0, which adds nothing to a sum, or as the lowest value, which is no maximum.
 
 The words of a tuple are put side by side in the same way: the tuple is a line, its words are the positions, and a
 window of as many taps goes on by as many positions.

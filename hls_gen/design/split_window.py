@@ -165,17 +165,13 @@ class BeatTaps(NamedTuple):
         return self.rows * self.columns
 
     def split(self, window: Window) -> SplitWindow:
-        """How a line former splits a window for the unit. It takes the columns of the kernel where they are neighbours,
-        several, and not too many; rows, as many as can be, where they are neighbours, and where the last row that comes
-        completes the last tuple."""
-        neighbours = [not window.clamps and window.dilation[k] == window.growth[k] == 1 for k in (0, 1)]
-        rows = min(self.rows, window.kernel[0] - window.padding[2])
-        columns = window.kernel[1]
-        return SplitWindow(
-            window,
-            rows=rows if neighbours[0] and rows > 1 else 0,
-            columns=columns if neighbours[1] and 1 < columns <= self.columns else 0,
-        )
+        """How a line former splits a window for the unit: it takes as many columns and rows as it can, and leaves an
+        axis to the sequencer where that is one, or taps are no neighbours. Of rows it takes no more than end on the
+        map, since no line follows a map's last one."""
+        most = min(self.rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])
+        apart = zip(window.dilation, window.growth)
+        taken = [count if count > 1 and each == (1, 1) and not window.clamps else 0 for count, each in zip(most, apart)]
+        return SplitWindow(window, *taken)
 
     def places(self, formed: Window) -> list[int]:
         """The tap of a tuple in each place of a word for a beat, the lowest first: places are the unit's lines, one

@@ -14,6 +14,7 @@ from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.fuzz.random_networks import IntegerChoices
 from tests.networks import SEEDS, depthwise_networks, integer_networks, model_of, networks
 from tests.simulated import tally
@@ -43,7 +44,8 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
         for layer, part in zip(lowered.layers, lowered.parts):
             windows["array", layer.name] = part.window.window, layer.height, layer.width
             if layer.pool is not None:
-                windows["pool", layer.name] = layer.pool.window, *part.window.output_size(layer.height, layer.width)
+                split = present(npu.pool_unit).split(layer.pool.window, layer.pool.reduction)
+                windows["pool", layer.name] = split.formed, *part.window.output_size(layer.height, layer.width)
         with patch.object(lines, "pays", lambda *_: True):
             behind, of_array = form_array_lines(lowered, [npu], order)
         _, of_pools = form_pool_lines(behind, [npu], order)

@@ -74,7 +74,6 @@ def test_values_in_order_are_not_copied() -> None:
 
 @pytest.mark.parametrize("window", [
     Window(kernel=(3, 1)),  # one tap
-    Window(kernel=(1, 5)),  # too many
     Window(kernel=(2, 2), dilation=(1, 2)),  # no neighbours
     Window(kernel=(2, 2), growth=(1, 2)),
     Window(kernel=(2, 2), padding=(0, 1, 0, 1), clamps=True),  # what is beside the map has no value of its own
@@ -82,6 +81,18 @@ def test_values_in_order_are_not_copied() -> None:
 def test_windows_that_are_taken_tap_by_tap(window: Window) -> None:
     split = BeatTaps(4).split(window)
     assert (split.tuple_taps, split.rest) == (1, window)
+
+
+def test_as_many_columns_as_a_unit_takes() -> None:
+    window = Window(kernel=(2, 5), padding=(0, 2, 0, 2))
+    assert BeatTaps(3).split(window) == SplitWindow(window, columns=3)
+    assert BeatTaps(9, 2).split(window) == SplitWindow(window, rows=2, columns=5)
+
+
+@pytest.mark.parametrize(("padding", "rows"), [(0, 3), (1, 2), (2, 0)])
+def test_no_row_behind_the_map_is_taken(padding: int, rows: int) -> None:
+    window = Window(kernel=(3, 1), padding=(0, 0, padding, 0))
+    assert BeatTaps(1, 4).split(window) == SplitWindow(window, rows=rows)
 
 
 def test_averages_are_taken_tap_by_tap() -> None:

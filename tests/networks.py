@@ -5,7 +5,8 @@ choices by Hypothesis."""
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from hypothesis import HealthCheck, Phase, settings
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden.layers.requantise import ROUNDINGS
@@ -33,8 +34,10 @@ __all__ = [
     "IntegerChoices",
     "accumulated_networks",
     "binary_residual_networks",
+    "check_draws",
     "deep_networks",
     "depthwise_networks",
+    "few_and_many",
     "first_layers",
     "gated",
     "graph_networks",
@@ -70,6 +73,16 @@ def some(count: int) -> settings:
         max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck), print_blob=True,
     )  # fmt: skip
+
+
+def few_and_many(few: int, many: int) -> pytest.MarkDecorator:
+    """A test with an argument ``count``: so many draws in the default tier, and so many in the slow one."""
+    return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
+def check_draws(count: int, check: Callable[..., object], *strategies: st.SearchStrategy[Any]) -> None:
+    """Call ``check`` with so many draws of the strategies."""
+    some(count)(given(st.tuples(*strategies))(lambda drawn: check(*drawn)))()
 
 
 def model_of(network: Network, seed: int, npu: Npu) -> Model:

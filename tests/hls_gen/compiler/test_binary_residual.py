@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, signed
@@ -29,7 +28,14 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
-from tests.networks import SEEDS, binary_residual_networks, random_images, random_integer_model, some
+from tests.networks import (
+    SEEDS,
+    binary_residual_networks,
+    check_draws,
+    few_and_many,
+    random_images,
+    random_integer_model,
+)
 from tests.rows import npu_rows
 
 NPU = Npu.of(kfp=4, kgp=4, pfp=4, ol=2)
@@ -44,10 +50,9 @@ def lowered_equals_golden(network, seed):
     np.testing.assert_array_equal(found, expected.reshape(found.shape))
 
 
-@some(6)
-@given(binary_residual_networks(), SEEDS)
-def test_lowered_layers(network, seed):
-    lowered_equals_golden(network, seed)
+@few_and_many(6, 300)
+def test_lowered_layers(count):
+    check_draws(count, lowered_equals_golden, binary_residual_networks(), SEEDS)
 
 
 def flows(network, seed, order):
@@ -70,10 +75,9 @@ def flows(network, seed, order):
             simulate(of(least - 1), 2)
 
 
-@some(2)
-@given(binary_residual_networks(8, 2), SEEDS, st.sampled_from(["pull", "raster"]))
-def test_flow(network, seed, order):
-    flows(network, seed, order)
+@few_and_many(2, 100)
+def test_flow(count):
+    check_draws(count, flows, binary_residual_networks(8, 2), SEEDS, st.sampled_from(["pull", "raster"]))
 
 
 def conv(name, reads, channels=4, weight=BIPOLAR):
@@ -215,17 +219,3 @@ def test_engines():
     ternary = (conv("conv_1", "@input", weight=TERNARY), *FIRST[1:], *SECOND, sign("sign_2", "add_2"))
     assert engines_of(residual(*ternary)) == ["binary"] * 2
     assert engines_of(residual(*FIRST, *SECOND)) == ["binary", "integer"]
-
-
-@pytest.mark.slow
-@some(300)
-@given(binary_residual_networks(), SEEDS)
-def test_many_lowered_layers(network, seed):
-    lowered_equals_golden(network, seed)
-
-
-@pytest.mark.slow
-@some(100)
-@given(binary_residual_networks(8, 2), SEEDS, st.sampled_from(["pull", "raster"]))
-def test_many_flows(network, seed, order):
-    flows(network, seed, order)

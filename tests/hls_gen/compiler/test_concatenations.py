@@ -3,8 +3,6 @@ comes from, words and kernels in the order in which they are read, every refusal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, bipolar, signed
 from bitloom.golden.graph import INPUT
@@ -21,30 +19,10 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
-from tests.networks import SEEDS, WIDE, joined_networks, random_images, random_integer_model, some
+from tests.networks import random_images, random_integer_model
 from tests.rows import npu_rows
 
-from .test_residual import NPU, act, add, conv, flows, lowered_equals_golden, planned, residual
-
-
-@some(10)
-@given(joined_networks(WIDE), SEEDS)
-def test_lowered_layers(network, seed):
-    lowered_equals_golden(network, seed)
-
-
-@pytest.mark.slow
-@some(300)
-@given(joined_networks(WIDE, most=4), SEEDS)
-def test_many_lowered_layers(network, seed):
-    lowered_equals_golden(network, seed)
-
-
-@pytest.mark.slow
-@some(100)
-@given(joined_networks(WIDE, most=1), SEEDS, st.sampled_from(["pull", "raster"]))
-def test_many_flows(network, seed, order):
-    flows(network, seed, order)
+from .test_residual import NPU, act, add, conv, lowered_equals_golden, planned, residual
 
 
 def concat(name, *reads):

@@ -3,7 +3,6 @@ readers need, the flow model without a deadlock, every refusal."""
 
 import numpy as np
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
@@ -29,12 +28,13 @@ from tests.networks import (
     BYTES,
     SEEDS,
     WIDE,
+    check_draws,
+    few_and_many,
     graph_networks,
     joined_networks,
     random_images,
     random_integer_model,
     residual_networks,
-    some,
 )
 from tests.rows import npu_rows
 
@@ -114,22 +114,25 @@ def test_steps_of_several_words(kfp, ol, pfp):
     compile_model(model, Manifest.of(design, "0" * 64))
 
 
-@some(20)
-@given(st.one_of(residual_networks(BYTES), graph_networks(BYTES)), SEEDS, foldings())
-def test_random_foldings(network, seed, npu):
-    compiles(network, seed, npu)
+@few_and_many(12, 400)
+def test_random_foldings(count):
+    kinds = st.one_of(residual_networks(BYTES), graph_networks(BYTES), joined_networks(BYTES))
+    check_draws(count, compiles, kinds, SEEDS, foldings())
 
 
-@some(12)
-@given(residual_networks(WIDE), SEEDS)
-def test_lowered_layers(network, seed):
-    lowered_equals_golden(network, seed)
+@few_and_many(12, 400)
+@pytest.mark.parametrize("networks", [residual_networks, joined_networks])
+def test_lowered_layers(networks, count):
+    check_draws(count, lowered_equals_golden, networks(WIDE, most=3 if count < 100 else 5), SEEDS)
 
 
-@some(6)
-@given(residual_networks(WIDE), SEEDS, st.sampled_from(["pull", "raster"]))
-def test_flow(network, seed, order):
-    flows(network, seed, order)
+@pytest.mark.parametrize(("networks", "most", "count"), [
+    (residual_networks, 3, 6),
+    pytest.param(residual_networks, 4, 150, marks=pytest.mark.slow),
+    pytest.param(joined_networks, 1, 100, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_flow(networks, most, count):
+    check_draws(count, flows, networks(WIDE, most=most), SEEDS, st.sampled_from(["pull", "raster"]))
 
 
 def conv(name, reads, channels=4, kernel=1, stride=1):
@@ -213,27 +216,6 @@ def test_lanes_that_differ_are_refused():
         "of it, for skip_words = 2, got 3"
     ):
         planned(net, [NPU.changed(ol=3)])
-
-
-@pytest.mark.slow
-@some(400)
-@given(st.one_of(residual_networks(BYTES), graph_networks(BYTES), joined_networks(BYTES)), SEEDS, foldings())
-def test_many_random_foldings(network, seed, npu):
-    compiles(network, seed, npu)
-
-
-@pytest.mark.slow
-@some(400)
-@given(residual_networks(WIDE, most=5), SEEDS)
-def test_many_lowered_layers(network, seed):
-    lowered_equals_golden(network, seed)
-
-
-@pytest.mark.slow
-@some(150)
-@given(residual_networks(WIDE, most=4), SEEDS, st.sampled_from(["pull", "raster"]))
-def test_many_flows(network, seed, order):
-    flows(network, seed, order)
 
 
 def layer(number: int, reads: str, adds: str = "") -> list:

@@ -61,8 +61,8 @@ def test_many_imports():
 
 
 def test_networks():
-    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "int_k3_g5", "ring_of_2")), 6)
-    assert ends["exact"] >= 4
+    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "int_k3_g5", "ring_of_2")), 4)
+    assert ends["exact"] >= 2
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ for it: its flag waits in the loader (hls_gen/rtl/loader) until the results leav
 
 from collections.abc import Mapping, Sequence
 
-from veriloggen import Cat
+from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
@@ -106,7 +106,7 @@ def output_register(
     Parameters
     ----------
     results : sequence of Stream
-        What `result_words` returns; at most one has a word at a time.
+        What `result_words` returns; at most one has a word at a time: in a network one NPU sends results, in one form.
     flags : Stream
         A bit for each frame in flight, in order: whether its last word has tlast. One is taken with that word.
     m_axis : Stream
@@ -127,13 +127,11 @@ def output_register(
     # nothing leaves before the frame's flag is there, for it decides tlast
     gate = b.wire("result_gate", 1, ready & flags.valid)
     either = b.wire("result_valid", 1, any_of(*[words.valid for words in results]))
-    data = results[-1].data
-    last = results[-1].last
-    for words in results[-2::-1]:
-        data = choose(words.valid, words.data, data, library.stream_bits)
-        last = choose(words.valid, words.last, last, 1)
-    for k, words in enumerate(results):  # never two at a time; if so, none is lost
-        words.ready.assign(all_of(gate, *[~before.valid for before in results[:k]]))
+    # never two at a time, so that none waits for another: an order among them would be a long path
+    data = any_of(*[words.data & Repeat(words.valid, library.stream_bits) for words in results])
+    last = any_of(*[words.last & words.valid for words in results])
+    for words in results:
+        words.ready.assign(gate)
     if last_output is not None:
         map_end = b.wire("map_end", 1, all_of(gate, either, last))
         last = last & _is_last_output(b, last_output, map_end, reset)

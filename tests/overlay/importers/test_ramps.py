@@ -236,6 +236,20 @@ def test_on_hardware(case, tmp_path):
     )
 
 
+@pytest.mark.slow
+def test_a_bottleneck_with_slopes_behind_each_convolution_on_hardware(tmp_path):
+    """As MobileFaceNet has them: behind a depthwise convolution, too, and between the ends of a shortcut."""
+    rng = np.random.default_rng(2)
+    chain = with_slopes(Chain((9, 8, 3), 0.02, 0).conv(rng, 7, (3, 3), (0.03, 3)), SLOPES, (0.03, 3))
+    here = chain.here
+    with_slopes(chain.conv(rng, 14, (1, 1), (0.03, 3)), 2 * SLOPES, (0.03, 3))
+    with_slopes(chain.conv(rng, 0, (3, 3), (0.03, 3), depth=1), 2 * SLOPES, (0.03, 3))
+    chain.conv(rng, 7, (1, 1), (0.03, 3)).add(here, (0.05, 0))
+    made, _ = check(chain.conv(rng, 4, (1, 1), (0.03, 3)))
+    images = np.random.default_rng(1).integers(-128, 128, (3, 9, 8, 3))
+    on_hardware(made, images, tmp_path, kfp=8, kgp=4)
+
+
 def cycles_of(slopes):
     """Cycles a frame, at least, of three convolutions with PRELU behind each, or without one."""
     rng = np.random.default_rng(1)

@@ -75,19 +75,20 @@ KINDS: Sequence[Kind] = (
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-TIMING = {
-    "give_back": timing.GIVE_BACK,
-    "first_step": timing.FIRST_STEP,
-    "credits": timing.CREDITS,
-    "lut_ram_words": timing.LUT_RAM_WORDS,
-    "map_held": timing.MAP_HELD,
-    "frames_in_flight": timing.FRAMES_IN_FLIGHT,
-    "judging": timing.JUDGING,
-    "header_bits": HEADER_BITS,
-    "to_memory": TO_MEMORY,
-    "long_ago": LONG_AGO,
-}
-"""Numbers that parts take from elsewhere, by the fields of ``Timing`` in native/streams.h, in their order."""
+def numbers_of_timing() -> dict[str, int]:
+    """Numbers that parts take from elsewhere, by the fields of ``Timing`` in native/streams.h, in their order."""
+    return {
+        "give_back": timing.GIVE_BACK,
+        "first_step": timing.FIRST_STEP,
+        "credits": timing.CREDITS,
+        "lut_ram_words": timing.LUT_RAM_WORDS,
+        "map_held": timing.MAP_HELD,
+        "frames_in_flight": timing.FRAMES_IN_FLIGHT,
+        "judging": timing.JUDGING,
+        "header_bits": HEADER_BITS,
+        "to_memory": TO_MEMORY,
+        "long_ago": LONG_AGO,
+    }
 
 
 class Record:
@@ -133,7 +134,7 @@ class Record:
     def numbers(self, processes: Iterable[tuple[object, Sequence[Stamps]]]) -> Ints:
         """The record: parts, and then those that are processes, with the stamps that they write."""
         running = self._line([(process, list(writes)) for process, writes in processes])
-        head = [*TIMING.values(), len(self.stamps), len(self._parts)]
+        head = [*numbers_of_timing().values(), len(self.stamps), len(self._parts)]
         return np.concatenate([np.array(head, np.int64), *self._lines, running])
 
     def _line(self, value: Any) -> Ints:

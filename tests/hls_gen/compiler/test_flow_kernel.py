@@ -7,7 +7,7 @@ import pytest
 from bitloom.hls_gen.compiler.flow import Deadlock, kernel, steady
 from bitloom.hls_gen.compiler.flow.kernel import FramesRun
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
-from bitloom.hls_gen.compiler.flow.record import KINDS, TIMING
+from bitloom.hls_gen.compiler.flow.record import KINDS, numbers_of_timing
 from tests.replay import networks
 
 CASES = [(kind, number) for kind in networks.KINDS for number in range(networks.EACH)]
@@ -53,9 +53,11 @@ def test_kinds_of_parts_have_the_same_numbers_in_both_languages() -> None:
 
 def test_timing_has_the_same_fields_in_both_languages() -> None:
     source = (kernel.FOLDER / "streams.h").read_text()
-    assert re.findall(r"\w+", re.search(r"struct Timing \{\s*Cycle (.*?);", source, re.DOTALL)[1]) == list(TIMING)
+    assert re.findall(r"\w+", re.search(r"struct Timing \{\s*Cycle (.*?);", source, re.DOTALL)[1]) == list(
+        numbers_of_timing()
+    )
     read = re.search(r"timing = \{(.*?)\};", (kernel.FOLDER / "flow.cpp").read_text(), re.DOTALL)[1]
-    assert read.count("number()") == len(TIMING)
+    assert read.count("number()") == len(numbers_of_timing())
 
 
 def test_without_a_compiler_frames_are_run_in_python(monkeypatch: pytest.MonkeyPatch) -> None:

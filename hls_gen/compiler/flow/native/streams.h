@@ -4,7 +4,7 @@
 
 #include "kahn.h"
 
-// Numbers that parts take from elsewhere, in the order of TIMING in record.py.
+// Numbers that parts take from elsewhere, in the order of numbers_of_timing in record.py.
 struct Timing {
     Cycle give_back, first_step, credits, lut_ram_words, map_held, frames_in_flight, judging, header_bits, to_memory,
         long_ago;

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 
@@ -112,7 +113,8 @@ def estimate_cores(
     kernels = [store for store in memory if store.name == KERNELS]
     rest = of_stores((store for store in memory if store.name != KERNELS), fitted)
     without_kernels = _sum(of_parts([*core_parts(npu, stream_bits), *shell], fitted), rest)
-    rams = (of_stores((store._replace(style=style) for store in kernels), fitted) for style in styles)
+    built = (kernel_ram_style(npu, style) for style in styles)
+    rams = (of_stores((store._replace(style=style) for store in kernels), fitted) for style in built)
     return [_whole(_sum(without_kernels, ram), fitted) for ram in rams]
 
 

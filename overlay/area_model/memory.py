@@ -14,6 +14,7 @@ techlibs/xilinx/*.txt; tests/overlay/area_model/test_memory.py compares with Yos
 from dataclasses import dataclass
 from functools import cache
 
+from bitloom.hls_gen.design.parts import ONE_PORT
 from bitloom.overlay.area.netlist import Resources
 
 
@@ -39,6 +40,12 @@ LUT_RAM = (
     RamPrimitive(6, 32, 8, 7, 6, lutram=4),  # RAM32M
     RamPrimitive(3, 64, 8, 7, 3, lutram=4),  # RAM64M
 )
+ONE_PORT_LUT_RAM = (
+    RamPrimitive(8, 32, 8, 8, 8, lutram=4),  # RAM32M, all of whose outputs are read
+    RamPrimitive(1, 64, 2, 2, 1, lutram=1),  # RAM64X1S
+    RamPrimitive(1, 128, 4, 4, 1, lutram=2),  # RAM128X1S
+    RamPrimitive(1, 256, 8, 8, 1, lutram=4),  # RAM256X1S
+)
 BLOCK_RAM = (
     *(
         RamPrimitive(w, 512 * 36 // w if w > 8 else 16384 // w, 129, 0, min(w, 9), bram36=0.5)
@@ -52,7 +59,8 @@ BLOCK_RAM = (
 MOST_LOGIC = 6
 """Bits of a memory that is made of flip-flops, if Yosys may choose."""
 STYLES = ("auto", "block", "distributed")
-"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM."""
+"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM. A memory may also be `ONE_PORT`: LUT RAM that is
+written and read by one address."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class MappedMemory:
 
 @cache
 def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> MappedMemory:
-    """What a memory with one write port and one read port becomes.
+    """What a memory becomes.
 
     Parameters
     ----------
@@ -80,20 +88,22 @@ def mapped(width: int, depth: int, latency: int = 1, style: str = "auto") -> Map
     latency
         Of the read port: 0 (asynchronous) or 1.
     style
-        The attribute ram_style: "auto", "block" or "distributed".
+        "auto", "block" or "distributed", with one write port and one read port; or `ONE_PORT`.
 
     Raises
     ------
     ValueError
         If there is no such style.
     """
-    if style not in STYLES:
+    if style not in (*STYLES, ONE_PORT):
         raise ValueError(f"memory: style must be one of {', '.join(STYLES)}, got {style!r}")
     if style == "auto" and width * depth <= MOST_LOGIC:
         return MappedMemory(Resources(lut=width + 2, ff=width * (depth + latency)), False, 1)
     kinds = (LUT_RAM if style != "block" or not latency else ()) + (
         BLOCK_RAM if latency and style != "distributed" else ()
     )
+    if style == ONE_PORT:
+        kinds = ONE_PORT_LUT_RAM
     return _as(min(kinds, key=lambda kind: _cost(kind, width, depth)), width, depth, latency)
 
 

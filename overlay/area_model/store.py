@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.memories.memory_map import memory_rows, operand_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
@@ -30,7 +31,7 @@ class Store(NamedTuple):
     times: int = 1
     """How many there are."""
     style: str = "auto"
-    """The attribute ram_style."""
+    """What synthesis makes of it, as in `bitloom.hls_gen.rtl.primitives.memory.ram`."""
     registered: bool = False
     """Whether what an asynchronous read gives goes into a register at once: where modules are flattened, Yosys makes
     block RAM of both, if that costs less."""
@@ -49,7 +50,7 @@ class Store(NamedTuple):
 
 def loaded_stores(npu: Npu, stream_bits: int) -> Iterator[Store]:
     """The memories of an NPU that packets fill, each cut into banks of a stream word."""
-    styles = {KERNELS: npu.array.kernel_ram}
+    styles = {KERNELS: kernel_ram_style(npu, npu.array.kernel_ram)}
     if npu.pool_weights:
         styles["pool_scales"] = npu.pool_weights.scale_ram
     for name, rows in memory_rows(npu).items():

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, side_by_side, width
@@ -111,7 +112,8 @@ def convolver(library: Library, npu: Npu) -> Block:
     if given is None:
         part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
     else:
-        part = library.loadable(b, kernel_store(npu), stored, row, read=beat, style=npu.array.kernel_ram)
+        style = kernel_ram_style(npu, npu.array.kernel_ram)
+        part = library.loadable(b, kernel_store(npu), stored, row, read=beat, style=style)
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)

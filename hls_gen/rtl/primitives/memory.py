@@ -3,7 +3,8 @@
     load bus (one stream word a cycle) --> bank of a row --> read port, one row a cycle
 
 A row wider than the stream is split into banks of one stream word, each with its own write enable, so that a row is
-never assembled in registers. One write port and one read port: block RAM (read latency 1) or LUT RAM (latency 0).
+never assembled in registers. One write port and one read port: block RAM (read latency 1) or LUT RAM (latency 0). Where
+rows are never read while they are written, one port serves both: LUT RAM of three quarters of the LUTs.
 """
 
 from collections.abc import Sequence
@@ -14,9 +15,10 @@ from veriloggen import Cat, If
 
 from bitloom.hls_gen.design.memories.memory import FieldWidths, Memory
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import ONE_PORT
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 
-from .block import Block, Signal, all_of, bits, eq, resize
+from .block import Block, Signal, all_of, bits, choose, eq, resize
 from .parameters import row_width
 from .text import Header
 
@@ -71,12 +73,13 @@ RAMS: dict[tuple[int, str], str] = {
     (1, "auto"): "block_ram",
     (1, "block"): "block_ram_forced",
     (1, "distributed"): "lut_ram_registered",
+    (1, ONE_PORT): "lut_ram_one_port",
 }
-"""Modules of memories: their names by latency of the read and by the attribute ram_style."""
+"""Modules of memories: their names by latency of the read and by style (`ram`)."""
 
 
 def ram(library: "Library", width: int, depth: int, *, latency: int, style: str = "auto") -> Block:
-    """Simple dual-port memory: one write port, one read port.
+    """Memory with a write port and a read port, or with one port for both.
 
     Parameters
     ----------
@@ -89,7 +92,7 @@ def ram(library: "Library", width: int, depth: int, *, latency: int, style: str 
         ``read_row`` at once (LUT RAM).
     style : str
         What synthesis makes of it: "block", "distributed" (LUT RAM), or "auto", as it likes. LUT RAM that is read at
-        once is "auto".
+        once is "auto". `ONE_PORT`: LUT RAM with ``row`` in place of ``write_row`` and ``read_row``.
 
     Returns
     -------
@@ -99,9 +102,9 @@ def ram(library: "Library", width: int, depth: int, *, latency: int, style: str 
     return library.get(_ram, latency, style).sized(WIDTH=width, DEPTH=depth)
 
 
-_RAM = """Simple dual-port memory: one write port, one read port.
+_RAM = """{ports}
 
-    write, write_row, write_data --> DEPTH rows of WIDTH bits --> {read_by} --> read_data
+    write, {write_row}, write_data --> DEPTH rows of WIDTH bits --> {read_by} --> read_data
 
 A row that is written and read in the same cycle is read as it was before. There is no reset: what was never written
 means nothing.
@@ -109,26 +112,34 @@ means nothing.
 """What the header says."""
 
 
+_TWO_PORTS = "Simple dual-port memory: one write port, one read port."
+
+
 def _ram(latency: int, style: str) -> Block:
     """The module."""
     delay = "1 cycle from read and read_row to read_data" if latency else "0 cycles from read_row to read_data"
-    read_by = "read_row and read" if latency else "read_row"
-    header = Header(_RAM.format(read_by=read_by), rate="one write and one read a cycle", latency=delay)
+    one_port = style == ONE_PORT
+    written, looked_at = ("row", "row") if one_port else ("write_row", "read_row")
+    about = "Single-port memory: one row a cycle, to write or to read." if one_port else _TWO_PORTS
+    delay = delay.replace("read_row", looked_at)
+    text = _RAM.format(ports=about, write_row=written, read_by=f"{looked_at} and read" if latency else looked_at)
+    rate = "one write or one read a cycle" if one_port else "one write and one read a cycle"
+    header = Header(text, rate=rate, latency=delay)
     b = Block(RAMS[latency, style], header, reset=False)
     width = b.parameter("WIDTH", 8, "bits of a row")
     depth = b.parameter("DEPTH", 16, "rows")
     address = b.parameter("ROW_WIDTH", row_width(depth), "bits of a row's number, which follow from DEPTH")
     write = b.input("write", means="write_data goes into row write_row at this clock edge")
-    row = b.input("write_row", address, means="row that is written")
+    row = b.input(written, address, means="row that is written" + " or read" * one_port)
     data = b.input("write_data", width, means="what is written")
-    read = b.input("read", means="read_data is to take row read_row; else it holds") if latency else None
-    read_row = b.input("read_row", address, means="row that is read")
+    read = b.input("read", means=f"read_data is to take row {looked_at}; else it holds") if latency else None
+    read_row = row if one_port else b.input("read_row", address, means="row that is read")
     what = "the row read" + (", a register" if latency else "")
 
     # # #
 
     if style != "auto":
-        b.m.EmbeddedCode(f'(* ram_style = "{style}" *)')
+        b.m.EmbeddedCode(f'(* ram_style = "{"distributed" if one_port else style}" *)')
     mem = b.memory("mem", width, depth)
     b.clocked(If(write)(mem[row](data)))
     if latency:
@@ -194,7 +205,7 @@ class Library:
             Read enable of a memory whose row comes a cycle later; None for one that is read at once
             (``Memory.read_at_once``), which is LUT RAM.
         style : str
-            What synthesis makes of it, as in `ram`.
+            What synthesis makes of it, as in `ram`. With `ONE_PORT` no row may be read while the load bus is valid.
 
         Returns
         -------
@@ -212,6 +223,11 @@ class Library:
         address = bits_for(memory.depth - 1)
         memory_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
         selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
+        read_row = resize(row, address)
+        load_row = bits(bus.row, 0, address)
+        rows = {"write_row": load_row, "read_row": read_row}
+        if style == ONE_PORT:
+            rows = {"row": b.wire(f"{name}_at", address, choose(bus.valid, load_row, read_row, address))}
         banks = self.banks(memory.width)
         parts = []
         for i, bank_width in enumerate(banks):
@@ -221,9 +237,8 @@ class Library:
             hit = selected if bus.bank is None else b.wire(f"{tag}_write", 1, selected & eq(bus.bank, i))
             ports = {
                 "write": hit,
-                "write_row": bits(bus.row, 0, address),
+                **rows,
                 "write_data": bits(bus.data, 0, bank_width),
-                "read_row": resize(row, address),
                 "read_data": data,
             }
             if read is not None:

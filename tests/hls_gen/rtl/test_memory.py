@@ -1,10 +1,11 @@
-"""Memories: the two RAMs, and rows loaded bank by bank over the load bus."""
+"""Memories: the RAMs, and rows loaded bank by bank over the load bus."""
 
 import random
 
 import pytest
 
 from bitloom.hls_gen.design.memories.memory import Memory, Rows
+from bitloom.hls_gen.design.parts import ONE_PORT
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram
 from tests.errors import value_error
@@ -15,30 +16,34 @@ WIDE = Memory.of("wide", 3, Rows(5, [("low", 1), ("middle", 40), ("high", 29)]))
 SMALL = Memory.of("chunks", 4, Rows(9, [("a", 2), ("b", 4)], read_at_once=True))
 
 
-def holder(stream_bits: int) -> Block:
-    """A block with WIDE as block RAM and SMALL as LUT RAM."""
+def holder(stream_bits: int, style: str) -> Block:
+    """A block with WIDE as block RAM, or as LUT RAM with one port, and SMALL as LUT RAM."""
     library = Library(stream_bits)
-    b = Block(f"holder_{stream_bits}")
+    b = Block(f"holder_{stream_bits}_{style}")
     bus = LoadBus.ports(b, stream_bits, [WIDE, SMALL])
     row_of_wide, read, row_of_small = b.input("row_of_wide", 3), b.input("read"), b.input("row_of_small", 4)
-    parts = {**library.loadable(b, WIDE, bus, row_of_wide, read=read), **library.loadable(b, SMALL, bus, row_of_small)}
+    wide = library.loadable(b, WIDE, bus, row_of_wide, read=read, style=style)
+    parts = {**wide, **library.loadable(b, SMALL, bus, row_of_small)}
     for name, signal in parts.items():
         b.output(f"{name}_out", {**WIDE.widths, **SMALL.widths}[name], signal)
     return b
 
 
-@pytest.fixture(scope="module", params=[32, 64])
+@pytest.fixture(scope="module", params=[(32, "auto"), (64, "auto"), (32, ONE_PORT)])
 def held(request):
-    with Bench(holder(request.param)) as made:
-        yield made, request.param
+    with Bench(holder(*request.param)) as made:
+        yield made, request.param[0]
 
 
 @pytest.fixture(scope="module")
 def rams():
     library = Library(32)
-    with Bench(
-        together("rams", {"block": ram(library, 70, 5, latency=1), "lut": ram(library, 3, 6, latency=0)})
-    ) as made:
+    kinds = {
+        "block": ram(library, 70, 5, latency=1),
+        "lut": ram(library, 3, 6, latency=0),
+        "port": ram(library, 3, 6, latency=1, style=ONE_PORT),
+    }
+    with Bench(together("rams", kinds)) as made:
         yield made
 
 
@@ -76,6 +81,19 @@ def test_lut_ram(rams):
         rams.set(lut_write=write, lut_write_row=row, lut_write_data=data, lut_read_row=read_row)
         assert rams["lut_read_data"] == rows.get(read_row, rams["lut_read_data"])
         rams.tick()
+        if write:
+            rows[row] = data
+
+
+def test_one_port(rams):
+    """A cycle after ``read``; a row that is written and read is read as it was."""
+    draw, rows, shown = random.Random(3), {}, None
+    for _ in range(200):
+        row, data, write, read = draw.randrange(6), draw.getrandbits(3), draw.getrandbits(1), draw.getrandbits(1)
+        rams.set(port_row=row, port_write=write, port_write_data=data, port_read=read)
+        rams.tick()
+        shown = rows.get(row) if read else shown
+        assert shown is None or rams["port_read_data"] == shown
         if write:
             rows[row] = data
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bitloom.hls_gen.design.parts import ONE_PORT
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.overlay.area.netlist import sized_name
 from bitloom.overlay.area.synthesis import area_of
@@ -19,7 +20,9 @@ SHAPES = {
 
 @needs_yosys
 @pytest.mark.slow
-@pytest.mark.parametrize(("latency", "style"), [(0, "auto"), (1, "auto"), (1, "block"), (1, "distributed")])
+@pytest.mark.parametrize(
+    ("latency", "style"), [(0, "auto"), (1, "auto"), (1, "block"), (1, "distributed"), (1, ONE_PORT)]
+)
 def test_is_as_yosys_maps(latency: int, style: str) -> None:
     shapes = [shape for shape in SHAPES[latency] if style == "auto" or shape[0] * shape[1] < 4000]
     module = ram(Library(64), 1, 2, latency=latency, style=style).m
@@ -27,9 +30,12 @@ def test_is_as_yosys_maps(latency: int, style: str) -> None:
     for width, depth in shapes:
         address = max(1, (depth - 1).bit_length())
         read = ".read(x[1])," if latency else ""
+        rows = f".write_row(x[{address}:1]), .read_row(x[{address - 1}:0])"
+        if style == ONE_PORT:
+            rows = f".row(x[{address}:1])"
         instances.append(
             f"(* keep *) {module.name} #(.WIDTH({width}), .DEPTH({depth})) u_{width}x{depth} (.clk(clk), .write(x[0]), "
-            f".write_row(x[{address}:1]), {read}.write_data(x[{width - 1}:0]), .read_row(x[{address - 1}:0]));"
+            f"{rows}, {read}.write_data(x[{width - 1}:0]));"
         )
     text = f"{module.to_verilog()}\nmodule many(input clk, input [99:0] x);\n" + "\n".join(instances) + "\nendmodule\n"
     found = {block.module: block.each for block in area_of(text, "many").blocks}
@@ -44,6 +50,8 @@ def test_is_as_yosys_maps(latency: int, style: str) -> None:
 def test_kernel_memories() -> None:
     """A bank of a 64-bit stream word: LUT RAM up to 64 rows, then one block RAM up to 512."""
     assert mapped(64, 64).resources.lutram == 88
+    assert mapped(64, 64, style=ONE_PORT).resources.lutram == 64
+    assert mapped(64, 32, style=ONE_PORT).resources.lutram == 32
     assert mapped(64, 65).resources.bram36 == mapped(64, 512).resources.bram36 == 1
     assert mapped(64, 27, style="block").resources.bram36 == 1
     assert mapped(64, 100, style="distributed").resources.lutram > 88

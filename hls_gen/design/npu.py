@@ -525,6 +525,17 @@ class Npu:
         return choice + (1 + array.shift_bits if array.shift_bits else 0)
 
     @property
+    def adds_integers(self) -> bool:
+        """Whether the PEs add or subtract integers, whose bit planes lie side by side in a word: where nothing else
+        comes, all planes of a channel meet one weight."""
+        return self.array.planes > 0 and not self.code_bits
+
+    @property
+    def row_weights(self) -> int:
+        """Weights of a PE in a row of the kernel memory: one for each lane, or fewer where lanes share them."""
+        return self.array.plane_lanes if self.adds_integers else self.array.row_weights
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """Where a layer's map may come from, in the order in which a field ``source`` counts: the inlets, and the skip
         store where there is one."""

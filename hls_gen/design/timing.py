@@ -11,6 +11,7 @@ own tests measure those latencies.
 from dataclasses import dataclass
 
 from .npu import Npu
+from .signed_sum import signed_stages
 from .widths import bits_for
 
 # Array
@@ -51,12 +52,15 @@ def pe_latency(npu: Npu) -> int:
     Returns
     -------
     int
-        Of the integer engine operand, product and accumulator, a cycle each, and the stages of the adder tree; where
-        the PE knows only OR the matches and the accumulator; else count, weighed count and accumulator, and one cycle
+        Of the integer engine operand, product and accumulator, a cycle each, and the stages of the adder tree; of
+        integers with binary weights operands and accumulator, and the stages of the sum; where the PE knows only OR the
+        matches and the accumulator; else count, weighed count and accumulator, and one cycle
         more where a word is counted in parts.
     """
     if npu.engine == "integer":
         return 3 + sum_stages(npu)
+    if npu.adds_integers:
+        return 2 + signed_stages(npu.array.plane_lanes)
     if npu.array.accumulate == "or":
         return 2
     return 3 + counts_in_parts(npu)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design import packed_products, timing
 from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_of, operand_bits
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.signed_sum import register_bits, row_bits, signed_sum, uses
 from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
 
 from .area_part import AreaPart
@@ -57,6 +58,9 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     lanes = npu.array.kfp
     several = npu.array.accumulators > 1
     choice = 2 * mapped(acc, npu.array.accumulators, 0).resources.lut if several else 0
+    if npu.adds_integers:
+        yield from _signed(npu, n, choice)
+        return
     if npu.array.kernels_per_multiplier > 1:
         yield from _sharing(npu, n)
     unshared = npu.array.kgp if npu.array.kernels_per_multiplier == 1 else sharing(npu).count(1)
@@ -104,11 +108,29 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "both": acc * (npu.array.accumulate == "both"),
     }
     if npu.array.planes:
-        features |= {"planes": npu.array.planes, "plain": lanes * bool(npu.code_bits)}
+        features |= {"planes": npu.array.planes, "plain": lanes}
         yield AreaPart("pe_planes", "pe_", features, n, npu.array.kgp, True)
         return
     features |= {"shift": npu.array.shift_bits * acc, "shifts": bool(npu.array.shift_bits)}
     yield AreaPart("pe_popcount", "pe_", features, n, npu.array.kgp, True)
+
+
+def _signed(npu: Npu, n: int, choice: float) -> Iterator[AreaPart]:
+    """PEs that add or subtract integers, and what they share; all by rule. An addition is a LUT a bit, and one for the
+    sign; a pair's sum and difference have the lowest bit in common, and the sum of two highest bits."""
+    planes, lanes, acc = npu.array.planes, npu.array.plane_lanes, npu.array.acc_bits
+    tree = signed_sum(lanes)
+    several = npu.array.accumulators > 1
+    rows = [min(acc, w) for w in row_bits(planes, tree)]
+    held = [min(acc, w) for w in register_bits(planes, tree)]
+    late = sum(stage * len(part.lanes) for stage, part in uses(tree))
+    lut = sum(rows) + len(rows) + acc * (1 + several) + 2 + choice
+    ff = sum(held) + late + 1 + acc * 2 * (not several)
+    yield AreaPart("pe_signed", "pe_", {}, n, npu.array.kgp, True, lut=lut, ff=ff)
+    pairs = [stage for stage, part in uses(tree) if len(part.lanes) == 2]
+    singles = [stage for stage, part in uses(tree) if len(part.lanes) == 1]
+    registers = sum(pairs) * (2 * planes + 1) + sum(singles) * planes
+    yield AreaPart("lane_pairs", "lane_pairs", {}, n, lut=2 * planes * len(pairs), ff=registers)
 
 
 def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:

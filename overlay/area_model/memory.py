@@ -59,8 +59,8 @@ BLOCK_RAM = (
 MOST_LOGIC = 6
 """Bits of a memory that is made of flip-flops, if Yosys may choose."""
 STYLES = ("auto", "block", "distributed")
-"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM. A memory may also be `ONE_PORT`: LUT RAM that is
-written and read by one address."""
+"""Values of the attribute ram_style: Yosys chooses, block RAM, LUT RAM. A memory may also be `ONE_PORT`: LUT RAM that
+is written and read by one address."""
 
 
 @dataclass(frozen=True)

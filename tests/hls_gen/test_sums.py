@@ -29,7 +29,7 @@ def plain(lanes: int, target: Target) -> str:
 
 def planes(lanes: int, count: int, less: int, target: Target) -> str:
     veriloggen.reset()
-    return popcount_planes(lanes, count, max(2, weighted_bits(lanes, count) - less), True, target).m.to_verilog()
+    return popcount_planes(lanes, count, max(2, weighted_bits(lanes, count) - less), target).m.to_verilog()
 
 
 def pair(make, *sizes: int) -> tuple[str, str]:

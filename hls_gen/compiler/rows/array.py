@@ -76,7 +76,7 @@ def _integer_kernels(p: LoweredLayer, layout: Layout, kgp: int) -> Array:
 
 
 def _binary_kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
-    """(groups * taps * visits * words, kgp * row_weights) weight bits, or magnitudes, of the layer's ``weight``."""
+    """(groups * taps * visits * words, kgp * row weights) weight bits, or magnitudes, of the layer's ``weight``."""
     lanes = weight.reshape(p.out_channels, p.weight.shape[1], -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
     return _by_group(_stored(p, padded[_kernels(p, npu.array.kgp)][:, :, layout], layout, npu), npu.array.kgp)
@@ -103,6 +103,8 @@ def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
     ValueError where the lanes of a set have different weights. Unused lanes of bit planes may have other weights: what
     such a lane adds in one plane, the other planes take away (`layout.plane_words`).
     """
+    if npu.adds_integers:
+        return bits[..., : npu.row_weights]  # of plane 0, which comes first: all planes have the same
     if npu.array.lanes_per_weight == 1:
         return bits
     of_lanes = np.array(npu.array.weight_of_lanes)

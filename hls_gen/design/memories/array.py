@@ -18,12 +18,12 @@ def array_memories(npu: Npu) -> dict[str, Rows]:
 
 def stored_fields(npu: Npu) -> FieldWidths:
     """A row of kernels as the NPU stores it: weights of all PEs for a word, and how the word's sums count."""
-    weights = ("weights", npu.array.kgp * npu.array.row_weights * npu.array.weight_bits)
+    weights = ("weights", npu.array.kgp * npu.row_weights * npu.array.weight_bits)
     return [weights, *([("code", npu.code_bits)] if npu.code_bits else [])]
 
 
 def kernel_ram_style(npu: Npu, kernel_ram: str) -> str:
-    """How the kernel memory of an NPU is built for a value of ``kernel_ram``: as that says, or as LUT RAM with one port.
+    """How the kernel memory of an NPU is built for a value of ``kernel_ram``: as that says, or as LUT RAM of one port.
 
     A LOAD waits until all frames have left, so that no kernel row is read while rows are written, but where weights are
     streamed. One address for both takes half a LUT a bit, two take two thirds.

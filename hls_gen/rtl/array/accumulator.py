@@ -2,7 +2,9 @@
 
     term --> + or OR <--> register, or one of several in a small memory --> result
 
-With one accumulator the result is held in a register of its own, and the next window may begin at once. With several
+With one accumulator the result is held in a register of its own, and the next window may begin at once. The register is
+0 when its first beat comes, so that no LUT chooses between 0 and the register: an adder's LUT has room for more of the
+term. With several
 (``slot`` chooses) a result stays in its place until the results unit has read it at ``drain_slot``; a memory with
 asynchronous reads has no hazard between two beats of the same window.
 """
@@ -26,7 +28,8 @@ class WindowPorts:
     valid: Signal
     """There is a beat; its term is merged."""
     first: Signal
-    """The beat is the window's first: what was accumulated before counts as 0."""
+    """The beat is the window's first: what was accumulated before counts as 0. With one accumulator this is said a
+    cycle ahead: the beat of the next cycle is there, and is the first of its window."""
     last: Signal | None
     """The beat is the window's last: its total is the result. None with several accumulators, where a total is read in
     its place."""
@@ -34,10 +37,15 @@ class WindowPorts:
     @classmethod
     def ports(cls, b: Block, npu: Npu) -> "WindowPorts":
         """Input ports ``valid``, ``first`` and, with one accumulator, ``last`` of the processing element ``b``."""
+        valid = b.input(
+            "valid", means="there is a beat, whose features came so many cycles ago that its term is made now"
+        )
+        if npu.array.accumulators > 1:
+            return cls(valid, b.input("first", means="that beat is the first of its window"), None)
         return cls(
-            b.input("valid", means="there is a beat, whose features came so many cycles ago that its term is made now"),
-            b.input("first", means="that beat is the first of its window"),
-            b.input("last", means="that beat is the last of its window") if npu.array.accumulators == 1 else None,
+            valid,
+            b.input("clear", means="the beat of the next cycle is there, and is the first of its window"),
+            b.input("last", means="that beat is the last of its window"),
         )
 
 
@@ -66,9 +74,9 @@ def accumulator(
     if window.last is not None:
         held = b.output_reg("result", acc, init=None, means=said) if w == acc else b.reg("held", w, init=None)
         total = b.reg("total", w, init=None)
-        base = b.wire("base", w, choose(window.first, 0, total, w))
-        total_next = b.wire("total_next", w, merge(base))
+        total_next = b.wire("total_next", w, merge(total))
         b.on(window.valid, (total, total_next))
+        b.on(window.first, (total, 0))
         b.on(window.valid & window.last, (held, total_next))  # apart from total: the next window may begin
         if w != acc:
             b.output("result", acc, resize(held, acc), means=said)

@@ -20,12 +20,14 @@ from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .kernel_binariser import kernel_binariser
+from .lane_pairs import lane_pairs
 from .multipliers import multipliers
 from .operand_memory import operand_memory, word_ports
 from .pe import pe
 from .pe_collect import pe_collect
 from .pe_integer import pe_integer
 from .pe_or import pe_or
+from .pe_signed import pe_signed
 from .pe_sums import pe_sums
 
 FEATURES = "features of the beat of the cycle before, lane 0 low"
@@ -49,6 +51,8 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
     latency = timing.pe_latency(npu)
     if npu.array.collect:
         return pe_collect, latency, 0
+    if npu.adds_integers:
+        return pe_signed, latency, latency - 1
     make = pe_integer if npu.engine == "integer" else pe_or if npu.array.accumulate == "or" else pe
     return make, latency, latency - 1
 
@@ -117,9 +121,14 @@ def convolver(library: Library, npu: Npu) -> Block:
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
-    first_line = delayed(b, first, "first", timing.ARRAY_READ + begins)
+    ahead = not (several or npu.array.collect)
+    first_line = delayed(b, first, "first", timing.ARRAY_READ + begins - ahead)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
-    window = {"valid": valid_line[-1], "first": first_line[-1]}
+    window = {"valid": valid_line[-1]}
+    if ahead:
+        window["clear"] = b.wire("clear", 1, valid_line[-2] & first_line[-1])
+    else:
+        window["first"] = first_line[-1]
     slots = (
         {"slot": delayed(b, slot, "slot", at_total, npu.array.slot_bits)[-1], "drain_slot": drain} if several else {}
     )
@@ -172,10 +181,15 @@ def _header(npu: Npu) -> Header:
 
 def _elements(b: Block, library: Library, npu: Npu, weights: Signal, shared: dict[str, Signal]) -> Signal:
     """The processing elements, each with its part of the row of weights; their results side by side, kernel 0 low."""
+    if npu.adds_integers:
+        b.comment("Sums and differences of lanes, once for all processing elements.")
+        pairs = library.get(lane_pairs, library, npu)
+        shared["operands"] = b.wire("operands", pairs.port_widths["operands"])
+        b.instance(pairs, "lane_pairs", features=shared.pop("features"), operands=shared["operands"])
     b.comment("Processing elements: the same word, each with its own weights.")
     block = library.get(processing_element(npu)[0], library, npu)
     outputs = [b.wire(f"result_{k}", npu.array.acc_bits) for k in range(npu.array.kgp)]
-    w = npu.array.row_weights * npu.array.weight_bits
+    w = npu.row_weights * npu.array.weight_bits
     for k, out in enumerate(outputs):
         pe_weights = bits(weights, k * w, w)
         if npu.array.lanes_per_weight > 1:

@@ -12,9 +12,10 @@ comes with the beat's count.
 
 See Also
 --------
-PLANES, CODED_PLANES, SHIFTS, BOTH, WORDS : what a beat counts for, by what the NPU has.
+PLANES, SHIFTS, BOTH, WORDS : what a beat counts for, by what the NPU has.
 popcount_planes.py : the one tree that adds all lane groups up.
 words.py : which words have a match.
+pe_signed.py : for an NPU that reads nothing but integers.
 pe_or.py : for an NPU that knows only OR.
 pe_collect.py : for an NPU that collects a window's products first.
 """
@@ -47,14 +48,11 @@ from .popcount_planes import popcount_planes, times, weighted_bits
 from .words import count_ones, words_with_a_match
 
 PLANES = """
-Lane group g holds bit plane g of an integer input of {planes} planes. The matches of group g have weight 2^g, those of
-the last group -2^{last}; group 0 also takes the constant lanes, the last group what is left over.
+Where ``code`` is 1, lane group g holds bit plane g of an integer input of {planes} planes. The matches of group g have
+weight 2^g, those of the last group -2^{last}; group 0 also takes the constant lanes, the last group what is left over.
+Where ``code`` is 0 every lane has weight 1.
 """
 """Added to the contract where the NPU has bit planes."""
-CODED_PLANES = """
-That is so where ``code`` is 1; where ``code`` is 0 every lane has weight 1.
-"""
-"""Added behind PLANES where words come from other inlets than frames, too."""
 SHIFTS = """
 The low bits of ``code`` are a shift and, above it, a sign: the count of the whole word is shifted left and, with sign
 1, subtracted.
@@ -96,6 +94,7 @@ def pe(library: Library, npu: Npu) -> Block:
     weight_bits = npu.code_bits - both - npu.array.chooses_words
     weight_code = bits(code, 0, weight_bits) if weight_bits else None
     if npu.array.planes:
+        assert weight_code is not None, "integers alone are added by pe_signed.py"
         sums, carry = _plane_sums(b, library, npu, features, weights)
         term = _choose_sum(b, npu, sums, weight_code)
         parts = [sums[-1], carry]
@@ -121,7 +120,6 @@ def _contract(npu: Npu) -> str:
     texts = [__doc__.partition("\nSee Also\n")[0]]
     if npu.array.planes:
         texts.append(PLANES.format(planes=npu.array.planes, last=npu.array.planes - 1))
-        texts += [CODED_PLANES] * (weighing_bits > 0)
     elif weighing_bits:
         texts.append(SHIFTS)
     if npu.array.accumulate == "both":
@@ -140,11 +138,12 @@ def _parameters(npu: Npu) -> tuple[str, ...]:
 
 
 def _sum(b: Block, npu: Npu, term: Signal, base: Signal, carry: Signal | None) -> Signal:
-    """term + base + carry. The carry is a bit below both, so that the carry chain of the adder takes it at no cost."""
+    """base + term + carry. The carry is a bit below both, so that the carry chain of the adder takes it at no cost; its
+    first operand is a register, so that a LUT a bit makes the second one, too."""
     if carry is None:
-        return term + base
+        return base + term
     acc = npu.array.acc_bits
-    return bits(b.wire("sum_and_unused_bit", acc + 1, Cat(term, carry) + Cat(base, carry)), 1, acc)
+    return bits(b.wire("sum_and_unused_bit", acc + 1, Cat(base, carry) + Cat(term, carry)), 1, acc)
 
 
 def _either(
@@ -164,12 +163,11 @@ def _either(
 
 
 def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> tuple[list[Signal], Signal]:
-    """Registers: (sums of a beat without lane 0, whether lane 0 matches). The sums are the weighted one and, where
-    ``code`` chooses, the plain one."""
+    """Registers: (sums of a beat without lane 0, whether lane 0 matches). The sums are the weighted one and the plain
+    one."""
     weighted = min(weighted_bits(npu.array.kfp, npu.array.planes), npu.array.acc_bits)
-    plain = npu.code_bits > 0
-    block = library.get(popcount_planes, npu.array.kfp, npu.array.planes, weighted, plain, library.target)
-    widths = {"weighted": weighted, **({"plain": bits_for(npu.array.kfp - 1)} if plain else {}), "rest": 1}
+    block = library.get(popcount_planes, npu.array.kfp, npu.array.planes, weighted, library.target)
+    widths = {"weighted": weighted, "plain": bits_for(npu.array.kfp - 1), "rest": 1}
     now = {name: b.wire(f"{name}_now", w) for name, w in widths.items()}
     b.instance(block, "popcount", features=features, weights=weights, **now)
     held = {name: b.reg(name, w, init=None) for name, w in widths.items()}
@@ -178,11 +176,9 @@ def _plane_sums(b: Block, library: Library, npu: Npu, features: Signal, weights:
     return list(held.values()), rest
 
 
-def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal | None) -> Signal:
+def _choose_sum(b: Block, npu: Npu, sums: list[Signal], code: Signal) -> Signal:
     """The beat's contribution but for lane 0: the weighted sum, or the plain one where ``code`` is 0."""
     w = npu.array.acc_bits
-    if code is None:
-        return b.wire("term", w, sign_extend(sums[0], w))
     weighted, plain = sums
     part = min(w, max(width(weighted), width(plain) + 1))
     chosen = b.wire("chosen", part, choose(code, sign_extend(weighted, part), plain, part))

@@ -58,5 +58,5 @@ def pe_integer(library: Library, npu: Npu) -> Block:
             b.on(None, (part, reduce(lambda a, c: a + c, wide)))
             sums.append(part)
         terms = sums
-    accumulator(b, library, npu, lambda base: terms[0] + base, window)
+    accumulator(b, library, npu, lambda base: base + terms[0], window)
     return b

@@ -66,7 +66,7 @@ def pe_sums(library: Library, npu: Npu, carried: bool) -> Block:
         terms = [_sum(b, f"{stage}_{i}", group, npu.array.acc_bits) for i, group in enumerate(groups)]
     ((total, carry),) = terms
     total = b.wire("term", npu.array.acc_bits, sign_extend(total, npu.array.acc_bits))
-    accumulator(b, library, npu, lambda base: _added(b, "merged", total, base, carry), window)
+    accumulator(b, library, npu, lambda base: _added(b, "merged", base, total, carry), window)
     return b
 
 

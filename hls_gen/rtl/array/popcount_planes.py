@@ -1,7 +1,7 @@
 """Matches in a word of bit planes side by side, each lane group with the weight of its plane.
 
     features[lanes] -+                 +--> weighted: group g times 2^g, the last one times -2^(planes - 1)
-                     XNOR --> register +--> plain: all lanes alike, where there is such a port
+                     XNOR --> register +--> plain: all lanes alike
     weights[lanes] --+                 +--> rest: whether lane 0 matches, which neither sum has
 
 ``rest`` is for the accumulator's carry in, where a bit costs nothing.
@@ -25,7 +25,6 @@ levels), 27 lanes of 8 planes:
     one tree, ``code`` chooses between its two sums at the accumulator           82      5  this one
     the same without ``sparing`` (carry_save.py)                                 87      6
     the same, three rows and a second add instead of the last compressors        77      7  at 72 lanes 9 levels
-    one tree, integers only                                                      53      3  this one, without ``plain``
 """
 
 from functools import reduce
@@ -55,7 +54,7 @@ def weighted_bits(lanes: int, planes: int) -> int:
     return 1 + max(bits_for(top), bits_for((last << planes - 1) - 1))
 
 
-def popcount_planes(lanes: int, planes: int, width: int, plain: bool, target: Target = "simulation") -> Block:
+def popcount_planes(lanes: int, planes: int, width: int, target: Target = "simulation") -> Block:
     """Weighted number of matches, and their plain number.
 
     Parameters
@@ -66,8 +65,6 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, target: Ta
         Lane groups, one a bit plane.
     width : int
         Bits of ``weighted``, at most `weighted_bits`; of a wider sum it has the low ones.
-    plain : bool
-        Whether there is a port ``plain``.
     target : str
         "simulation" or "synthesis".
 
@@ -84,12 +81,13 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, target: Ta
     cycles = stages(lanes, planes)
     latency = f"{cycles} cycle{'s' * (cycles > 1)} from features and weights to the sums"
     header = Header(__doc__, rate="one word a cycle", latency=latency, parameters={"lanes": lanes, "planes": planes})
-    b = Block(f"popcount_planes_{lanes}_{planes}_{width}{'_plain' * plain}", header, reset=False)
+    b = Block(f"popcount_planes_{lanes}_{planes}_{width}", header, reset=False)
     features = b.input("features", lanes, means="one bit a lane, lane 0 low")
     weights = b.input("weights", lanes, means="one bit a lane, lane 0 low")
-    out = {"weighted": b.output("weighted", width, means="matches, each with the weight of its plane; without lane 0")}
-    if plain:
-        out["plain"] = b.output("plain", bits_for(lanes - 1), means="matches, each with weight 1; without lane 0")
+    out = {
+        "weighted": b.output("weighted", width, means="matches, each with the weight of its plane; without lane 0"),
+        "plain": b.output("plain", bits_for(lanes - 1), means="matches, each with weight 1; without lane 0"),
+    }
     rest = b.output("rest", means="lane 0 matches")
 
     # # #
@@ -99,8 +97,7 @@ def popcount_planes(lanes: int, planes: int, width: int, plain: bool, target: Ta
     if target == "simulation":
         word = _late(b, "word", lanes, match, stages(lanes, planes))
         out["weighted"].assign(_low(b, _countones(b, planes, word, whole), whole, width))
-        if plain:
-            out["plain"].assign(SystemTask("countones", bits(word, 1, lanes - 1)))
+        out["plain"].assign(SystemTask("countones", bits(word, 1, lanes - 1)))
         rest.assign(word[0])
     elif target == "synthesis":
         rest.assign(_late(b, "first", 1, match[0], stages(lanes, planes)))
@@ -147,7 +144,7 @@ def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> di
         singles = n % 3 if g else (n - 2) % 3 + 1  # up to three bits of weight 1 are welcome
         ones = matches_by_threes(b, match, group, singles, f"{g}_")
         for k, column in enumerate(ones):
-            if "plain" in columns and k < widths["plain"]:
+            if k < widths["plain"]:
                 columns["plain"][k] += column
             if g + k < widths["weighted"]:
                 _into(columns["weighted"], g + k, column, negative=g == planes - 1, few=n <= 3)

@@ -343,9 +343,15 @@ class Unit:
             factors = factors * ((-1 if sign else 1) << shift)
         several, apart = self.npu.array.lanes_per_weight, self.npu.array.lane_step
         of_lane = [lane // (several * apart) * apart + lane % apart for lane in range(kfp)]
+        if planes and "code" not in content:  # an integer's planes have one weight, and its constant lane the opposite
+            of_lane = [lane % size for lane in range(kfp)]
         stored = max(of_lane) + 1
-        weights = [[content["weights"] >> k * stored + i & 1 for i in of_lane] for k in range(self.npu.array.kgp)]
-        self.kernels[row] = np.array(weights, bool), factors
+        weights = np.array(
+            [[content["weights"] >> k * stored + i & 1 for i in of_lane] for k in range(self.npu.array.kgp)], bool
+        )
+        if planes and "code" not in content:
+            weights[:, size : 2 * size] ^= True
+        self.kernels[row] = weights, factors
         return self.kernels[row]
 
     def results(

@@ -140,8 +140,12 @@ def play(bench: Bench, name: str, npu: Npu, beats: list[Beat | None]) -> list[in
             "features": beat.features if beat else draw.getrandbits(npu.array.kfp),
             "weights": beat.weights if beat else draw.getrandbits(npu.array.kfp),
             "valid": int(begin is not None),
-            "first": int(begin.first) if begin else draw.getrandbits(1),
         }
+        if several or npu.array.collect:
+            given["first"] = int(begin.first) if begin else draw.getrandbits(1)
+        else:
+            following = at[t + 1 - begins] if begins <= t + 1 < len(at) + begins else None
+            given["clear"] = int(following is not None and following.first)
         if several:
             before, slot = slot, (slot + int(begin is not None and begin.first)) % npu.array.accumulators
             given |= {"slot": slot, "drain_slot": before}

@@ -20,7 +20,6 @@ NPUS = {
     "grouped_wide": Npu.of(kfp=200, acc_bits=13, planes=2),
     "grouped_few": Npu.of(kfp=9, acc_bits=7, planes=2),
     "grouped_narrow": Npu.of(kfp=28, acc_bits=6, planes=8),
-    "first_layer": Npu.of(kfp=27, acc_bits=16, planes=8, inlets=("host",), outlets=("host",)),
     "shifted": Npu.of(kfp=5, acc_bits=14, shift_bits=3),
     "grouped_9": Npu.of(kfp=20, acc_bits=16, planes=9),
     "shifted_9": Npu.of(kfp=5, acc_bits=15, shift_bits=4),
@@ -28,7 +27,7 @@ NPUS = {
     "shifted_1": Npu.of(kfp=70, acc_bits=11, shift_bits=1),
 }
 LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
-           "first_layer": 3, "shifted": 3, "shifted_narrow": 3, "shifted_1": 4, "grouped_9": 3,
+           "shifted": 3, "shifted_narrow": 3, "shifted_1": 4, "grouped_9": 3,
            "shifted_9": 3}  # fmt: skip
 
 
@@ -62,7 +61,7 @@ def bits(word: int, lanes: int) -> np.ndarray:
 def lane_weights(npu: Npu, code: int) -> np.ndarray:
     """What a match counts in each lane; the module's text, lane by lane."""
     weight = np.ones(npu.array.kfp, np.int64)
-    if npu.array.planes and (code or not npu.code_bits):
+    if npu.array.planes and code:
         size = npu.array.kfp // (npu.array.planes + 1)
         for lane in range(2 * size, npu.array.kfp):  # the first two thirds: plane 0 and the constant lanes
             plane = min(lane // size - 1, npu.array.planes - 1)  # what is left over belongs to the last
@@ -109,6 +108,7 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
         now = beat or Beat(draw.getrandbits(npu.array.kfp), draw.getrandbits(npu.array.kfp), 0, False, False)
         line.append(beat)
         late = line.pop(0)
+        following = line[0]
         control = late or Beat(
             0,
             0,
@@ -121,7 +121,7 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
                 f"{name}_features": now.features,
                 f"{name}_weights": now.weights,
                 f"{name}_valid": int(late is not None),
-                f"{name}_first": int(control.first),
+                f"{name}_clear": int(following is not None and following.first),
                 f"{name}_last": int(control.last),
             }
         )

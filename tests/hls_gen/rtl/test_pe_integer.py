@@ -92,7 +92,9 @@ def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
     for beat in [*beats, *([None] * (latency + 1))]:
         line.append(beat)
         late = line.pop(0)
-        flag = {key: int(getattr(late, key)) if late else draw.getrandbits(1) for key in ("first", "last")}
+        following = line[0]
+        clear = int(following is not None and following.first)
+        flag = {"clear": clear, "last": int(late.last) if late else draw.getrandbits(1)}
         features = packed(beat.features, one.array.feature_bits) if beat else draw.getrandbits(one.array.word_bits)
         weights = (
             packed(beat.weights, one.array.weight_bits)

@@ -26,38 +26,37 @@ def lane_weights(lanes: int, planes: int) -> np.ndarray:
     return np.append(0, weight[1:])
 
 
-def text(lanes: int, planes: int, width: int, plain: bool, target: Target, name: str = "") -> str:
+def text(lanes: int, planes: int, width: int, target: Target, name: str = "") -> str:
     veriloggen.reset()
-    block = popcount_planes(lanes, planes, width, plain, target)
+    block = popcount_planes(lanes, planes, width, target)
     made = block.m.to_verilog()
     return made.replace(f"module {block.m.name}\n", f"module {name}\n") if name else made
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("target", ["simulation", "synthesis"])
-@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)
-def test_clean(lanes, planes, plain, target):
+def test_clean(lanes, planes, target):
     width = weighted_bits(lanes, planes)
-    made = text(lanes, planes, width, plain, target)
-    name = f"popcount_planes_{lanes}_{planes}_{width}{'_plain' if plain else ''}"
+    made = text(lanes, planes, width, target)
+    name = f"popcount_planes_{lanes}_{planes}_{width}"
     check(made, name)
     assert lint(made, top=name) == []
-    assert made == text(lanes, planes, width, plain, target)
+    assert made == text(lanes, planes, width, target)
 
 
 @pytest.mark.parametrize("target", ["simulation", "synthesis"])
-@pytest.mark.parametrize(("lanes", "planes", "width", "plain"), [(6, 4, 4, True), (9, 4, 3, False), (20, 2, 2, True)])
-def test_clean_where_the_accumulator_is_narrower(lanes, planes, width, plain, target):
-    name = f"popcount_planes_{lanes}_{planes}_{width}{'_plain' if plain else ''}"
-    made = text(lanes, planes, width, plain, target)
+@pytest.mark.parametrize(("lanes", "planes", "width"), [(6, 4, 4), (9, 4, 3), (20, 2, 2)])
+def test_clean_where_the_accumulator_is_narrower(lanes, planes, width, target):
+    name = f"popcount_planes_{lanes}_{planes}_{width}"
+    made = text(lanes, planes, width, target)
     check(made, name)
     assert lint(made, top=name) == []
 
 
 def test_unknown_body():
     with pytest.raises(ValueError, match=r"^popcount_planes: target must be simulation or synthesis, got 'csa'$"):
-        popcount_planes(8, 2, 6, True, "csa")
+        popcount_planes(8, 2, 6, "csa")
 
 
 @pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)
@@ -80,7 +79,7 @@ def words(lanes: int, planes: int, number: int) -> list[int]:
 
 def simulate(sizes: tuple[tuple[int, int], ...], target: Target, number: int) -> None:
     draw = random.Random(1)
-    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p), True, target) for n, p in sizes}
+    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p), target) for n, p in sizes}
     with Bench(together("popcounts", made)) as bench:
         for lanes, planes in sizes:
             name, width = f"p{lanes}_{planes}", weighted_bits(lanes, planes)

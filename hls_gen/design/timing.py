@@ -82,8 +82,8 @@ words is a register, and so is the writer's permission."""
 # Results unit
 
 CREDITS = 2
-"""Kernel groups whose results may be on their way or waiting, with one accumulator a PE: one in the shift register, one
-in the PEs. (With several accumulators each is a credit.)"""
+"""Kernel groups whose results may be on their way or waiting, with one accumulator a PE: one in the queue of results,
+one in the PEs. (With several accumulators each is a credit.)"""
 REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
 """Register stages of a requantisation, in order: one step each, so that none is deeper than 8 LUT levels."""
 

@@ -1,13 +1,14 @@
 """Results unit: accumulators leave one after another, through the activation or as they are.
 
-    results[KGP] --> held --> shift register --> activation (threshold.py, requantise.py) --> features[OL] --> pool
+    results[KGP] --> held --> queue --> OL of them --> activation (threshold.py, requantise.py) --> features[OL] --> pool
                                                        `--------------------------------> raw values[OL] --> host
 
-A step takes OL results of a window. Where a feature has several levels (k thresholds) each step is repeated k times,
-against one threshold after the other. Features wait in a skid register where they aren't taken, unless they go to an
-addition: whether what is in front of it moves is then a register, not logic. ``room`` says whether another window may
-end: with one accumulator a processing element two windows' results fit, one in the shift register and one in the array;
-with several a result waits in its place, at ``drain_slot``, and ``room`` says whether another place is free.
+A step takes OL results of a window, by their place in the queue. Where a feature has several levels (k thresholds) each
+step is repeated k times, against one threshold after the other. Features wait in a skid register where they aren't
+taken, unless they go to an addition: whether what is in front of it moves is then a register, not logic. ``room`` says
+whether another window may end: with one accumulator a processing element two windows' results fit, one in the queue and
+one in the array; with several a result waits in its place, at ``drain_slot``, and ``room`` says whether another place
+is free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     add,
     any_of,
     bits,
+    by_number,
     choose,
     const,
     eq,
@@ -104,7 +106,7 @@ def results(library: Library, npu: Npu) -> Block:
         number = b.reg("layer_number", number_bits(npu), init=None)
         b.on(layer.begin, (number, resize(layer.upcoming, number_bits(npu))))
 
-    b.comment("The window at work: its results move down by OL a step.")
+    b.comment("The window at work: its results stay in their places, of which each step takes OL.")
     busy = b.reg("busy")
     full = _waiting(b, npu, arrived, load)
     walk = _walk(b, npu, layer, finish, go)
@@ -113,13 +115,11 @@ def results(library: Library, npu: Npu) -> Block:
     b.on(any_of(~busy, free & walk.window_last), (busy, waits))
     go.assign(busy & free)  # ``free`` comes late
     map_last.assign(walk.map_last)
-    # ``free`` comes late, so that it only enables: where no results wait the queue takes what means nothing
-    moves = any_of(~busy, free & walk.level_last)
-    queue = _queue(b, npu, moves, waits & any_of(~busy, walk.window_last), sums)
+    queue = _queue(b, npu, busy, free & walk.level_last, free & walk.window_last, sums)
     step = Step(
         free=free,
         busy=busy,
-        sums=[b.wire(f"sum_{k}", acc, bits(queue, k * acc, acc)) for k in range(npu.results.ol)],
+        sums=[b.wire(f"sum_{k}", acc, total) for k, total in enumerate(queue)],
         row=layer.factors(b, library, bus, factors, "threshold_base", walk.go, walk.tuple_last),
         layer=layer.now,
         tuple_last=walk.tuple_last,
@@ -157,7 +157,7 @@ def _activation(
     sums_offset: Signal | None,
     units: Sequence[Behind],
 ) -> None:
-    """Thresholds, with the offset of the window in the shift register, or requantisation; in a binary NPU of sums less
+    """Thresholds, with the offset of the window in the queue, or requantisation; in a binary NPU of sums less
     that offset. Features wait aside where they aren't taken, since what is ready behind them comes late; those that go
     to an addition wait behind that."""
     aside = not npu.has_skip
@@ -228,7 +228,7 @@ def _some(b: Block, name: str, counts: tuple[int, int], more: Signal, less: Sign
 
 
 def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
-    """Register: a window's results are there and not yet in the shift register; makes the port ``drain_slot``."""
+    """Register: a window's results are there and not yet in the queue; makes the port ``drain_slot``."""
     if npu.array.accumulators == 1:
         full = b.reg("full")
         b.on(arrived, (full, 1))
@@ -266,16 +266,28 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     return _Walk(go, level.last, window_last, tuple_last, tuple_last & window.last)
 
 
-def _queue(b: Block, npu: Npu, moves: Signal, loads: Signal, sums: Signal) -> Signal:
-    """The shift register: a window's results, those of the step at hand in its low bits. Where it ``moves`` it takes
-    those of another window, or goes on by a step."""
-    step = npu.results.ol * npu.array.acc_bits
-    total = npu.group_steps * npu.results.ol * npu.array.acc_bits
-    queue = b.reg("queue", total, init=None)
-    onward = sums
-    if npu.group_steps > 1:
-        # what stands last stays there, though it has gone on: 0 in its place would be a reset, which is slower
-        onward = Cat(bits(queue, total - step, step), bits(queue, step, total - step))
-        onward = choose(loads, resize(sums, total), onward, total)
-    b.on(moves, (queue, onward))
-    return queue
+def _queue(b: Block, npu: Npu, busy: Signal, goes_on: Signal, ends: Signal, sums: Signal) -> list[Signal]:
+    """The queue: a window's results, as they came; the result is OL of them, those of the step at hand.
+
+    Parameters
+    ----------
+    busy : Signal
+        A window is at work.
+    goes_on, ends : Signal
+        If it is: it goes on to the next OL results; or this was its last step. They come late, so that they only
+        enable: where no results wait the queue takes what means nothing.
+    sums : Signal
+        Results of the next window.
+    """
+    acc, ol = npu.array.acc_bits, npu.results.ol
+    step = ol * acc
+    queue = b.reg("queue", npu.group_steps * step, init=None)
+    takes = any_of(~busy, ends)
+    b.on(takes, (queue, resize(sums, npu.group_steps * step)))
+    if npu.group_steps == 1:
+        return [bits(queue, k * acc, acc) for k in range(ol)]
+    place = b.reg("place", bits_for(npu.group_steps - 1), init=None)
+    b.on(goes_on, (place, add(place, 1, width(place))))
+    b.on(takes, (place, 0))
+    each = [[bits(queue, unit * step + k * acc, acc) for unit in range(npu.group_steps)] for k in range(ol)]
+    return [by_number(place, [*parts, *[parts[-1]] * ((1 << width(place)) - npu.group_steps)], acc) for parts in each]

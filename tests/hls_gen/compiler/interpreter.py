@@ -325,6 +325,9 @@ class Unit:
         """The bits of a word, lane 0 first."""
         if word not in self.words:
             self.words[word] = np.array([word >> lane & 1 for lane in range(self.npu.array.kfp)], bool)
+            if self.npu.adds_integers:  # a lane of 0 beside each integer: its match gives back what -1 takes away
+                size = self.npu.array.plane_lanes
+                self.words[word][size : 2 * size] = False
         return self.words[word]
 
     def kernel(self, row: int) -> tuple[np.ndarray, np.ndarray]:
@@ -343,14 +346,12 @@ class Unit:
             factors = factors * ((-1 if sign else 1) << shift)
         several, apart = self.npu.array.lanes_per_weight, self.npu.array.lane_step
         of_lane = [lane // (several * apart) * apart + lane % apart for lane in range(kfp)]
-        if planes and "code" not in content:  # an integer's planes have one weight, and its constant lane the opposite
+        if planes and "code" not in content:  # an integer's planes have one weight
             of_lane = [lane % size for lane in range(kfp)]
         stored = max(of_lane) + 1
         weights = np.array(
             [[content["weights"] >> k * stored + i & 1 for i in of_lane] for k in range(self.npu.array.kgp)], bool
         )
-        if planes and "code" not in content:
-            weights[:, size : 2 * size] ^= True
         self.kernels[row] = weights, factors
         return self.kernels[row]
 

@@ -1,7 +1,7 @@
 """Results unit: accumulators leave one after another, through the activation or as they are.
 
-    results[KGP] --> held --> queue --> OL of them --> activation (threshold.py, requantise.py) --> features[OL] --> pool
-                                                       `--------------------------------> raw values[OL] --> host
+    results[KGP] -> held -> queue --> OL of them --> activation (threshold.py, requantise.py) --> features[OL] --> pool
+                                             `----------------------------------------------> raw values[OL] --> host
 
 A step takes OL results of a window, by their place in the queue. Where a feature has several levels (k thresholds) each
 step is repeated k times, against one threshold after the other. Features wait in a skid register where they aren't

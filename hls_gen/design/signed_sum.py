@@ -99,7 +99,7 @@ def _tree(lanes: int, stages: int, firsts: int) -> SignedSum | None:
         pool = [part for part in left if isinstance(part, Lanes)]
         if len(pool) < len(left):
             return None
-    last = [*sums[1:], *pool]
+    last: list[Lanes | SignedSum] = [*sums[1:], *pool]
     return SignedSum(stages + 1, sums[0], tuple(last)) if len(last) < ROWS else None
 
 

@@ -1,6 +1,7 @@
 """The shares of LUTs that a device saves by pairs, fitted to the reference designs whose pairs are recorded.
 
-Two shares are enough: of PEs of the binary engine, whose adders are small functions of few inputs, and of all else.
+Two shares are enough: of PEs of the binary engine, whose adders are small functions of few inputs, and of all else. PEs
+that add integers have LUTs of six inputs in carry chains, which pair with none.
 With one share for each kind of block a design that was left out of the fit is off by more: there are fewer designs than
 kinds.
 """
@@ -18,6 +19,8 @@ from .least_squares import Measured
 
 ADDERS = ("pe_planes", "pe_popcount")
 """Kinds of blocks that have a share of their own together."""
+UNPAIRED = ("pe_signed", "lane_pairs")
+"""Kinds of blocks whose LUTs pair with none."""
 
 
 def pair_shares(measured: Measured, made: Mapping[str, Any]) -> dict[str, float]:
@@ -33,7 +36,8 @@ def pair_shares(measured: Measured, made: Mapping[str, Any]) -> dict[str, float]
     table = [_parts_of_all(design, made) for design, _ in measured]
     wanted = [area.total.pairs / area.total.lut for _, area in measured]
     adders, other = np.linalg.lstsq(np.array(table), np.array(wanted), rcond=None)[0]
-    return {**{kind: round(float(adders), 3) for kind in ADDERS}, "other": round(float(other), 3)}
+    shares = dict.fromkeys(ADDERS, round(float(adders), 3)) | dict.fromkeys(UNPAIRED, 0.0)
+    return {**shares, "other": round(float(other), 3)}
 
 
 def by_others(measured: Measured, made: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
@@ -42,8 +46,10 @@ def by_others(measured: Measured, made: Mapping[str, Any]) -> Sequence[dict[str,
 
 
 def _parts_of_all(design: Design, made: Mapping[str, Any]) -> tuple[float, float]:
-    """Which part of a design's LUTs of logic is in ADDERS, and which in all else."""
+    """Which part of a design's LUTs of logic is in ADDERS, and which in all else but UNPAIRED."""
     blocks = parts(design)
-    adders = of_parts([block for block in blocks if block.kind in ADDERS], dict(made))["lut"]
+    adders, unpaired = (
+        of_parts([block for block in blocks if block.kind in kinds], dict(made))["lut"] for kinds in (ADDERS, UNPAIRED)
+    )
     whole = of_parts(blocks, dict(made))["lut"] + of_stores(stores(design), dict(made))["lut"]
-    return adders / whole, 1 - adders / whole
+    return adders / whole, 1 - (adders + unpaired) / whole

@@ -104,16 +104,17 @@ def size_memories(
 def _planned(
     name: str, models: Sequence[Model], npus: Npus, choices: CompileChoices, *, equal: bool
 ) -> tuple[Npus, list[Plan]]:
-    """(NPUs, plans of all networks). Plans say by what NPUs grow (`GROWTHS`). Where one does, all networks are planned
-    anew. Last, lanes share weights where they can and no frame takes longer by it. ``equal`` is as of `Sizing`."""
+    """(NPUs, plans of all networks). Plans say by what NPUs are extended (`EXTENSIONS`). Where one is, all networks
+    are planned anew. Last, lanes share weights where they can and no frame takes longer by it. ``equal`` is as of
+    `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping, **choices.cut) for model in models]
     check_effects(name, networks, npus, choices)
     plans = [plan_lowered(m, npus, choices) for m in networks]
-    for growth in GROWTHS:
-        grown = growth.grown(npus, plans, equal)
-        known = [growth.known(npu) for npu in grown]
-        if any([growth.known(npu) for npu in plan.foldings] != known for plan in plans):
-            npus = grown
+    for extension in EXTENSIONS:
+        extended = extension.extended(npus, plans, equal)
+        known = [extension.known(npu) for npu in extended]
+        if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
+            npus = extended
             plans = [plan_lowered(m, npus, choices) for m in networks]
     shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
     if shared == npus:
@@ -157,22 +158,22 @@ def _claiming(npus: Npus, plans: Sequence[Plan], equal: bool) -> Npus:
     return tuple(npu.changed(aheads=2) if claim else npu for npu, claim in zip(npus, claims))
 
 
-class Growth(NamedTuple):
+class Extension(NamedTuple):
     """Something that NPUs get where networks profit from it, as their plans say."""
 
-    grown: Callable[[Npus, Sequence[Plan], bool], Npus]
+    extended: Callable[[Npus, Sequence[Plan], bool], Npus]
     """Gives the NPUs with it, of NPUs, the plans of all networks for these, and whether NPUs are to be equal."""
     known: Callable[[Npu], object]
     """What a plan must know of it: a network is planned anew where its plan knows something else."""
 
 
-GROWTHS = (
-    Growth(_with_formers, lambda npu: npu.former_sizes),
-    Growth(_keeping, lambda npu: (npu.keeps_steps, npu.skips_onward)),
-    Growth(_with_parts, lambda npu: npu.sequencer.tuple_parts),
-    Growth(_claiming, lambda npu: npu.sequencer.aheads > 0),
+EXTENSIONS = (
+    Extension(_with_formers, lambda npu: npu.former_sizes),
+    Extension(_keeping, lambda npu: (npu.keeps_steps, npu.skips_onward)),
+    Extension(_with_parts, lambda npu: npu.sequencer.tuple_parts),
+    Extension(_claiming, lambda npu: npu.sequencer.aheads > 0),
 )
-"""In the order in which NPUs grow."""
+"""In the order in which NPUs get them."""
 
 
 def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizing: Sizing) -> Npus:

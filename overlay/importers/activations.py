@@ -29,12 +29,12 @@ from .curves import (
     gelu,
     gelu_by_tanh,
     hard_swish,
-    in_all_channels,
     leaky,
     mish,
     sigmoid,
     softplus,
     softsign,
+    uniform_curve,
 )
 from .errors import Unsupported
 from .links import Link
@@ -133,7 +133,7 @@ def _power(node: NodeView) -> Curve:
     if exponent is None or exponent.denominator != 1 or not 0 <= exponent <= MOST_POWER:
         raise Unsupported(f"the exponent must be one whole number of 0 to {MOST_POWER}")
     power = int(exponent)
-    return in_all_channels("Pow", lambda x: x**power, lambda x: x**power)
+    return uniform_curve("Pow", lambda x: x**power, lambda x: x**power)
 
 
 ACTIVATIONS = (
@@ -173,7 +173,7 @@ ACTIVATIONS = (
     Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),
     Activation(onnx="Selu", function=_selu),
-    Activation(onnx="Softsign", function=lambda node: in_all_channels("Softsign", softsign, softsign)),
+    Activation(onnx="Softsign", function=lambda node: uniform_curve("Softsign", softsign, softsign)),
     Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
     Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
 )

@@ -59,7 +59,7 @@ class Curve(Link):
         raise TypeError(f"{self.name}: no condition can be pulled back through a curve")
 
 
-def in_all_channels(name: str, of: Callable[[Fraction], Fraction], of_floats: Callable[[Array], Array]) -> Curve:
+def uniform_curve(name: str, of: Callable[[Fraction], Fraction], of_floats: Callable[[Array], Array]) -> Curve:
     """The curve that has one formula in all channels."""
     return Curve(name=name, formulas=np.array(Formula(of, of_floats), object))
 
@@ -75,7 +75,7 @@ def curve(name: str, function: Callable[[float], float]) -> Curve:
             raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
         return Fraction(value)
 
-    return in_all_channels(name, of, np.vectorize(values, otypes=[np.float64]))
+    return uniform_curve(name, of, np.vectorize(values, otypes=[np.float64]))
 
 
 def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -157,7 +157,7 @@ def hard_swish() -> Curve:
     def of(x: Fraction) -> Fraction:
         return x * min(max(x / 6 + Fraction(1, 2), Fraction(0)), Fraction(1))
 
-    return in_all_channels("HardSwish", of, lambda x: x * np.clip(x / 6 + 0.5, 0, 1))
+    return uniform_curve("HardSwish", of, lambda x: x * np.clip(x / 6 + 0.5, 0, 1))
 
 
 def leaky(name: str, slopes: Array) -> Curve:

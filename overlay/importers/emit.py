@@ -207,7 +207,7 @@ class _Emitter:
         weights, sums = _turned(weights, sums, turned)
         if self._choice.engines[place] == "integer" and (section.quantised is None or as_bits):
             weights = integer_weights(weights)
-        layer = self._weighted(number, section.window, weights)
+        layer = self._weighted(number, section, weights)
         low, high = (end * section.count for end in layer.accumulator_range(self._map))
         levels = 0
         falling = 0
@@ -331,7 +331,7 @@ class _Emitter:
     def _copy(self, name: str) -> tuple[Weighted, Weights]:
         """A layer that copies the map, and its weights."""
         weights = _plain_weights(np.ones((self._map.channels, 1, 1, 1), np.int64), self._map.channels)
-        return replace(self._weighted(0, Window(kernel=(1, 1)), weights), name=name), weights
+        return _pointwise(name, weights), weights
 
     def _append_ends(self, number: int | str, ends: Sequence[tuple[int, int]], held: Held) -> None:
         """Cut each channel of a map that is held so to its own levels, between the lowest and the highest of any."""
@@ -390,8 +390,7 @@ class _Emitter:
         )
         self._append(act, arrays(fitted.factors))
         adding = _plain_weights(ramps.signs[:, None, None, :], len(ramps.sums))
-        adder = self._weighted(0, Window(kernel=(1, 1)), adding)
-        self._append_weighted(replace(adder, name=f"sum_{number}"), adding)
+        self._append_weighted(_pointwise(f"sum_{number}", adding), adding)
         low, high = (held.zero + end for end in ramps.ends)
         clip = None if (low, high) == (held.encoding.low, held.encoding.high) else (low, high)
         ones = np.ones(len(ramps.sums), np.int64)
@@ -403,11 +402,11 @@ class _Emitter:
             self._append_ends(number, [each.ends for each in functions], held)
         return _checked(*ramps.off(functions, fitted))
 
-    def _weighted(self, number: int, window: Window | None, weights: Weights) -> Weighted:
+    def _weighted(self, number: int, section: WeightSection, weights: Weights) -> Weighted:
         outputs = len(weights.values)
-        if window is None:
+        if section.window is None:
             return Dense(name=f"dense_{number}", out_channels=outputs, weight=weights.encoding)
-        return Conv(name=f"conv_{number}", out_channels=outputs, weight=weights.encoding, **asdict(window))
+        return Conv(name=f"conv_{number}", out_channels=outputs, weight=weights.encoding, **asdict(section.window))
 
     def _thresholds(self, number: int, section: WeightSection, sums: Line, reach: tuple[int, int]) -> int:
         """Add thresholds, and max pools before or behind them; how many channels fall."""
@@ -503,8 +502,8 @@ def _reaches(values: Array, ends: tuple[int, int], count: int) -> list[tuple[int
     low, high = ends
     rising = np.clip(values, 0, None).sum(axis=(1, 2, 3))
     falling = np.clip(values, None, 0).sum(axis=(1, 2, 3))
-    ends = low * rising + high * falling, high * rising + low * falling
-    return list(zip((ends[0] * count).tolist(), (ends[1] * count).tolist()))
+    smallest, largest = low * rising + high * falling, high * rising + low * falling
+    return list(zip((smallest * count).tolist(), (largest * count).tolist()))
 
 
 def _checked(wrong: int, most: int) -> tuple[int, int]:
@@ -515,6 +514,11 @@ def _checked(wrong: int, most: int) -> tuple[int, int]:
             "choose scales that are nearer to each other",
         )
     return wrong, most
+
+
+def _pointwise(name: str, weights: Weights) -> Conv:
+    """A convolution of 1 x 1."""
+    return Conv(name=name, out_channels=len(weights.values), kernel=(1, 1), weight=weights.encoding)
 
 
 def _plain_weights(values: Array, groups: int) -> Weights:

@@ -16,16 +16,11 @@ def row_of(rows: Any, channel: int) -> Any:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LevelTable:
-    """What becomes of each level of a map.
-
-    Attributes
-    ----------
-    rows : (channels or 1, levels) int64
-        The level that is made of each level, of each channel, or of all channels in one row. Channels that are alike
-        have one row: see `of`.
-    """
+    """What becomes of each level of a map."""
 
     rows: Array
+    """(channels or 1, levels) int64: the level that is made of each level, in each channel, or in all channels in one
+    row. Channels that are alike have one row: see `of`."""
 
     @classmethod
     def of(cls, rows: Array) -> "LevelTable":

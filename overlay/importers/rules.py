@@ -14,7 +14,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
-from .curves import Curve, in_all_channels
+from .curves import Curve, uniform_curve
 from .operations import (
     Closing,
     Concatenation,
@@ -164,7 +164,7 @@ def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Funct
     def run(x: Array) -> Array:
         return join.run(*(reduce(lambda values, operation: operation.run(values), way, x) for way in functions))
 
-    return in_all_channels(name, of, run)
+    return uniform_curve(name, of, run)
 
 
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:

@@ -194,29 +194,46 @@ class _Graph:
         return Detections(boxes=0, scores=1, anchors=2, names=names, scales=scales, **options)
 
     def _dilated_nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
-        """A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: padding, and the convolution with
-        dilations."""
+        """A convolution between SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: padding, and the convolution with dilations.
+        A map without rows gets one in front of the convolution."""
         dilation = self._dilated[place]
-        before, convolution = (self._tables.operators[number] for number in dilation.passed)
+        tables = self._tables
+        before, convolution = (tables.operators[number] for number in (dilation.passed[0], dilation.convolution))
         source = self._read(before.inputs[0])
-        padded = _free_name(f"{self._names[operator.outputs[0]]}/padded", self._names)
+        result = self._names[operator.outputs[0]]
+        padded = _free_name(f"{result}/padded", self._names)
         widths = _free_name(f"{padded}/widths", self._names)
         self._constants[widths] = np.array([(0, 0), *dilation.padding, (0, 0)], np.int32)
-        scale = _scale(self._tables.tensors[before.inputs[0]])
+        scale = _scale(tables.tensors[before.inputs[0]])
         scales = {"scales": (scale, _scale(None)), "result_scale": scale}
         inputs = (source, widths)
-        kind = convolution.kind
         yield SourceNode(
             name=f"PAD_{place}", op="PAD", domain=TFLITE, inputs=inputs, outputs=(padded,), attributes=scales
         )
+        reads, makes = padded, result
+        if not dilation.has_rows:
+            reads, makes = (_free_name(f"{name}/row", self._names) for name in (padded, result))
+            channels = tables.tensors[convolution.inputs[0]].shape[-1]
+            yield self._reshaped(dilation.passed[1], padded, reads, (1, 1, -1, channels))
+        kind = convolution.kind
         yield SourceNode(
             name=f"{kind}_{place}",
             op=kind,
             domain=TFLITE,
-            inputs=(padded, *("" if number < 0 else self._read(number) for number in convolution.inputs[1:])),
-            outputs=(self._names[operator.outputs[0]],),
+            inputs=(reads, *("" if number < 0 else self._read(number) for number in convolution.inputs[1:])),
+            outputs=(makes,),
             attributes={**self._attributes(convolution), "dilations": dilation.block},
         )
+        if not dilation.has_rows:
+            channels = tables.tensors[convolution.outputs[0]].shape[-1]
+            yield self._reshaped(dilation.passed[-1], makes, result, (1, -1, channels))
+
+    def _reshaped(self, place: int, source: str, result: str, shape: tuple[int, ...]) -> SourceNode:
+        """ONNX's Reshape of one tensor to another, for the operator at a place."""
+        name = _free_name(f"{result}/shape", self._names)
+        self._constants[name] = np.array(shape, np.int64)
+        kind = self._tables.operators[place].kind
+        return SourceNode(name=f"{kind}_{place}", op="Reshape", inputs=(source, name), outputs=(result,))
 
     def _unknown(self, name: str, operator: OperatorTable) -> SourceNode:
         """A node of an operator that is not imported, which is refused where nodes are rewritten.
@@ -263,49 +280,85 @@ class _Graph:
 class _Dilated:
     """A convolution of parts of a map, which is one with dilations of the whole map."""
 
-    passed: tuple[int, int]
-    """Numbers of the operators in front: SPACE_TO_BATCH_ND, which takes the map apart, and the convolution."""
+    passed: tuple[int, ...]
+    """Numbers of the operators in front: SPACE_TO_BATCH_ND, which takes the map apart, and the convolution; of a map
+    without rows, which a convolution reads as one row, also what gives the map that row and takes it away again."""
+    convolution: int
+    """Which of these the convolution is."""
     block: tuple[int, int]
     """Its dilations."""
-    padding: tuple[tuple[int, int], tuple[int, int]]
-    """Of rows and columns, how many zeros come before and behind."""
+    padding: tuple[tuple[int, int], ...]
+    """Of rows and columns, or of columns alone, how many zeros come before and behind."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the map has rows."""
+        return len(self.passed) == 2
+
+
+CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 
 
 def _dilated(tables: FileTables) -> dict[int, _Dilated]:
-    """By number of BATCH_TO_SPACE_ND, the convolutions with dilations that TensorFlow writes as three operators."""
+    """By number of BATCH_TO_SPACE_ND, the convolutions with dilations that TensorFlow writes as several operators."""
     operators = tables.operators
     makers = {result: place for place, operator in enumerate(operators) for result in operator.outputs}
     readers = Counter(number for operator in operators for number in operator.inputs)
 
-    def maker(operator: OperatorTable, *kinds: str) -> int | None:
-        """The number of the operator that makes the first input, if it is one of these kinds and has inputs."""
-        place = makers.get(operator.inputs[0]) if operator.inputs else None
-        there = place is not None and operators[place].kind in kinds and len(operators[place].inputs) > 0
-        return place if there else None
+    def in_front(operator: OperatorTable) -> list[int]:
+        """The numbers of the operators in front, back to SPACE_TO_BATCH_ND, each of which alone reads the one before;
+        none if there are others."""
+        out = list[int]()
+        while operator.inputs and readers[operator.inputs[0]] == 1 and len(out) < 4:
+            place = makers.get(operator.inputs[0])
+            if place is None:
+                break
+            operator = operators[place]
+            out.insert(0, place)
+            if operator.kind == "SPACE_TO_BATCH_ND":
+                return out
+            if operator.kind not in (*CONVOLUTIONS, *RESHAPES):
+                break
+        return []
 
     out = {}
     for place, last in enumerate(operators):
-        middle = maker(last, "CONV_2D", "DEPTHWISE_CONV_2D") if last.kind == "BATCH_TO_SPACE_ND" else None
-        first = None if middle is None else maker(operators[middle], "SPACE_TO_BATCH_ND")
-        if middle is None or first is None or len(last.outputs) != 1 or operators[first].inputs[0] < 0:
+        passed = in_front(last) if last.kind == "BATCH_TO_SPACE_ND" and len(last.outputs) == 1 else list[int]()
+        kinds = [operators[number].kind in CONVOLUTIONS for number in passed]
+        if kinds not in ([False, True], [False, False, True, False]) or operators[passed[0]].inputs[0] < 0:
             continue
-        convolution = operators[middle]
-        before = operators[first]
+        axes = 3 - len(passed) // 2  # rows and columns, or columns alone
+        before = operators[passed[0]]
+        convolution = operators[passed[kinds.index(True)]]
         numbers = [_whole(tables, number) for number in (*before.inputs[1:3], *last.inputs[1:3])]
         plain = (
-            all(readers[number] == 1 for number in (convolution.inputs[0], last.inputs[0]))
-            and convolution.options["auto_pad"] == "VALID"
+            convolution.options["auto_pad"] == "VALID"
             and convolution.options["strides"] == convolution.options["dilations"] == (1, 1)
-            and [values.shape for values in numbers] == [(2,), (2, 2), (2,), (2, 2)]
+            and [values.shape for values in numbers] == [(axes,), (axes, 2), (axes,), (axes, 2)]
+            and (axes == 2 or _is_of_one_row(tables, passed))
         )
         if not plain:
             continue
         block, sides, block_behind, crops = numbers
         left = sides - crops
         if (block == block_behind).all() and (left >= 0).all() and (block >= 1).all():
-            padding = tuple((int(begin), int(end)) for begin, end in left)
-            out[place] = _Dilated(passed=(first, middle), block=(int(block[0]), int(block[1])), padding=padding)
+            out[place] = _Dilated(
+                passed=tuple(passed),
+                convolution=passed[kinds.index(True)],
+                block=(1, *block.tolist())[-2:],
+                padding=tuple((int(begin), int(end)) for begin, end in left),
+            )
     return out
+
+
+def _is_of_one_row(tables: FileTables, passed: Sequence[int]) -> bool:
+    """Whether of the operators behind SPACE_TO_BATCH_ND the first gives a map one row, and the last takes it away."""
+    _, gives, _, takes = (tables.operators[number] for number in passed)
+    for operator, wider, narrower in ((gives, "outputs", "inputs"), (takes, "inputs", "outputs")):
+        wide, narrow = (tables.tensors[getattr(operator, each)[0]].shape for each in (wider, narrower))
+        if len(narrow) != 3 or len(wide) != 4 or wide[1] != 1 or wide[2:] != narrow[1:]:
+            return False
+    return True
 
 
 def _whole(tables: FileTables, number: int) -> Array:

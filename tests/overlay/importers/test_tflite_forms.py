@@ -530,6 +530,36 @@ def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth)
     assert block in dilations
 
 
+@pytest.mark.parametrize(("block", "sides", "crops", "depth"), [
+    (2, (4, 0), (0, 0), 0),
+    (4, (4, 4), (0, 2), 0),
+    (3, (3, 7), (0, 0), 1),
+])  # fmt: skip
+def test_a_dilated_convolution_of_a_map_without_rows(block, sides, crops, depth):
+    """As Keras' Conv1D is written: the parts of the map get a row each, and lose it behind the convolution."""
+    rng = np.random.default_rng(7)
+    chain = Chain((20, 2), 0.02, 3).apart("SPACE_TO_BATCH_ND", (block,), (sides,))
+    chain.reshape(block, 1, *chain.now.shape[1:])
+    chain.conv(rng, 4, (1, 3), (0.03, 9), same=False, activation="RELU6", depth=depth)
+    chain.reshape(block, *chain.now.shape[2:]).apart("BATCH_TO_SPACE_ND", (block,), (crops,))
+    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
+    assert (1, block) in dilations
+
+
+@pytest.mark.parametrize("shape", [(2, 12, 1, 2), (2, 1, 6, 4)])
+def test_parts_of_a_map_without_rows_that_become_others(shape):
+    """Only what gives each part one row is part of a dilated convolution."""
+    rng = np.random.default_rng(7)
+    chain = Chain((20, 2), 0.02, 3).apart("SPACE_TO_BATCH_ND", (2,), ((4, 0),)).reshape(*shape)
+    chain.conv(rng, 4, (1, 1), (0.03, 9), same=False).reshape(2, 12 if shape[1] > 1 else 6, 4)
+    chain.apart("BATCH_TO_SPACE_ND", (2,), ((0, 0),))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    rule = "this operator of TFLite is not imported"
+    assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_0 (SPACE_TO_BATCH_ND): {rule}"
+
+
 def test_maps_that_are_taken_apart_otherwise():
     rng = np.random.default_rng(7)
     chain = Chain((8, 8, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.03, -100))

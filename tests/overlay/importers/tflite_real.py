@@ -87,7 +87,7 @@ def maps(imported, images):
     for built, section, held in zip(
         imported.emitted.built, imported.graph.sections, [*imported.choice.held.values()][1:]
     ):
-        nodes = [name for name in built.nodes if not name.startswith(MOVES)]
+        nodes = [name for name in built.nodes if name.rpartition("_")[0] not in MOVES]
         level = (values[built.layers[-1]] - held.zero) // held.stride
         quantised, source = section.quantised, section.reads[0].source
         if getattr(section, "copies", False) and quantised.levels == source.levels:

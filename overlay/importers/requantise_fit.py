@@ -23,7 +23,7 @@ from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, MULTIPLIER
 from .boundaries import Staircase
 from .errors import Unsupported
 
-WIDTHS = (16, 24, 31)
+WIDTHS = (16, 24, 28, 30, 31)
 """Bits of multipliers that are tried."""
 MOST_EXPONENT = MAX_SHIFT - MAX_FRACTION
 """e at most."""

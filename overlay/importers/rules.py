@@ -15,6 +15,7 @@ from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
 from .curves import Curve, uniform_curve
+from .links import Line
 from .operations import (
     Closing,
     Concatenation,
@@ -59,7 +60,7 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
 
     The largest value has the largest level, so the result is the same.
     """
-    way = _way_of_input(graph)
+    way = _way_from(graph, graph.source)
     order = list(way)
     for begin in reversed(range(len(order))):
         pool = order[begin]
@@ -67,7 +68,27 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
         while _is_max_pool(pool) and place + 1 < len(order) and order[place + 1].keeps_largest:
             order[place], order[place + 1] = order[place + 1], pool
             place += 1
-    return None if order == way else _in_order(graph, way, order)
+    return None if order == way else _in_order(graph, graph.source, way, order)
+
+
+def max_pools_of_a_curve_come_last(graph: OperationGraph) -> OperationGraph | None:
+    """Move a quantiser in front of the max pools and other orders of values that lie between it and a curve, so that a
+    table has both. The largest value has the largest level, so the result is the same, wherever the curve falls."""
+    for curve in graph.operations:
+        if not isinstance(curve, Elementwise) or not curve.link.looked_up:
+            continue
+        way = _way_from(graph, curve.makes)
+        pools = [place for place, operation in enumerate(way) if _is_max_pool(operation)]
+        ends = [place for place, operation in enumerate(way) if isinstance(operation, Levels)]
+        if not pools or not ends or ends[0] < pools[0]:
+            continue
+        part = way[pools[0] : ends[0] + 1]
+        moves = [operation for operation in part if _is_max_pool(operation) or isinstance(operation, Layout)]
+        functions = [operation for operation in part if _is_function(operation) and operation.keeps_largest]
+        if len(moves) + len(functions) == len(part):
+            order = [*(operation.anywhere for operation in functions), *moves]
+            return _in_order(graph, part[0].reads[0], part, order)
+    return None
 
 
 def _is_max_pool(operation: Operation) -> bool:
@@ -76,13 +97,10 @@ def _is_max_pool(operation: Operation) -> bool:
     return isinstance(operation, Pooling) and not operation.average
 
 
-def _way_of_input(graph: OperationGraph) -> list[Operation]:
-    """The operations in front of the first weights, as far as each tensor has one reader and is no output."""
-    readers: dict[str, list[Operation]] = {}
-    for operation in graph.operations:
-        for name in operation.reads:
-            readers.setdefault(name, []).append(operation)
-    here = graph.source
+def _way_from(graph: OperationGraph, here: str) -> list[Operation]:
+    """The operations behind a tensor and in front of the next weights, as far as each tensor has one reader and is no
+    output."""
+    readers = _readers(graph)
     way = list[Operation]()
     while len(readers.get(here, [])) == 1 and here not in graph.outputs:
         (operation,) = readers[here]
@@ -93,11 +111,21 @@ def _way_of_input(graph: OperationGraph) -> list[Operation]:
     return way
 
 
-def _in_order(graph: OperationGraph, way: Sequence[Operation], order: Sequence[Operation]) -> OperationGraph:
-    """The graph with operations that read each other's tensors, ``way``, in another order."""
+def _readers(graph: OperationGraph) -> dict[str, list[Operation]]:
+    """The operations that read each tensor that is read."""
+    readers: dict[str, list[Operation]] = {}
+    for operation in graph.operations:
+        for name in operation.reads:
+            readers.setdefault(name, []).append(operation)
+    return readers
+
+
+def _in_order(
+    graph: OperationGraph, tensor: str, way: Sequence[Operation], order: Sequence[Operation]
+) -> OperationGraph:
+    """The graph with operations behind a ``tensor`` that read each other's tensors, ``way``, in another order."""
     turned = dict[int, Operation]()
     shapes = dict(graph.shapes)
-    tensor = graph.source
     for before, operation in zip(way, order):
         turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
         shapes[before.makes] = operation.shape(shapes[tensor])
@@ -170,10 +198,7 @@ def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Funct
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:
     """A function of each value behind a concatenation at the network's end is one of each tensor in front, so that the
     host finds nothing but maps to put side by side."""
-    readers: dict[str, list[Operation]] = {}
-    for operation in graph.operations:
-        for name in operation.reads:
-            readers.setdefault(name, []).append(operation)
+    readers = _readers(graph)
     for place, join in enumerate(graph.operations):
         if not isinstance(join, Concatenation) or not _ends(graph, join.makes, readers):
             continue
@@ -213,10 +238,67 @@ def _ends(graph: OperationGraph, tensor: str, readers: Mapping[str, Sequence[Ope
     return tensor not in readers
 
 
+def clips_to_values_are_quantised(graph: OperationGraph) -> OperationGraph | None:
+    """Where a bend makes values of a quantised map that the map has already, as a clip at 0 does, and none that are
+    quantised before a mean, weights or a join read them: a quantiser that leaves them makes them a map."""
+    makers = {operation.makes: operation for operation in graph.operations}
+    readers = _readers(graph)
+    for bend in graph.operations:
+        if not isinstance(bend, Elementwise) or isinstance(bend.link, Line) or bend.link.looked_up:
+            continue
+        chain = next((way for way in _functions_back(makers, bend.makes) if way and isinstance(way[0], Levels)), None)
+        if chain is None or _is_quantised_behind(graph, bend.makes, readers):
+            continue
+        levels, *between, _ = chain
+        assert isinstance(levels, Levels)
+        values = [levels.base + levels.step * level for level in range(levels.levels + 1)]
+        for operation in between:
+            values = [operation.value(value) for value in values]
+        made = [bend.value(value) for value in values]
+        step = values[1] - values[0]
+        if made == values or not {*made} <= {*values} or step <= 0 or len({*np.diff(values)}) > 1:
+            continue
+        lowest, highest = min(made), max(made)
+        count = int((highest - lowest) / step)
+        if not count:
+            continue
+        real = f"{bend.makes}, in front of its quantiser"
+        limits = np.array([[lowest + step * (level + Fraction(1, 2)) for level in range(count)]], object)
+        named = {"name": bend.name, "op": bend.op, "reads": (real,), "makes": bend.makes}
+        reached = np.ones(count, bool)
+        quantiser = Levels(**named, base=lowest, step=step, boundaries=limits, reached=reached)
+        operations = list[Operation]()
+        for operation in graph.operations:  # all of the chain are new, so that it is computed again as a whole
+            if operation is bend:
+                operations += [replace(bend, makes=real), quantiser]
+            else:
+                operations.append(replace(operation) if operation in chain else operation)
+        shapes = {**graph.shapes, real: graph.shapes[bend.makes]}
+        return replace(graph, operations=tuple(operations), shapes=shapes)
+    return None
+
+
+def _is_quantised_behind(graph: OperationGraph, tensor: str, readers: Mapping[str, Sequence[Operation]]) -> bool:
+    """Whether the values of a tensor are quantised, or leave, before anything but functions, maxima and other orders
+    reads them."""
+    while tensor in readers:
+        if len(readers[tensor]) > 1 or tensor in graph.outputs:
+            return False
+        (operation,) = readers[tensor]
+        if isinstance(operation, Levels):
+            return True
+        if not isinstance(operation, Function | Layout | Closing) and not _is_max_pool(operation):
+            return False
+        tensor = operation.makes
+    return True
+
+
 RULES = (
     unread_operations_go,
     functions_of_one_tensor_become_one,
     pools_of_the_input_come_last,
+    max_pools_of_a_curve_come_last,
+    clips_to_values_are_quantised,
     functions_come_before_a_last_concatenation,
 )
 

@@ -19,14 +19,14 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.detections import Detections
 from bitloom.golden.reading.file import naming
 
-from .activations import AT_THE_END
+from .activations import ACTIVATIONS, AT_THE_END
 from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, parts_of
 from .tflite_rules import TensorScale
 from .tflite_shapes import OF_SHAPES
-from .tflite_tables import DETECTIONS, MARK, MOST_INPUTS, FileTables, OperatorTable, TensorTable, read_tables
+from .tflite_tables import DETECTIONS, MARK, MOST_INPUTS, OPTIONS, FileTables, OperatorTable, TensorTable, read_tables
 
 DTYPES: Mapping[str, type] = {
     "INT8": np.int8,
@@ -45,6 +45,13 @@ SPLITS = ("SPLIT", "SPLIT_V")
 """Operators that make several tensors."""
 CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
+OF_REAL_NUMBERS = {
+    activation.tflite: activation.onnx
+    for activation in ACTIVATIONS
+    if activation.kernel and activation.tflite not in OPTIONS and not activation.constants
+}
+"""Activations without options that are ONNX's operator of real numbers, as converters leave ELU between DEQUANTIZE and
+QUANTIZE: TFLite's name -> ONNX's."""
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
 
@@ -177,6 +184,8 @@ class _Graph:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind in RESHAPES:
                 yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])
+            elif operator.kind in OF_REAL_NUMBERS and self._tables.tensors[first].kind == "FLOAT32":
+                yield SourceNode(name=name, op=OF_REAL_NUMBERS[operator.kind], inputs=inputs, outputs=node.outputs)
             elif operator.kind == "SHAPE":
                 yield SourceNode(name=name, op="Shape", inputs=inputs[:1], outputs=node.outputs)
             else:

@@ -166,8 +166,10 @@ class Walk:
             except ValueError as e:
                 raise ImportRefused([node_line(last.name, last.op, e)]) from None
         if self.average is not None:
-            why = "a mean must be followed by weights or a quantiser"
-            raise ImportRefused([node_line(self.average.name, self.average.op, why)])
+            try:
+                self._begin_mean(self.average)
+            except ValueError as e:
+                raise ImportRefused([node_line(self.average.name, self.average.op, e)]) from None
         if self.open is not None:
             if self.inner:
                 why = "a max pool must be behind a quantiser or before one, got neither"

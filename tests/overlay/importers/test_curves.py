@@ -15,6 +15,7 @@ from bitloom.overlay.importers.activations import ACTIVATIONS as IMPORTED
 from bitloom.overlay.importers.activations import CURVES, curve_table
 from bitloom.overlay.importers.curves import curve, sigmoid, softplus
 from bitloom.overlay.importers.errors import ImportRefused, Unsupported
+from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 
 from .against import by_onnxruntime, imported, outputs
@@ -125,6 +126,18 @@ def test_between_convolutions(kind):
         made, _ = check(chain)
     assert [layer.kind for layer in made.model.network.layers][:3] == ["conv", "requantise", "lookup"]
     assert made.choice.held[1].zero == -137
+
+
+@pytest.mark.parametrize("kind", ["ELU", "TANH"])
+def test_of_real_numbers_in_tflite(kind):
+    """Between DEQUANTIZE and QUANTIZE, as converters leave ELU."""
+    rng = np.random.default_rng(1)
+    chain = Chain((5, 6, 3), 0.02, 7, codes=CODES).conv(rng, 4, (3, 3), (0.03, 9))
+    for step, kept in (("DEQUANTIZE", "FLOAT32"), (kind, "FLOAT32"), ("QUANTIZE", "INT8")):
+        chain.operator(step, chain.now.shape, RESULTS[kind], kept=kept)
+    made = imported_tflite(chain.reshape(1, 120).dense(rng, 5, (0.05, 3)))
+    assert len(verify(made, 4)) > 3  # ONNX's own reference has the function
+    assert "lookup" in [layer.kind for layer in made.model.network.layers]
 
 
 def multiplied(chain, other, made):

@@ -85,6 +85,46 @@ def test_what_lies_behind_a_pool_of_real_numbers(behind, values):
     check(chain.scores(3 * values), by_onnxruntime, near=0)
 
 
+@pytest.mark.parametrize("activation", ["Selu", "Gelu"])
+def test_maxima_of_a_curve_that_nobody_quantised(activation):
+    """A table has the curve and the quantiser behind the pool, whether the curve falls or not."""
+    chain = Branches((2, 4, 6), opset=20).quantised()
+    chain.conv(np.random.default_rng(6), 2, 4, size=3)
+    chain.node(activation).node("MaxPool", **AROUND, strides=[2, 2]).node("Flatten").quantised()
+    made = check(chain.node("Gemm", np.eye(24, dtype=np.float32)), by_onnxruntime, near=0)
+    kinds = [layer.kind for layer in made.model.network.layers]
+    assert kinds.index("lookup") < kinds.index("max_pool")
+
+
+def test_a_mean_at_the_end():
+    """Nothing quantises it: sums leave, and the host divides."""
+    chain, _ = begun()
+    made = check(chain.node("GlobalAveragePool").node("Flatten"), by_onnxruntime)
+    assert made.model.network.output.size == 4
+    chain, _ = begun()
+    chain.node("AveragePool", **AROUND)
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain)
+    why = "a mean that is quantised must have no padding; pad with zeros in a convolution"
+    assert refused.value.lines == (f"AveragePool_{len(chain.nodes) - 1} (AveragePool): {why}",)
+
+
+@pytest.mark.parametrize("reader", ["mean", "join", "fork"])
+def test_a_clip_to_values_of_a_map(reader):
+    """What onnxruntime leaves real in files of integer operators: Relu behind a map of both signs, read as it is."""
+    chain, fork = begun()
+    clipped = chain.node("Relu").here
+    if reader == "mean":
+        qdq(chain.node("GlobalAveragePool"), 0.0937, 3, np.int8)  # a scale without ties
+    elif reader == "join":
+        chain.node("Add", fork).quantised()
+    else:
+        first = chain.conv(np.random.default_rng(8), 4, 4, clipped)
+        chain.conv(np.random.default_rng(9), 4, 4, clipped)
+        chain.node("Add", first).quantised()
+    check(chain.scores(4 if reader == "mean" else 80), by_onnxruntime)
+
+
 def test_means_of_a_map_that_others_read():
     """A mean that is quantised has weights, so it is no pool; the map's own reader has padding."""
     chain, fork = begun((2, 4, 6))

@@ -76,7 +76,13 @@ ONE = {
         "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing",
     ),
     "a curve in front of a max pool": (
-        lambda: begun().quant(1, 3).node("Tanh").node("MaxPool", kernel_shape=[2, 2]).quant(1 / 4, 3),
+        lambda: (
+            begun()
+            .quant(1, 3)
+            .node("Tanh")
+            .node("MaxPool", kernel_shape=[2, 2])
+            .node("Conv", np.ones((4, 4, 3, 3), np.float32))
+        ),
         "MaxPool_4 (MaxPool): what lies between a quantiser and a max pool must rise in every channel",
     ),
     "a curve of a mean": (

@@ -104,6 +104,49 @@ def test_a_wrong_function_is_found():
         check_same(before, wrong)
 
 
+def curved(kind="MaxPool", factor=0.5):
+    """A curve in front of a pool, a line, another order, and a quantiser."""
+    chain = Chain((2, 6, 6)).quant(0.25, 3).node("Gelu").node(kind, kernel_shape=[2, 2], strides=[2, 1])
+    chain.node("Mul", np.float32(factor)).node("Reshape", np.int64([1, -1]))
+    chain.opset = 20
+    return graph_of(chain.quant(0.25, 3).node("MatMul", np.ones((30, 4), np.float32)).quant(1, 3))
+
+
+def test_max_pools_of_a_curve_come_behind_its_quantiser():
+    before = curved()
+    assert kinds(before)[1:6] == ["Elementwise", "Pooling", "Elementwise", "Layout", "Levels"]
+    after = simplified(before)
+    assert kinds(after)[1:6] == ["Elementwise", "Elementwise", "Levels", "Pooling", "Layout"]
+
+
+@pytest.mark.parametrize("different", [{"kind": "AveragePool"}, {"factor": -0.5}])
+def test_what_stays_behind_a_curve(different):
+    """A mean, and a maximum in front of what falls."""
+    before = curved(**different)
+    assert simplified(before) is before
+
+
+def clipped(low, bits=3, behind="GlobalAveragePool"):
+    chain = Chain((2, 6, 6)).quant(0.25, bits).node("Mul", np.float32(0.5)).node("Clip", np.float32(low))
+    return graph_of(chain.node(behind).node("Conv", np.ones((4, 2, 1, 1), np.float32)).quant(1, 3))
+
+
+def test_a_clip_to_values_is_quantised():
+    before = clipped(0.125)
+    after = simplified(before)
+    assert kinds(before) == ["Levels", "Elementwise", "Elementwise", "Reduction", "Linear", "Levels"]
+    assert kinds(after) == ["Levels", "Elementwise", "Elementwise", "Levels", "Reduction", "Linear", "Levels"]
+    levels = after.operations[3]
+    assert [levels.base + levels.step * level for level in range(levels.levels + 1)] == [0.125, 0.25, 0.375]
+
+
+@pytest.mark.parametrize("other", [{"low": 0.1}, {"low": -0.5}, {"low": 0.375}], ids=["no value", "nothing", "one"])
+def test_a_clip_that_stays(other):
+    """One to what is no value of the map, one that cuts nothing, and one that leaves one value."""
+    before = clipped(**other)
+    assert simplified(before) is before
+
+
 @pytest.mark.parametrize("factor", [np.arange(1, 6), np.arange(1, 3).reshape(2, 1, 1)])
 def test_a_pool_stays_in_front_of_what_differs_from_place_to_place(factor):
     """Of channels alone it may come behind."""

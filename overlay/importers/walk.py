@@ -646,7 +646,10 @@ class Walk:
         even = len({after - before for before, after in pairwise(kept)}) <= 1
         # A mean is rounded to the values of the first quantiser, and only then come those of the second one.
         apart = first.averaged and (len(kept), base, operation.step) != (first.levels, first.base, first.step)
-        if self.done and (apart or (len(kept) > MOST_THERMOMETER and not even)) and self._between(operation):
+        # A kernel's rule has no line, and is left where its values are merged otherwise than by a clip.
+        rounds = first.rule is not None and first.rule.needs_sums
+        bent = not even or (rounds and self._merged(operation, base, kept).rule is None)
+        if self.done and (apart or (len(kept) > MOST_THERMOMETER and bent)) and self._between(operation):
             return None
         if apart:
             name = bend_name(self.links)

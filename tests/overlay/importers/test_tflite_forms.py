@@ -268,6 +268,15 @@ def test_constants_one_after_another():
     check(chain.conv(rng, 3, (2, 2), (0.0517, -3)).add(before, (0.0413, 5)))
 
 
+def test_a_sum_with_a_number_leaves_the_rule_of_the_convolution():
+    """As Keras' Conv1DTranspose has its bias: no line has what rounds twice and is then moved by a number, so that a
+    copy adds it."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 5, 64), 0.02, 3).conv(rng, 1, (3, 3), (0.45, 3))
+    made, _ = check(chain.with_constant("ADD", 60, (0.0225, 5), (0.45, 4)))
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
 def test_a_constant_that_is_a_map():
     chain = Chain((4, 5, 3), 0.02, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.03, -20))
     chain.with_constant("ADD", np.zeros((1, 4, 5, 3)), (0.011, -7), (0.037, -5))

@@ -61,7 +61,9 @@ def resize(node: NodeView) -> None:
         node.check_rows()
         of_rows = [[Fraction(0)]] if node.in_rows else []
         shares = [_shares(places, size) for places, size in zip([*of_rows, *sources[2:]], node.shape[2:])]
-        interpolate(node, shares)
+        if interpolate(node, shares) and node.integers:
+            rule = "linear upsampling must be of real numbers, got integers"  # of which ONNX doesn't say the rounding
+            raise Unsupported(rule, "quantise with QuantFormat.QDQ")
         repeated(node, shares)
 
 

@@ -24,6 +24,11 @@ def begun(shape=(2, 6, 6)):
     return Chain(shape).quant(0.5, 3).node("Conv", np.ones((4, shape[0], 3, 3), np.float32))
 
 
+def of_integers():
+    chain = begun()
+    return chain.node("QuantizeLinear", np.float32(1), chain.constant(3, np.uint8))
+
+
 def lines(chain, spec=None, engine="auto"):
     with pytest.raises(ImportRefused) as refused:
         imported(chain, spec, engine)
@@ -74,6 +79,10 @@ ONE = {
     "a curve in front of weights": (
         lambda: begun().quant(1, 3).node("Tanh").node("Conv", np.ones((4, 4, 3, 3), np.float32)),
         "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing",
+    ),
+    "linear upsampling of integers": (
+        lambda: of_integers().node("Resize", "", np.float32([1, 1, 2, 2]), mode="linear"),
+        "Resize_3 (Resize): linear upsampling must be of real numbers, got integers; quantise with QuantFormat.QDQ",
     ),
     "a curve in front of a max pool": (
         lambda: (

@@ -97,14 +97,13 @@ class Joinings:
 
     @cached_property
     def first(self) -> MapSetting:
-        """The setting of the sweep: the first one, or the first one in which a window former can feed a layer."""
-        formed = (
-            where
+        """The setting of the sweep: the first one of those in which window formers can feed most layers."""
+        formed = {
+            where: sum(layer.with_former is not None for layer in choices.layers)
             for (engines, where), choices in self.choices.items()
             if engines == self.engines[0] and where.streamed == self.settings[0].streamed
-            if any(layer.with_former is not None for layer in choices.layers)
-        )
-        return next(formed, self.settings[0])
+        }
+        return max(formed, key=lambda where: formed[where], default=self.settings[0])
 
     @cached_property
     def swept(self) -> list[MapSetting]:

@@ -10,12 +10,14 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .layer_demand import LayerDemand
 
+ACCUMULATORS = (1, 4)
+"""Of a PE: with 4, results of short windows need not wait for each other; on the binary engine those of formers."""
 LINE_TAPS = 3
 """Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
 
 
 class Tried(NamedTuple):
-    """Numbers that are tried for a value of NPUs of the integer engine, with each folding."""
+    """Numbers that are tried for a value of NPUs, with each folding."""
 
     numbers: tuple[int, ...]
     """One after the other until one is fast enough; the fastest is the last."""
@@ -50,8 +52,7 @@ SEARCHED = (
     Searched(name="ol", title="OL"),
     Searched(name="pfp", title="PFP"),
     Searched(name="planes", title="planes"),
-    # with 4 accumulators, results of short windows need not wait for each other
-    Searched(name="accumulators", title="accumulators", tried=Tried((1, 4))),
+    Searched(name="accumulators", title="accumulators", tried=Tried(ACCUMULATORS)),
     Searched(name="kernel_rows", title="kernel rows"),
     Searched(name="kernel_ram", title="kernel RAM"),
     Searched(name="tuple_words", title="tuple words"),
@@ -70,7 +71,7 @@ SEARCHED = (
 )
 """In the order of tables."""
 TRIED: Mapping[str, Mapping[str, Tried]] = {
-    "binary": {},
+    "binary": {"accumulators": Tried(ACCUMULATORS, lambda layer: layer.with_former is not None)},
     "integer": {value.name: value.tried for value in SEARCHED if value.tried},
 }
 """What is tried, by engine and name of a value."""

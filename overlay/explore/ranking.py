@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 from .budget import Budget
 from .tries import Row
 
+NARROW = 1.03
+"""Of two intervals that are no further apart none is tried between."""
+
 
 def pareto(rows: Iterable[Row]) -> list[Row]:
     """The rows that no other beats or equals in both LUTs and cycles, fastest first."""
@@ -43,14 +46,14 @@ def between_fitting(rows: Sequence[Row], budget: Budget) -> tuple[int, Row, Row]
     -------
     tuple or None
         The interval; the best row that fits; and the best one of the interval below. None where a rate is asked for,
-        nothing fits, or there is no interval between the two.
+        nothing fits, or the two are as near as NARROW.
     """
     best = best_of([row for row in rows if late_at_most(row, budget)], budget)
     if budget.cycles is not None or best is None:
         return None
     shortest = min(row.asked for row in rows if late_at_most(row, budget))
     below = max((row.asked for row in rows if row.asked < shortest), default=shortest)
-    middle = round((below * shortest) ** 0.5)
-    if middle in (below, shortest):
+    if below * NARROW >= shortest:
         return None
+    middle = round((below * shortest) ** 0.5)
     return middle, best, min((row for row in rows if row.asked == below), key=lambda row: merit(row, budget))

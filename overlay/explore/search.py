@@ -34,7 +34,7 @@ from .workers import Workers
 
 POINTS = 9
 """Intervals of a sweep."""
-HALVINGS = 2
+HALVINGS = 6
 """Times that the gap between the fastest interval that fits and the next shorter one is halved."""
 REFINED = 3
 """Chains that are refined at most, where they keep to all but the latency."""

@@ -277,6 +277,12 @@ def test_a_search_tries_the_same_with_any_number_of_processes(monkeypatch):
     assert lines(one.front) == FRONTS["digits-cnn, one point"]
 
 
+def test_the_sweep_is_in_the_order_in_which_window_formers_feed_most_layers() -> None:
+    """In pull order they can feed the last layer of digits-cnn alone, in raster order the first two."""
+    tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
+    assert [setting.map_order for setting in tries.joinings.swept] == ["raster", "pull"]
+
+
 def test_workers() -> None:
     assert list(Workers().map(double, [1, 2])) == list(Workers(jobs=2).map(double, [1, 2])) == [2, 4]
     for jobs in (0, 257):  # all processes would be begun at once

@@ -15,7 +15,7 @@ from bitloom.golden.encoding import Array
 
 from .curves import gelu, gelu_by_tanh, infinite_beyond
 from .errors import Unsupported
-from .tflite_rules import HIGH, LOW, Multiplier, multiplier_of, rounded_product
+from .tflite_rules import HIGH, LOW, Multiplier, multiplier_of, rounded_product, single_scale
 
 Tensor = tuple[float, int]
 """Scale and zero point of a tensor."""
@@ -58,20 +58,20 @@ def gelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> A
 
 def leaky_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
     """LEAKY_RELU: values less their zero point, times one of two multipliers, by its option ``alpha``."""
-    scale = source[0] / result[0]
-    below = multiplier_of(scale * float(options["alpha"]))
-    return _bent(INTEGERS - source[1], 1, multiplier_of(scale), below) + result[1]
+    return _bent(source, result, 1, float(options["alpha"]))
 
 
 def prelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
     """PRELU with one ``slope``: the same, but the slope is an integer, with a scale."""
-    slope, slope_scale = options["slope"]
-    scale = source[0] / result[0]
-    return _bent(INTEGERS - source[1], slope, multiplier_of(scale), multiplier_of(scale * slope_scale)) + result[1]
+    return _bent(source, result, *options["slope"])
 
 
-def _bent(values: Array, slope: int, above: Multiplier, below: Multiplier) -> Array:
-    return np.where(values >= 0, rounded_product(values, above), rounded_product(values * slope, below))
+def _bent(source: Tensor, result: Tensor, slope: int, slope_scale: float) -> Array:
+    """Values less their zero point in the result's scale; those below 0 times a slope of that scale."""
+    values = INTEGERS - source[1]
+    above = rounded_product(values, multiplier_of(single_scale(result[0], source[0])))
+    below = rounded_product(values * slope, multiplier_of(single_scale(result[0], source[0], slope_scale)))
+    return np.where(values >= 0, above, below) + result[1]
 
 
 def hard_swish_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:

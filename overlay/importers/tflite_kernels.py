@@ -15,7 +15,7 @@ from bitloom.golden.encoding import Array
 from .activations import CURVES, node_table
 from .errors import Unsupported
 from .source import SourceNode
-from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of
+from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of, single_scale
 from .tflite_shapes import MOVES, OF_SHAPES, run_moved, run_shape
 
 Inputs = Sequence[Array | None]
@@ -280,19 +280,20 @@ def _add(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _mul(node: SourceNode, inputs: Inputs) -> Array:
-    """The product of values less their zero points; scales are multiplied in single precision."""
+    """The product of values less their zero points."""
     (first, zero), (second, other_zero) = (scale.per_tensor("an input") for scale in node.attributes["scales"])
     x, y = (np.asarray(values).astype(np.int64) for values in inputs)
     result = node.attributes["result_scale"].per_tensor("the result")[0]
-    scale = np.float32(first) * np.float32(second) / np.float32(result)
-    return _ended(node, rounded_twice((x - zero) * (y - other_zero), *_both(multiplier_of(float(scale)))))
+    scale = single_scale(result, first, second)
+    return _ended(node, rounded_twice((x - zero) * (y - other_zero), *_both(multiplier_of(scale))))
 
 
 def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
-    """Values less their zero point in the scale of the result."""
+    """Values less their zero point in the scale of the result: of QUANTIZE, or of an activation."""
     scale, zero = node.attributes["scales"][0].per_tensor("the input")
     result = node.attributes["result_scale"].per_tensor("the result")[0]
-    values = rounded_twice(x.astype(np.int64) - zero, *_both(multiplier_of(scale / result)))
+    factor = scale / result if activation == "NONE" else single_scale(result, scale)
+    values = rounded_twice(x.astype(np.int64) - zero, *_both(multiplier_of(factor)))
     return _ended(replace(node, attributes={**node.attributes, "activation": activation}), values)
 
 

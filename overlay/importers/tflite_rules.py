@@ -185,6 +185,15 @@ def sums_of_pairs(
     return _scaled(total, twice / ((1 << SUM_SHIFT) * result[0])) + result[1]
 
 
+def single_scale(result: float, *factors: float) -> float:
+    """The product of scales over that of the result, in single precision, as kernels of activations and of products
+    work it out; those of weights, QUANTIZE, ADD and MEAN take double precision."""
+    product = np.float32(factors[0])
+    for factor in factors[1:]:
+        product = product * np.float32(factor)
+    return float(product / np.float32(result))
+
+
 def rounded_product(values: Array, multiplier: Multiplier) -> Array:
     """Integers times a multiplier, rounded twice: (n,) int64 below 2^30."""
     product = values * multiplier.multiplier << max(multiplier.shift, 0)

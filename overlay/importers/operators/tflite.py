@@ -32,6 +32,7 @@ from bitloom.overlay.importers.tflite_rules import (
     activation_ends,
     mean_multiplier,
     multiplier_of,
+    single_scale,
     sums_of_pairs,
 )
 
@@ -381,8 +382,7 @@ def multiply(node: NodeView) -> None:
         place = node.node.inputs.index(node.only_map())
         node.affine(add=-(zero, other_zero)[place])
         node.affine(multiply=_of_channels(node, 1 - place) - (zero, other_zero)[1 - place])
-    product = np.float32(scale) * np.float32(other_scale) / np.float32(result)  # as the kernel, in single precision
-    _made_of_sums(node, [multiplier_of(float(product))], roundings=2)
+    _made_of_sums(node, [multiplier_of(single_scale(result, scale, other_scale))], roundings=2)
 
 
 @operator("MAXIMUM", "MINIMUM", domains=TENSORFLOW)
@@ -446,7 +446,7 @@ def relu(node: NodeView) -> None:
     scale, zero = _scale(node, 0).per_tensor("the input")
     result = _result_scale(node).per_tensor("the result")[0]
     node.affine(add=-zero)
-    _made_of_sums(node, [multiplier_of(scale / result)], roundings=2, activation=node.node.op)
+    _made_of_sums(node, [multiplier_of(single_scale(result, scale))], roundings=2, activation=node.node.op)
 
 
 @operator(*(kind for kind in CURVES if kind not in AT_THE_END), domains=TENSORFLOW)

@@ -15,6 +15,7 @@ from bitloom.overlay.importers.activations import ACTIVATIONS as IMPORTED
 from bitloom.overlay.importers.activations import CURVES, curve_table
 from bitloom.overlay.importers.curves import curve, sigmoid, softplus
 from bitloom.overlay.importers.errors import ImportRefused, Unsupported
+from bitloom.overlay.importers.tflite_rules import multiplier_of, rounded_product, single_scale
 from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 
@@ -99,6 +100,29 @@ def test_tables_are_the_kernels(kind):
             computed = by_litert(kind, source, made, attributes)
             assert np.array_equal(wanted, np.full(256, 128) if computed is None else computed)
     assert (recorded < 128).sum() > 20 * 256
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "made", "attributes", "integer", "wanted"),
+    [
+        ("PRELU", (0.1, -6), (0.005, 48), {"slope": (74, 0.0078125)}, -12, -21),
+        ("PRELU", (0.1, -6), (0.005, 48), {"slope": (52, 0.0078125)}, -9, 24),
+        ("LEAKY_RELU", (0.7, 33), (0.02, 122), {"alpha": float(np.float32(0.1))}, -38, -126),
+    ],
+)
+def test_scales_are_of_single_precision(kind, source, made, attributes, integer, wanted):
+    """Recorded of ai-edge-litert, where a scale in double precision gives a neighbour."""
+    source, made = ((float(np.float32(scale)), zero) for scale, zero in (source, made))
+    assert curve_table(kind, source, made, attributes)[integer + 128] == wanted
+    if find_spec("ai_edge_litert") is not None:
+        assert by_litert(kind, source, made, attributes)[integer + 128] == wanted
+
+
+def test_a_value_of_relu_that_lies_halfway_has_a_scale_of_single_precision():
+    """ai-edge-litert's RELU makes 86 of -79, of a tensor of (0.7, -80) for one of (0.2, 82): 1 becomes 4."""
+    result, source = (float(np.float32(scale)) for scale in (0.2, 0.7))
+    assert rounded_product(np.array([1]), multiplier_of(single_scale(result, source))) == 86 - 82
+    assert rounded_product(np.array([1]), multiplier_of(source / result)) == 3
 
 
 def test_a_kernel_refuses_scales():

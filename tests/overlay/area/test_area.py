@@ -245,16 +245,16 @@ def tiny_build(tmp_path: Path) -> builds.Build:
 
 def test_a_build_has_both(tiny_build: builds.Build):
     """In synthesis/ only what differs from rtl/; nothing of an older build stays."""
-    model, names = networks.load("digits-cnn"), ["popcount_planes_8_6_7_plain.v"]
+    model, names = networks.load("digits-cnn"), ["popcount_planes_8_6_7.v"]
     wider = size_memories("digits", [model], TINY.changed(kfp=16))
     builds.build(tiny_build.folder, wider, [model])
     assert [path.name for path in (tiny_build.folder / "synthesis").iterdir()] != names
     build = builds.build(tiny_build.folder, tiny_build.design, [model])
     assert [path.name for path in (build.folder / "synthesis").iterdir()] == names
     whole = generate(build.design, target="synthesis", checked=False).modules
-    name = "popcount_planes_8_6_7_plain"
+    name = "popcount_planes_8_6_7"
     assert (build.folder / "synthesis" / f"{name}.v").read_text() == whole[name]
-    assert "$countones" in (build.folder / "rtl" / "popcount_planes_8_6_7_plain.v").read_text()
+    assert "$countones" in (build.folder / "rtl" / "popcount_planes_8_6_7.v").read_text()
 
 
 # the command

@@ -66,7 +66,7 @@ class Array(Part):
     @property
     def beat(self) -> BeatTaps:
         """The taps that it takes in a beat, of a layer whose lines are formed; of others so many words of a tuple."""
-        return BeatTaps(self.line_taps)
+        return BeatTaps(1, self.line_taps)
 
     @property
     def map_lanes(self) -> int:

@@ -148,7 +148,7 @@ class PoolUnit(Part):
     @property
     def beat(self) -> BeatTaps:
         """The taps that it takes in a cycle."""
-        return BeatTaps(self.line_taps, self.lines)
+        return BeatTaps(self.lines, self.line_taps)
 
     @property
     def beat_lanes(self) -> int:

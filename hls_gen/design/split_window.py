@@ -154,10 +154,10 @@ class BeatTaps(NamedTuple):
     """The taps that a unit takes in a beat, side by side: neighbours in lines of the kernel, and in lines one below the
     other."""
 
+    rows: int
+    """Lines, >= 1."""
     columns: int
     """Taps of a line, >= 1."""
-    rows: int = 1
-    """Lines, >= 1."""
 
     @property
     def taps(self) -> int:

@@ -79,20 +79,20 @@ def test_values_in_order_are_not_copied() -> None:
     Window(kernel=(2, 2), padding=(0, 1, 0, 1), clamps=True),  # what is beside the map has no value of its own
 ], ids=str)  # fmt: skip
 def test_windows_that_are_taken_tap_by_tap(window: Window) -> None:
-    split = BeatTaps(4).split(window)
+    split = BeatTaps(1, 4).split(window)
     assert (split.tuple_taps, split.rest) == (1, window)
 
 
 def test_as_many_columns_as_a_unit_takes() -> None:
     window = Window(kernel=(2, 5), padding=(0, 2, 0, 2))
-    assert BeatTaps(3).split(window) == SplitWindow(window, columns=3)
-    assert BeatTaps(9, 2).split(window) == SplitWindow(window, rows=2, columns=5)
+    assert BeatTaps(1, 3).split(window) == SplitWindow(window, columns=3)
+    assert BeatTaps(2, 9).split(window) == SplitWindow(window, rows=2, columns=5)
 
 
 @pytest.mark.parametrize(("padding", "rows"), [(0, 3), (1, 2), (2, 0)])
 def test_no_row_behind_the_map_is_taken(padding: int, rows: int) -> None:
     window = Window(kernel=(3, 1), padding=(0, 0, padding, 0))
-    assert BeatTaps(1, 4).split(window) == SplitWindow(window, rows=rows)
+    assert BeatTaps(4, 1).split(window) == SplitWindow(window, rows=rows)
 
 
 def test_averages_are_taken_tap_by_tap() -> None:
@@ -104,6 +104,6 @@ def test_averages_are_taken_tap_by_tap() -> None:
 
 
 def test_the_last_tap_lies_highest() -> None:
-    assert BeatTaps(4).places(Window(kernel=(1, 2))) == [UNUSED, UNUSED, 0, 1]
-    assert BeatTaps(3, 2).places(Window(kernel=(2, 2))) == [UNUSED, 0, 1, UNUSED, 2, 3]
-    assert BeatTaps(3, 2).places(Window(kernel=(1, 2))) == [UNUSED] * 4 + [0, 1]
+    assert BeatTaps(1, 4).places(Window(kernel=(1, 2))) == [UNUSED, UNUSED, 0, 1]
+    assert BeatTaps(2, 3).places(Window(kernel=(2, 2))) == [UNUSED, 0, 1, UNUSED, 2, 3]
+    assert BeatTaps(2, 3).places(Window(kernel=(1, 2))) == [UNUSED] * 4 + [0, 1]

@@ -1,6 +1,7 @@
 """Former: the block behind an inlet that puts the taps of a window side by side, for layers of fewer channels than a
 word has lanes (formed_windows.py). An NPU may lack it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .parts import Part, capacity
@@ -41,3 +42,9 @@ class Former(Part):
 
     sizes: FormerSizes | None = None
     """What it can form; None before sizing, and where no network has a use for it: then none is built. Sized."""
+
+
+def has_place(inlets: Sequence[str], line_taps: int = 1) -> bool:
+    """Whether a window former can stand between the inlets of an NPU and an array of so many ``line_taps``: behind
+    "host", or behind "ring" where it is the only inlet and words come to the array one at a time."""
+    return "host" in inlets or (tuple(inlets) == ("ring",) and line_taps == 1)

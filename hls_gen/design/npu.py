@@ -18,7 +18,7 @@ from bitloom.golden.names import shown
 
 from . import flat
 from .array import BinaryArray, IntegerArray
-from .former import Former, FormerSizes
+from .former import Former, FormerSizes, has_place
 from .gearbox import geared
 from .loader import Loader
 from .parts import present
@@ -208,9 +208,9 @@ class Npu:
     def _check_former(self, former: Former) -> None:
         """Raise ValueError unless the NPU can have such a window former."""
         inlets = self.ports.inlets
-        require(self.ports.lead_to_former, "a window former needs inlet host, or ring alone", inlets)
+        require(has_place(inlets), "a window former needs inlet host, or ring alone", inlets)
         taps = self.array.line_taps
-        require("host" in inlets or taps == 1, "line_taps must be 1 with a window former behind inlet ring", taps)
+        require(has_place(inlets, taps), "line_taps must be 1 with a window former behind inlet ring", taps)
         binariser = self.ports.binariser
         require(not binariser, "binariser_bits must be 0 with a window former", binariser and binariser.bits)
         if former.sizes is None:

@@ -47,12 +47,6 @@ class Ports(Part):
         16, power=True, means="Words of kfp features in each of the two buffers in front of an NPU behind another one."
     )
 
-    @property
-    def lead_to_former(self) -> bool:
-        """Whether a window former can stand behind the inlets: behind "host", or behind "ring" where it is the only
-        one."""
-        return "host" in self.inlets or self.inlets == ("ring",)
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if ("loop" in self.inlets) != ("loop" in self.outlets):

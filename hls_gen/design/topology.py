@@ -1,10 +1,10 @@
 """Topologies: how NPUs are connected, by their inlets and outlets. Frames come to the first NPU alone. An NPU
-that has further inlets beside that of the NPU before keeps no window former, nor does one behind another NPU whose
-array takes several words of maps side by side."""
+keeps its window former where one has a place behind the new inlets."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from .former import has_place
 from .npu import Npu
 
 
@@ -41,8 +41,7 @@ def ring(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 def _connected(npu: Npu, inlets: tuple[str, ...], outlets: tuple[str, ...]) -> Npu:
     """The NPU with these inlets and outlets."""
-    keeps_former = "host" in inlets or (inlets == ("ring",) and not npu.array_forms_lines)
-    lost: dict[str, Any] = {} if keeps_former else {"window_former": False}
+    lost: dict[str, Any] = {} if has_place(inlets, npu.array.line_taps) else {"window_former": False}
     if "ring" not in outlets:
         lost["skips_onward"] = 0
     return npu.changed(inlets=inlets, outlets=outlets, **lost)

@@ -17,6 +17,7 @@ from bitloom.golden.limits import WIDTH
 from bitloom.hls_gen.compiler.layout import result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
 from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.former import has_place
 from bitloom.hls_gen.design.gearbox import geared, regroup
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes
 from bitloom.hls_gen.design.npu import Npu
@@ -307,13 +308,13 @@ class NpuChoices:
                 base = self._base(indices)
                 npus = self._wide(layers, base)
                 npus += self._with_lines(layers, npus)
-                if base.ports.lead_to_former:
+                if has_place(base.ports.inlets):
                     formed = self._wide(
                         [layer.with_former or layer for layer in layers], base.unchecked(window_former=True)
                     )
                     formed = [npu for npu in formed if any(layer.gains_by_former(npu) for layer in layers)]
                     npus += formed
-                    npus += self._with_lines(layers, formed) if "host" in base.ports.inlets else []
+                    npus += self._with_lines(layers, formed) if has_place(base.ports.inlets, LINE_TAPS) else []
             self._known.bare[indices] = npus
         return self._known.bare[indices]
 

@@ -111,7 +111,9 @@ def _planned(
     check_effects(name, networks, npus, choices)
     plans = [plan_lowered(m, npus, choices) for m in networks]
     for extension in EXTENSIONS:
-        extended = extension.extended(npus, plans, equal)
+        numbers = range(len(npus))
+        counted = [numbers if equal and extension.of_all else (n,) for n in numbers]
+        extended = tuple(extension.extended(npu, plans, each) for npu, each in zip(npus, counted))
         known = [extension.known(npu) for npu in extended]
         if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
             npus = extended
@@ -127,51 +129,48 @@ def _planned(
     return shared, again
 
 
-def _with_formers(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
-    """The NPUs with window formers for all that networks form."""
-    formed = [[windows for plan in plans if (windows := plan.formed(n))] for n in range(len(npus))]
-    return tuple(npu.changed(**former_sizes(npu, of_npu)) if of_npu else npu for npu, of_npu in zip(npus, formed))
+def _with_former(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+    """The NPU with a window former for all that networks form."""
+    formed = [windows for plan in plans for n in numbers if (windows := plan.formed(n))]
+    return npu.changed(**former_sizes(npu, formed)) if formed else npu
 
 
-def _keeping(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
-    """The NPUs, with a skip store of steps where one of the networks needs it: then all of them are requantised
+def _keeping(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+    """The NPU, with a skip store of steps where one of the networks needs it: then all of them are requantised
     there."""
-    each = zip(npus, zip(*(plan.foldings for plan in plans)))
-    return tuple(next((folding for folding in foldings if folding.keeps_steps), npu) for npu, foldings in each)
+    foldings = (plan.foldings[n] for plan in plans for n in numbers)
+    return next((folding for folding in foldings if folding.keeps_steps), npu)
 
 
-def _with_parts(npus: Npus, plans: Sequence[Plan], _: bool) -> Npus:
-    """The NPUs with kernel groups that read parts of tuples, where a layer gains by that."""
-    return tuple(
-        npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
-        if any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans)
-        else npu
-        for n, npu in enumerate(npus)
-    )
+def _with_parts(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+    """The NPU with kernel groups that read parts of tuples, where a layer gains by that."""
+    gains = any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans for n in numbers)
+    return npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2)) if gains else npu
 
 
-def _claiming(npus: Npus, plans: Sequence[Plan], equal: bool) -> Npus:
-    """The NPUs with a table of tuples that are claimed ahead, where a network needs one; if they are to be ``equal``,
-    all of them. Then every network claims by it, and needs rows for that."""
-    claims = [any(plan.foldings[n].sequencer.aheads for plan in plans) for n in range(len(npus))]
-    claims = [any(claims)] * len(npus) if equal else claims
-    return tuple(npu.changed(aheads=2) if claim else npu for npu, claim in zip(npus, claims))
+def _claiming(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+    """The NPU with a table of tuples that are claimed ahead, where a network needs one. Then every network claims by
+    it, and needs rows for that."""
+    claims = any(plan.foldings[n].sequencer.aheads for plan in plans for n in numbers)
+    return npu.changed(aheads=2) if claims else npu
 
 
 class Extension(NamedTuple):
-    """Something that NPUs get where networks profit from it, as their plans say."""
+    """Something that an NPU gets where networks profit from it, as their plans say."""
 
-    extended: Callable[[Npus, Sequence[Plan], bool], Npus]
-    """Gives the NPUs with it, of NPUs, the plans of all networks for these, and whether NPUs are to be equal."""
+    extended: Callable[[Npu, Sequence[Plan], Sequence[int]], Npu]
+    """Gives the NPU with it, of the NPU, the plans of all networks, and the numbers of the NPUs whose layers count."""
     known: Callable[[Npu], object]
     """What a plan must know of it: a network is planned anew where its plan knows something else."""
+    of_all: bool = False
+    """Whether, if NPUs are to be equal, all have it where the layers of one ask for it."""
 
 
 EXTENSIONS = (
-    Extension(_with_formers, lambda npu: npu.former_sizes),
+    Extension(_with_former, lambda npu: npu.former_sizes),
     Extension(_keeping, lambda npu: (npu.keeps_steps, npu.skips_onward)),
     Extension(_with_parts, lambda npu: npu.sequencer.tuple_parts),
-    Extension(_claiming, lambda npu: npu.sequencer.aheads > 0),
+    Extension(_claiming, lambda npu: npu.sequencer.aheads > 0, of_all=True),
 )
 """In the order in which NPUs get them."""
 

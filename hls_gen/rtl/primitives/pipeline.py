@@ -9,6 +9,7 @@ Whether a stage takes what enters it is a register where what stands behind says
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from .block import Block, Signal, any_of, width
 
@@ -23,7 +24,16 @@ class Ready:
     """In the next one; None where nobody knows that ahead."""
 
 
-def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) -> tuple[Signal, Ready]:
+class Takes(NamedTuple):
+    """Whether a stage takes what enters it, for who looks at it."""
+
+    stage: Signal
+    """For the registers of the stage, which are many."""
+    before: Ready
+    """For logic in front of the stage: where that is known ahead, a register of its own."""
+
+
+def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) -> Takes:
     """Whether a stage takes what enters it: it is empty, or what is in it goes on.
 
     A stage that takes nothing in this cycle is full in the next one, and one that does is full if something enters it.
@@ -40,19 +50,14 @@ def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) ->
         Something is there to enter it.
     ready : Ready
         What stands behind takes what is in the stage.
-
-    Returns
-    -------
-    tuple of Signal and Ready
-        Twice the same: for registers of the stage; and for logic in front of it, which has a register of its own.
     """
     if ready.following is None:
         taken = any_of(~valid, ready.now)
-        return taken, Ready(taken)
+        return Takes(taken, Ready(taken))
     moves, stops = b.reg(f"{name}_moves", init=1), b.reg(f"{name}_stops")
     following = b.wire(f"{name}_moves_next", 1, any_of(~stops & ~entering, ready.following))
     b.on(None, (moves, following), (stops, ~following))
-    return moves, Ready(~stops, following)
+    return Takes(moves, Ready(~stops, following))
 
 
 class Pipeline:
@@ -77,9 +82,9 @@ class Pipeline:
         is ``ready``. Returns the same for what enters, which says `enter`."""
         self.valid = {stage: self._b.reg(f"{stage}_valid") for stage in self._stages}
         before, last = (self.valid[stage] for stage in self._stages[-2:])
-        move, taken = takes(self._b, "pipe", last, before, ready)
-        self.move.assign(move)
-        return taken
+        taken = takes(self._b, "pipe", last, before, ready)
+        self.move.assign(taken.stage)
+        return taken.before
 
     def enter(self, entering: Signal) -> None:
         """Let something enter the first stage where ``entering`` is 1."""

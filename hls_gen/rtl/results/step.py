@@ -64,7 +64,7 @@ class Values:
         are taken; raw ones are by ``raw_ready``, which `leave` gives."""
         if self.raw is not None:
             ready = Ready(choose(self.raw, raw_ready, ready.now, 1))
-        return takes(b, "value", valid, step.busy, ready)[0]
+        return takes(b, "value", valid, step.busy, ready).stage
 
 
 def values_of(b: Block, npu: Npu, step: Step) -> Values:

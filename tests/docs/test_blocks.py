@@ -77,7 +77,8 @@ def run_in(folder: Path, page: Path, *options: str) -> None:
             (folder / entry.name).symlink_to(entry)
     (folder / ".venv").symlink_to(sys.prefix)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "NO_COLOR": "1"}
+    sources = os.pathsep.join([str(ROOT / "src"), str(ROOT)])  # an environment may have another checkout's package
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": sources, "COLUMNS": "100", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "tests.docs.run_page", str(page), *options]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-4000:]

@@ -23,7 +23,7 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, Result, Waits, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import Plan, plan
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program

@@ -36,7 +36,7 @@ from .plan import Plan, plan
 from .planned_layer import PlannedLayer
 from .shortages import check_capacities
 from .streamed_weights import Placement
-from .weight_streams import WeightOrder, weight_order
+from .weight_order import WeightOrder, weight_order
 
 
 def compile_model(

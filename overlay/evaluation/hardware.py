@@ -9,7 +9,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.plan import plans
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.loading import Loading, shared_cycles

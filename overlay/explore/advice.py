@@ -15,7 +15,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.plan import Plan, plans
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate

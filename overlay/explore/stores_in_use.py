@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.flow import skips_of, spill_of
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import plan_lowered
-from bitloom.hls_gen.compiler.weight_streams import whole_run
+from bitloom.hls_gen.compiler.weight_order import whole_run
 from bitloom.hls_gen.design.design import Design
 
 FRAMES = 4

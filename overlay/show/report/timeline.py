@@ -6,7 +6,7 @@ from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.overlay.build.loading import Loading
 
 from .compiled import Compiled

@@ -16,7 +16,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler import lines, weight_streams
+from bitloom.hls_gen.compiler import lines, weight_order
 from bitloom.hls_gen.compiler import plan as plans
 from bitloom.hls_gen.compiler.depthwise import fused
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
@@ -237,7 +237,7 @@ def kernel_rows(share: float) -> AbstractContextManager[Any]:
         assert (not placement.streamed) == (depth >= sum(each))
         return placement
 
-    return patch.object(weight_streams, "place", placed)
+    return patch.object(weight_order, "place", placed)
 
 
 def always_formed(_: st.DataObject) -> AbstractContextManager[Any]:

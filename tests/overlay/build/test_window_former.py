@@ -14,7 +14,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.compiler.weight_streams import whole_system
+from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline

@@ -58,32 +58,25 @@ def weight_order(plan: Plan, design: Design) -> WeightOrder | None:
     if not design.npus[0].loader.stream_weights:
         return None
     network = plan.lowered.model.network.name
-    frame = WeightStream(
-        bits=design.stream_bits,
-        row_words=0,
-        frame_words=geared(plan.frame.frame_layout.words, plan.frame.frame_layout.word_bits, design.stream_bits),
-        absorbed=design.npus[0].sequencer.tuple_words >= plan.frame.frame_layout.words,
-    )
-    placements = tuple(_placed(network, plan, design, n, frame) for n in range(len(design.npus)))
+    placements = tuple(_placed(network, plan, design, n) for n in range(len(design.npus)))
     packets = _packets(plan, design, placements)
     order = WeightOrder(placements=placements, packets=packets, before=placements[0].before)
     return order if len(placements) == 1 else _fastest(network, plan, design, order)
 
 
-def _layers(plan: Plan, n: int) -> list[WeightLayer]:
-    """The layers of NPU ``n``, as a placement must know them."""
-    return [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in plan.on(n)]
-
-
-def _placed(network: str, plan: Plan, design: Design, n: int, frame: WeightStream) -> Placement:
+def _placed(network: str, plan: Plan, design: Design, n: int) -> Placement:
     """The placement of NPU ``n``'s layers. Frames enter NPU 0; other NPUs' maps don't come by the stream."""
-    layers = _layers(plan, n)
-    npu = design.npus[n]
+    layers = [WeightLayer(planned.layer.name, planned.kernel_rows, planned.beats) for planned in plan.on(n)]
     if not layers:
         return Placement(base=())
-    row = _row_words(design, n)
-    words, absorbed = (0, True) if n else (frame.frame_words, frame.absorbed)
-    stream = WeightStream(bits=frame.bits, row_words=row, frame_words=words, absorbed=absorbed)
+    npu = design.npus[n]
+    frame = plan.frame.frame_layout
+    stream = WeightStream(
+        bits=design.stream_bits,
+        row_words=_row_words(design, n),
+        frame_words=0 if n else geared(frame.words, frame.word_bits, design.stream_bits),
+        absorbed=n > 0 or npu.sequencer.tuple_words >= frame.words,
+    )
     return place(network, layers, npu.array.kernel_rows, stream)
 
 

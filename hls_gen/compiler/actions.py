@@ -18,17 +18,16 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.add import Add, Pairwise
-from bitloom.golden.layers.multiply import MultiplyMaps, scaled_product
+from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.pool import MinPool, Pool
-from bitloom.golden.layers.requantise import Requantise, rounded, rounded_shift, rounded_up
+from bitloom.golden.layers.requantise import Requantise, rounded
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
-from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, REQUANTISATION, Column, FeatureUnit
+from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, PAIRS, REQUANTISATION, Column, FeatureUnit
 
 from .margins import Range, held_bits, with_any_biases, with_any_thresholds, with_biases
 from .parts import Part
@@ -261,50 +260,31 @@ class UnitAction(FeatureAction):
         return self.layer.forward_of([values], self.arrays, [self.source])
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Addition(FeatureAction):
-    """The addition of a map to what a lowered layer has requantised, or the product of both:
-
-    t = kept * factor_kept + added * factor_added + bias
-    result = clip(t / 2^shift to the nearest integer, halves away from zero; low, high)
-
-    Where it multiplies, t is kept * added * factor_added, which the bias moves away from zero, and halves go upwards.
-    """
+    """What golden's layer makes of two maps, value by value: of what a lowered layer has requantised, and of a map that
+    is added to it, or multiplied with it."""
 
     adds: str
     """Name of the lowered layer whose result is added."""
-    factor_kept: int
-    factor_added: int
-    bias: int
-    shift: int
-    """factor_kept, factor_added, bias, shift: as the arrays of `bitloom.golden.layers.add.Pairwise`; where it
-    multiplies, factor_kept is 0."""
-    multiplies: bool = False
-    """Whether both are multiplied."""
+    layer: Pairwise
+    """Golden's."""
+    arrays: Mapping[str, Array]
+    """The layer's by name, int64; of two multipliers that of the requantised map comes first."""
     low: int
     high: int
     """low, high: smallest and largest result."""
 
     @classmethod
     def of(cls, model: Model, part: Part, layer: Pairwise) -> "Addition":
-        """The addition of the map that the part adds, or the product with it."""
+        """The action of a layer that joins the part's own map and the one that the part adds."""
         assert part.segment is not None
         assert part.adds is not None
-        arrays = model.arrays[layer.name]
         tail = part.segment.tail
-        kept = model.network.reads[layer.name].index(tail[tail.index(layer) - 1].name)
-        multiplies = isinstance(layer, MultiplyMaps)
-        factors = arrays["multiplier"].tolist()
-        return cls(
-            adds=part.adds,
-            factor_kept=0 if multiplies else factors[kept],
-            factor_added=factors[0] if multiplies else factors[1 - kept],
-            bias=int(arrays["bias"][0]),
-            shift=int(arrays["shift"][0]),
-            multiplies=multiplies,
-            low=layer.low,
-            high=layer.high,
-        )
+        is_first = model.network.reads[layer.name].index(tail[tail.index(layer) - 1].name) == 0
+        arrays = {name: array.astype(np.int64) for name, array in model.arrays[layer.name].items()}
+        arrays["multiplier"] = arrays["multiplier"][:: 1 if is_first else -1]
+        return cls(adds=part.adds, layer=layer, arrays=arrays, low=layer.low, high=layer.high)
 
     @property
     def needs(self) -> dict[str, int]:
@@ -313,26 +293,19 @@ class Addition(FeatureAction):
     @property
     def of_layer(self) -> dict[str, int]:
         """Numbers of the layer, by field of `ADDITION`; a shift that is larger than an NPU's most is that one there."""
+        *kept, skipped = self.arrays["multiplier"].tolist()
         return {
-            "multiplies": int(self.multiplies),
-            "factor_kept": self.factor_kept,
-            "factor_skipped": self.factor_added,
-            "bias": self.bias,
-            "shift": self.shift,
+            **{mark: int(isinstance(self.layer, pair)) for pair, mark in PAIRS.items() if mark},
+            "factor_kept": sum(kept),
+            "factor_skipped": skipped,
+            **{name: int(self.arrays[name][0]) for name in ("bias", "shift")},
             "low": self.low,
             "high": self.high,
         }
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         assert added is not None  # the caller knows which map that is
-        shift = np.asarray(self.shift)
-        if self.multiplies:
-            divided = rounded_up(scaled_product(values, added, self.factor_added, self.bias), shift)
-        else:
-            total = values * self.factor_kept + added.astype(np.int64) * self.factor_added + self.bias
-            divided = rounded_shift(total, shift)
-        result: Array = np.clip(divided, self.low, self.high)
-        return result
+        return self.layer.forward_of([values.astype(np.int64), added.astype(np.int64)], self.arrays, ())
 
 
 @dataclass(frozen=True)
@@ -444,10 +417,9 @@ def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
 FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Threshold: bits_of,
     Requantise: Scale.of,
-    Add: Addition.of,
-    MultiplyMaps: Addition.of,
     MinPool: Pooling.of,
     **{pool.layer: Pooling.of for pool in POOLS},
     **{unit.layer: UnitAction.of for unit in FEATURE_UNITS},
+    **{pair: Addition.of for pair in PAIRS},
 }
 """By kind of layer, the function that makes its action; engine_rules.py says what each engine takes."""

@@ -15,13 +15,12 @@ from itertools import pairwise
 
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import MaxPool, MinPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.hls_gen.design.pool_unit import POOLS
-from bitloom.hls_gen.design.results import FEATURE_UNITS
+from bitloom.hls_gen.design.results import FEATURE_UNITS, PAIRS
 
 Kinds = tuple[str, ...]
 
@@ -115,16 +114,16 @@ INTEGER = Trip(
 )
 """On the integer engine."""
 INTEGER_ADD = Trip(
-    orders=((*FEATURES, needed(Add, MultiplyMaps), *POOL_OF_FEATURES),),
-    rule=f"requantise, {PERHAPS}add or multiply, and a pool at most",
+    orders=((*FEATURES, needed(*PAIRS), *POOL_OF_FEATURES),),
+    rule=f"requantise, {PERHAPS}{' or '.join(pair.kind for pair in PAIRS)}, and a pool at most",
 )
-"""On the integer engine where another map is added or multiplied with."""
+"""On the integer engine where two maps become one."""
 BITS = Trip(
     orders=((needed(Threshold), optional(MaxPool)), (needed(MaxPool), needed(Threshold))),
     rule="threshold, threshold and max_pool, or max_pool and threshold",
 )
 """On the integer engine where the binary engine reads the result."""
-BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(Add, MultiplyMaps)))
+BEFORE_DEPTHWISE = tails_of((*FEATURES, optional(*PAIRS)))
 """What may stand behind the sums in front of a depthwise convolution that the pool unit computes in the same trip."""
 DEPTHWISE = tails_of((needed(Requantise),))
 """What may stand behind the sums of such a convolution: the pool unit has one scale behind its sums."""
@@ -133,6 +132,6 @@ BEFORE_ADD = {
     for trip in (SIGNS, INTEGER_ADD)
     for tail in trip.tails
     for before, kind in pairwise(tail)
-    if kind in (Add.kind, MultiplyMaps.kind)
+    if kind in {pair.kind for pair in PAIRS}
 }
 """Kinds of the layers that may stand right before an addition."""

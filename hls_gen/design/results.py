@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array, signed_bits
+from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.layers.roles import FeatureLayer
 
@@ -84,6 +86,9 @@ ADDITION = Unit(
 )
 """Addition of a map, or the product with it, in an NPU with a skip store. Layers have their rows in memory
 ``additions``. With a row of a layer that adds nothing, results would leave as they came."""
+PAIRS: Mapping[type[Pairwise], str] = {Add: "", MultiplyMaps: "multiplies"}
+"""The layers that make one map of two, value by value, in the addition; of each the field of `ADDITION` that is 1 for
+it, none for the sum. The compiler takes them from here."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -111,7 +111,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
         "clamps": any(layer.window.window.clamps for layer in layers),
-        "products": any((addition := layer.action(Addition)) and addition.multiplies for layer in layers),
+        "products": any((addition := layer.action(Addition)) and addition.of_layer["multiplies"] for layer in layers),
         "lookups": any(layer.action(UnitAction) is not None for layer in layers),
         "passes": any(1 < planned.inner < planned.groups for planned in network_plan.layers),
         "formed": network_plan.formed(0) is not None,

@@ -29,7 +29,6 @@ from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
 from .links import Chain, Line, Link, falls, merged
-from .operations import Product
 from .pair_fit import fit_pairs, pairs_of
 from .ramps import MOST_RAMPS, Ramps, Stepped
 from .requantise_fit import arrays, fit, mismatch
@@ -250,7 +249,7 @@ class _Emitter:
     def _pair(self, section: PairSection, place: int, number: int) -> Built:
         """Add an addition or a product, and its pools."""
         held = self._choice.held[place + 1]
-        name = f"{'multiply' if isinstance(section.join, Product) else 'add'}_{number}"
+        name = f"{section.join.layer.kind}_{number}"
         first, second = self._reads
         sources = [self._choice.held[reading.map] for reading in section.reads]
         pairs = pairs_of(section, sources, held, name, (first, second))

@@ -31,6 +31,8 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import CLOSINGS, level_of
+from bitloom.golden.layers.add import Add, Pairwise
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
@@ -447,6 +449,8 @@ class Pair(Join):
     noun: ClassVar[str]
     verb: ClassVar[str]
     """noun, verb: for messages, what it makes of two maps, and what becomes of these."""
+    layer: ClassVar[type[Pairwise]]
+    """Golden's layer that computes it of integers."""
 
     def shape(self, *sources: Shape) -> Shape:
         first, second = sources
@@ -461,6 +465,7 @@ class Sum(Pair):
 
     noun: ClassVar[str] = "sum"
     verb: ClassVar[str] = "added"
+    layer: ClassVar[type[Pairwise]] = Add
 
     table: SumTable | None = None
     """None for x + y."""
@@ -485,6 +490,7 @@ class Product(Pair):
 
     noun: ClassVar[str] = "product"
     verb: ClassVar[str] = "multiplied"
+    layer: ClassVar[type[Pairwise]] = MultiplyMaps
 
     @property
     def monotone(self) -> bool:

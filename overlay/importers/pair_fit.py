@@ -14,7 +14,7 @@ from math import lcm
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layers.add import MAX_ADD_SHIFT, Add, Pairwise
+from bitloom.golden.layers.add import MAX_ADD_SHIFT, Pairwise
 from bitloom.golden.layers.multiply import MultiplyMaps
 
 from .boundaries import staircases
@@ -103,9 +103,8 @@ def pairs_of(
     if any(not isinstance(operation.link, Line) for operation in section.between):
         low, high = int(level.min()), int(level.max())  # a bend may end before the quantiser does
     clip = held.zero + low, held.zero + high
-    kind = MultiplyMaps if isinstance(section.join, Product) else Add
     full = (held.encoding.low, held.encoding.high) == clip
-    layer = kind(name=name, inputs=inputs, encoding=held.encoding, clip=None if full else clip)
+    layer = section.join.layer(name=name, inputs=inputs, encoding=held.encoding, clip=None if full else clip)
     return Pairs(layer, x[:, None], y[None], held.zero + level, slopes, offset + held.zero)
 
 
@@ -124,7 +123,7 @@ def _levels_of_pairs(section: PairSection) -> Array:
     x, y = (
         np.array([int(value / unit) for value in source.values], object) for source, unit in zip((first, second), units)
     )
-    totals = x[:, None] * y if isinstance(section.join, Product) else x[:, None] + y
+    totals = section.join.run(x[:, None], y)
     if max(abs(totals.min()), abs(totals.max())) < 1 << 62:
         totals = totals.astype(np.int64)
     chain = [operation.link.placed(np.ravel).of_channel(0) for operation in section.between]

@@ -484,14 +484,20 @@ class OnnxDrawing(Drawing[Map]):
         return self.after(real, (outputs,), reach)
 
     def dense_at_each_place(self, here: Map) -> Map | None:
-        """A matrix product of the last axis."""
+        """A matrix product of the last axis; its places may come first, without an axis of images."""
         if len(here.shape) < 2:
             return None
         outputs = self.pick.integer(1, 8)
         shape = (*here.shape[:-1], outputs)
         weights = self.grid((here.shape[-1], outputs), axis=1)
         spread = sqrt(here.shape[-1]) * here.rms * weights.rms
-        real = self.node("MatMul", self.real(here), weights.real)
+        real = self.real(here)
+        if self.chance(2):
+            real = self.node("Reshape", real, self.constant([-1, here.shape[-1]], np.int64))
+            real = self.node(self.pick.of(["Gemm", "MatMul"]), real, weights.real)
+            real = self.node("Reshape", real, self.constant([1, *shape], np.int64))
+        else:
+            real = self.node("MatMul", real, weights.real)
         return self.quantised(real, shape, (-SPREAD * spread, SPREAD * spread))
 
     def after(self, real: str, shape: Shape, reach: tuple[float, float]) -> Map:

@@ -513,8 +513,7 @@ class TfliteDrawing(Drawing[Map]):
             shape = (1, rows, places // rows, channels)
         if shape[-1] > MOST_CHANNELS and len(shape) == 4:
             return None
-        wanted = self.constant(np.array(shape, np.int32))
-        return self.made("RESHAPE", here, shape, constants=[wanted])
+        return self.reshaped(here, shape)
 
     def dense(self, here: Map) -> Map:
         """A dense layer of all values."""
@@ -525,7 +524,7 @@ class TfliteDrawing(Drawing[Map]):
         return self.made("FULLY_CONNECTED", here, (1, outputs), made, constants, **self.fused())
 
     def dense_at_each_place(self, here: Map) -> Map | None:
-        """A dense layer of the last axis."""
+        """A dense layer of the last axis; places come first, without an axis of images, as Keras has it, or not."""
         if len(here.shape) < 3:
             return None
         outputs = self.channels()
@@ -534,7 +533,19 @@ class TfliteDrawing(Drawing[Map]):
             return None
         weights = self.weights((outputs, here.shape[-1]), -127, 127)
         constants, made = self.layer(weights, here, here.shape[-1], outputs, not self.chance(4))
-        return self.made("FULLY_CONNECTED", here, shape, made, constants, KeepNumDims=True, **self.fused())
+        if self.pick.flip():
+            return self.made("FULLY_CONNECTED", here, shape, made, constants, KeepNumDims=True, **self.fused())
+        count = prod(shape[:-1])
+        if self.pick.flip():
+            here = self.reshaped(here, (count, here.shape[-1]))
+        here = self.made("FULLY_CONNECTED", here, (count, outputs), made, constants, **self.fused())
+        if self.chance(3):
+            here = self.activation(here)
+        return self.reshaped(here, shape)
+
+    def reshaped(self, here: Map, shape: Shape) -> Map:
+        """The same values in another shape."""
+        return self.made("RESHAPE", here, shape, constants=[self.constant(np.array(shape, np.int32))])
 
     def end(self, here: Map) -> Map:
         """What files end in: perhaps a dense layer, what the host computes, and real numbers."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.overlay.importers.operators.registry import INSTEAD
+from bitloom.overlay.importers.operators.registry import EVERYWHERE, INSTEAD
 
 from .budget import OverBudget
 from .constants import FOLDED, Constants
@@ -96,7 +96,8 @@ def _operations_of(
     """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
     if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
         ends = (node.attributes.get(key, default) for key, default in (("start", 0), ("end", MOST_AXES)))
-        constants.values[node.outputs[0]] = np.array(shapes[node.inputs[0]], np.int64)[slice(*ends)]
+        shape = shapes[node.inputs[0]][node.inputs[0] in constants.imageless :]
+        constants.values[node.outputs[0]] = np.array(shape, np.int64)[slice(*ends)]
         return []
     if constants.can_fold(node):
         constants.fold(node)
@@ -105,11 +106,14 @@ def _operations_of(
     if rewrite is None:
         raise _not_imported(node)
     view = NodeView(node, constants, shapes, following)
+    view.check_images((node.domain, node.op) in EVERYWHERE)
     rewrite(view)
     last = view.operations[-1]
     asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
     result = next(asked, node.outputs[0])
     shapes[result] = shapes.pop(last.makes)
+    if view.makes_imageless:
+        constants.imageless.add(result)
     return [*view.operations[:-1], replace(last, makes=result)]
 
 

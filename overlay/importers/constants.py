@@ -42,6 +42,9 @@ class Constants:
     """Version of ONNX's own operators."""
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     """dict of str to (int, int): smallest and largest value of maps of integers."""
+    imageless: set[str] = field(default_factory=set)
+    """Maps that begin with another axis in the file than that of the images: the places of one image, as Keras' Dense
+    has them. Their shapes here have a 1 in front."""
 
     def can_fold(self, node: SourceNode) -> bool:
         """Whether a node is a constant itself, or all its inputs are known."""

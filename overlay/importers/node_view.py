@@ -45,6 +45,7 @@ class NodeView:
         self.operations: list[Operation] = []
         self.in_rows = False
         self._here = ""
+        self.makes_imageless = self.imageless
 
     @property
     def maps(self) -> list[str]:
@@ -55,6 +56,28 @@ class NodeView:
     def shape(self) -> Shape:
         """Shape of what the last operation made, or of the tensor that the node reads."""
         return self._shapes[self._here or self.only_map()]
+
+    @property
+    def imageless(self) -> bool:
+        """Whether the maps among the inputs begin with another axis in the file than that of the images."""
+        return any(name in self._constants.imageless for name in self.maps)
+
+    def check_images(self, everywhere: bool) -> None:
+        """Raise Unsupported if maps must begin with the axis of the images and don't: if the operator isn't one of
+        EVERYWHERE, or other inputs may have that axis."""
+        lacking = [name for name in self.maps if name in self._constants.imageless]
+        if not lacking:
+            return
+        others = [self._constants.values[name] for name in self.node.inputs if name in self._constants.values]
+        rank = min(len(self._shapes[name]) for name in self.maps)
+        if not everywhere or lacking != self.maps or any(each.ndim >= rank for each in others):
+            shapes = " and ".join(str(self._shapes[name][1:]) for name in lacking)
+            raise Unsupported(f"the number of images must be the first axis of what it reads, got shape {shapes}")
+
+    def axis(self, name: str, default: int) -> int:
+        """An attribute that is an axis, of `shape`, >= 0."""
+        axis = int(self.attribute(name, default))
+        return (axis + (self.imageless and axis >= 0)) % len(self.shape)
 
     def only_map(self, place: int | None = None) -> str:
         """The one tensor that the node reads; at input ``place``, if that is said.
@@ -229,6 +252,14 @@ class NodeView:
         """Append another order of the values: see `operations.Layout`."""
         self.append(Layout, order=order)
 
+    def layout_as_file(self, order: Array) -> None:
+        """Append another order of the values, as an operator makes it of `places_as_file`: without an axis of images in
+        front, where the first one isn't 1."""
+        if order.ndim == 0:
+            raise Unsupported(f"the number of images must stay the first axis, got shape {order.shape}")
+        self.makes_imageless = order.ndim > 1 and order.shape[0] != 1
+        self.layout(order[None] if self.makes_imageless or order.ndim == 1 else order)
+
     @contextmanager
     def as_rows(self) -> Iterator[None]:
         """In the block, maps without rows, (1, channels, columns), have one; `in_rows` says so."""
@@ -255,6 +286,10 @@ class NodeView:
         if count > MOST_MAP:  # before the numbers take memory
             raise Unsupported(f"a map must have at most {MOST_MAP:,} values, got {count:,}")
         return np.arange(count).reshape(self.shape)
+
+    def places_as_file(self) -> Array:
+        """`places` of the tensor that the node reads, in the shape that it has in the file."""
+        return self.places()[0] if self.imageless else self.places()
 
 
 def _arrays_of(field: Any) -> Sequence[Array]:

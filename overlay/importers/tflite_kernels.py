@@ -223,7 +223,7 @@ def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
     keeps = node.attributes.get("keep", False)
 
     def sums(x: Array, weight: Array) -> Array:
-        return x @ weight.T if keeps else x.reshape(1, -1) @ weight.T
+        return (x if keeps else x.reshape(-1, weight.shape[1])) @ weight.T
 
     return _layer(node, inputs, sums, rounded_once)
 

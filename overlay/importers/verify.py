@@ -12,7 +12,7 @@ point would decide at random.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
@@ -31,7 +31,7 @@ from .rationals import floats
 from .references import reference
 from .rows import row_of
 from .sections import PassSection, Reading
-from .source import TFLITE, SourceGraph, SourceNode
+from .source import TFLITE, Shape, SourceGraph, SourceNode
 
 NEAR = 1e-6
 """Largest distance from a boundary at which a value of float32 is a tie, relative to the largest value."""
@@ -186,7 +186,7 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
             constants.values[node.outputs[0]] = tensors[0][node.outputs[0]]
             continue
         if node.op not in LEFT:
-            yield _node_checked(node, by_node[node.name], tensors)
+            yield _node_checked(node, by_node[node.name], tensors, imported.operations.shapes)
 
 
 def _reference(node: SourceNode, values: dict[str, Array], constants: Constants, source: SourceGraph) -> Array:
@@ -198,7 +198,9 @@ def _reference(node: SourceNode, values: dict[str, Array], constants: Constants,
         raise ValueError(node_line(node.name, node.op, e)) from None
 
 
-def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]]) -> Checked:
+def _node_checked(
+    node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]], shapes: Mapping[str, Shape]
+) -> Checked:
     reals = any(tensors[0][name].dtype.kind == "f" for operation in operations[:1] for name in operation.reads)
     near = NEAR if reals or node.domain != TFLITE else 0.0  # TFLite's integers are on no boundary
     count = ties = 0
@@ -207,7 +209,7 @@ def _node_checked(node: SourceNode, operations: list[Operation], tensors: list[d
         for operation in operations:
             for name in operation.reads:
                 if name not in spans:
-                    spans[name] = _Span.of(values[name].astype(np.float64))
+                    spans[name] = _Span.of(values[name].astype(np.float64).reshape(shapes[name]))
             spans[operation.makes] = _ran(operation, [spans[name] for name in operation.reads], near)
         got = spans[operations[-1].makes]
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)

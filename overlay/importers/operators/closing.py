@@ -21,8 +21,8 @@ FOLLOWED: dict[str, Callable[[NodeView], None]] = {
 """Operators that an NPU computes where others follow, and what rewrites them there."""
 
 
-@operator(*AT_THE_END, domains=TENSORFLOW)
-@operator(*CLOSINGS)
+@operator(*AT_THE_END, domains=TENSORFLOW, everywhere=True)
+@operator(*CLOSINGS, everywhere=True)
 def closing(node: NodeView) -> None:
     """An operator at the network's end; TFLite's reader has given those there ONNX's names. An activation of each value
     may be followed by others."""
@@ -34,7 +34,7 @@ def closing(node: NodeView) -> None:
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in OVER_CLASSES  # all axes from this one on are taken as one
-    axis = int(node.attribute("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1)) % len(shape)
+    axis = node.axis("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1)
     classes = prod(shape[axis:]) if older else shape[axis]
     apart = 1 if older else prod(shape[axis + 1 :])
     if node.node.op not in FOLLOWED and classes == 1 < prod(shape):

@@ -36,16 +36,17 @@ def _activate_integers(node: NodeView, activation: Activation) -> None:
 def _register(activation: Activation) -> None:
     """Register the operators of an activation; those that the host computes at the end have another (closing.py)."""
     if not activation.at_the_end:
-        operator(activation.onnx)(lambda node: activate(node, activation))
+        operator(activation.onnx, everywhere=True)(lambda node: activate(node, activation))
     if activation.qlinear:
-        operator(f"QLinear{activation.onnx}", domains=MICROSOFT)(lambda node: _activate_integers(node, activation))
+        integers = operator(f"QLinear{activation.onnx}", domains=MICROSOFT, everywhere=True)
+        integers(lambda node: _activate_integers(node, activation))
 
 
 for _activation in ACTIVATIONS:
     _register(_activation)
 
 
-@operator("Identity", "Dropout", "Cast", "CastLike")
+@operator("Identity", "Dropout", "Cast", "CastLike", everywhere=True)
 def identity(node: NodeView) -> None:
     """Nothing happens: a cast of numbers that fit keeps them, and dropout is for training."""
     kind = _cast_to(node)
@@ -79,7 +80,7 @@ def _fits(node: NodeView, kind: int) -> bool:
     return ends is not None and node.keeps_integers(*ends)
 
 
-@operator("Add", "Sum")
+@operator("Add", "Sum", everywhere=True)
 def add(node: NodeView) -> None:
     """x + c, c + x, or the sum of two maps."""
     if len(node.maps) == 2 == len(node.node.inputs):
@@ -88,7 +89,7 @@ def add(node: NodeView) -> None:
         node.affine(add=_other(node))
 
 
-@operator("QLinearAdd", domains=MICROSOFT)
+@operator("QLinearAdd", domains=MICROSOFT, everywhere=True)
 def qlinear_add(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
     node.add_maps(tensors=_dequantised(node, (0, 3)))
@@ -120,7 +121,7 @@ def concatenate(node: NodeView) -> None:
     node.concatenate(int(node.attribute("axis", 1)))
 
 
-@operator("Sub")
+@operator("Sub", everywhere=True)
 def subtract(node: NodeView) -> None:
     """x - c, or c - x."""
     constant = fractions(_other(node))
@@ -130,7 +131,7 @@ def subtract(node: NodeView) -> None:
         node.affine(multiply=-1, add=constant)
 
 
-@operator("Mul")
+@operator("Mul", everywhere=True)
 def multiply(node: NodeView) -> None:
     """x * c, c * x, or the product of two maps."""
     if len(node.maps) == 2 == len(node.node.inputs):
@@ -139,14 +140,14 @@ def multiply(node: NodeView) -> None:
         node.affine(multiply=_other(node))
 
 
-@operator("QLinearMul", domains=MICROSOFT)
+@operator("QLinearMul", domains=MICROSOFT, everywhere=True)
 def qlinear_mul(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
     node.multiply_maps(tensors=_dequantised(node, (0, 3)))
     requantise(node, 6)
 
 
-@operator("Div")
+@operator("Div", everywhere=True)
 def divide(node: NodeView) -> None:
     """x / c."""
     if not _is_first(node):
@@ -157,7 +158,7 @@ def divide(node: NodeView) -> None:
     node.affine(multiply=1 / constant)
 
 
-@operator("Neg")
+@operator("Neg", everywhere=True)
 def negate(node: NodeView) -> None:
     """-x."""
     node.affine(multiply=-1)
@@ -181,7 +182,7 @@ def batch_normalization(node: NodeView) -> None:
     node.affine(multiply=scale, add=beta - mean * scale)
 
 
-@operator("Clip")
+@operator("Clip", everywhere=True)
 def within_ends(node: NodeView) -> None:
     """min(max(x, low), high): the ends are inputs, or attributes in older files."""
     ends = []
@@ -193,14 +194,14 @@ def within_ends(node: NodeView) -> None:
     _limit(node, *ends)
 
 
-@operator("Max")
+@operator("Max", everywhere=True)
 def maximum(node: NodeView) -> None:
     """The largest of x and constants, which may differ by channel."""
     for low in _constants(node) or [None]:
         _limit(node, low, None)
 
 
-@operator("Min")
+@operator("Min", everywhere=True)
 def minimum(node: NodeView) -> None:
     """The smallest of x and constants, which may differ by channel."""
     for high in _constants(node) or [None]:

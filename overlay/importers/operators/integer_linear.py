@@ -28,7 +28,7 @@ def qlinear_conv(node: NodeView) -> None:
     requantise(node, 6)
 
 
-@operator("QLinearMatMul")
+@operator("QLinearMatMul", everywhere=True)
 def qlinear_matmul(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; the result's scale and zero point."""
     node.only_map(0)
@@ -37,7 +37,7 @@ def qlinear_matmul(node: NodeView) -> None:
     requantise(node, 6)
 
 
-@operator("QGemm", domains=MICROSOFT)
+@operator("QGemm", domains=MICROSOFT, everywhere=True)
 def qgemm(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; weights, theirs; bias; the result's scale and zero point, or none."""
     node.only_map(0)
@@ -48,7 +48,7 @@ def qgemm(node: NodeView) -> None:
     dense(node, _weights(node, 3, 1 if transposed else 0), transposed=transposed)
     bias = node.optional(6)
     if bias is not None:
-        node.affine(add=node.per_channel(fractions(bias) * scale * np.broadcast_to(_scales(node, 4), bias.shape)))
+        node.affine(add=fractions(bias) * scale * np.broadcast_to(_scales(node, 4), bias.shape))
     if node.optional(7) is not None:
         requantise(node, 7)
 

@@ -116,12 +116,16 @@ def repeat(node: NodeView, sources: Sequence[Array]) -> None:
     node.layout(order)
 
 
-@operator("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "DepthToSpace", "SpaceToDepth", "Slice", "Split")
+MOVES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "DepthToSpace", "SpaceToDepth", "Slice", "Split")
+"""Operators that put values elsewhere."""
+
+
+@operator(*MOVES, everywhere=True)
 def layout(node: NodeView) -> None:
     """Run the operator on the numbers of the values, which gives their new order, or some of them."""
     node.only_map(0)
-    inputs = [node.places(), *(node.optional(place) for place in range(1, len(node.node.inputs)))]
-    node.layout(_with_image(run_node(node.node, inputs, node.opset)[0]))
+    inputs = [node.places_as_file(), *(node.optional(place) for place in range(1, len(node.node.inputs)))]
+    node.layout_as_file(run_node(node.node, inputs, node.opset)[0])
 
 
 @operator("Pad")
@@ -149,10 +153,3 @@ def pad(node: NodeView) -> None:
         node.layout(np.pad(node.places(), sides, mode="edge"))
     else:
         node.append(Padding, widths=sides, value=value)
-
-
-def _with_image(order):  # type: ignore[no-untyped-def]
-    """An order with the axis of the one image in front, added again if the operator took it off."""
-    if order.ndim == 0 or (order.shape[0] != 1 and order.ndim > 1):
-        raise Unsupported(f"the number of images must stay the first axis, got shape {order.shape}")
-    return order.reshape(1, -1) if order.ndim == 1 else np.asarray(order)

@@ -150,14 +150,14 @@ def _crops(node: NodeView, kernel: tuple[int, int]) -> tuple[int, int, int, int]
     return before[0], before[1], behind[0] - more[0], behind[1] - more[1]
 
 
-@operator("MatMul")
+@operator("MatMul", everywhere=True)
 def matmul(node: NodeView) -> None:
     """x @ weights."""
     node.only_map(0)
     dense(node, node.weights(1), transposed=True)
 
 
-@operator("Gemm")
+@operator("Gemm", everywhere=True)
 def gemm(node: NodeView) -> None:
     """alpha * x @ weights + beta * bias."""
     node.only_map(0)

@@ -45,7 +45,7 @@ def sign(node: NodeView) -> None:
     )
 
 
-@operator("QuantizeLinear", domains=ONNX + MICROSOFT)
+@operator("QuantizeLinear", domains=ONNX + MICROSOFT, everywhere=True)
 def quantize_linear(node: NodeView) -> None:
     """ONNX's quantiser: what it makes are the integers."""
     node.only_map(0)
@@ -53,7 +53,7 @@ def quantize_linear(node: NodeView) -> None:
     node.quantise(linear_rule(node.constant(1, "the scale"), zero), integers=True)
 
 
-@operator("DequantizeLinear", domains=ONNX + MICROSOFT)
+@operator("DequantizeLinear", domains=ONNX + MICROSOFT, everywhere=True)
 def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)

@@ -9,6 +9,9 @@ Operator = Callable[[NodeView], None]
 
 OPERATORS: dict[tuple[str, str], Operator] = {}
 """Domain and name of an operator -> the function that rewrites its nodes."""
+EVERYWHERE: set[tuple[str, str]] = set()
+"""Those of operators that read maps whose first axis isn't that of the images: they do the same at all places of a map,
+or put its values elsewhere as the file's shape has them."""
 
 ONNX = (STANDARD,)
 """Domain of ONNX's own operators."""
@@ -20,8 +23,8 @@ TENSORFLOW = (TFLITE,)
 """Domain of TFLite's operators."""
 
 
-def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator], Operator]:
-    """Register a function for operators of these names and domains.
+def operator(*names: str, domains: tuple[str, ...] = ONNX, everywhere: bool = False) -> Callable[[Operator], Operator]:
+    """Register a function for operators of these names and domains; ``everywhere`` if they are EVERYWHERE's.
 
     Raises
     ------
@@ -34,6 +37,7 @@ def operator(*names: str, domains: tuple[str, ...] = ONNX) -> Callable[[Operator
             if key in OPERATORS:
                 raise ValueError(f"{key[1]}: an operator must have one function, got a second one")
             OPERATORS[key] = function
+            EVERYWHERE.update([key] if everywhere else [])
         _check_apart()
         return function
 

@@ -131,13 +131,13 @@ def depth_to_space(node: NodeView) -> None:
     _as_kernel(node, 0)
 
 
-@operator("STRIDED_SLICE", "SLICE", "SPLIT_V", "TILE", domains=TENSORFLOW)
+@operator("STRIDED_SLICE", "SLICE", "SPLIT_V", "TILE", domains=TENSORFLOW, everywhere=True)
 def cut(node: NodeView) -> None:
     """Some values of a map, or all of them several times."""
     _as_kernel(node, 0)
 
 
-@operator("SPLIT", domains=TENSORFLOW)
+@operator("SPLIT", domains=TENSORFLOW, everywhere=True)
 def split(node: NodeView) -> None:
     """A part of a map; the axis is the first input."""
     _as_kernel(node, 1)
@@ -149,10 +149,8 @@ def _as_kernel(node: NodeView, source: int) -> None:
     node.only_map(source)
     _check_same_scale(node, source)
     others = range(len(node.node.inputs))
-    order = run_kernel(node.node, [node.places() if place == source else node.optional(place) for place in others])
-    if order.ndim < 2 or order.shape[0] != 1:
-        raise Unsupported(f"the number of images must stay the first axis, got shape {order.shape}")
-    node.layout(order)
+    places = node.places_as_file()
+    node.layout_as_file(run_kernel(node.node, [places if k == source else node.optional(k) for k in others]))
 
 
 def _check_same_scale(node: NodeView, source: int = 0) -> None:
@@ -160,16 +158,23 @@ def _check_same_scale(node: NodeView, source: int = 0) -> None:
         raise Unsupported("the input and the result must have the same scale and zero point")
 
 
-@operator("FULLY_CONNECTED", domains=TENSORFLOW)
+@operator("FULLY_CONNECTED", domains=TENSORFLOW, everywhere=True)
 def fully_connected(node: NodeView) -> None:
-    """A dense layer of all values, or of those of the last axis; weights are (outputs, inputs)."""
+    """A dense layer of every so many values, as many as there are inputs: of all, or at each place; weights are
+    (outputs, inputs). Without ``keep`` the result has one axis for the places."""
     node.only_map(0)
     if node.attribute("format", 0) != 0:
         raise Unsupported("weights must be in the format DEFAULT, got a shuffled one")
-    kept = node.shape[:-1] if node.attribute("keep", False) else (1,)
     zero, weight, bias, multipliers = _layer(node, _weights(node, 2))
     grid = Grid(integers=weight, scale=np.array(Fraction(1), object))
+    keeps = bool(node.attribute("keep", False))
+    inputs, shape = weight.shape[1], node.shape
+    if not inputs or (shape[-1] if keeps else prod(shape)) % inputs:
+        raise Unsupported(f"weights must read the values of shape {shape}, or of each place, got {inputs} inputs")
+    kept = shape[:-1] if keeps else (prod(shape) // inputs,)
     if prod(kept) > 1:
+        if not keeps:
+            node.layout_as_file(node.places().reshape(-1, inputs))
         with channels_last(node):
             node.affine(add=-zero)
             dense_at_each_place(node, grid)
@@ -181,6 +186,7 @@ def fully_connected(node: NodeView) -> None:
     dense(node, grid, transposed=False)
     node.affine(add=bias)
     _made_of_sums(node, multipliers, roundings=1)
+    node.makes_imageless = False
     if len(kept) > 1:
         node.layout(node.places().reshape(*kept, -1))
 
@@ -291,17 +297,18 @@ def pad(node: NodeView) -> None:
         node.layout(node.places()[:, 0])
 
 
-@operator("TRANSPOSE", domains=TENSORFLOW)
+@operator("TRANSPOSE", domains=TENSORFLOW, everywhere=True)
 def transpose(node: NodeView) -> None:
     """The same values, their axes in another order."""
     node.only_map(0)
     order = [int(axis) for axis in node.constant(1, "the order of the axes").ravel()[:9]]
-    if sorted(order) != list(range(len(node.shape))) or order[0] != 0:
-        raise Unsupported(f"the axes of {node.shape} must change places behind the number of images, got {order}")
-    node.layout(node.places().transpose(order))
+    places = node.places_as_file()
+    if sorted(order) != list(range(places.ndim)):
+        raise Unsupported(f"the axes of {places.shape} must change places, got {order}")
+    node.layout_as_file(places.transpose(order))
 
 
-@operator("QUANTIZE", domains=TENSORFLOW)
+@operator("QUANTIZE", domains=TENSORFLOW, everywhere=True)
 def quantize(node: NodeView) -> None:
     """Real numbers become int8; or 8 bits without a sign become ones with, or the other way round."""
     node.only_map(0)
@@ -330,7 +337,7 @@ def quantize(node: NodeView) -> None:
     node.affine(add=step)
 
 
-@operator("DEQUANTIZE", domains=TENSORFLOW)
+@operator("DEQUANTIZE", domains=TENSORFLOW, everywhere=True)
 def dequantize(node: NodeView) -> None:
     """(value - zero point) * scale."""
     node.only_map(0)
@@ -338,7 +345,7 @@ def dequantize(node: NodeView) -> None:
     node.affine(multiply=Fraction(scale), add=-Fraction(scale) * zero)
 
 
-@operator("ADD", "SUB", domains=TENSORFLOW)
+@operator("ADD", "SUB", domains=TENSORFLOW, everywhere=True)
 def add(node: NodeView) -> None:
     """The sum or the difference of two maps, each with a scale of its own, or of a map and a constant."""
     sign = -1 if node.node.op == "SUB" else 1
@@ -366,7 +373,7 @@ def add(node: NodeView) -> None:
         _by_table(node, each[:, ::-1], range(low, high + 1), -HIGH, -slope, offsets)
 
 
-@operator("MUL", domains=TENSORFLOW)
+@operator("MUL", domains=TENSORFLOW, everywhere=True)
 def multiply(node: NodeView) -> None:
     """The product of a map and a constant, or of two maps, each less its zero point."""
     (scale, zero), (other_scale, other_zero) = (_scale(node, k).per_tensor(f"input {k}") for k in (0, 1))
@@ -385,7 +392,7 @@ def multiply(node: NodeView) -> None:
     _made_of_sums(node, [multiplier_of(single_scale(result, scale, other_scale))], roundings=2)
 
 
-@operator("MAXIMUM", "MINIMUM", domains=TENSORFLOW)
+@operator("MAXIMUM", "MINIMUM", domains=TENSORFLOW, everywhere=True)
 def limit(node: NodeView) -> None:
     """The larger or the smaller one of a map and a constant, whose integers the kernel compares as they are."""
     place = node.node.inputs.index(node.only_map())
@@ -439,7 +446,7 @@ def _first_places(row: Array, results: range, first: int, slope: Fraction, offse
     return out
 
 
-@operator(*(kind for kind in ENDS if kind != "NONE"), domains=TENSORFLOW)
+@operator(*(kind for kind in ENDS if kind != "NONE"), domains=TENSORFLOW, everywhere=True)
 def relu(node: NodeView) -> None:
     """An activation as an operator of its own, which may have another scale than what it reads."""
     node.only_map(0)
@@ -449,7 +456,7 @@ def relu(node: NodeView) -> None:
     _made_of_sums(node, [multiplier_of(single_scale(result, scale))], roundings=2, activation=node.node.op)
 
 
-@operator(*(kind for kind in CURVES if kind not in AT_THE_END), domains=TENSORFLOW)
+@operator(*(kind for kind in CURVES if kind not in AT_THE_END), domains=TENSORFLOW, everywhere=True)
 def activation_table(node: NodeView) -> None:
     """An activation whose kernel has a result of its own for each int8 value."""
     kind = node.node.op

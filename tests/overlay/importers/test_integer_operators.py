@@ -6,7 +6,7 @@ import pytest
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
-from .against import by_onnxruntime, by_reference, check, imported, outputs
+from .against import by_onnxruntime, by_qonnx, by_reference, check, imported, outputs
 from .onnx_files import Chain, TensorProto, helper, numpy_helper
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
@@ -244,7 +244,7 @@ def test_q_gemm(bias, result, transposed):
     check(chain, by_onnxruntime, near=1e-5)
 
 
-@pytest.mark.parametrize("reads", ["channels last", "a list of tokens"])
+@pytest.mark.parametrize("reads", ["channels last", "a list of tokens", "places first"])
 def test_a_matrix_product_of_a_map(reads):
     """Of the last axis, as in transformers: a convolution of 1 x 1, whatever order positions are in."""
     rng = np.random.default_rng(7)
@@ -264,12 +264,31 @@ def test_a_matrix_product_of_a_map(reads):
     qdq(0.113117, 99)
     if reads == "channels last":
         chain.node("Transpose", perm=[0, 2, 3, 1])
-    else:
+    elif reads == "a list of tokens":
         chain.node("Reshape", np.int64([0, 6, 16])).node("Transpose", perm=[0, 2, 1])
+    else:
+        chain.node("Transpose", perm=[0, 2, 3, 1]).node("Reshape", np.int64([-1, 6]))
     chain.node("MatMul", weight(6, 7)).node("Add", rng.normal(size=7))
-    qdq(0.137719, 101).node("MatMul", weight(7, 3))
+    qdq(0.137719, 101).node("Gemm" if reads == "places first" else "MatMul", weight(7, 3))
     qdq(0.121327, 110)
+    if reads == "places first":
+        chain.node("Reshape", np.int64([-1, 4, 4, 3])).node("Transpose", perm=[0, 3, 1, 2])
+        chain.node("Conv", weight(5, 3, 2, 2))
+        qdq(0.221327, 110)
     check(chain.node("Flatten"), by_onnxruntime, near=1e-5)
+
+
+def test_softmax_of_places_that_come_first():
+    """Its axis is counted without one of images."""
+    rng = np.random.default_rng(7)
+    chain = Chain((3, 4, 2)).quant(0.25, 4).node("Conv", rng.integers(-3, 4, (3, 3, 2, 2)).astype(np.float32))
+    chain.quant(0.5, 4).node("Reshape", np.int64([-1, 3])).node("Softmax", axis=1)
+    made = imported(chain)
+    verify(made, 4)
+    x = real_inputs(made, sample_inputs(made, 6, seed=3))
+    got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
+    np.testing.assert_allclose(got.reshape(len(x), -1), by_qonnx(chain, x), rtol=1e-5)
+    assert (made.host.only.shape, made.host.only.classes, made.host.only.apart) == ((3, 3), 3, 1)
 
 
 def numbers_of(scale, zero):

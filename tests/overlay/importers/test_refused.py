@@ -340,8 +340,12 @@ ONE = {
         "itself, got axes (1,)",
     ),
     "images mixed": (
-        lambda: begun().node("Reshape", np.int64([4, 16])),
-        "Reshape_2 (Reshape): the number of images must stay the first axis, got shape (4, 16)",
+        lambda: begun().node("Reshape", np.int64([4, 4, 2, 2])).node("Conv", np.ones((4, 4, 1, 1), np.float32)),
+        "Conv_3 (Conv): the number of images must be the first axis of what it reads, got shape (4, 4, 2, 2)",
+    ),
+    "an axis of images besides": (
+        lambda: begun().node("Reshape", np.int64([4, 16])).node("Add", np.ones((1, 4, 16), np.float32)),
+        "Add_3 (Add): the number of images must be the first axis of what it reads, got shape (4, 16)",
     ),
     "dropout in training": (
         lambda: begun().node("Dropout", np.float32(0.5), np.array(True)),

@@ -150,11 +150,11 @@ def test_a_transpose_in_front_and_behind(axes):
 
 
 def test_a_transpose_of_images():
-    chain = Chain((1, 3, 5), 0.02, 3).transpose(1, 0, 2, 3).conv(np.random.default_rng(7), 3, (3, 2), (0.03, -128))
-    with pytest.raises(ImportRefused) as refused:
-        imported(chain)
-    why = "the axes of (1, 1, 3, 5) must change places behind the number of images, got [1, 0, 2, 3]"
-    assert refused.value.lines == (f"TRANSPOSE_0 (TRANSPOSE): {why}",)
+    """Rows may stand where images do for a while."""
+    rng = np.random.default_rng(7)
+    chain = Chain((2, 3, 5), 0.02, 3).transpose(1, 0, 2, 3)
+    chain.operator("TANH", chain.now.shape, (1 / 128, 0)).transpose(1, 0, 3, 2)
+    check(chain.conv(rng, 3, (3, 2), (0.03, -128)).reshape(1, 30).dense(rng, 5, (0.3, 3)))
 
 
 def test_a_convolution_by_groups():
@@ -509,6 +509,55 @@ def test_a_dense_layer_of_a_map(shape):
         chain.transpose(0, 2, 1).transpose(0, 2, 1).dense(rng, 4, (0.07, -7), keep=True)
     made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
     assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
+
+
+def keras_dense(rng, chain, outputs, made, activation="NONE"):
+    """Keras' Dense of the last axis: its places become images for one operator, and its bias is a constant."""
+    *places, inputs = chain.now.shape
+    chain.reshape(int(np.prod(places)), inputs).dense(rng, outputs, made, bias=False, inputs=inputs)
+    chain.reshape(*places, outputs)
+    return chain.with_constant("ADD", rng.integers(-128, 128, outputs), (0.01, 7), made, activation)
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 3), (24, 3)])
+def test_a_dense_layer_whose_places_come_first(shape):
+    """As Keras' Dense of a map: what convolutions read behind it has its rows and columns again."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, *shape)
+    keras_dense(rng, keras_dense(rng, chain, 5, (0.06, 4), "RELU"), 3, (0.09, -7)).reshape(1, 4, 6, 3)
+    made, _ = check(chain.conv(rng, 3, (3, 2), (0.2, -10)).reshape(1, 72).dense(rng, 5, (0.3, 3)))
+    assert [layer.kind for layer in made.model.network.layers if layer.kind in ("conv", "dense")][-1] == "dense"
+
+
+def test_a_dense_layer_whose_places_leave(tmp_path):
+    """The file's output has no axis of images then; activations and other orders of the values may come before."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).dense(rng, 5, (0.06, 4), inputs=3)
+    chain.operator("TANH", chain.now.shape, (1 / 128, 0)).dense(rng, 4, (0.03, 4), "RELU", inputs=5)
+    chain.with_constant("MUL", rng.integers(-128, 128, 4), (0.01, 7), (0.01, 0)).transpose(1, 0)
+    chain.operator("QUANTIZE", chain.now.shape, (0.02, 3))
+    made, _ = check(chain)
+    assert made.host.only.shape == (4, 24)
+    images = rng.integers(-128, 128, (2, 4, 6, 2)).astype(np.int8)
+    on_hardware(made, images, tmp_path)
+
+
+def test_places_come_first_where_images_must():
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(2, 2, 6, 3)
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain.conv(rng, 3, (3, 2), (0.2, -10)))
+    why = "the number of images must be the first axis of what it reads, got shape (2, 2, 6, 3)"
+    assert refused.value.lines == (f"CONV_2D_2 (CONV_2D): {why}",)
+
+
+def test_a_dense_layer_that_does_not_fit():
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3).dense(rng, 5, (0.06, 4), inputs=5)
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain)
+    why = "weights must read the values of shape (1, 4, 6, 2), or of each place, got 5 inputs"
+    assert refused.value.lines == (f"FULLY_CONNECTED_0 (FULLY_CONNECTED): {why}",)
 
 
 def test_a_dense_layer_of_the_values_of_channels_mixed():

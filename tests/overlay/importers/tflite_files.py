@@ -124,9 +124,9 @@ class Chain:
         shape = (1, rows * block, columns * block, channels // block**2)
         return self.operator("DEPTH_TO_SPACE", shape, None, (), "DepthToSpaceOptions", BlockSize=block)
 
-    def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False):
-        """A dense layer of all values; with ``keep`` one of those of the last axis."""
-        inputs = self.now.shape[-1] if keep else int(np.prod(self.now.shape))
+    def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False, inputs=0):
+        """A dense layer of all values, or of every so many ``inputs``; with ``keep`` one of those of the last axis."""
+        inputs = self.now.shape[-1] if keep else inputs or int(np.prod(self.now.shape))
         weight = self.constant(rng.integers(-127, 128, (outputs, inputs)).astype(np.int8), (rng.uniform(0.002, 0.006),))
         constants = (weight,)
         if bias:
@@ -134,7 +134,7 @@ class Chain:
         fields = {"FusedActivationFunction": getattr(tflite.ActivationFunctionType, activation)}
         if keep:
             fields["KeepNumDims"] = True
-        shape = (*self.now.shape[:-1], outputs) if keep else (1, outputs)
+        shape = (*self.now.shape[:-1], outputs) if keep else (int(np.prod(self.now.shape)) // inputs, outputs)
         return self.operator("FULLY_CONNECTED", shape, made, constants, "FullyConnectedOptions", **fields)
 
     def pool(self, kind, kernel, strides=(1, 1), same=False, activation="NONE"):

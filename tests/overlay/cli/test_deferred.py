@@ -51,6 +51,23 @@ def test_a_benchmark_of_golden_imports_no_hardware_and_no_pynq():
         assert not fresh("bench", name, "--help")[1]
 
 
+def test_help_needs_no_pynq():
+    """Of each command, also those of bench, in a Python that has no pynq."""
+    script = (
+        "import sys\n"
+        "sys.modules['pynq'] = None\n"
+        "from click.testing import CliRunner\n"
+        "from bitloom.overlay.cli.group import bitloom\n"
+        "of_bench = [('bench', name) for name in bitloom.commands['bench'].commands]\n"
+        "for names in [*((name,) for name in bitloom.commands), *of_bench]:\n"
+        "    print(*names, CliRunner().invoke(bitloom, [*names, '--help']).exception)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, [line for line in lines if not line.endswith(" None")]) == (0, [])
+    assert len(lines) > len(COMMANDS)
+
+
 def test_a_command_that_is_none_is_told_what_is_alike():
     result = CliRunner().invoke(bitloom, ["buildd"])
     assert result.exit_code == 2

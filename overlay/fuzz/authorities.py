@@ -234,10 +234,6 @@ def _line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-AUTHORITIES = {
-    "qdq": Authority("onnxruntime", "onnxruntime", by_onnxruntime),
-    "qoperator": Authority("onnxruntime", "onnxruntime", by_onnxruntime),
-    "qonnx": Authority("qonnx", "qonnx", by_qonnx),
-    "tflite": Authority("ai-edge-litert", "ai_edge_litert", by_litert),
-}
-"""Kind of file -> the tool that computes it."""
+ONNXRUNTIME = Authority("onnxruntime", "onnxruntime", by_onnxruntime)
+QONNX = Authority("qonnx", "qonnx", by_qonnx)
+LITERT = Authority("ai-edge-litert", "ai_edge_litert", by_litert)

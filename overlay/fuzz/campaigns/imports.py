@@ -29,7 +29,7 @@ from bitloom.golden.host.host import Host, HostOutput
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.chosen_design import chosen_design
-from bitloom.overlay.fuzz.authorities import AUTHORITIES, Computed, Refused
+from bitloom.overlay.fuzz.authorities import LITERT, ONNXRUNTIME, QONNX, Authority, Computed, Refused
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_files import RandomFile
@@ -38,18 +38,12 @@ from bitloom.overlay.fuzz.random_tflite import random_tflite
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import Imported, import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
+from bitloom.overlay.importers.source import SourceGraph
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.verify import images_off, real_inputs, sample_inputs, verify
 
 BATCH = 10
 """Cases that a process does at a time."""
-KINDS: dict[str, Callable[[Pick], RandomFile]] = {
-    "qdq": random_qdq,
-    "qoperator": random_qoperator,
-    "qonnx": random_qonnx,
-    "tflite": random_tflite,
-}
-"""Kinds of files: what draws one."""
 LARGEST = 16 << 20
 """Bytes of a file at most, when a case is run."""
 SECONDS = 5.0
@@ -66,6 +60,27 @@ LONGEST_LINE = 600
 RULE = 160
 """Characters of a rule at most, as counts of refusals have it."""
 DIGEST = "0123456789abcdef" * 4
+
+
+@dataclass(frozen=True)
+class ImportKind:
+    """A kind of files that are imported."""
+
+    draw: Callable[[Pick], RandomFile]
+    """Draws one."""
+    read: Callable[[bytes], SourceGraph]
+    """What the import reads of it."""
+    authority: Authority
+    """The tool that computes it."""
+
+
+KINDS = {
+    "qdq": ImportKind(random_qdq, to_graph, ONNXRUNTIME),
+    "qoperator": ImportKind(random_qoperator, to_graph, ONNXRUNTIME),
+    "qonnx": ImportKind(random_qonnx, to_graph, QONNX),
+    "tflite": ImportKind(random_tflite, to_tflite_graph, LITERT),
+}
+"""All kinds by name."""
 
 
 @dataclass(eq=False)
@@ -100,7 +115,7 @@ class ImportCampaign:
         """A file of any kind."""
         kind = pick.of(self._kinds)
         seed = pick.integer(0, 2**32 - 1)
-        file = KINDS[kind](pick)
+        file = KINDS[kind].draw(pick)
         return {
             "kind": kind,
             "file": b64encode(compress(file.data, 9)).decode(),
@@ -141,10 +156,11 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
         found = made.model.forward(host.to_input(images, network.input.shape))
     if warned:
         raise _Finding("warning", f"there must be no warning, got: {warned[0].message}")
-    if AUTHORITIES[kind].missing:
-        return f"not compared: {AUTHORITIES[kind].package} is not installed"
+    authority = KINDS[kind].authority
+    if authority.missing:
+        return f"not compared: {authority.package} is not installed"
     try:
-        computed = AUTHORITIES[kind].run(data, twin, images)
+        computed = authority.run(data, twin, images)
     except Refused as refusal:
         return f"not compared: {_rule(str(refusal))}"
     off = np.zeros(len(images), bool)
@@ -161,8 +177,7 @@ def _imported(kind: str, data: bytes, case: Case) -> Imported | str:
     begin = time.process_time()
     made: Imported | str
     try:
-        source = to_tflite_graph(data) if kind == "tflite" else to_graph(data)
-        made = import_graph(source, name="fuzzed", engine=case.get("engine", "auto"))
+        made = import_graph(KINDS[kind].read(data), name="fuzzed", engine=case.get("engine", "auto"))
     except ValueError as error:
         made = _refusal(error)
     took = time.process_time() - begin

@@ -95,16 +95,21 @@ def moved(by, tied):
     return authorities.Authority("onnxruntime", "onnxruntime", wrong)
 
 
+def with_authority(monkeypatch, kind, authority):
+    """Files of a kind are computed by another authority."""
+    monkeypatch.setitem(imports.KINDS, kind, replace(imports.KINDS[kind], authority=authority))
+
+
 def test_outputs_that_are_others(case, monkeypatch):
     assert ending(case) == ("qdq exact", "")
-    monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(3, tied=False))
+    with_authority(monkeypatch, "qdq", moved(3, tied=False))
     word, what = ending(case)
     assert word == "wrong"
     assert what.startswith("qdq: outputs must be the authority's, got others in ")
     assert what.endswith(" values, by up to 3")
-    monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(np.nan, tied=False))
+    with_authority(monkeypatch, "qdq", moved(np.nan, tied=False))
     assert ending(case)[0] == "wrong"
-    monkeypatch.setitem(imports.AUTHORITIES, "qdq", moved(3, tied=True))
+    with_authority(monkeypatch, "qdq", moved(3, tied=True))
     assert ending(case, halves=False) == ("qdq tied", "")
     assert ending(case, halves=True)[0] == "wrong"
 
@@ -114,7 +119,7 @@ def test_sums_that_are_off_excuse_their_images_alone(monkeypatch):
     path = Path(__file__).parent / "cases" / "imports-node-of-several-sections.json"
     case = json.loads(path.read_text())["case"]
     assert ending(case) == ("qoperator inexact", "")
-    known = imports.AUTHORITIES["qoperator"]
+    known = imports.KINDS["qoperator"].authority
     for image, word in ((1, "qoperator inexact"), (3, "qoperator inexact"), (0, "wrong"), (11, "qoperator inexact")):
 
         def moved(data, twin, images, image=image):
@@ -123,7 +128,7 @@ def test_sums_that_are_off_excuse_their_images_alone(monkeypatch):
             outputs[0][image] += 1
             return replace(computed, outputs=outputs, tied=np.zeros(len(images), bool))
 
-        monkeypatch.setitem(imports.AUTHORITIES, "qoperator", replace(known, run=moved))
+        with_authority(monkeypatch, "qoperator", replace(known, run=moved))
         assert ending(case)[0] == word, image
 
 
@@ -140,9 +145,9 @@ def test_an_authority_that_is_missing_or_refuses(case, monkeypatch):
     def refuse(data, twin, images):
         raise authorities.Refused("node 7 is not known, got 3")
 
-    monkeypatch.setitem(imports.AUTHORITIES, "qdq", authorities.Authority("a-tool", "json", refuse))
+    with_authority(monkeypatch, "qdq", authorities.Authority("a-tool", "json", refuse))
     assert ending(case) == ("qdq not compared: node N is not known", "")
-    monkeypatch.setitem(imports.AUTHORITIES, "qdq", authorities.Authority("a-tool", "no_such_module", refuse))
+    with_authority(monkeypatch, "qdq", authorities.Authority("a-tool", "no_such_module", refuse))
     assert ending(case) == ("qdq not compared: a-tool is not installed", "")
 
 

@@ -5,8 +5,8 @@
                                   +--> FRAME: words[KFP] to the first NPU, a flag to the output
                                   `--> malformed: error, then everything is dropped until reset
 
-Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``run`` 0); a FRAME
-sets ``run``. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
+Order of arrival is kept: a LOAD waits until no frame is in flight, then holds the NPUs in reset (``restart``); a FRAME
+lets them go. One stream word a cycle; a header costs two cycles in which none is taken, a wait apart.
 
 Parts: state.py, header.py, load.py, network_row.py, order.py, judge.py, frames.py, weights.py in
 hls_gen/rtl/loader.
@@ -73,7 +73,7 @@ def loader(library: Library, design: Design) -> Block:
     """The loader of a design.
 
     Module ``loader``. Streams: ``s_axis`` in, ``words`` (input words of frames) and ``flag`` (one a frame, whether it
-    ends a transfer) out. Beside them: load bus, settings of the NPUs, ``run``, and what the registers show.
+    ends a transfer) out. Beside them: load bus, settings of the NPUs, ``restart``, and what the registers show.
     """
     b = Block("loader", _module_header(design))
     port = LoadPort.of(design)
@@ -105,9 +105,10 @@ def loader(library: Library, design: Design) -> Block:
     _find_faults(c, progress, fault, judgement, words.last)
 
     frames = frames_in_flight(c, header, judgement, start, frame_left)
-    run = b.output_reg("run")
-    b.on(frames.accept_load, (run, 0))
-    b.on(frames.accept_frame, (run, 1))
+    # reset of the NPUs: a register that all of them read, without logic between it and their hundreds of registers
+    restart = b.output_reg("restart", init=1)
+    b.on(frames.accept_load, (restart, 1))
+    b.on(frames.accept_frame, (restart, 0))
     begins = {"LOAD": [frames.accept_load], "FRAME": [frames.accept_frame]}
     if target.is_weights is not None:
         whole = last_row_of_layer(header, target, cursor, word)
@@ -123,7 +124,7 @@ def loader(library: Library, design: Design) -> Block:
         states.go(early, "DRAIN", state)
     states.go(~judgement.passed, "DRAIN", "JUDGE")
     states.close()
-    b.on(fault.now, (fault.error, 1), (fault.code, fault.code_now), (run, 0))
+    b.on(fault.now, (fault.error, 1), (fault.code, fault.code_now), (restart, 1))
     _show(c, states, progress, header, frames)
     return b
 

@@ -44,7 +44,7 @@ SHARED = {
     "start": "frames may enter",
     "soft_reset": "reset of all but the registers, for a cycle",
     "irq": "interrupt: a pending one is enabled",
-    "run": "a network runs; 0: the NPUs are in reset, while memories are loaded",
+    "restart": "the NPUs are in reset: no network runs, or memories are loaded",
     "error": "a packet was malformed; everything is dropped until reset",
     "error_code": "which rule that packet broke",
     "error_header": "word 0 of the header at hand, after an error of that packet",

@@ -61,17 +61,14 @@ class NpuContext:
     """Parameters of the NPU."""
     ring: RingWords
     """What its neighbours in the ring give and take."""
-    restart: Signal
-    """Reset of all parts: the module's reset, or no network runs. A part's own ``rst`` is connected to it, so that all
-    begin with layer 0 when the next network has been loaded."""
     bus: LoadBus
     """The load bus, which writes all loadable memories."""
     settings: Mapping[str, Signal]
     """Fields of the network row that the NPU looks at (numbers of the last layers and rows), by name."""
 
     def place(self, block: Block, name: str, **ports: Signal) -> dict[str, Signal]:
-        """Instance of a part, reset by ``restart`` and connected to the load bus if it has loadable memories.
+        """Instance of a part, reset with the NPU and connected to the load bus if it has loadable memories.
 
         Parameters and result are those of the function `place`; new wires are called ``name_<port>``.
         """
-        return place(self.b, block, name, f"{name}_", **{**ports, **self.bus.to(block), "rst": self.restart})
+        return place(self.b, block, name, f"{name}_", **{**ports, **self.bus.to(block)})

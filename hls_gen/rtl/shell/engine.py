@@ -97,7 +97,7 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
 
 def _aside(c: NpuContext, features: Stream) -> Stream:
     """Features behind a skid register: what is ready behind them comes late."""
-    return skidded(c.b, c.library, "features_skid", features, rst=c.restart)
+    return skidded(c.b, c.library, "features_skid", features)
 
 
 def _array(c: NpuContext, beats: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:

@@ -52,7 +52,7 @@ def inlets(c: NpuContext, stores: Mapping[str, Stream]) -> dict[str, Stream]:
 
 def _skidded(c: NpuContext, name: str, words: Stream) -> Stream:
     """``words`` behind a skid register: from the tuple memory's room to the loader it is a long way."""
-    out = skidded(c.b, c.library, f"{name}_skid", words.replace(last=const(0, 1)), ("last",), rst=c.restart)
+    out = skidded(c.b, c.library, f"{name}_skid", words.replace(last=const(0, 1)), ("last",))
     return out.replace(last=None)
 
 

@@ -5,8 +5,8 @@
     loop --map store--+                                `-> raw values to host              +-> loop
       ^------------------------------------------------------------------------------------+-> map words to host
 
-The layers are data: every stage keeps its own place in its table of layers. ``rst`` is also the engine's restart.
-Without a pool unit what leaves the results goes straight to the last gearbox.
+The layers are data: every stage keeps its own place in its table of layers. Memories are loaded
+during reset, ``restart`` of the loader. Without a pool unit what leaves the results goes straight to the last gearbox.
 
 Between NPUs of different engines ring words are bits (hls_gen/compiler/lowered_layers.py): of an integer NPU the signs
 of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
@@ -71,7 +71,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     Returns
     -------
     Block
-        Ports: the load bus and ``run`` (0: everything restarts); the network row's fields that the NPU looks at;
+        Ports: the load bus, which writes also during reset; the network row's fields that the NPU looks at;
         streams ``host`` and ``ring`` in, ``to_ring``, ``to_host`` and ``raw`` out, as far as there are such inlets and
         outlets; ``kept_before`` in and ``kept`` out, between NPUs that keep integers; pulses for the counters;
         ``state``.
@@ -85,12 +85,11 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     )
     b = Block(_name(library, params, ring), header)
     bus = LoadBus.ports(b, library.stream_bits, [m for m in memory_map(params) if m.name != "network"])
-    run = b.input("run")
     values = {name: b.input(name, w) for name, w in settings(params)}
 
     # # #
 
-    c = NpuContext(b, library, params, ring, b.wire("restart", 1, b.rst | ~run), bus, values)
+    c = NpuContext(b, library, params, ring, bus, values)
     loop = Stream.wires(b, "loop_in", params.array.map_bits) if "loop" in params.ports.inlets else None
     skip = skip_store(c) if params.has_skip else None
     read = {"loop": loop, "skip": None if skip is None else skip.to_inlet}
@@ -106,7 +105,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     shown: dict[str, Signal] = {
         "ARRAY_LAYER": outputs.sequencer["layer"],
         "POOL_LAYER": pool_layer,
-        "RUN": run,
+        "RUN": ~b.rst,
         "INLET": outputs.sequencer["inlet"],
         **{f"WAITS_{what.upper()}": outputs.sequencer[f"wait_{what}"] for what in ("input", "room")},
         **{f"{name.upper()}_VALID": words[name].valid if name in words else const(0, 1) for name in SOURCES},
@@ -159,7 +158,7 @@ def _contract(params: Npu, ring: RingWords) -> str:
     paragraphs = [
         "NPU: computes its layers of a network one by one (spec B, blocks).",
         f"    inlets --> {' --> '.join(units)} --> outlets",
-        "The layers are data: every unit keeps its own place in its table of layers. rst also restarts the engine.",
+        "The layers are data: every unit keeps its own place in its table of layers. Memories are loaded during reset.",
         "\n".join(["Inlets:", *(f"  {name}  {what}" for name, what in sources.items())]),
         "\n".join(["Outlets:", *(f"  {name}  {what}" for name, what in targets.items())]),
     ]

@@ -126,7 +126,6 @@ def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stre
         given.replace(side=marks.together(parts)),
         group.word_bits,
         unused=() if group.marks_maps else ("last",),
-        rst=c.restart,
     )
 
 
@@ -173,7 +172,6 @@ def _taker(c: NpuContext, name: str, words: Stream, loop: Stream | None) -> Sign
     c.b.instance(
         fifo(c.library, c.npu.array.map_bits, c.npu.stores.map_words),
         "map_store",
-        rst=c.restart,
         **given.ports("in"),
         room=c.b.wire("store_room_unused"),
         **loop.ports("out"),

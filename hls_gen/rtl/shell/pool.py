@@ -59,7 +59,7 @@ def _with_way_past(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     pooled, layer = _pooled(c, to_pool)
     block = c.library.get(pass_by, c.library, npu)
     ports = c.place(block, "pass_by", **features.ports("in"), **to_pool.ports("to_pool"), **pooled.ports("pooled"))
-    return skidded(c.b, c.library, "past_skid", Stream.of(ports, "out"), rst=c.restart), layer
+    return skidded(c.b, c.library, "past_skid", Stream.of(ports, "out")), layer
 
 
 def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
@@ -67,7 +67,7 @@ def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     npu = c.npu
     room = c.b.wire("pool_room")
     # the pool's sequencer counts words and needs no ``last``
-    packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",), rst=c.restart)
+    packed = gearbox(c.b, c.library, "to_pool", features, npu.pool_word_bits, unused=("last",))
     words = packed.replace(last=None)
     beats = c.place(
         c.library.get(sequencer, c.library, SequencerSpec(present(npu.pool_sequencer))),
@@ -90,7 +90,7 @@ def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
 def _features(c: NpuContext, sums: Stream) -> Stream:
     """Features of what leaves a pool unit with weights, OL at a time; ``last`` and side as of other pools."""
     npu = c.npu
-    cut = gearbox(c.b, c.library, "pool_steps", sums, npu.results.ol * npu.array.acc_bits, rst=c.restart)
+    cut = gearbox(c.b, c.library, "pool_steps", sums, npu.results.ol * npu.array.acc_bits)
     ports = c.place(
         c.library.get(pool_results, c.library, npu),
         "pool_results",

@@ -51,7 +51,7 @@ def _stored(b: Block, library: Library, depth: int, words: Stream, restart: Sign
     b.instance(
         fifo(library, w + 1, depth),
         "spill_store",
-        rst=b.wire("restart", 1, restart),
+        rst=restart,
         **words.replace(data=Cat(words.last, words.data), last=None).ports("in"),
         room=b.wire("spill_room_unused"),
         **out.ports("out"),

@@ -43,7 +43,6 @@ def skip_store(c: NpuContext) -> SkipStore:
     b.instance(
         fifo(c.library, w + 1, present(c.npu.stores.skip).words),
         "skip_store",
-        rst=c.restart,
         **words.replace(data=Cat(words.side, words.data), side=None).ports("in"),
         room=b.wire("skip_room_unused"),
         **out.ports("out"),
@@ -68,7 +67,6 @@ def _store_of_steps(c: NpuContext) -> SkipStore:
     b.instance(
         fifo(c.library, w, present(c.npu.stores.skip).words),
         "skip_store",
-        rst=c.restart,
         **words.ports("in"),
         room=b.wire("skip_room_unused"),
         **out.ports("out"),

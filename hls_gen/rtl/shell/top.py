@@ -107,12 +107,15 @@ def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     reset = b.wire("reset", 1, any_of(b.rst, soft_reset))  # of all but the registers, one of which asks for it
     program = {f"s_axis_t{part}": signal for part, signal in s_axis.parts()}
     load = place(b, library.get(loader, library, design), "loader", "", rst=reset, **program)
-    npus = [_npu(b, library, design, n, load, reset) for n in range(len(design.npus))]
+    npus = [_npu(b, library, design, n, load) for n in range(len(design.npus))]
     # the spill store is emptied where the NPUs restart, before another network runs
-    ring(b, library, design, npus, any_of(reset, ~load["run"]))
+    ring(b, library, design, npus, load["restart"])
     flags = Stream(load["flag_valid"], load["flag_ready_out"], load["flag_data"])
-    results = result_words(b, library, design, npus, reset)
-    pulses = output_register(b, library, results, flags, m_axis, reset, load.get("last_output"))
+    late = b.reg("late_reset", init=1)  # the NPUs restart a cycle after the loader, by its register
+    b.on(None, (late, soft_reset))
+    reset_results = b.wire("reset_results", 1, any_of(reset, late))
+    results = result_words(b, library, design, npus, reset_results)
+    pulses = output_register(b, library, results, flags, m_axis, reset_results, load.get("last_output"))
     load["frame_left"].assign(pulses.pop("frame_left"))
     # the registers' ports are called like what they show
     of_npus = {f"npu{n}_{port}": signal for n, ports in enumerate(npus) for port, signal in ports.items()}
@@ -122,9 +125,7 @@ def top(design: Design, digest: str, target: Target = "simulation") -> Block:
     return b
 
 
-def _npu(
-    b: Block, library: Library, design: Design, n: int, load: dict[str, Signal], reset: Signal
-) -> dict[str, Signal]:
+def _npu(b: Block, library: Library, design: Design, n: int, load: dict[str, Signal]) -> dict[str, Signal]:
     """NPU ``n``, connected to what the loader drives (``load``); what is connected to each of its ports."""
     params = design.npus[n]
     integer = params.engine == "integer"
@@ -138,9 +139,9 @@ def _npu(
     bus = LoadBus(
         load[f"npu{n}_load_valid"], load["load_memory"], load.get("load_bank"), load["load_row"], load["load_data"]
     )
-    given = {**bus.to(block), "run": load["run"], **{name: load[f"npu{n}_{name}"] for name, _ in settings(params)}}
+    given = {**bus.to(block), **{name: load[f"npu{n}_{name}"] for name, _ in settings(params)}}
     if n == 0:
         given |= Stream.of(load, "words").ports("host")
     if params.loader.stream_weights:  # the loader counts layers with this NPU
         given |= {name: load[port] for name, port in weights_ports(len(design.npus))[n].items()}
-    return place(b, block, f"npu_{n}", f"npu{n}_", rst=reset, **given)
+    return place(b, block, f"npu_{n}", f"npu{n}_", rst=load["restart"], **given)

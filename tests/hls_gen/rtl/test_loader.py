@@ -55,15 +55,15 @@ class Bus(Agent):
     """What goes over the load bus: (memory, bank, row, data), with the cycle."""
 
     def __init__(self, bench: Bench):
-        self.bench, self.words, self.cycles, self.run = bench, [], [], []
+        self.bench, self.words, self.cycles, self.restart = bench, [], [], []
 
     def look(self) -> None:
         bench = self.bench
-        self.run.append(bench["run"])
+        self.restart.append(bench["restart"])
         if bench["npu0_load_valid"]:
             self.words.append(tuple(bench[f"load_{n}"] for n in ("memory", "bank", "row", "data")))
             self.cycles.append(bench.cycle)
-            assert not bench["run"], "memories are written while the NPU is in reset"
+            assert bench["restart"], "memories are written while the NPU is in reset"
 
 
 class Rig(SimpleNamespace):
@@ -193,7 +193,7 @@ def test_load_every_memory(rig, stall):
     source = rig.source(rig.items(*packets), stall)
     run(rig.bench, source, bus)
     assert bus.words == rig.on_bus(*packets)
-    assert (rig.bench["loaded"], rig.bench["idle"], rig.bench["error"], rig.bench["run"]) == (1, 1, 0, 0)
+    assert (rig.bench["loaded"], rig.bench["idle"], rig.bench["error"], rig.bench["restart"]) == (1, 1, 0, 1)
     assert {name: rig.bench[f"npu0_{name}"] for name in LAST} == LAST
     assert rig.bench["error_code"] == 0
     assert rig.bench["signature"] == loads_signature(rig.manifest, np.concatenate(packets))
@@ -216,7 +216,7 @@ def test_frames(rig, count, stall):
     run(rig.bench, rig.source(rig.items(*packets), stall), sink, flag)
     assert sink.values == expected
     assert flag.values == flags
-    assert (rig.bench["idle"], rig.bench["run"], rig.bench["error"]) == (0, 1, 0)
+    assert (rig.bench["idle"], rig.bench["restart"], rig.bench["error"]) == (0, 0, 0)
     rig.frame_left(7)
     assert rig.bench["idle"] == 1
 
@@ -314,10 +314,10 @@ def test_error(rig, name, stall):
     run(bench, rig.source(items, stall), bus, sink, flag)
     assert (bench["error"], NAMES[bench["error_code"]]) == (1, error)
     assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
-    assert (bench["loader_state"], bench["run"], bench["s_axis_tready"]) == (STATES.index("DRAIN"), 0, 1)
+    assert (bench["loader_state"], bench["restart"], bench["s_axis_tready"]) == (STATES.index("DRAIN"), 1, 1)
     assert not any(memory == rig.manifest.memory(0, "jumps").id for memory, *_ in bus.words)
     bench.reset()
-    assert (bench["error"], bench["error_code"], bench["loaded"], bench["run"]) == (0, 0, 0, 0)
+    assert (bench["error"], bench["error_code"], bench["loaded"], bench["restart"]) == (0, 0, 0, 1)
     test_frames(rig, 5, stall)
 
 
@@ -390,14 +390,14 @@ def test_a_load_waits_for_frames_in_flight(rig):
     for _ in range(2):
         rig.frame_left()
         run(bench, source, bus, sink, flag, cycles=20)
-        assert (bus.words, set(bus.run)) == ([], {1})
+        assert (bus.words, set(bus.restart)) == ([], {0})
     assert not source.done
     rig.frame_left()
     run(bench, source, bus, sink, flag)
     assert bus.words == rig.on_bus(second)
-    assert (bench["run"], bench["loaded"]) == (0, 1)
+    assert (bench["restart"], bench["loaded"]) == (1, 1)
     run(bench, rig.source(rig.items(rig.frame(words_of(rig, 3)))), sink, flag)
-    assert bench["run"] == 1
+    assert bench["restart"] == 0
 
 
 def test_a_frame_waits_for_start(rig):
@@ -408,7 +408,7 @@ def test_a_frame_waits_for_start(rig):
     sink, flag = Sink(bench, "words_"), Sink(bench, "flag_", ready="flag_ready_out")
     source = rig.source(rig.items(rig.network(9), rig.frame(words), rig.frame(words)))
     run(bench, source, sink, flag, cycles=60)
-    assert (sink.values, flag.values, bench["run"], bench["idle"]) == ([], [], 0, 0)
+    assert (sink.values, flag.values, bench["restart"], bench["idle"]) == ([], [], 1, 0)
     assert bench["loader_state"] == STATES.index("JUDGE")
     bench["start"] = 1
     run(bench, source, sink, flag, cycles=1)

@@ -73,16 +73,16 @@ def test_a_design_without_has_nothing_of_it():
 
 
 class Bus(Agent):
-    """What goes over the load bus: (memory, bank, row, data), and ``run`` with it."""
+    """What goes over the load bus: (memory, bank, row, data), and ``restart`` with it."""
 
     def __init__(self, bench: Bench):
-        self.bench, self.words, self.cycles, self.run = bench, [], [], set()
+        self.bench, self.words, self.cycles, self.restart = bench, [], [], set()
 
     def look(self) -> None:
         if self.bench["npu0_load_valid"]:
             self.words.append(tuple(self.bench[f"load_{n}"] for n in ("memory", "bank", "row", "data")))
             self.cycles.append(self.bench.cycle)
-            self.run.add(self.bench["run"])
+            self.restart.add(self.bench["restart"])
 
 
 class Rig(LoaderRig):
@@ -136,7 +136,7 @@ def test_rows_are_written_as_they_come(rig, frame, stall):
     packets = [rig.weights(2, 3), rig.weights(0, 2, ahead=1, seed=1), rig.weights(5, 4, ahead=2, seed=2)]
     bus = rig.send(*packets, stall=stall, cycles=None)
     assert bus.words == rig.expected(*packets)
-    assert bus.run == {int(frame)}
+    assert bus.restart == {int(not frame)}
     assert (rig.bench["error"], rig.bench["loaded"], rig.bench["idle"]) == (0, 1, int(not frame))
 
 
@@ -299,7 +299,7 @@ def test_error(rig, name):
     items = rig.items(made, at=128 // rig.design.stream_bits if name == "TRUNCATED" else None)
     run(rig.bench, rig.source([*items, *rig.items(rig.weights(0, 1))]), cycles=200)
     assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE[name])
-    assert (rig.bench["run"], rig.bench["error_header"]) == (0, int(made[0]))
+    assert (rig.bench["restart"], rig.bench["error_header"]) == (1, int(made[0]))
     rig.bench.reset()
     rig.send(rig.network(3))
     test_weights_are_there_once_they_are_whole(rig)

@@ -50,6 +50,7 @@ module proof (
 
   // What the cycle before was like, where it was none of reset.
   reg after = 0, error_before, taken_before, start_before, full_before, computing_before, load_before;
+  reg start_earlier, full_earlier, computing_earlier;  // two cycles before: what may begin is known a cycle ahead
   reg whole_before, final_before, cut = 0, cut_before = 0;
   reg [2:0] state_before;
   reg [3:0] code_before, verdict_before;
@@ -103,12 +104,13 @@ module proof (
     after <= ~rst;
     {error_before, code_before, state_before, verdict_before} <= {error, error_code, loader_state, verdict};
     {taken_before, start_before, full_before, computing_before} <= {taken, start, full, computing};
+    {start_earlier, full_earlier, computing_earlier} <= {start_before, full_before, computing_before};
     {load_before, whole_before, final_before} <= {is_load, whole, final_word};
     cut <= taken & s_axis_tlast & ~final_word & ~in_drain & ~rst;
     cut_before <= cut & ~rst;
   end
   wire was_judged = after & state_before == `JUDGE;
-  wire [2:0] accepts = load_before ? (computing_before ? `JUDGE : `LOAD) : start_before & ~full_before ? `FRAME : `JUDGE;
+  wire [2:0] accepts = load_before ? (computing_earlier ? `JUDGE : `LOAD) : start_earlier & ~full_earlier ? `FRAME : `JUDGE;
   always @* if (running) begin
     if (after & whole_before) judged: assert (in_range);
     if (after & state_before == `RANGE & ~cut_before) judged_at_once: assert (in_judge);
@@ -119,7 +121,7 @@ module proof (
     if (error & ~(after & error_before)) error_has_a_cause: assert (cut_before | was_judged & verdict_before != 0);
     if (after & error_before) only_reset_leaves: assert (in_drain & error_code == code_before);
     in_error: assert (error == in_drain & (error_code != 0) == error);
-    if (error) nothing_written_in_error: assert (loads == 0 & ~load_begins & ~run);
+    if (error) nothing_written_in_error: assert (loads == 0 & ~load_begins & restart);
     if (error) error_takes_all: assert (s_axis_tready);
     if (in_header | in_load) words_are_taken: assert (s_axis_tready | cut);
     if (loads != 0) written_by_a_load: assert (after & state_before == `LOAD & taken_before & is_load);
@@ -160,7 +162,7 @@ module proof (
   (* hierconn *) wire [7:0] \dut.next_number ;
   (* hierconn *) wire [4:0] \dut.in_flight , \dut.last_flags.level ;
   (* hierconn *) wire \dut.begun , \dut.memory_one_bank , \dut.is_network ;
-  (* hierconn *) wire \dut.flag_ready , \dut.last_flags.some ;
+  (* hierconn *) wire \dut.flag_ready , \dut.last_flags.some , \dut.may_load , \dut.may_frame ;
   (* hierconn *) wire [23:0] \dut.frame_place_next ;
   (* hierconn *) wire \dut.in_header , \dut.in_range , \dut.in_judge , \dut.in_load , \dut.in_frame , \dut.in_drain ;
   (* hierconn *) wire \dut.bank_last ;
@@ -187,6 +189,8 @@ module proof (
       assert (\dut.memory_one_bank == (last_bank == 0) & (last_bank == 0 | \dut.memory_before_last_bank == last_bank - 24'd1));
     if (in_range | in_judge) assert (\dut.is_load == is_load & \dut.is_frame == is_frame);
     if (in_judge) assert (\dut.verdict == verdict & \dut.passed == (verdict == 0));
+    if (in_judge) assert (\dut.may_load == (is_load & ~computing_before) & \dut.may_frame == (is_frame & start_before & ~full_before));
+    if (in_judge) assert (after & (state_before == `RANGE | state_before == `JUDGE));
     if (in_judge | in_load | in_frame) assert (~in_judge | ~cut);
     if (in_load) assert (\dut.is_load & is_load & npu < `NPUS & end_row <= depth & rows < length & banks <= last_bank);
     if (in_load) assert (\dut.row == row & \dut.row_place_next == rows + 2 & \dut.bank == banks);

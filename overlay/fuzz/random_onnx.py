@@ -290,12 +290,19 @@ class OnnxDrawing(Drawing[Map]):
         scale = self.scale(about)
         zero = float(self.pick.integer(least, most)) if self.chance(12) else 0.0
         rounding = self.pick.of(list(ROUNDINGS)) if self.chance(5) else "ROUND"
-        inputs = self.constant(scale), self.constant(zero), self.constant(float(bits))
+        inputs = self.constant(self._of_each(scale, shape)), self.constant(zero), self.constant(float(bits))
         name = self.node("Quant", real, *inputs, domain=QONNX, signed=signed, narrow=narrow, rounding_mode=rounding)
         low, high = _common(reach, ((least - zero) * scale, (most - zero) * scale))
         made = Map(name=name, shape=shape, low=low, high=high, scale=scale)
         self.maps.append(made)
         return made
+
+    def _of_each(self, scale: float, shape: Shape) -> Any:
+        """Sometimes a scale for each channel: small multiples of one number, which all weights read, or any."""
+        if not self.chance(8):
+            return scale
+        some = [scale, scale / 2, scale / 4] if self.chance(2) else [self.scale(scale) for _ in range(shape[0])]
+        return np.float32([self.pick.of(some) for _ in range(shape[0])]).reshape(_of_channels(shape))
 
     def real(self, here: Map) -> str:
         """The tensor of a map's real numbers."""

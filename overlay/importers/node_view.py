@@ -221,14 +221,27 @@ class NodeView:
         self.append(Elementwise, link=link)
 
     def quantise(self, rule: Rule, *, integers: bool = False) -> None:
-        """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them."""
+        """Append a quantiser: of real values, or with ``integers`` of the integers that stand for them.
+
+        Where channels have scales of their own, real values are those of the first one's, and a line behind them.
+        """
+        axis = self._axis_of(rule.scale)
         boundaries, reached = rule.boundaries()
-        scale = rule.one_scale()
         if integers:
             self._constants.ranges[self.node.outputs[0]] = rule.low, rule.high
-        base = Fraction(rule.low) if integers else (rule.low - rule.zero) * scale
-        step = Fraction(1) if integers else scale
-        self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached)
+        step: Fraction = Fraction(1) if integers else rule.scale.flat[0]
+        base = Fraction(rule.low) if integers else (rule.low - rule.zero) * step
+        self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached, axis=axis)
+        if rule.scale.size > 1 and not integers:
+            self.affine(multiply=rule.scale / step)
+
+    def _axis_of(self, scale: Array) -> int:
+        """The axis of the map along which a quantiser's scales spread."""
+        sizes = (1,) * (len(self.shape) - scale.ndim) + scale.shape
+        several = [axis for axis, size in enumerate(sizes) if size > 1]
+        if len(several) > 1 or 0 in several or len(sizes) > len(self.shape):
+            raise Unsupported(f"a map's scale must be one number, or one a channel, got shape {scale.shape}")
+        return several[0] if several else 1
 
     @property
     def integers(self) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ from .budget import FRACTION_STEPS, take
 from .errors import Unsupported
 from .integer_types import integer_ends
 from .rationals import floats, fractions, same
-from .source import SourceNode
+from .source import Shape, SourceNode
 
 MOST_LEVELS = 1 << 16
 """Values of a map at most; maps that weights read have far fewer."""
@@ -46,7 +46,7 @@ class Rule:
     """A quantiser of equal steps: clip(round(x / scale + zero), low, high), worth (that - zero) * scale."""
 
     scale: Array
-    """> 0; several for constants only."""
+    """> 0; it spreads over the values."""
     zero: Fraction
     low: int
     high: int
@@ -64,22 +64,13 @@ class Rule:
         return self.high - self.low
 
     def boundaries(self) -> tuple[Array, Array]:
-        """The boundaries of x, (1, levels) fractions, and which of them a value that equals one has reached."""
-        scale = self.one_scale()
-        take(steps=FRACTION_STEPS * self.levels)
+        """The boundaries of x, (scales, levels) fractions, and which of them a value that equals one has reached."""
+        take(steps=FRACTION_STEPS * self.levels * self.scale.size)
         place = ROUNDINGS[self.rounding]
         after = int(self.zero) if self.zero_after else 0
         places = [place(self.low + level - after) for level in range(1, self.levels + 1)]
-        limits = np.empty((1, len(places)), object)
-        limits[0, :] = [(limit + after - self.zero) * scale for limit, _ in places]
-        return limits, np.array([reached for _, reached in places])
-
-    def one_scale(self) -> Fraction:
-        """The scale; Unsupported if there are several."""
-        scale = same(self.scale)
-        if scale is None:
-            raise Unsupported("a map's scale must be one number, got one a channel")
-        return scale
+        limits = np.array([limit + after - self.zero for limit, _ in places], object)
+        return self.scale.reshape(-1, 1) * limits, np.array([reached for _, reached in places])
 
     def grid(self, values: Array) -> Grid:
         """Quantise constants, in floating point of their own precision, as the tool that wrote the file did."""
@@ -223,7 +214,7 @@ def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     scale = inputs[1]
     axis = int(node.attributes.get("axis", 1))
     zero = inputs[2] if len(inputs) > 2 else None
-    rule = linear_rule(_along(scale, values, axis), zero_point(zero, node.attributes.get("output_dtype", 0)))
+    rule = linear_rule(along(scale, values.shape, axis), zero_point(zero, node.attributes.get("output_dtype", 0)))
     grid = rule.grid(values)
     return Grid(integers=grid.integers + int(rule.zero), scale=np.array(Fraction(1), object))
 
@@ -236,22 +227,22 @@ def _dequantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     axis = int(node.attributes.get("axis", 1))
     integers = np.asarray(values).astype(np.int64)
     if zero is not None:
-        integers = integers - _along(zero, values, axis).astype(np.int64)
-    return Grid(integers=integers, scale=_scale(_along(scale, values, axis)))
+        integers = integers - along(zero, values.shape, axis).astype(np.int64)
+    return Grid(integers=integers, scale=_scale(along(scale, values.shape, axis)))
 
 
-def _along(parameter: Array | None, values: Array, axis: int) -> Array:
-    """A parameter for each channel, spread along an axis of ``values``; one for all stays as it is."""
+def along(parameter: Array | None, shape: Shape, axis: int) -> Array:
+    """A parameter for each channel, spread along an axis of a tensor of a ``shape``; one for all stays as it is."""
     if parameter is None:
         raise Unsupported("the scale must be a constant")
     if parameter.size == 1:
         return parameter.reshape(())
-    if not -values.ndim <= axis < values.ndim or parameter.shape != (values.shape[axis],):
-        rule = f"scales must be one, or one for each of axis {axis} of {values.shape}"
+    if not -len(shape) <= axis < len(shape) or parameter.shape != (shape[axis],):
+        rule = f"scales must be one, or one for each of axis {axis} of {shape}"
         raise Unsupported(f"{rule}, got {parameter.shape}")
-    shape = [1] * values.ndim
-    shape[axis] = -1
-    return parameter.reshape(shape)
+    spread = [1] * len(shape)
+    spread[axis] = -1
+    return parameter.reshape(spread)
 
 
 def _given(inputs: Sequence[Array | None], place: int, what: str) -> Array:

@@ -54,6 +54,7 @@ from .operations import (
 )
 from .rationals import same
 from .rows import LevelTable
+from .scaled_weights import with_scales
 from .sections import (
     MOST_THERMOMETER,
     PassSection,
@@ -844,6 +845,7 @@ class Walk:
 
     def _begin(self, section: WeightSection) -> None:
         """Begin a section."""
+        section = with_scales(section)
         size = section.size
         self.open = replace(section, nodes=tuple(self.nodes))
         self.links = []
@@ -954,8 +956,8 @@ class Walk:
         for link in links:
             line = link.joined(lead)
             lead = line if isinstance(line, Line) else self._unbent(lead, link)
-        if same(lead.multiply) in (None, Fraction(0)):
-            raise Unsupported("what is multiplied with between a quantiser and weights must be one number, not 0")
+        if not all(lead.multiply):
+            raise Unsupported("what is multiplied with between a quantiser and weights must not be 0")
         return lead
 
     def _unbent(self, lead: Line, link: Link) -> Line:

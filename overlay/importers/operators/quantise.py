@@ -5,10 +5,11 @@ from math import ceil, floor
 
 import numpy as np
 
+from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels
-from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, known, linear_rule, quant_rule, zero_point
+from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, along, known, linear_rule, quant_rule, zero_point
 from bitloom.overlay.importers.rationals import fractions, same
 
 from .registry import MICROSOFT, ONNX, QONNX, operator
@@ -50,25 +51,33 @@ def quantize_linear(node: NodeView) -> None:
     """ONNX's quantiser: what it makes are the integers."""
     node.only_map(0)
     zero = zero_point(node.optional(2), int(node.attribute("output_dtype", 0)))
-    node.quantise(linear_rule(node.constant(1, "the scale"), zero), integers=True)
+    scale = along(node.constant(1, "the scale"), node.shape, int(node.attribute("axis", 1)))
+    node.quantise(linear_rule(scale, zero), integers=True)
 
 
 @operator("DequantizeLinear", domains=ONNX + MICROSOFT, everywhere=True)
 def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)
-    dequantise(node)
+    scale = along(node.constant(1, "the scale"), node.shape, int(node.attribute("axis", 1)))
+    _append_dequantised(node, fractions(scale), node.optional(2))
 
 
 def dequantise(node: NodeView, place: int = 1) -> Fraction:
     """Append (x - zero point) * scale, of the inputs at ``place`` and behind it; returns the scale."""
     scale = same(fractions(node.constant(place, "the scale")))
-    zero = node.optional(place + 1)
-    offset = Fraction(0) if zero is None else same(fractions(zero))
-    if scale is None or offset is None:
-        raise Unsupported("a map's scale and zero point must be one number each, got one a channel")
-    node.affine(multiply=scale, add=-scale * offset)
+    if scale is None:
+        raise Unsupported("a map's scale must be one number here, got one a channel")
+    _append_dequantised(node, np.array(scale, object), node.optional(place + 1))
     return scale
+
+
+def _append_dequantised(node: NodeView, scale: Array, zero: Array | None) -> None:
+    """Append (x - zero point) * scale, of fractions that spread over the map."""
+    offset = Fraction(0) if zero is None else same(fractions(zero))
+    if offset is None:
+        raise Unsupported("a map's zero point must be one number, got one a channel")
+    node.affine(multiply=scale, add=-scale * offset)
 
 
 def requantise(node: NodeView, place: int) -> None:

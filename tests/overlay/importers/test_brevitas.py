@@ -76,6 +76,26 @@ def test_bnn_pynq(name, tmp_path):
     check(made, images, wanted, 2, tmp_path / "build", **BINARY, **planes)
 
 
+def test_mobilenet_v1(tmp_path):
+    """MobileNet-v1 of Brevitas' own examples, a quarter as wide, with 4 bits: maps have a scale for each channel in
+    front of depthwise convolutions. Golden alone; test_scales_of_channels.py has its layers on hardware."""
+    from configparser import ConfigParser
+
+    from brevitas.nn import QuantIdentity
+
+    models = pytest.importorskip("brevitas_examples.imagenet_classification.models.mobilenetv1")
+    config = ConfigParser()
+    config["MODEL"] = {"WIDTH_SCALE": "0.25", "NUM_CLASSES": "100"}
+    first = {"FIRST_LAYER_BIT_WIDTH": "8", "FIRST_LAYER_STRIDE": "2", "FIRST_LAYER_PADDING": "1"}
+    config["QUANT"] = {**first, "BIT_WIDTH": "4", "ROUND_AVG_POOL": "True"}
+    torch.manual_seed(3)
+    layers = QuantIdentity(bit_width=8, return_quant_tensor=True), models.quant_mobilenet_v1(config)
+    made, images, wanted = exported(untrained(torch.nn.Sequential(*layers), (3, 224, 224)), (3, 224, 224), tmp_path, 3)
+    scores = made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+    np.testing.assert_allclose(scores, wanted, atol=1e-5 * np.abs(wanted).max())
+    assert len(np.unique(wanted)) > 10  # else nothing was compared
+
+
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
 def test_small_vgg(bits, tmp_path):
     """Convolutions with zero padding, a pool of maxima, a mean, and a dense layer."""

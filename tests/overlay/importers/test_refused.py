@@ -224,10 +224,6 @@ ONE = {
         "BatchNormalization_2 (BatchNormalization): training_mode must be 0, got 1; export the network in evaluation "
         "mode",
     ),
-    "a scale a channel": (
-        lambda: begun().quant(np.ones((1, 4, 1, 1)) * [[[[1]], [[2]], [[1]], [[1]]]], 3),
-        "Quant_2 (Quant): a map's scale must be one number, got one a channel",
-    ),
     "a negative scale": (lambda: begun().quant(-1, 3), "Quant_2 (Quant): scales must be > 0"),
     "17 bits": (lambda: begun().quant(1, 17), "Quant_2 (Quant): a map must have at most 65,536 values, got 131,072"),
     "two bits and a half": (

@@ -1,4 +1,8 @@
-"""Designs with large memories, on which any random network runs: nothing is compiled anew for a case."""
+"""Designs with large memories, on which nearly all random networks run: nothing is compiled anew for a case.
+
+A load writes every row of a memory, so memories of kernels are as large as networks need, not larger: most of a case's
+time was their load.
+"""
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
@@ -17,7 +21,7 @@ ROOMY = Npu.of(
     jumps=4096,
     pool_taps=2048,
     pool_olds=2048,
-    kernel_rows=1 << 18,
+    kernel_rows=1 << 13,
     threshold_rows=2048,
     map_words=8192,
 )
@@ -37,14 +41,14 @@ WIDEST = {name: flat.NUMBERS[name].most for name in flat.NAMES["results"] if nam
 WIDE = {"feature_bits": 9, **{name: most for name, most in WIDEST.items() if most is not None}}
 """The largest value of all that a requantisation may have. Rows have none; ROOMY says how many there are."""
 SINGLE = {
-    "one_lane": Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4),)),
-    "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2),)),
+    "one_lane": Design(name="one_lane", npus=(ROOMY.changed(kfp=1, kgp=1, pfp=1, shift_bits=4, kernel_rows=1 << 18),)),
+    "k3_g5": Design(name="k3_g5", npus=(ROOMY.changed(kfp=3, kgp=5, pfp=4, ol=2, kernel_rows=1 << 14),)),
     "k8_g8_planes": Design(name="k8_g8_planes", npus=(ROOMY.changed(kfp=20, kgp=8, pfp=8, ol=3, planes=9),)),
     "k64_g64": Design(
-        name="k64_g64", stream_bits=64, npus=(ROOMY.changed(kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=4096),)
+        name="k64_g64", stream_bits=64, npus=(ROOMY.changed(kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=1024),)
     ),
-    "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7),)),
-    "int_one_lane": Design(name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1),)),
+    "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7, kernel_rows=1024),)),
+    "int_one_lane": Design(name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1, kernel_rows=1 << 15),)),
     "int_k3_g5": Design(name="int_k3_g5", npus=(ROOMY_INTEGER.changed(kfp=3, kgp=5, pfp=2, ol=2),)),
     "int_k8_g8_w4_f5": Design(
         name="int_k8_g8_w4_f5",
@@ -60,7 +64,7 @@ SINGLE = {
     "int_k16_g12": Design(
         name="int_k16_g12",
         stream_bits=64,
-        npus=(ROOMY_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1 << 14),),
+        npus=(ROOMY_INTEGER.changed(kfp=16, kgp=12, pfp=5, ol=12, kernel_rows=1024),),
     ),
 }
 RASTER = {"tuple_words": 1024, "pool_words": 1024, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2, "pool_olds": 2}
@@ -82,6 +86,7 @@ BLOCKS = {
                 ol=2,
                 accumulators=4,
                 kernels_per_multiplier=2,
+                kernel_rows=1024,
                 depthwise=True,
                 pool_kernel_rows=1024,
                 pool_scale_rows=256,
@@ -110,7 +115,7 @@ OUTPUTS = {
 }
 """Several maps that leave, some of which other layers read: a skip store."""
 
-PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 1 << 14, "tuple_words": 1024, "pool_words": 1024}
+PARTS = {"tuple_parts": 1, "aheads": 512, "kernel_rows": 2048, "tuple_words": 1024, "pool_words": 1024}
 GROUPED = {
     "parts": Design(name="parts", npus=(ROOMY.changed(kfp=4, kgp=4, pfp=4, ol=2, **PARTS),)),
     "int_parts": Design(name="int_parts", npus=(ROOMY_INTEGER.changed(kfp=2, kgp=3, pfp=3, ol=1, **PARTS),)),
@@ -135,7 +140,7 @@ BINARY = Npu.of(
     jumps=4096,
     pool_taps=2048,
     pool_olds=2048,
-    kernel_rows=1 << 15,
+    kernel_rows=1 << 13,
     threshold_rows=2048,
     map_words=2048,
 )
@@ -215,10 +220,10 @@ CHAINS = {
         stream_bits=64,
         npus=chain(
             [
-                BINARY.changed(kfp=33, ol=8),
-                BINARY.changed(kfp=17, pfp=5, buffer_words=2),
+                BINARY.changed(kfp=33, ol=8, kernel_rows=1024),
+                BINARY.changed(kfp=17, pfp=5, buffer_words=2, kernel_rows=1024),
                 BINARY.changed(kfp=2, kgp=3, ol=1, pool=False),
-                BINARY.changed(kfp=64, kgp=16, ol=16, pfp=16),
+                BINARY.changed(kfp=64, kgp=16, ol=16, pfp=16, kernel_rows=1024),
             ]
         ),
     ),

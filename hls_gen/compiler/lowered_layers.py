@@ -215,8 +215,8 @@ class LoweredLayer(MapReader):
         return self.action(Depthwise)
 
     @cached_property
-    def pool_taps(self) -> SplitWindow | None:
-        """Which taps of its pool's window come to the pool unit side by side; None without a pool."""
+    def pooled_window(self) -> SplitWindow | None:
+        """Its pool's window, and which of its taps come to the pool unit side by side; None without a pool."""
         return self.split_pool or (SplitWindow(self.pool.window) if self.pool else None)
 
     @cached_property

@@ -57,7 +57,7 @@ def _kernels(depthwise: Depthwise, planned: PlannedLayer) -> Ints:
     tuple's taps side by side; unused lanes have weight 0."""
     words = planned.pooled
     beat = present(planned.npu.pool_unit).beat
-    split = present(planned.layer.pool_taps)
+    split = present(planned.layer.pooled_window)
     weight = np.append(depthwise.weight, np.zeros((len(depthwise.weight), 1), np.int64), axis=1)
     tuples = split.dealt(weight[:, words])
     tuples = np.append(tuples, np.zeros_like(tuples[:, :1]), axis=1)[:, beat.places(split.formed)]  # UNUSED: zeros

@@ -9,7 +9,7 @@ memories, the lowered layers are the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 
@@ -63,8 +63,7 @@ class Lowered:
     ways: Mapping[str, MapWay] = field(default_factory=dict)
     """How each layer's map gets to who needs it, by the layer's name."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
-    _formed: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
-    _array_lines: dict[frozenset[str], "Lowered"] = field(default_factory=dict, init=False)
+    _formed: dict[tuple[str, frozenset[str]], "Lowered"] = field(default_factory=dict, init=False)
     _split_pools: dict[frozenset[tuple[str, SplitWindow]], "Lowered"] = field(default_factory=dict, init=False)
 
     @property
@@ -82,23 +81,21 @@ class Lowered:
     def with_formed_taps(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind window formers (hls_gen/compiler/formed_taps.py): each then
         reads a map of windows, whose channels are taps times channels. Their parts must have formed taps."""
-        if not names:
-            return self
-        if names not in self._formed:
-            self._formed[names] = self._behind_formers({part.name: part.with_former for part in self.parts}, names)
-        return self._formed[names]
+        return self._behind_formers("with_former", names)
 
     def with_lines(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind line formers (hls_gen/compiler/lines.py): each then reads a
         map with a position for each window of a line, whose channels are columns of the kernel times channels."""
-        if names not in self._array_lines:
-            self._array_lines[names] = self._behind_formers({part.name: part.with_lines for part in self.parts}, names)
-        return self._array_lines[names]
+        return self._behind_formers("with_lines", names)
 
-    def _behind_formers(self, parts: Mapping[str, FormedPart | None], names: frozenset[str]) -> "Lowered":
-        """The lowered layers, those of these names behind formers, by their ``parts`` there."""
-        layers = [_formed(layer, parts[layer.name]) if layer.name in names else layer for layer in self.layers]
-        return replace(self, layers=tuple(layers))
+    def _behind_formers(self, formed: Literal["with_former", "with_lines"], names: frozenset[str]) -> "Lowered":
+        """The lowered layers, those of these names behind formers; ``formed`` is what their parts are there."""
+        key = formed, names
+        if names and key not in self._formed:
+            parts: dict[str, FormedPart | None] = {part.name: getattr(part, formed) for part in self.parts}
+            layers = [_formed(layer, parts[layer.name]) if layer.name in names else layer for layer in self.layers]
+            self._formed[key] = replace(self, layers=tuple(layers))
+        return self._formed[key] if names else self
 
     def with_split_pools(self, splits: Mapping[str, SplitWindow]) -> "Lowered":
         """The lowered layers, those that are named with line formers in front of their pools, which split their windows
@@ -358,7 +355,7 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
         conv = _stage(p.name, True, (p.height, p.width), p.window, reads)
         adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
         out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
-        if split := p.pool_taps:
+        if split := p.pooled_window:
             reads = p.name
             if p.split_pool:
                 out.append(_stage(pool_former_name(p), False, out[-1].output_size, Taps(split.formed), reads))

@@ -9,7 +9,7 @@ from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map, OneInput
-from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Add
+from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Pairwise
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import MinPool, Pool, SumPool
@@ -203,9 +203,9 @@ def _shifted_twice(row: tuple[int, int, int], multiplier_bits: int) -> tuple[int
 
 
 @arrays_of.register
-def _addition(layer: Add, drawing: Drawing) -> Arrays:
-    """Mostly factors with which sums use the encoding's range, in one of four as large as they may be; one of four
-    factors is negative."""
+def _pair(layer: Pairwise, drawing: Drawing) -> Arrays:
+    """Of two maps with a factor each: mostly factors with which sums use the encoding's range, in one of four as large
+    as they may be; one of four factors is negative."""
     rng = drawing.rng
     most = (1 << FACTOR_BITS - 1) - 1
     shift = int(rng.integers(0, MAX_ADD_SHIFT + 1))

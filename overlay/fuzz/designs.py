@@ -47,8 +47,12 @@ SINGLE = {
     "k64_g64": Design(
         name="k64_g64", stream_bits=64, npus=(ROOMY.changed(kfp=64, kgp=64, pfp=32, ol=16, kernel_rows=1024),)
     ),
-    "k48_g17": Design(name="k48_g17", stream_bits=64, npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7, kernel_rows=1024),)),
-    "int_one_lane": Design(name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1, kernel_rows=1 << 15),)),
+    "k48_g17": Design(
+        name="k48_g17", stream_bits=64, npus=(ROOMY.changed(kfp=48, kgp=17, pfp=7, ol=17, planes=7, kernel_rows=1024),)
+    ),
+    "int_one_lane": Design(
+        name="int_one_lane", npus=(ROOMY_INTEGER.changed(kfp=1, kgp=1, pfp=1, kernel_rows=1 << 15),)
+    ),
     "int_k3_g5": Design(name="int_k3_g5", npus=(ROOMY_INTEGER.changed(kfp=3, kgp=5, pfp=2, ol=2),)),
     "int_k8_g8_w4_f5": Design(
         name="int_k8_g8_w4_f5",

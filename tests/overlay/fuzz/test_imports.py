@@ -60,7 +60,7 @@ def operators(data: bytes) -> set[tuple[str, str]]:
 
 
 def test_every_operator_is_drawn():
-    """Who imports another one lets a step of random_onnx.py or random_tflite.py draw it, or says in NOT_DRAWN why not."""
+    """Who imports another one has a step of random_onnx.py or random_tflite.py draw it, or a reason in NOT_DRAWN."""
     drawn = set()
     for number in range(FILES):
         for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):

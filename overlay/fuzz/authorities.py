@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.overlay.importers.integer_types import integer_ends
 
 ROUNDING = 1e-6
 """How far sums in floating point of 32 bits may be off, relative to the largest one of a map."""
@@ -30,8 +31,15 @@ class Steps:
 
     scale: float
     zero: int
+    low: int
+    """The least integer that there is."""
     integers: bool
     """Whether integers leave."""
+
+    @property
+    def least(self) -> float:
+        """The least real number that can be written."""
+        return (self.low - self.zero) * self.scale
 
     def real(self, x: Array) -> Array:
         """The real numbers."""
@@ -114,7 +122,9 @@ def _steps_of_outputs(data: bytes) -> list[Steps | None]:
             found.append(None)
             continue
         scale, zero = (constants[name] for name in node.input[1:3])
-        found.append(Steps(float(scale), int(zero), node.op_type == "QuantizeLinear"))
+        ends = integer_ends(zero.dtype)
+        assert ends is not None
+        found.append(Steps(float(scale), int(zero), ends[0], node.op_type == "QuantizeLinear"))
     return found
 
 
@@ -215,7 +225,7 @@ def by_litert(data: bytes, twin: bytes, images: Array) -> Computed:
         interpreter.set_tensor(source["index"], image[None].astype(source["dtype"]))
         interpreter.invoke()
         for made, detail in zip(results, details):
-            made.append(interpreter.get_tensor(detail["index"]).astype(np.float64).copy()[0])
+            made.append(interpreter.get_tensor(detail["index"]).astype(np.float64).ravel())  # perhaps of several rows
     graph = tflite.Model.GetRootAs(data, 0).Subgraphs(0)
     order = [[detail["index"] for detail in details].index(number) for number in graph.OutputsAsNumpy().tolist()]
     steps: list[Steps | None] = []
@@ -226,7 +236,8 @@ def by_litert(data: bytes, twin: bytes, images: Array) -> Computed:
             operators = map(graph.Operators, range(graph.OperatorsLength()))
             written = graph.Tensors(next(each.Inputs(0) for each in operators if each.Outputs(0) == number))
         quantised = written.Quantization()
-        steps.append(Steps(float(quantised.Scale(0)), int(quantised.ZeroPoint(0)), not is_real))
+        low = 0 if written.Type() == tflite.TensorType.UINT8 else -128
+        steps.append(Steps(float(quantised.Scale(0)), int(quantised.ZeroPoint(0)), low, not is_real))
     return Computed([np.stack(results[place]) for place in order], steps, np.zeros(len(images), bool))
 
 

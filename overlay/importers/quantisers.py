@@ -53,8 +53,9 @@ class Rule:
     rounding: str
     """One of ROUNDINGS."""
     zero_after: bool = False
-    """Whether the zero point is added after rounding, as ONNX has it: round(x / scale) + zero. QONNX adds it before,
-    and halves that are rounded to even differ by that."""
+    """Whether the zero point is added after rounding, as ONNX has it: round(x / scale) + zero. QONNX adds it before, as
+    onnxruntime's QLinearAdd, QLinearMul and QLinearAveragePool do, and halves that are rounded to even differ by
+    that."""
 
     @property
     def levels(self) -> int:

@@ -92,11 +92,14 @@ def _multi_threshold(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return np.moveaxis(result, -1, layout.index("C"))
 
 
-def _quantised(y: Array, scale: Any, zero: Any) -> Array:
-    """Integers of the zero point's type, nearest to y / scale + zero point."""
-    zero = np.uint8(0) if zero is None else zero
-    kind = np.iinfo(np.asarray(zero).dtype)
-    return np.clip(np.rint(y / scale) + zero.astype(np.float64), kind.min, kind.max).astype(np.asarray(zero).dtype)
+def _quantised(y: Array, scale: Any, zero: Any, zero_after: bool = True) -> Array:
+    """Integers of the zero point's type, nearest to y / scale + zero point; see `quantisers.Rule` for
+    ``zero_after``."""
+    zero = np.asarray(np.uint8(0) if zero is None else zero)
+    kind = np.iinfo(zero.dtype)
+    offset = zero.astype(np.float64)
+    integers = np.rint(y / scale) + offset if zero_after else np.rint(y / scale + offset)
+    return np.clip(integers, kind.min, kind.max).astype(zero.dtype)
 
 
 def _real(x: Any, scale: Any, zero: Any) -> Array:
@@ -138,7 +141,7 @@ def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
 
 def _q_pair(inputs: Inputs, of: Callable[[Array, Array], Array]) -> Array:
     """onnxruntime's QLinearAdd or QLinearMul: a function of two maps of real numbers, and a quantiser."""
-    return _quantised(of(_real(*inputs[:3]), _real(*inputs[3:6])), *(*inputs[6:], None)[:2])
+    return _quantised(of(_real(*inputs[:3]), _real(*inputs[3:6])), *(*inputs[6:], None)[:2], zero_after=False)
 
 
 def _q_concat(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -147,12 +150,19 @@ def _q_concat(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return _quantised(np.concatenate(maps, axis=int(attributes["axis"])), *inputs[:2])
 
 
+def is_whole_mean(attributes: Mapping[str, Any], shape: Sequence[int]) -> bool:
+    """Whether an average pool of a tensor of a shape is the mean of all rows and columns, which onnxruntime computes,
+    and rounds, as QLinearGlobalAveragePool."""
+    pads = any(attributes.get("pads", ())) or "SAME" in str(attributes.get("auto_pad", ""))
+    return list(attributes.get("kernel_shape", ())) == list(shape[2:]) and not pads
+
+
 def _q_average(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     """onnxruntime's QLinearAveragePool: ONNX's AveragePool between a map of real numbers and a quantiser."""
     x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
     kept = {key: value for key, value in attributes.items() if key != "channels_last"}
     node = SourceNode(name="", op="AveragePool", inputs=("x",), outputs=("y",), attributes=kept)
-    return _quantised(reference(node, [_real(x, scale, zero)], 19), y_scale, y_zero)
+    return _quantised(reference(node, [_real(x, scale, zero)], 19), y_scale, y_zero, is_whole_mean(attributes, x.shape))
 
 
 def _q_activation(op: str) -> Callable[[Inputs, Mapping[str, Any]], Array]:

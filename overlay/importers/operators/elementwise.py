@@ -93,7 +93,7 @@ def add(node: NodeView) -> None:
 def qlinear_add(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
     node.add_maps(tensors=_dequantised(node, (0, 3)))
-    requantise(node, 6)
+    requantise(node, 6, zero_after=False)
 
 
 @operator("QLinearConcat", domains=MICROSOFT)
@@ -144,7 +144,7 @@ def multiply(node: NodeView) -> None:
 def qlinear_mul(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
     node.multiply_maps(tensors=_dequantised(node, (0, 3)))
-    requantise(node, 6)
+    requantise(node, 6, zero_after=False)
 
 
 @operator("Div", everywhere=True)

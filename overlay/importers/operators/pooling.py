@@ -8,6 +8,7 @@ from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Padding, Pooling, Reduction
+from bitloom.overlay.importers.references import is_whole_mean
 
 from .linear import pair, sliding
 from .quantise import dequantise, requantise
@@ -56,10 +57,11 @@ def qlinear_average_pool(node: NodeView) -> None:
     """Inputs: x, its scale and zero point; the result's scale and zero point."""
     node.only_map(0)
     _check_channels(node)
+    before = node.shape
     dequantise(node)
     with node.as_rows():
         _average(node)
-    requantise(node, 3)
+    requantise(node, 3, zero_after=is_whole_mean(node.node.attributes, before))
 
 
 def _check_channels(node: NodeView) -> None:

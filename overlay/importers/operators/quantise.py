@@ -1,5 +1,6 @@
 """Quantisers of maps."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 
@@ -80,9 +81,11 @@ def _append_dequantised(node: NodeView, scale: Array, zero: Array | None) -> Non
     node.affine(multiply=scale, add=-scale * offset)
 
 
-def requantise(node: NodeView, place: int) -> None:
-    """Quantise with the scale at input ``place`` and the zero point at the next input; the result is the integers."""
-    node.quantise(linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1)), integers=True)
+def requantise(node: NodeView, place: int, zero_after: bool = True) -> None:
+    """Quantise with the scale at input ``place`` and the zero point at the next input; the result is the integers. See
+    `Rule` for ``zero_after``."""
+    rule = linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1))
+    node.quantise(replace(rule, zero_after=zero_after), integers=True)
 
 
 @operator("Trunc", domains=QONNX)

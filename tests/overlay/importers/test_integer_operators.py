@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.references import reference
+from bitloom.overlay.importers.source import SourceNode
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
 from .against import by_onnxruntime, by_qonnx, by_reference, check, imported, outputs
@@ -456,3 +458,39 @@ def test_ties_that_a_requantisation_cannot_have():
     off = np.abs(scores / 2 - np.clip(np.rint(wanted / 2), -3, 252))
     assert off.max() == 1
     assert ((off > 0) <= (wanted % 2 == 1)).all()
+
+
+ROUNDING = {
+    "QLinearAdd": {},
+    "QLinearMul": {},
+    "QLinearAveragePool": {"kernel_shape": [2, 2], "strides": [2, 2]},
+    "QLinearAveragePool of all": {"kernel_shape": [2, 4], "strides": [2, 2]},
+    "QLinearGlobalAveragePool": {},
+}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("name", ROUNDING)
+def test_halves_with_an_odd_zero_point(name, dtype):
+    """Some operators add the zero point before they round halves to even, and some behind: as onnxruntime does, so does
+    the definition that imports are compared with."""
+    rng = np.random.default_rng(3)
+    op = name.split()[0]
+    kind = np.iinfo(dtype)
+    middle = int(kind.max + kind.min + 1) // 2
+    maps = 2 if op in ("QLinearAdd", "QLinearMul") else 1
+    x, y = (rng.integers(kind.min, kind.max + 1, (1, 64, 2, 4)) for _ in range(2))
+    scales = np.float32(0.25), np.float32(0.125), np.float32(0.25 * 2 ** (maps == 1))
+    zeros = middle + 3, middle - 6, middle + 5
+    chain = Chain((64, 2, 4), dtype=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+    chain.output_type = chain.dtype
+    pairs = [part for scale, zero in zip(scales, zeros) for part in (scale, chain.constant(zero, dtype))]
+    others = [*pairs[:2], chain.constant(y, dtype), *pairs[2:]] if maps == 2 else [*pairs[:2], *pairs[4:]]
+    chain.node(op, *others, domain="com.microsoft", **ROUNDING[name])
+    wanted = by_onnxruntime(chain, x)
+    node = chain.nodes[-1]
+    attributes = {each.name: list(each.ints) for each in node.attribute}
+    source = SourceNode(name="", op=op, inputs=tuple(node.input), outputs=("y",), attributes=attributes)
+    constants = {each.name: numpy_helper.to_array(each) for each in chain.constants}
+    got = reference(source, [constants.get(name, x.astype(dtype)) for name in node.input], chain.opset)
+    assert got.ravel().tolist() == wanted.ravel().tolist()

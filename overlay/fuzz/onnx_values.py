@@ -114,7 +114,7 @@ class OnnxValues(OnnxQuantisers):
         return self.quantised(real, here.shape, (low, high))
 
     def gated(self, here: Map) -> Map:
-        """A map times a function of itself, as x * sigmoid(x)."""
+        """A map and a function of it, as x * sigmoid(x), or one of both."""
         real = self.real(here)
         self.exact = False
         gate, _ = self.applied(
@@ -123,7 +123,18 @@ class OnnxValues(OnnxQuantisers):
             here.shape,
             [each for each in ACTIVATIONS if each.onnx in ("Sigmoid", "Tanh", "HardSigmoid")],
         )
-        return self.quantised(self.node("Mul", real, gate), here.shape, (here.low / 2, here.high))
+        op = self.pick.of(["Mul", "Mul", "Sub", "Max", "Min", "Where"])
+        first = [self.compared(real, here)] if op == "Where" else []
+        return self.quantised(self.node(op, *first, real, gate), here.shape, (here.low / 2, here.high))
+
+    def compared(self, real: str, here: Map) -> str:
+        """What is true of a map's real numbers: a comparison with a number, or of two of these."""
+        kind = self.pick.of(["Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "Not", "And", "Or"])
+        if kind == "Not":
+            return self.node(kind, self.compared(real, here))
+        if kind in ("And", "Or"):
+            return self.node(kind, self.compared(real, here), self.compared(real, here))
+        return self.node(kind, real, self.constant(self.rng.uniform(here.low, here.high)))
 
     def requantise(self, here: Map) -> Map:
         """Another scale."""

@@ -64,6 +64,7 @@ class TfliteDrawing(Drawing[Map]):
         *("activation",) * 2,
         "transposed",
         "with_constant",
+        "selected",
         "concatenate",
         "split",
         "cut",
@@ -156,7 +157,7 @@ class TfliteDrawing(Drawing[Map]):
         results = []
         for shape in shapes:
             number = len(self._tensors)
-            quantised = ((), ()) if kept == "FLOAT32" else ((made[0],), (made[1],))
+            quantised = ((made[0],), (made[1],)) if kept == "INT8" else ((), ())
             self._tensors.append(Tensor(f"t{number}", shape, kept, *quantised))
             results.append(Map(number, shape, *made))
         options = OPTIONS.get(kind, ("", {}))[0] or None
@@ -307,9 +308,10 @@ class TfliteDrawing(Drawing[Map]):
     def with_constant(self, here: Map) -> Map:
         """A sum, a difference or a product of a map and a constant, of one number or one a channel, or the larger or
         the smaller one of both."""
-        kind = self.pick.of(["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
+        kind = self.pick.of(["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"])
         compares = kind in ("MAXIMUM", "MINIMUM")  # integers as they are, all of one scale
         shape = self.pick.of([(1,), (1,) * (len(here.shape) - 1) + here.shape[-1:], here.shape[-1:]])
+        shape = (1,) if kind == "SQUARED_DIFFERENCE" else shape
         values = self.rng.integers(-128, 128, shape).astype(np.int8)
         near = here.scale if kind != "MUL" else 0.02
         number = self.constant(values, *(([here.scale], here.zero) if compares else ([self.scale(near)], self.zero())))
@@ -320,11 +322,27 @@ class TfliteDrawing(Drawing[Map]):
         places = ([number], ()) if first else ((), [number])
         if compares:
             return self.made(kind, here, here.shape, None, places[1], places[0])
+        if kind == "SQUARED_DIFFERENCE":
+            return self.made(kind, here, here.shape, self.quantised(about**2), places[1], places[0])
         return self.made(kind, here, here.shape, self.quantised(about), places[1], places[0], **self.fused())
 
+    def selected(self, here: Map) -> Map:
+        """One of two functions of a map, as a comparison of it says."""
+        number = self.constant(
+            self.rng.integers(-128, 128, (1,)).astype(np.int8), [self.scale(here.scale)], self.zero()
+        )
+        kind = self.pick.of(["GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "EQUAL", "NOT_EQUAL"])
+        pair = [number, here.number] if self.pick.flip() else [here.number, number]
+        (where,) = self.several(kind, pair, [here.shape], here.values, "BOOL")
+        made = self.quantised(RMS * here.scale)
+        ways = [self.scaled(self.activation(here) if self.pick.flip() else here, made) for _ in range(2)]
+        inputs = where.number, *(way.number for way in ways)
+        return self.several(self.pick.of(["SELECT", "SELECT_V2"]), inputs, [here.shape], made)[0]
+
     def join(self, here: Map) -> Map | None:
-        """A sum, a difference or a product of two maps, one of which may be made for it, or be a value a channel."""
-        kind = self.pick.of(["ADD", "ADD", "SUB", "MUL"])
+        """A sum, a difference or a product of two maps, or the larger or the smaller one of both; one of these may be
+        made for it, or be a value a channel."""
+        kind = self.pick.of(["ADD", "ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
         others = [each for each in self.maps if each.shape == here.shape and each is not here]
         if not others or self.chance(3):
             beside = self.beside(here) if kind != "MUL" or self.pick.flip() else self.gate(here)
@@ -332,6 +350,9 @@ class TfliteDrawing(Drawing[Map]):
                 return None
             others = [beside]
         other = self.pick.of(others)
+        if kind in ("MAXIMUM", "MINIMUM"):  # of one scale
+            other = other if other.values == here.values else self.scaled(other, here.values)
+            return self.made(kind, here, here.shape, None, [other.number])
         about = RMS * here.scale + RMS * other.scale
         if kind == "MUL":
             about = RMS * here.scale * RMS * other.scale

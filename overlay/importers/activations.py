@@ -24,7 +24,9 @@ from bitloom.golden.host.host import CLOSINGS
 from .bends import Bend, bend, clip
 from .curves import (
     Curve,
+    Formula,
     curve,
+    curve_of,
     elu,
     gelu,
     gelu_by_tanh,
@@ -44,11 +46,13 @@ from .rows import row_of
 from .tflite_curves import (
     Kernel,
     Tensor,
+    abs_kernel,
     by_floats,
     gelu_kernel,
     hard_swish_kernel,
     leaky_kernel,
     prelu_kernel,
+    single_log,
     single_logistic,
 )
 from .tflite_rules import HIGH, LOW, TensorScale
@@ -136,8 +140,26 @@ def _power(node: NodeView) -> Curve:
     return uniform_curve("Pow", lambda x: x**power, lambda x: x**power)
 
 
+def _celu(node: NodeView) -> Curve:
+    alpha = float(node.attribute("alpha", 1.0))
+    return curve("Celu", lambda x: x if x > 0 else alpha * math.expm1(x / alpha))
+
+
+def _thresholded(node: NodeView) -> Curve:
+    """x above alpha, else 0."""
+    alpha = Fraction(float(node.attribute("alpha", 1.0)))
+    of = Formula(lambda x: x if x > alpha else Fraction(0), lambda x: np.where(x > float(alpha), x, 0))
+    return curve_of("ThresholdedRelu", of)
+
+
 ACTIVATIONS = (
     Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None)),
+    Activation(onnx="Abs", tflite="ABS", function=lambda node: uniform_curve("Abs", abs, np.abs), kernel=abs_kernel),
+    Activation(onnx="Celu", function=_celu),
+    Activation(onnx="Log", tflite="LOG", function=lambda node: curve("Log", math.log), kernel=by_floats(single_log)),
+    Activation(onnx="Reciprocal", function=lambda node: curve("Reciprocal", lambda x: 1 / x)),
+    Activation(onnx="Sqrt", tflite="SQRT", function=lambda node: curve("Sqrt", math.sqrt)),
+    Activation(onnx="ThresholdedRelu", function=_thresholded),
     Activation(onnx="HardTanh", function=_hard_tanh),
     Activation(onnx="Hardtanh", function=_hard_tanh),
     Activation(onnx="Softmax", tflite="SOFTMAX"),

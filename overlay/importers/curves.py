@@ -22,12 +22,37 @@ from .links import Condition, Link, entry
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of a number."""
+    """A function of a number, or of several ones."""
 
-    of: Callable[[Fraction], Fraction]
+    of: Callable[..., Fraction]
     """``of(x)`` is its value at a number."""
-    of_floats: Callable[[Array], Array]
+    of_floats: Callable[..., Array]
     """``of_floats(x)`` are its values at float64 numbers."""
+
+    @classmethod
+    def of_both(cls, function: Callable[..., Any]) -> "Formula":
+        """The formula of a function that takes fractions as well as float64 numbers."""
+
+        def of(*numbers: Fraction) -> Fraction:
+            try:
+                return Fraction(function(*numbers))
+            except ZeroDivisionError:
+                raise Unsupported("a map must be divided by numbers other than 0") from None
+
+        def of_floats(*arrays: Array) -> Array:
+            with np.errstate(all="ignore"):
+                return np.asarray(function(*arrays), np.float64)
+
+        return cls(of, of_floats)
+
+    @classmethod
+    def of_integers(cls, function: Callable[..., Array]) -> "Formula":
+        """The formula of a function of int64 arrays; other numbers are rounded."""
+
+        def run(*arrays: Array) -> Array:
+            return np.asarray(function(*(np.rint(x).astype(np.int64) for x in arrays)), np.float64)
+
+        return cls(lambda *numbers: Fraction(float(run(*(np.array(float(x)) for x in numbers)))), run)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,7 +86,12 @@ class Curve(Link):
 
 def uniform_curve(name: str, of: Callable[[Fraction], Fraction], of_floats: Callable[[Array], Array]) -> Curve:
     """The curve that has one formula in all channels."""
-    return Curve(name=name, formulas=np.array(Formula(of, of_floats), object))
+    return curve_of(name, Formula(of, of_floats))
+
+
+def curve_of(name: str, formula: Formula) -> Curve:
+    """The curve of a formula of one number, in all channels."""
+    return Curve(name=name, formulas=np.array(formula, object))
 
 
 def curve(name: str, function: Callable[[float], float]) -> Curve:
@@ -72,20 +102,23 @@ def curve(name: str, function: Callable[[float], float]) -> Curve:
     def of(x: Fraction) -> Fraction:
         value = values(float(x))
         if not math.isfinite(value):
-            raise Unsupported(f"its values must be finite, got {value} at {float(x):g}")
+            raise Unsupported(f"the values of {name} must be finite, got {value} at {float(x):g}")
         return Fraction(value)
 
     return uniform_curve(name, of, np.vectorize(values, otypes=[np.float64]))
 
 
 def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], float]:
-    """The function, which is infinite where it leaves the range of float64, as exp does."""
+    """The function, which is infinite where it leaves the range of float64, as exp does, and nan where it has no
+    value."""
 
     def value_at(x: float) -> float:
         try:
             return function(x)
         except OverflowError:
             return math.inf
+        except (ValueError, ZeroDivisionError):
+            return math.nan
 
     return value_at
 

@@ -14,7 +14,7 @@ from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
 from .links import Line, Link
-from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Product, Sum, SumTable
+from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Pointwise, Product, Sum, SumTable
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import MOST_MAP, Shape, SourceNode, check_shape
@@ -75,9 +75,9 @@ class NodeView:
             raise Unsupported(f"the number of images must be the first axis of what it reads, got shape {shapes}")
 
     def axis(self, name: str, default: int) -> int:
-        """An attribute that is an axis, of `shape`, >= 0."""
+        """An attribute that is an axis, of `shape`; below 0 it is counted from the last one."""
         axis = int(self.attribute(name, default))
-        return (axis + (self.imageless and axis >= 0)) % len(self.shape)
+        return axis + (self.imageless and axis >= 0)
 
     def only_map(self, place: int | None = None) -> str:
         """The one tensor that the node reads; at input ``place``, if that is said.
@@ -89,10 +89,7 @@ class NodeView:
         """
         maps = self.maps
         if len(maps) != 1:
-            raise Unsupported(
-                f"one input must be a map and the others constants, got {len(maps)} maps",
-                "of what joins maps only sums of two, products of two and concatenations are imported",
-            )
+            raise several_maps(len(maps))
         if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
             raise Unsupported(f"input {place} must be the map and the others constants")
         return maps[0]
@@ -167,14 +164,18 @@ class NodeView:
 
     def add_maps(self, table: SumTable | None = None, tensors: Sequence[str] = ()) -> None:
         """Append the sum of the two tensors that the node reads, or of two others, as a table has it or as it is."""
-        self._append(Sum, self._of_one_shape(tensors or self.maps), table=table)
+        self.join(Sum, tensors, table=table)
 
     def multiply_maps(self, tensors: Sequence[str] = ()) -> None:
         """Append the product of the two tensors that the node reads, or of two others."""
-        self._append(Product, self._of_one_shape(tensors or self.maps))
+        self.join(Product, tensors)
+
+    def join(self, kind: type[Pointwise], tensors: Sequence[str] = (), **fields: Any) -> None:
+        """Append an operation of the values at each place of the tensors that the node reads, or of others."""
+        self._append(kind, self._of_one_shape(tensors or self.maps), **fields)
 
     def _of_one_shape(self, tensors: Sequence[str]) -> tuple[str, ...]:
-        """Two tensors, of which one is repeated where the other one has more rows and columns: a value a channel."""
+        """Tensors, of which one is repeated where another one has more rows and columns: a value a channel."""
         shapes = [self._shapes[name] for name in tensors]
         try:
             shape = np.broadcast_shapes(*shapes)
@@ -303,6 +304,14 @@ class NodeView:
     def places_as_file(self) -> Array:
         """`places` of the tensor that the node reads, in the shape that it has in the file."""
         return self.places()[0] if self.imageless else self.places()
+
+
+def several_maps(count: int) -> Unsupported:
+    """Why an operator that reads several maps can't be imported."""
+    return Unsupported(
+        f"one input must be a map and the others constants, got {count} maps",
+        "of what joins maps only sums of two, products of two and concatenations are imported",
+    )
 
 
 def _arrays_of(field: Any) -> Sequence[Array]:

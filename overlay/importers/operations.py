@@ -15,6 +15,8 @@ Padding        the same values with others around and between
 Layout         the same values in another shape or order, some perhaps again
 Sum            of x and y: x + y, or what a table says for each pair of integers
 Product        of x and y: x * y
+Extreme        of x and y: the larger or the smaller one
+Combination    of any number of tensors: any function of the values at each place
 Concatenation  of any number of tensors: their values behind one another
 Closing        softmax, argmax and what else the host does at the end
 =============  ==================================================================
@@ -36,6 +38,7 @@ from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
 
+from .curves import Formula
 from .errors import Unsupported
 from .links import Link
 from .rationals import floats
@@ -443,20 +446,73 @@ class Join(Operation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pair(Join):
-    """An operation of each pair of values of two tensors of one shape."""
+class Pointwise(Join):
+    """An operation of the values at each place of several tensors of one shape."""
 
-    noun: ClassVar[str]
     verb: ClassVar[str]
-    """noun, verb: for messages, what it makes of two maps, and what becomes of these."""
-    layer: ClassVar[type[Pairwise]]
-    """Golden's layer that computes it of integers."""
+    """For messages, what becomes of the maps."""
 
     def shape(self, *sources: Shape) -> Shape:
-        first, second = sources
-        if first != second:
-            raise Unsupported(f"two maps that are {self.verb} must have one shape, got {first} and {second}")
+        first, *others = sources
+        if any(other != first for other in others):
+            count = "two" if len(others) == 1 else len(sources)
+            got = " and ".join(map(str, sources))
+            raise Unsupported(f"{count} maps that are {self.verb} must have one shape, got {got}")
         return first
+
+    @abstractmethod
+    def value(self, *numbers: Fraction) -> Fraction:
+        """What it makes of a number of each tensor."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Combination(Pointwise):
+    """Any function of the values: no layer computes it of maps, but where these are functions of one map, it is a
+    table (rules.py)."""
+
+    verb: ClassVar[str] = "combined"
+
+    formula: Formula
+
+    @property
+    def monotone(self) -> bool:
+        return False
+
+    def value(self, *numbers: Fraction) -> Fraction:
+        return self.formula.of(*numbers)
+
+    def run(self, *tensors: Array) -> Array:
+        return self.formula.of_floats(*tensors)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Extreme(Pointwise):
+    """The larger or the smaller one of two values: of integers it is two sums (rules.py)."""
+
+    verb: ClassVar[str] = "compared"
+
+    largest: bool
+    ends: tuple[int, int] | None = None
+    """(int, int): the least and the largest value of both tensors, which hold integers; None if these are any
+    numbers."""
+
+    def value(self, *numbers: Fraction) -> Fraction:
+        return max(numbers) if self.largest else min(numbers)
+
+    def run(self, *tensors: Array) -> Array:
+        if self.ends is not None:  # no map has other values, but a check of a rewriting may try them
+            tensors = tuple(np.clip(np.rint(values), *self.ends) for values in tensors)
+        return np.asarray((np.maximum if self.largest else np.minimum)(*tensors))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pair(Pointwise):
+    """An operation of two tensors that a layer computes."""
+
+    noun: ClassVar[str]
+    """For messages, what it makes of two maps."""
+    layer: ClassVar[type[Pairwise]]
+    """Golden's layer that computes it of integers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -473,6 +529,10 @@ class Sum(Pair):
     @property
     def unit(self) -> float:
         return 0.0 if self.table is None else 1.0
+
+    def value(self, *numbers: Fraction) -> Fraction:
+        x, y = numbers
+        return x + y if self.table is None else Fraction(float(self.run(*(np.array(float(n)) for n in numbers))))
 
     def run(self, *tensors: Array) -> Array:
         x, y = tensors
@@ -495,6 +555,10 @@ class Product(Pair):
     @property
     def monotone(self) -> bool:
         return False
+
+    def value(self, *numbers: Fraction) -> Fraction:
+        x, y = numbers
+        return x * y
 
     def run(self, *tensors: Array) -> Array:
         x, y = tensors

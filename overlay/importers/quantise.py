@@ -21,14 +21,17 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import level_of
 
 from .budget import OverBudget
-from .errors import ImportRefused, Unsupported, node_line, printable
+from .errors import ImportRefused, Unsupported, merged_lines, node_line, printable
 from .held import SeveralZeroPoints, zero_groups
 from .indexes import Grown
 from .links import Link, first_line
+from .node_view import several_maps
 from .operations import (
     Closing,
+    Combination,
     Concatenation,
     Elementwise,
+    Extreme,
     Function,
     Join,
     Layout,
@@ -77,6 +80,9 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
         graph = simplified(graph)
     except OverBudget as e:
         raise ImportRefused([str(e)]) from None
+    left = [operation for operation in graph.operations if isinstance(operation, Combination | Extreme)]
+    if left:
+        raise ImportRefused(merged_lines([(each.name, each.op, several_maps(len(each.reads))) for each in left]))
     apart = frozenset[str]()
     while True:
         sections = _Sections(graph, source, apart).graph()

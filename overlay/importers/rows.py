@@ -32,6 +32,11 @@ class LevelTable:
         """Whether all channels have the same row."""
         return len(self.rows) == 1
 
+    def through(self, following: "LevelTable") -> "LevelTable":
+        """The table that has what another one makes of the levels that this one makes, both the same in all
+        channels."""
+        return LevelTable.of(following.rows[:, self.rows[0]])
+
     def behind(self, kept: Sequence[int]) -> "LevelTable":
         """The table behind which a quantiser keeps some boundaries of the levels that are made, rising: these levels
         are counted by the boundaries that they have reached."""

@@ -20,6 +20,7 @@ from .operations import (
     Closing,
     Concatenation,
     Elementwise,
+    Extreme,
     Function,
     Join,
     Layout,
@@ -27,10 +28,11 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
+    Pointwise,
     Pooling,
-    Product,
     Reduction,
     Sum,
+    SumTable,
 )
 
 CHECK_STEPS = 16
@@ -135,18 +137,18 @@ def _in_order(
 
 
 def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph | None:
-    """Where two functions of one tensor's values are multiplied, or a curve's is added, the result is a function of
-    that tensor: x * sigmoid(x) is one curve."""
+    """Where functions of one tensor's values are multiplied, compared or combined otherwise, or a curve's is added, the
+    result is a function of that tensor: x * sigmoid(x) is one curve."""
     makers = {operation.makes: operation for operation in graph.operations}
     for join in graph.operations:
-        if not isinstance(join, Product | Sum):
+        if not isinstance(join, Pointwise):
             continue
         ways = [_functions_back(makers, name) for name in join.reads]
-        first, second = ([way[0].reads[0] if way else name for way in each] for each, name in zip(ways, join.reads))
-        common = next((tensor for tensor in first if tensor in second), None)
+        begins = [[way[0].reads[0] if way else name for way in each] for each, name in zip(ways, join.reads)]
+        common = next((tensor for tensor in begins[0] if all(tensor in others for others in begins)), None)
         if common is None:
             continue
-        functions = [each[tensors.index(common)] for each, tensors in zip(ways, (first, second))]
+        functions = [each[tensors.index(common)] for each, tensors in zip(ways, begins)]
         name = _curve_name(functions)
         if isinstance(join, Sum) and not name:
             continue
@@ -178,21 +180,45 @@ def _curve_name(functions: Sequence[Sequence[Function]]) -> str:
     return next((link.name for link in links if link.looked_up), "")
 
 
-def _together(name: str, join: Product | Sum, functions: Sequence[Sequence[Function]]) -> Curve:
-    """The curve of two functions that are joined."""
+def _together(name: str, join: Pointwise, functions: Sequence[Sequence[Function]]) -> Curve:
+    """The curve of functions that are joined."""
 
     def of(x: Fraction) -> Fraction:
-        first, second = (reduce(lambda value, function: function.value(value), way, x) for way in functions)
-        if isinstance(join, Product):
-            return first * second
-        if join.table is None:
-            return first + second
-        return Fraction(float(join.run(*(np.array(float(value)) for value in (first, second)))))
+        return join.value(*(reduce(lambda value, function: function.value(value), way, x) for way in functions))
 
     def run(x: Array) -> Array:
         return join.run(*(reduce(lambda values, operation: operation.run(values), way, x) for way in functions))
 
     return uniform_curve(name, of, run)
+
+
+def extremes_of_integers_become_sums(graph: OperationGraph) -> OperationGraph | None:
+    """The larger one of two integers is the second one, and by how much the first one is above it; the smaller one is
+    the first one less that."""
+    for place, join in enumerate(graph.operations):
+        if not isinstance(join, Extreme) or join.ends is None:
+            continue
+        low, high = join.ends
+        most = high - low
+        integers = np.arange(low, high + 1)
+        sign = 1 if join.largest else -1
+        above = np.clip(integers[:, None] - integers, 0, most)
+        moved = np.clip(integers[:, None] + sign * np.arange(low, most + 1), low, high)
+        limits = (above, (Fraction(1), Fraction(-1)), 0, most), (moved, (Fraction(1), Fraction(sign)), low, high)
+        tables = [
+            SumTable(values=values, first=low, slopes=slopes, offset=Fraction(0), low=least, high=largest)
+            for values, slopes, least, largest in limits
+        ]
+        first, second = join.reads
+        between = f"{join.makes}, how far one is above"
+        named = {"name": join.name, "op": join.op}
+        sums = (
+            Sum(**named, reads=(first, second), makes=between, table=tables[0]),
+            Sum(**named, reads=(second if join.largest else first, between), makes=join.makes, table=tables[1]),
+        )
+        operations = (*graph.operations[:place], *sums, *graph.operations[place + 1 :])
+        return replace(graph, operations=operations, shapes={**graph.shapes, between: graph.shapes[join.makes]})
+    return None
 
 
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:
@@ -296,6 +322,7 @@ def _is_quantised_behind(graph: OperationGraph, tensor: str, readers: Mapping[st
 RULES = (
     unread_operations_go,
     functions_of_one_tensor_become_one,
+    extremes_of_integers_become_sums,
     pools_of_the_input_come_last,
     max_pools_of_a_curve_come_last,
     clips_to_values_are_quantised,

@@ -51,6 +51,19 @@ def single_logistic(x: float) -> float:
     return float(one / (one + np.float32(math.exp(min(-x, 88)))))
 
 
+def single_log(x: float) -> float:
+    """LOG's function: the logarithm in single precision; nothing is below that of 0."""
+    return float(np.log(np.float32(x))) if x > 0 else -math.inf
+
+
+def abs_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    """ABS: values less their zero point, without their sign, in the result's scale."""
+    values = np.abs(INTEGERS - source[1])
+    if source[0] != result[0]:
+        values = rounded_product(values, multiplier_of(single_scale(result[0], source[0])))
+    return values + result[1]
+
+
 def gelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
     """GELU, as its option ``approximate`` wants it."""
     return by_floats(gelu_by_tanh if options["approximate"] else gelu)(source, result, options)

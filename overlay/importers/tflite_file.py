@@ -46,11 +46,14 @@ SPLITS = ("SPLIT", "SPLIT_V")
 CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
 OF_REAL_NUMBERS = {
-    activation.tflite: activation.onnx
-    for activation in ACTIVATIONS
-    if activation.kernel and activation.tflite not in OPTIONS and not activation.constants
+    "NEG": "Neg",
+    **{
+        activation.tflite: activation.onnx
+        for activation in ACTIVATIONS
+        if activation.function and activation.tflite and activation.tflite not in OPTIONS and not activation.constants
+    },
 }
-"""Activations without options that are ONNX's operator of real numbers, as converters leave ELU between DEQUANTIZE and
+"""Operators without options that are ONNX's operator of real numbers, as converters leave ELU between DEQUANTIZE and
 QUANTIZE: TFLite's name -> ONNX's."""
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
@@ -147,7 +150,8 @@ class _Graph:
         """The nodes of an operator."""
         name = f"{operator.kind}_{place}"
         known = operator.kind in (*RESHAPES, "SHAPE", *OF_SHAPES)
-        is_imported = known or (TFLITE, operator.kind) in OPERATORS
+        real = operator.kind in OF_REAL_NUMBERS and bool(operator.inputs) and self._is_real(operator.inputs[0])
+        is_imported = known or real or (TFLITE, operator.kind) in OPERATORS
         several = not is_imported or operator.kind in SPLITS  # what is refused later may have several
         most_outputs = MOST_INPUTS if several else 1
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
@@ -184,12 +188,16 @@ class _Graph:
                 yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind in RESHAPES:
                 yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])
-            elif operator.kind in OF_REAL_NUMBERS and self._tables.tensors[first].kind == "FLOAT32":
+            elif real:
                 yield SourceNode(name=name, op=OF_REAL_NUMBERS[operator.kind], inputs=inputs, outputs=node.outputs)
             elif operator.kind == "SHAPE":
                 yield SourceNode(name=name, op="Shape", inputs=inputs[:1], outputs=node.outputs)
             else:
                 yield node
+
+    def _is_real(self, number: int) -> bool:
+        """Whether a tensor has real numbers."""
+        return number >= 0 and self._tables.tensors[number].kind == "FLOAT32"
 
     def _detections(self, operator: OperatorTable) -> Detections:
         """What the operator at a detector's end does."""

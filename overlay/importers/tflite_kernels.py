@@ -15,6 +15,7 @@ from bitloom.golden.encoding import Array
 from .activations import CURVES, node_table
 from .errors import Unsupported
 from .source import SourceNode
+from .tflite_pointwise import POINTWISE
 from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of, single_scale
 from .tflite_shapes import MOVES, OF_SHAPES, run_moved, run_shape
 
@@ -303,6 +304,11 @@ def _curve(node: SourceNode, inputs: Inputs) -> Array:
     return rows[np.arange(len(rows)), np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
 
 
+def _pointwise(node: SourceNode, inputs: Inputs) -> Array:
+    values = POINTWISE[node.op](node.attributes, *(np.asarray(x).astype(np.int64) for x in inputs))
+    return values.astype(bool if node.attributes["result_scale"].kind == "BOOL" else np.int8)
+
+
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
     return np.pad(
         np.asarray(inputs[0]),
@@ -365,6 +371,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "REDUCE_MAX": _reduce_max,
     **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
     **dict.fromkeys(CURVES, _curve),
+    **dict.fromkeys(POINTWISE, _pointwise),
     **{op: run_moved for op in MOVES},
     "PAD": _pad,
     "SLICE": _slice,

@@ -26,7 +26,8 @@ from bitloom.golden.host.links import back_through
 from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
-from .operations import LEFT, Closing, Levels, Operation, Sum
+from .links import Line
+from .operations import LEFT, Closing, Elementwise, Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
 from .rows import row_of
@@ -230,6 +231,8 @@ class _Span:
     x: Array
     low: Array
     high: Array
+    apart: float = 0.0
+    """Distance of neighbouring values, where it is known that there are no others between."""
 
     @classmethod
     def of(cls, x: Array) -> "_Span":
@@ -245,6 +248,11 @@ class _Span:
         """The tensor with bounds that are wider by ``by``."""
         return _Span(self.x, self.low - by, self.high + by) if by else self
 
+    @property
+    def at_ends(self) -> bool:
+        """Whether each value is its lower or its upper bound."""
+        return bool((self.high - self.low <= 1.001 * self.apart).all())
+
 
 def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     """The result of an operation, with its bounds."""
@@ -252,13 +260,21 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         (span,) = spans
         largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, operation.limits))
         little = near * max(largest, 1e-30)
-        return _Span(operation.run(span.x), operation.run(span.low - little), operation.run(span.high + little))
+        ends = operation.run(span.low - little), operation.run(span.high + little)
+        return _Span(operation.run(span.x), *ends, operation.unit)
     x = operation.run(*(span.x for span in spans))
     if all(span.known for span in spans):
         return _Span.of(x)
     if isinstance(operation, Closing) and not operation.monotone:
         (span,) = spans
         return _Span(x, _moved(operation, span.high, span.low), _moved(operation, span.low, span.high))
+    apart = 0.0
+    if isinstance(operation, Elementwise) and len(spans) == 1:
+        if isinstance(operation.link, Line):
+            apart = spans[0].apart * float(np.abs(floats(operation.link.multiply)).max())
+        if operation.link.looked_up and spans[0].at_ends:
+            both = operation.run(spans[0].low), operation.run(spans[0].high)
+            return _Span(x, np.minimum(*both), np.maximum(*both))
     if not operation.monotone:
         rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
         raise ValueError(f"{printable(operation.name)}: {rule}")
@@ -273,7 +289,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         )
     )
     results = [operation.run(*tensors) for tensors in ends]
-    return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
+    return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results), apart)
 
 
 def _moved(operation: Closing, others: Array, own: Array) -> Array:

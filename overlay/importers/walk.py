@@ -688,7 +688,8 @@ class Walk:
         return bool(factor.denominator == 1 and abs(factor) > MOST_WEIGHT)
 
     def _look_up(self, operation: Levels) -> None:
-        """Let a table have what links and a quantiser make of each value of a map."""
+        """Let a table have what links and a quantiser make of each value of a map; of a map that a table makes, that
+        one, where both are the same in all channels."""
         source = self.input
         if source.levels >= ENTRIES:
             name = bend_name(self.links)
@@ -697,17 +698,25 @@ class Walk:
         channels = range(1 if alike else self.size[2])
         values = [[worth_in(self.links, value, channel) for channel in channels] for value in source.values]
         levels = level_of(np.array(values, object), operation.boundaries, operation.reached)
-        section = TableSection(
-            name=operation.name,
-            op=operation.op,
-            nodes=tuple(self.nodes),
-            reads=(self._reading_unlinked(),),
-            size=self.size,
-            quantised=replace(_quantised(operation), rule=None),
-            table=LevelTable.of(levels.T),
-        )
-        self._close(section)
-        self.source = section.quantised
+        table = LevelTable.of(levels.T)
+        quantised = replace(_quantised(operation), rule=None)
+        before = self.done[-1] if self.done else None
+        alike = isinstance(before, TableSection) and before.table.is_uniform and table.is_uniform
+        if isinstance(before, TableSection) and alike and not before.pools:
+            nodes = (*before.nodes, *self.nodes)
+            self.done[-1] = replace(before, quantised=quantised, table=before.table.through(table), nodes=nodes)
+        else:
+            section = TableSection(
+                name=operation.name,
+                op=operation.op,
+                nodes=tuple(self.nodes),
+                reads=(self._reading_unlinked(),),
+                size=self.size,
+                quantised=quantised,
+                table=table,
+            )
+            self._close(section)
+        self.source = quantised
         self.links = []
         self.nodes = []
 

@@ -34,7 +34,7 @@ def closing(node: NodeView) -> None:
     node.only_map(0)
     shape = node.shape
     older = node.opset < 13 and node.node.op in OVER_CLASSES  # all axes from this one on are taken as one
-    axis = node.axis("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1)
+    axis = node.axis("axis", 1 if older else 0 if node.node.op == "ArgMax" else -1) % len(shape)
     classes = prod(shape[axis:]) if older else shape[axis]
     apart = 1 if older else prod(shape[axis + 1 :])
     if node.node.op not in FOLLOWED and classes == 1 < prod(shape):

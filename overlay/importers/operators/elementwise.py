@@ -1,16 +1,19 @@
 """Operators that compute each value for itself: they become links."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import ACTIVATIONS, Activation
 from bitloom.overlay.importers.bends import clip
+from bitloom.overlay.importers.curves import Formula, curve_of
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
+from bitloom.overlay.importers.operations import Combination, Extreme
 from bitloom.overlay.importers.rationals import fractions, root
 
 from .quantise import dequantise, requantise
@@ -121,9 +124,62 @@ def concatenate(node: NodeView) -> None:
     node.concatenate(int(node.attribute("axis", 1)))
 
 
+COMBINED: dict[str, Callable[..., Any]] = {
+    "Greater": lambda x, y: x > y,
+    "GreaterOrEqual": lambda x, y: x >= y,
+    "Less": lambda x, y: x < y,
+    "LessOrEqual": lambda x, y: x <= y,
+    "Equal": lambda x, y: x == y,
+    "And": lambda x, y: x * y,
+    "Or": lambda x, y: x + y - x * y,
+    "Not": lambda x: 1 - x,
+    "Where": lambda where, x, y: where * x + (1 - where) * y,
+}
+"""Operator -> the function of the values at each place, of fractions as well as of float64 numbers. What is true is
+1."""
+
+
+def combine(node: NodeView, formula: Formula) -> None:
+    """Append a function of the values at each place of all inputs, of which those that are constants are one number
+    each: a curve of one map, or a combination of several."""
+    given = node.node.inputs
+    numbers = dict[int, Fraction]()
+    for place, name in enumerate(given):
+        if name not in node.maps:
+            constant = node.constant(place, f"input {place}")
+            if constant.size != 1:
+                raise Unsupported(f"a constant must be one number, got shape {constant.shape}")
+            numbers[place] = fractions(constant).item()
+
+    def whole(values: Iterable[Any], of: type) -> list[Any]:
+        """Values of the maps, and the constants between them."""
+        others = iter(values)
+        return [of(numbers[place]) if place in numbers else next(others) for place in range(len(given))]
+
+    bound = Formula(
+        lambda *values: formula.of(*whole(values, Fraction)),
+        lambda *values: formula.of_floats(*whole(values, float)),
+    )
+    if len(node.maps) == 1:
+        node.elementwise(curve_of(node.node.op, bound))
+    else:
+        node.join(Combination, formula=bound)
+
+
+def _register_combined(op: str, function: Callable[..., Any]) -> None:
+    operator(op, everywhere=True)(lambda node: combine(node, Formula.of_both(function)))
+
+
+for _op, _function in COMBINED.items():
+    _register_combined(_op, _function)
+
+
 @operator("Sub", everywhere=True)
 def subtract(node: NodeView) -> None:
-    """x - c, or c - x."""
+    """x - c, c - x, or the difference of two maps."""
+    if len(node.maps) == 2:
+        combine(node, Formula.of_both(lambda x, y: x - y))
+        return
     constant = fractions(_other(node))
     if _is_first(node):
         node.affine(add=-constant)
@@ -149,9 +205,10 @@ def qlinear_mul(node: NodeView) -> None:
 
 @operator("Div", everywhere=True)
 def divide(node: NodeView) -> None:
-    """x / c."""
-    if not _is_first(node):
-        raise Unsupported("a map must not be divided by")
+    """x / c, c / x, or the quotient of two maps."""
+    if len(node.maps) == 2 or not _is_first(node):
+        combine(node, Formula.of_both(lambda x, y: x / y))
+        return
     constant = fractions(_other(node))
     if any(value == 0 for value in constant.ravel()):
         raise Unsupported("a map must be divided by numbers other than 0")
@@ -196,14 +253,20 @@ def within_ends(node: NodeView) -> None:
 
 @operator("Max", everywhere=True)
 def maximum(node: NodeView) -> None:
-    """The largest of x and constants, which may differ by channel."""
+    """The larger one of two maps, or the largest of x and constants, which may differ by channel."""
+    if len(node.maps) == 2 == len(node.node.inputs):
+        node.join(Extreme, largest=True)
+        return
     for low in _constants(node) or [None]:
         _limit(node, low, None)
 
 
 @operator("Min", everywhere=True)
 def minimum(node: NodeView) -> None:
-    """The smallest of x and constants, which may differ by channel."""
+    """The smaller one of two maps, or the smallest of x and constants, which may differ by channel."""
+    if len(node.maps) == 2 == len(node.node.inputs):
+        node.join(Extreme, largest=False)
+        return
     for high in _constants(node) or [None]:
         _limit(node, None, high)
 

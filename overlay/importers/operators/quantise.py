@@ -52,7 +52,7 @@ def quantize_linear(node: NodeView) -> None:
     """ONNX's quantiser: what it makes are the integers."""
     node.only_map(0)
     zero = zero_point(node.optional(2), int(node.attribute("output_dtype", 0)))
-    scale = along(node.constant(1, "the scale"), node.shape, int(node.attribute("axis", 1)))
+    scale = along(node.constant(1, "the scale"), node.shape, node.axis("axis", 1))
     node.quantise(linear_rule(scale, zero), integers=True)
 
 
@@ -60,7 +60,7 @@ def quantize_linear(node: NodeView) -> None:
 def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)
-    scale = along(node.constant(1, "the scale"), node.shape, int(node.attribute("axis", 1)))
+    scale = along(node.constant(1, "the scale"), node.shape, node.axis("axis", 1))
     _append_dequantised(node, fractions(scale), node.optional(2))
 
 

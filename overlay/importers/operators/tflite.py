@@ -15,13 +15,14 @@ from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import AT_THE_END, CURVES, node_table
 from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.budget import VALUE_BYTES, take
-from bitloom.overlay.importers.curves import table_curve
+from bitloom.overlay.importers.curves import Formula, table_curve
 from bitloom.overlay.importers.errors import RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Levels, Padding, Pooling, SumTable
+from bitloom.overlay.importers.operations import Extreme, Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.tflite_kernels import bilinear_shares, crops_of, nearest_places, run_kernel
+from bitloom.overlay.importers.tflite_pointwise import POINTWISE
 from bitloom.overlay.importers.tflite_rules import (
     ENDS,
     HIGH,
@@ -36,6 +37,7 @@ from bitloom.overlay.importers.tflite_rules import (
     sums_of_pairs,
 )
 
+from .elementwise import combine
 from .interpolate import interpolate, repeated
 from .layout import repeat
 from .linear import channels_last, convolve, dense, dense_at_each_place, pair, sliding, transposed
@@ -392,14 +394,29 @@ def multiply(node: NodeView) -> None:
     _made_of_sums(node, [multiplier_of(single_scale(result, scale, other_scale))], roundings=2)
 
 
+@operator(*POINTWISE, domains=TENSORFLOW, everywhere=True)
+def pointwise(node: NodeView) -> None:
+    """A kernel of the integers at each place, of one map and constants, or of maps that are functions of one."""
+    kernel, attributes = POINTWISE[node.node.op], node.node.attributes
+    _scale(node, 0)
+    kernel(attributes, *[np.zeros(1, np.int64)] * len(node.node.inputs))  # else refused here
+    combine(node, Formula.of_integers(lambda *values: kernel(attributes, *values)))
+    node.quantise_integers(*((0, 1) if _result_scale(node).kind == "BOOL" else (LOW, HIGH)))
+
+
 @operator("MAXIMUM", "MINIMUM", domains=TENSORFLOW, everywhere=True)
 def limit(node: NodeView) -> None:
-    """The larger or the smaller one of a map and a constant, whose integers the kernel compares as they are."""
-    place = node.node.inputs.index(node.only_map())
+    """The larger or the smaller one of a map and a constant, or of two maps, whose integers the kernel compares as they
+    are."""
     result = _result_scale(node).per_tensor("the result")
     for number in (0, 1):
         if _scale(node, number).per_tensor(f"input {number}") != result:
             raise Unsupported("both inputs and the result must have the same scale and zero point")
+    if len(node.maps) == 2:
+        node.join(Extreme, largest=node.node.op == "MAXIMUM", ends=(LOW, HIGH))
+        node.quantise_integers(LOW, HIGH)
+        return
+    place = node.node.inputs.index(node.only_map())
     ends = fractions(_of_channels(node, 1 - place))
     node.elementwise(clip(ends, None) if node.node.op == "MAXIMUM" else clip(None, ends))
     node.quantise_integers(LOW, HIGH)

@@ -47,6 +47,11 @@ def by_reference(chain, images):
     return ReferenceEvaluator(chain.model()).run(None, {"x": images.astype(np.float32)})[0].reshape(len(images), -1)
 
 
+def by_images(other):
+    """Another's result, an image at a time: for files whose number of images is 1."""
+    return lambda chain, images: np.concatenate([other(chain, image[None]) for image in images])
+
+
 def check(chain, other, spec=None, engine="auto", images=12, near=1e-4):
     """Compare scores on random and extreme images; near is relative to the largest one, 0 where floats are exact."""
     made = imported(chain, spec, engine)

@@ -340,8 +340,7 @@ def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
         (lambda chain: chain.node("Min", HIGHEST, HIGHEST[1:]),
          "constants must spread over a tensor of shape (1, 4, 3, 4), got shape (3, 1, 1)"),
         (lambda chain: chain.node("Max", chain.here),
-         "one input must be a map and the others constants, got 2 maps; of what joins maps only sums of two, "
-         "products of two and concatenations are imported"),
+         "what Max reads must be quantised, got sums of weights; quantise before it"),
     ],
 )  # fmt: skip
 def test_what_channels_can_not_have(chain, why):

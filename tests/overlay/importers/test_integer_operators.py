@@ -8,7 +8,7 @@ from bitloom.overlay.importers.references import reference
 from bitloom.overlay.importers.source import SourceNode
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
-from .against import by_onnxruntime, by_qonnx, by_reference, check, imported, outputs
+from .against import by_images, by_onnxruntime, by_qonnx, by_reference, check, imported, outputs
 from .onnx_files import Chain, TensorProto, helper, numpy_helper
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
@@ -291,6 +291,17 @@ def test_softmax_of_places_that_come_first():
     got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
     np.testing.assert_allclose(got.reshape(len(x), -1), by_qonnx(chain, x), rtol=1e-5)
     assert (made.host.only.shape, made.host.only.classes, made.host.only.apart) == ((3, 3), 3, 1)
+
+
+def test_scales_of_channels_of_places_that_come_first():
+    """The axis of the channels is counted without one of images: as many places as channels, which would fit, too."""
+    rng = np.random.default_rng(7)
+    chain = Chain((2, 3, 2)).quant(0.25, 4).node("Conv", rng.integers(-3, 4, (4, 2, 2, 1)).astype(np.float32))
+    chain.node("Transpose", perm=[0, 2, 3, 1]).node("Reshape", np.int64([-1, 4]))
+    channels = chain.constant([0.5, 1, 2, 1], np.float32), chain.constant(np.zeros(4), np.int8)
+    for op in ("QuantizeLinear", "DequantizeLinear"):
+        chain.node(op, *channels, axis=1)
+    check(chain.node("MatMul", rng.integers(-3, 4, (4, 5)).astype(np.float32)), by_images(by_qonnx), near=0)
 
 
 def numbers_of(scale, zero):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from .against import by_qonnx, check
+from .against import by_images, by_qonnx, check
 from .onnx_files import OLD_DOMAINS, QONNX, Chain
 
 
@@ -183,11 +183,6 @@ def test_layouts(name):
     chain = LAYOUTS[name](begun(rng).quant(0.5, 2))
     one = chain.nodes[-1].op_type == "Reshape" and name == "Reshape with allowzero"
     check(chain.node("MatMul", ternary(rng, 64, 5)), by_images(by_qonnx) if one else by_qonnx, near=0)
-
-
-def by_images(other):
-    """Another's result, an image at a time: for files whose number of images is 1."""
-    return lambda chain, images: np.concatenate([other(chain, image[None]) for image in images])
 
 
 def test_computed_shapes():

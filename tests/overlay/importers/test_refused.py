@@ -58,7 +58,15 @@ MAPS = (
 )
 SUMS = "reads must be quantised, got sums of weights; quantise before it"
 ONE = {
-    "Sub of maps": (lambda: two_maps(begun().node("Relu"), "Sub"), f"Sub_1 (Sub): {MAPS}"),
+    "Sub of maps": (
+        lambda: two_maps(begun().quant(1, 3).node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), "Sub"),
+        f"Sub_1 (Sub): {MAPS}",
+    ),
+    "Max of maps": (
+        lambda: two_maps(begun().quant(1, 3).node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), "Max"),
+        f"Max_1 (Max): {MAPS}",
+    ),
+    "Sub of sums": (lambda: two_maps(begun().node("Relu"), "Sub"), f"Sub_1 (Sub): what Sub {SUMS}"),
     "Mul of sums": (lambda: two_maps(begun().node("Relu"), "Mul"), f"Mul_1 (Mul): what Mul {SUMS}"),
     "Mul of maps": (
         lambda: two_maps(begun().quant(1, 3).node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), "Mul"),
@@ -189,7 +197,7 @@ ONE = {
     ),
     "division by a map": (
         lambda: begun().reversed("Div", np.float32(2)),
-        "Div_2 (Div): a map must not be divided by",
+        f"Div_2 (Div): what Div {SUMS}",
     ),
     "division by 0": (
         lambda: begun().node("Div", np.float32(0)),
@@ -424,14 +432,14 @@ def test_each_has_a_line(name):
 def test_all_nodes_at_once():
     """Also behind a node that is refused: of what reads it, operators that nobody knows, in whatever shape."""
     chain = begun().quant(1, 3)
-    two_maps(chain, "Sub")
+    two_maps(chain, "Mod")
     here = chain.here
     other = chain.weight("LSTM", np.ones(3, np.float32))
     chain.here = chain.weight("Sqrt", np.float32([1]), domain="made.up")
     chain.here, root = here, chain.here
     chain.node("Add", other).node("Add", root).node("Sin").node("Cos")
     assert lines(chain) == [
-        f"Sub_1 (Sub): {MAPS}",
+        "Mod_1 (Mod): this operator is not imported",
         f"{other.replace('w', 'LSTM_')} (LSTM): must be one of the operators that constants can be made with",
         "Sqrt_5 (Sqrt): must be one of the operators that constants can be made with",
         "Sin_8 (Sin): this operator is not imported",

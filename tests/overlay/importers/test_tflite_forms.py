@@ -533,7 +533,7 @@ def test_a_dense_layer_whose_places_leave(tmp_path):
     """The file's output has no axis of images then; activations and other orders of the values may come before."""
     rng = np.random.default_rng(7)
     chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).dense(rng, 5, (0.06, 4), inputs=3)
-    chain.operator("TANH", chain.now.shape, (1 / 128, 0)).dense(rng, 4, (0.03, 4), "RELU", inputs=5)
+    chain.operator("TANH", chain.now.shape, (1 / 128, 0)).dense(rng, 4, (0.06, 4), "RELU", inputs=5)
     chain.with_constant("MUL", rng.integers(-128, 128, 4), (0.01, 7), (0.01, 0)).transpose(1, 0)
     chain.operator("QUANTIZE", chain.now.shape, (0.02, 3))
     made, _ = check(chain)

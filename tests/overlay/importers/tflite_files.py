@@ -41,6 +41,11 @@ class Chain:
     def now(self):
         return self.tensors[self.here]
 
+    @property
+    def quantised(self):
+        """Scale and zero point of what is here."""
+        return self.now.scale[0], self.now.zero[0]
+
     def constant(self, values, scale=()):
         return self._add(Tensor.constant(f"c{len(self.tensors)}", values, np.ravel(scale)))
 
@@ -51,7 +56,7 @@ class Chain:
     def operator(self, kind, shape, made=None, constants=(), options=None, kept="INT8", **fields):
         """An operator of the chain; ``made`` is the result's scale and zero point, by default the input's."""
         scale, zero = made or ((self.now.scale or (1,))[0], (self.now.zero or (0,))[0])
-        quantised = ((), ()) if kept in ("FLOAT32", "INT32") else ((scale,), (zero,))
+        quantised = ((), ()) if kept in ("FLOAT32", "INT32", "BOOL") else ((scale,), (zero,))
         result = self._add(Tensor(f"t{len(self.operators)}", shape, kept, *quantised))
         self.operators.append((kind, (self.here, *constants), (result,), options, fields))
         self.here = result
@@ -151,7 +156,7 @@ class Chain:
         constant = self.constant(np.array(axes, np.int32))
         return self.operator(kind, tuple(shape), made, (constant,), "ReducerOptions", KeepDims=keep)
 
-    def with_constant(self, kind, values, scale, made, activation="NONE", first=False):
+    def with_constant(self, kind, values, scale, made, activation="NONE", first=False, kept="INT8"):
         """An operator on a map and int8 numbers, ``scale`` being these numbers' scale and zero point; ``first`` if
         these come first."""
         constant = self.constant(np.asarray(values, np.int8), (scale[0],))
@@ -159,7 +164,7 @@ class Chain:
         fused = getattr(tflite.ActivationFunctionType, activation)
         options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}.get(kind)
         fields = {"FusedActivationFunction": fused} if options else {}
-        self.operator(kind, self.now.shape, made, (constant,), *([options] if options else []), **fields)
+        self.operator(kind, self.now.shape, made, (constant,), options, kept, **fields)
         if first:
             kind, inputs, *others = self.operators[-1]
             self.operators[-1] = (kind, inputs[::-1], *others)

@@ -28,7 +28,7 @@ class Countdown:
         self.last = b.reg(f"{name}_last", init=None)
         self.before_last: Signal = eq(self._left, 1)
 
-    def advance(self, moves: Signal, begins: Signal, first: Signal, again: Signal | None = None) -> None:
+    def advance(self, moves: Signal, begins: Signal, first: Signal, again: Signal | None = None) -> Signal:
         """Let the count follow.
 
         Parameters
@@ -42,6 +42,11 @@ class Countdown:
         again : Signal, optional
             When the last item is done the count begins again: ``again`` items come after the first one. Without it the
             count means nothing after the last item.
+
+        Returns
+        -------
+        Signal
+            What ``last`` becomes where the count moves.
         """
         b = self._b
         left = self._left
@@ -52,4 +57,6 @@ class Countdown:
             onward = choose(last, again, onward, self._w)
             ends = choose(last, eq(again, 0), ends, 1)
         onward = choose(begins, first, onward, self._w)
-        b.on(moves, (left, onward), (last, choose(begins, eq(first, 0), ends, 1)))
+        following = choose(begins, eq(first, 0), ends, 1)
+        b.on(moves, (left, onward), (last, following))
+        return following

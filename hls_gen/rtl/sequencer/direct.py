@@ -5,7 +5,7 @@
 Dense layers (one window of all tuples) and pools of one tap are direct, so that the largest layers need no table rows.
 """
 
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, width
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 
 from .layers import Layers
@@ -22,14 +22,14 @@ class DirectTaps:
         limit = layers.now.window_taps_minus_1
         self._count = Countdown(b, "taps", width(limit))
         self.serves = layers.now.direct
-        self.last = self._count.last
+        self.will_serve = choose(layers.change, layers.upcoming.direct, layers.now.direct, 1)
         self.new = ALWAYS
         self.skip = NEVER
         self.placed = NEVER
         self.word: Signal | None = None
 
-    def advance(self, progress: Progress) -> None:
+    def advance(self, progress: Progress) -> Signal:
         """Count the taps of each window."""
         now = self._layers.now.window_taps_minus_1
         upcoming = self._layers.upcoming.window_taps_minus_1
-        self._count.advance(progress.move, progress.change, upcoming, now)
+        return self._count.advance(progress.move, progress.change, upcoming, now)

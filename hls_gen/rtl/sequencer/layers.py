@@ -24,10 +24,10 @@ class Layers:
         There is a layer, and with it a tap: from the second cycle after reset on, for good, since the issuer is ready
         in the first one.
     end : Signal
-        Wire, to be driven: the tap at hand is the last one of its layer.
+        Register: the tap at hand is the last one of its layer.
     change : Signal
-        A layer begins with the next move: no tap is at hand yet, or the last one of its layer is. This doesn't depend
-        on whether the tap is taken, which is known last.
+        Register: a layer begins with the next move: no tap is at hand yet, or the last one of its layer is. It has
+        hundreds of readers, which choose between values of this layer and of the next one.
     begin : Signal
         A layer begins: in the first cycle after reset, and as the issuer takes a layer's last tap.
     move : Signal
@@ -42,9 +42,10 @@ class Layers:
         b = context.b
         memory = context.spec.memory("layers")
         self.have = b.reg("have_tap")
-        self.end = b.wire("layer_end")
-        self.change = b.wire("layer_change", 1, any_of(~self.have, self.end))
+        self.end = b.reg("layer_end")
+        self.change = b.reg("layer_change", init=1)
         self.move = move
+        self._b = b
         # not from ``change``, which has many readers: the issuer is ready before the first tap, so ``move`` is 1 then
         self.begin = b.wire("begin_layer", 1, any_of(~self.have, self.move & self.end))
         self.number = layer_counter(b, "layer_upcoming", last_layer, self.begin)
@@ -52,3 +53,7 @@ class Layers:
         kept = {name: b.reg(f"layer_{name}", w, init=None) for name, w in memory.widths.items() if not start_only(name)}
         self.start, self.upcoming, self.now = layer_start(row), layer_row(row), layer_row(kept)
         b.on(self.begin, (self.have, 1), *[(register, row[name]) for name, register in kept.items()])
+
+    def follow(self, end: Signal) -> None:
+        """Say whether the tap that is at hand after the next move is the last one of its layer."""
+        self._b.on(self.move, (self.end, end), (self.change, end))

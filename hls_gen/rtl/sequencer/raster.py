@@ -69,13 +69,13 @@ class CounterTaps:
         self.new, self.gap = b.wire("counted_new", 1, new), b.wire("counted_gap", 1, gap)
         line_end = self.x.final if visited is None else all_of(self.x.final, visited)
         self._visited, self.line_end = visited, b.wire("line_end", 1, line_end)
-        self.last = b.wire("counted_last", 1, self.line_end & self.y.final)
+        self.will_serve: Signal = NEVER  # it is looked at where no other source will serve
         self.row_end = b.reg("row_end")
         # row_end, x_final and x_beyond of a row's first window
         self._left_flags = tuple(b.reg(f"left_{name}") for name in ("row_end", "final", "beyond"))
         self._after = self._after_window()
 
-    def advance(self, progress: Progress) -> None:
+    def advance(self, progress: Progress) -> Signal:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
         b = self._b
         row = self._row
@@ -105,8 +105,9 @@ class CounterTaps:
             (self._line_before, choose(again, 0, self._line_new, 1)),
         )
         self._begins = self._begin_flags()
-        self._next_place(progress, (tap_done, line_done), self._begins)
+        last = self._next_place(progress, (tap_done, line_done), self._begins)
         self._next_window(progress)
+        return last
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
         """For x and y: lead and first_final of the next window."""
@@ -144,15 +145,17 @@ class CounterTaps:
 
     def _next_place(
         self, progress: Progress, moves: tuple[Signal, Signal], begins: tuple[tuple[Signal, Signal], ...]
-    ) -> None:
+    ) -> Signal:
         """The place of the next tap and whether it is the last one of its line, of its column.
 
         Which value is the next doesn't depend on whether the tap is taken, which is known last: that only moves the
         registers, where x and y go on by ``moves``, or a layer begins. ``begins`` is that of `_begin_flags`.
+        The result: the next tap is the last one of its window.
         """
         b = self._b
         change = progress.change
         start = self._start
+        finals = []
         for axis, moved, lead, (final_begin, _), (first, final) in (
             (self.x, moves[0], self._upcoming.x_lead, begins[0], self._after[0]),
             (self.y, moves[1], start.y_lead, begins[1], self._after[1]),
@@ -162,9 +165,17 @@ class CounterTaps:
             place = choose(change, lead, choose(progress.window_end, first, onward, PLACE_BITS), PLACE_BITS)
             last = choose(change, final_begin, choose(progress.window_end, final, last, 1), 1)
             b.on(moved, (axis.place, place), (axis.final, last))
+            finals.append(last)
             if axis is self.y:
                 fresh = self._row.y.fresh  # not looked at in a layer's first row of windows
                 b.on(moved, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
+        x_final, y_final = finals
+        y_final = choose(any_of(change, self.line_end), y_final, self.y.final, 1)
+        if self._visited is not None:
+            x_final = choose(any_of(change, self._visited), x_final, self.x.final, 1)
+            twice = choose(change, self._upcoming.twice, self._row.twice, 1)
+            x_final = all_of(x_final, any_of(~twice, ~change & ~self._visited))
+        return b.wire("counted_last_next", 1, all_of(x_final, y_final))
 
     def _next_window(self, progress: Progress) -> None:
         """What registers become at the end of a window: to the right, or at the left of the next row of windows; and

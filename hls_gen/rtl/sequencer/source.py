@@ -25,8 +25,8 @@ class TapSource(Protocol):
 
     serves: Signal
     """1 in layers whose taps this source makes. Exactly one source serves a layer."""
-    last: Signal
-    """The tap is the last one of its window."""
+    will_serve: Signal
+    """What ``serves`` is after the next move."""
     new: Signal
     """The tap's tuple is read for the first time. It is claimed, but for later passes over the same window."""
     skip: Signal
@@ -37,15 +37,20 @@ class TapSource(Protocol):
     """Address of the tuple's first word, counted from the layer's first word; address bits. None if ``placed`` is
     NEVER."""
 
-    def advance(self, progress: Progress) -> None:
-        """Say what the source's registers do when the issuer takes the tap at hand, and when a layer begins."""
+    def advance(self, progress: Progress) -> Signal:
+        """Say what the source's registers do when the issuer takes the tap at hand, and when a layer begins.
+
+        Returns
+        -------
+        Signal
+            The tap after the next move is the last one of its window, if the source serves then.
+        """
 
 
 @dataclass(frozen=True)
 class Choice:
     """What the source that serves the layer says of the tap at hand; fields as in TapSource."""
 
-    last: Signal
     new: Signal
     skip: Signal
     placed: Signal
@@ -55,29 +60,35 @@ class Choice:
 def choice(b: Block, sources: Sequence[TapSource]) -> Choice:
     """Wires in ``b`` with what the source that serves the layer says."""
     return Choice(
-        last=b.wire("tap_at_hand_last", 1, _served(sources, "last")),
-        new=b.wire("tap_at_hand_new", 1, _served(sources, "new")),
-        skip=b.wire("tap_at_hand_skip", 1, _served(sources, "skip")),
-        placed=b.wire("tap_at_hand_placed", 1, _served(sources, "placed")),
+        new=b.wire("tap_at_hand_new", 1, _served([(source.serves, source.new) for source in sources])),
+        skip=b.wire("tap_at_hand_skip", 1, _served([(source.serves, source.skip) for source in sources])),
+        placed=b.wire("tap_at_hand_placed", 1, _served([(source.serves, source.placed) for source in sources])),
         word=_word(b, [source for source in sources if source.word is not None]),
     )
 
 
-def _served(sources: Sequence[TapSource], name: str) -> Signal:
-    """The 1-bit signal ``name`` of the source that serves the layer; the first source is looked at if no other does.
+def next_last(b: Block, sources: Sequence[TapSource], progress: Progress) -> Signal:
+    """Lets all sources advance. The result is a wire in ``b``: the tap after the next move is the last one of a pass
+    over its window. Much follows from that, so it goes to a register."""
+    lasts = [(source.will_serve, source.advance(progress)) for source in sources]
+    return b.wire("next_tap_last", 1, _served(lasts))
+
+
+def _served(signals: Sequence[tuple[Signal, Signal]]) -> Signal:
+    """The 1-bit signal of the source that serves the layer, of pairs (it does, its signal); the first source is looked
+    at if no other does.
 
     A chain of choices rather than an OR of ANDs: the sources whose signals arrive late are last in the chain, next to
     the logic that follows.
     """
-    signal = getattr(sources[0], name)
-    for source in sources[1:]:
-        value = getattr(source, name)
+    (_, signal), *others = signals
+    for served, value in others:
         if value is ALWAYS:
-            signal = any_of(source.serves, signal)
+            signal = any_of(served, signal)
         elif value is NEVER:
-            signal = all_of(~source.serves, signal)
+            signal = all_of(~served, signal)
         else:
-            signal = choose(source.serves, value, signal, 1)
+            signal = choose(served, value, signal, 1)
     return signal
 
 

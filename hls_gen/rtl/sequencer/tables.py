@@ -27,7 +27,8 @@ class _Table:
     Attributes
     ----------
     now : dict of str to Signal
-        Registers, by field.
+        Registers, by field. ``last`` has none: whether the tap at hand is its window's last one is known for all
+        sources together.
     """
 
     def __init__(self, context: Context, table: TapTable, start: LayerStart):
@@ -38,6 +39,7 @@ class _Table:
         self._pointer_next = b.wire(f"{name}_pointer_next", width(base))
         self._moves = b.wire(f"{name}_moves")
         fields = context.memory(name, self._pointer_next, read=self._moves)
+        self._last = (start.firsts[table.first("last")], fields.pop("last")) if "last" in fields else None
         self.now = {field: b.reg(f"{name}_{field}_now", width(row), init=None) for field, row in fields.items()}
         # register, what it becomes as a layer begins, and with the next row
         self._registers = [(pointer, base, add(pointer, 1, width(base)))]
@@ -66,6 +68,18 @@ class _Table:
                 after = self._pointer_next
             b.on(self._moves, (register, after))
 
+    def last_after(self, progress: Progress) -> Signal:
+        """Field ``last`` after the next move, of the table that has it."""
+        assert self._last is not None, "flags alone say which tap is the last one"
+        begins, after = self._last
+        if progress.rewind is not None:
+            b = self._b
+            saved = b.reg("flags_last_saved", init=None)  # of the window's first tap
+            b.on(progress.move & progress.first, (saved, progress.last))
+            # in a window of one tap the flags at hand stay
+            after = choose(progress.rewind, any_of(progress.first, saved), after, 1)
+        return choose(progress.change, begins, after, 1)
+
 
 class TableTaps:
     """The tap source of layers with tables (interface: source.TapSource).
@@ -93,7 +107,8 @@ class TableTaps:
         flags = tables[FLAGS].now
         self.serves = b.reg("by_tables", init=None)
         b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
-        self.last = flags["last"]
+        self.will_serve = choose(layers.change, _by_tables(layers.upcoming), self.serves, 1)
+        self._flags = tables[FLAGS]
         self.new = flags["new"]
         self.word = tables[OLDS].now["word"]
         self.skip: Signal = flags.get("skip", NEVER)
@@ -112,10 +127,11 @@ class TableTaps:
         used = {FLAGS: ALWAYS, OLDS: self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
         self._used = [(made, used[table]) for table, made in tables.items()]
 
-    def advance(self, progress: Progress) -> None:
+    def advance(self, progress: Progress) -> Signal:
         """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""
         for table, used in self._used:
             table.advance(progress, self.serves, used)
+        return self._flags.last_after(progress)
 
 
 def _by_tables(row: LayerRow) -> Signal:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.widths import LAYER_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, resize, width
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -25,7 +25,7 @@ from .kernel_rows import KernelRows
 from .layers import Layers
 from .progress import Pointer, Progress
 from .raster import CounterTaps
-from .source import Choice, TapSource, choice
+from .source import Choice, TapSource, choice, next_last
 from .spec import SequencerSpec
 from .tables import TableTaps
 from .tap import Tap
@@ -70,9 +70,12 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     sources: list[TapSource] = [*([] if counters is None else [counters]), tables, DirectTaps(b, layers)]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
     chosen = choice(b, sources)
-    progress, first_pass = _progress(b, layers, taken, chosen.last)
-    for source in sources:
-        source.advance(progress)
+    last = b.reg("tap_at_hand_last", init=None)  # a register, as whether the layer ends and what follows depend on it
+    progress, first_pass, counts_end = _progress(b, layers, taken, last)
+    b.comment("Whether the tap that follows is the last one of its pass, and of its layer.")
+    last_after = next_last(b, sources, progress)
+    b.on(layers.move, (last, last_after))
+    layers.follow(all_of(last_after, counts_end))
     b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
     ahead = _ahead(b, layers, tables, counters, first_pass)
@@ -88,7 +91,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         words_minus_1 = now.kernel.part.words_minus_1
         ahead = part.claimed_beside(claim, ahead)
     b.comment("The tap at hand.")
-    tap.assign(skip=chosen.skip, claim=claim, last=chosen.last, layer_end=layers.end, address=address)
+    tap.assign(skip=chosen.skip, claim=claim, last=last, layer_end=layers.end, address=address)
     tap.assign(words_minus_1=words_minus_1, hold_words=now.hold_words, given_words=resize(given, spec.count_bits))
     if ahead is not None:
         tap.assign(gap=ahead.any, gap_words=ahead.words)
@@ -123,13 +126,15 @@ def _contract(spec: SequencerSpec) -> str:
     return f"{SUMMARY}\n{ways}\n\n{order}"
 
 
-def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Progress, Signal | None]:
-    """(what happens to the tap at hand, is this the first pass over its window).
+def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Progress, Signal | None, Signal]:
+    """(what happens to the tap at hand, is this the first pass over its window, is the pass of the tap that follows the
+    layer's last one).
 
     Counts kernel groups and windows. The pool's sequencer has no groups, and passes each window once: None.
     """
     b.comment("Windows of the layer, and passes over each: one a kernel group.")
     first_pass = None
+    counts_end: Signal | None = None
     window_end = last
     first = None
     rewind = None
@@ -139,7 +144,8 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         limit = kernel.groups_minus_1
         groups = Countdown(b, "groups", width(limit))
         first_pass = b.reg("first_pass", init=None)
-        groups.advance(passes, layers.change, layers.upcoming.kernel.groups_minus_1, limit)
+        groups_end = groups.advance(passes, layers.change, layers.upcoming.kernel.groups_minus_1, limit)
+        counts_end = choose(any_of(layers.change, last), groups_end, groups.last, 1)
         b.on(passes, (first_pass, any_of(layers.change, groups.last)))
         window_end = last & groups.last
         rewind = last & ~groups.last
@@ -160,9 +166,9 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     )
     upcoming = layers.start.windows_minus_1
     windows = Countdown(b, "windows", width(upcoming))
-    windows.advance(progress.windows, layers.change, upcoming)
-    layers.end.assign(progress.window_end & windows.last)
-    return progress, first_pass
+    windows_end = windows.advance(progress.windows, layers.change, upcoming)
+    last_window = choose(any_of(layers.change, window_end), windows_end, windows.last, 1)
+    return progress, first_pass, last_window if counts_end is None else all_of(counts_end, last_window)
 
 
 def _ahead(

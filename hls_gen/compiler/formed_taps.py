@@ -46,8 +46,8 @@ def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[
     """
     names = frozenset(_candidates(lowered, npus))
 
-    def windows(behind: Lowered, layer: LoweredLayer, tables: Tables) -> FormedWindows | None:
-        return _windows_of(behind, layer, tables, npus)
+    def windows(layer: LoweredLayer, tables: Tables) -> FormedWindows | None:
+        return _windows_of(lowered, layer, tables, npus)
 
     return settled(lowered, names, lowered.with_formed_taps, windows, map_order)
 
@@ -79,11 +79,11 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
     Parameters
     ----------
     lowered
-        With formed taps.
+        The network.
     layer
-        One of its layers.
+        One of its layers, with formed taps.
     tables
-        Of their schedule, by stage.
+        Of a schedule with such layers, by stage.
     npus
         The NPUs, whose formers' capacities count where they are not 0.
 
@@ -92,7 +92,7 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
     FormedWindows or None
         None where windows or positions are wanted in another order than row after row, or the former can't make them.
     """
-    npu = next(npus[n] for other, n in zip(lowered.layers, lowered.mapping) if other is layer)
+    npu = next(npus[n] for part, n in zip(lowered.parts, lowered.mapping) if part.name == layer.name)
     taps = layer.formed_taps
     assert taps is not None
     wanted = lines_of(tables[layer.name].input_order, tables[layer.name].stage.width)

@@ -23,7 +23,7 @@ def settled(
     lowered: Lowered,
     names: frozenset[str],
     behind_formers: Callable[[frozenset[str]], Lowered],
-    formed_of: Callable[[Lowered, LoweredLayer, Tables], T | None],
+    formed_of: Callable[[LoweredLayer, Tables], T | None],
     map_order: str,
 ) -> tuple[Lowered, dict[str, T]]:
     """Put formers in front of as many layers as can be: without one of them maps may be wanted in another order.
@@ -37,7 +37,7 @@ def settled(
     behind_formers
         Gives the layers, those of some names behind formers.
     formed_of
-        Gives what a former makes for a layer of these, whose schedule has these tables; None where no former can.
+        Gives what a former makes for one of these layers, by the tables of their schedule; None where no former can.
     map_order
         Order of the maps.
 
@@ -49,7 +49,7 @@ def settled(
     while names:
         behind = behind_formers(names)
         tables = tables_of(behind.schedule(map_order))
-        each = {layer.name: formed_of(behind, layer, tables) for layer in behind.layers if layer.name in names}
+        each = {layer.name: formed_of(layer, tables) for layer in behind.layers if layer.name in names}
         formed = {name: windows for name, windows in each.items() if windows is not None}
         if formed.keys() == names:
             return behind, formed

@@ -45,7 +45,7 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
     return settled(lowered, frozenset(names), lowered.with_lines, _array_lines, map_order)
 
 
-def _array_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines | None:
+def _array_lines(layer: LoweredLayer, tables: Tables) -> FormedLines | None:
     """What the line former in front of the array makes of a layer's map. A bit beside the map would add something."""
     formed = _formed(tables[array_former_name(layer)])
     return None if formed and formed.pads and layer.binary else formed
@@ -81,7 +81,7 @@ def form_pool_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tu
     return settled(lowered, frozenset(splits), behind, _pool_lines, map_order)
 
 
-def _pool_lines(_: Lowered, layer: LoweredLayer, tables: Tables) -> FormedLines | None:
+def _pool_lines(layer: LoweredLayer, tables: Tables) -> FormedLines | None:
     """What the line former in front of the pool unit makes of a layer's results."""
     formed = _formed(tables[pool_former_name(layer)])
     return formed and replace(formed, flags=layer.reduction.line_flags)

@@ -29,6 +29,7 @@ from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.hls_gen.design.results import PAIRS
 
 from .taps import Taps
 from .trips import BEFORE_ADD
@@ -237,7 +238,8 @@ class _Cutter:
             return
         if layer.input_count > 1 and not isinstance(layer, Pairwise):
             raise ValueError(
-                f"{layer.name}: a layer that reads several maps must be add, multiply or concat, got {layer.kind}"
+                f"{layer.name}: a layer that reads several maps must be {', '.join(pair.kind for pair in PAIRS)} or "
+                f"concat, got {layer.kind}"
             )
         followed = self._kept[layer.name].kept if isinstance(layer, Pairwise) else names[0]
         segment = self._maker[layer.name] = self._maker[followed]

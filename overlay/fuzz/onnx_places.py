@@ -174,8 +174,10 @@ class OnnxPlaces(OnnxQuantisers):
         attributes = {"mode": mode, "coordinate_transformation_mode": self.pick.of(rules)}
         if mode == "nearest":
             attributes["nearest_mode"] = self.pick.of(["floor", "floor", "round_prefer_floor"])
-        self.exact = self.exact and (mode == "nearest")
         scales = self.constant([1.0, 1.0, *map(float, times)])
+        if self.by_integers() and not here.kind.endswith("4"):
+            return self.moved(here, "Resize", ["", scales], shape, **attributes)
+        self.exact = self.exact and (mode == "nearest")
         real = self.node("Resize", self.real(here), "", scales, **attributes)
         return self.quantised(real, shape, (here.low, here.high), self.maybe(here))
 

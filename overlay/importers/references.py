@@ -310,6 +310,9 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
         return _conv(node, inputs, opset)
     if node.op == "QuantizeLinear":
         inputs = [_within_integers(node, inputs[0], inputs[1]), *inputs[1:]]
+    x = np.asarray(inputs[0])
+    if node.op in ("Resize", "Upsample") and x.dtype.kind in "iu" and node.attributes.get("mode") == "linear":
+        return np.fix(run_node(node, [x.astype(np.float64), *inputs[1:]], opset)[0]).astype(x.dtype)  # as onnxruntime
     return run_node(node, inputs, opset)[0]
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil, floor, lcm
+from math import ceil, floor, lcm, prod
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.overlay.importers.bends import bend
 from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.constants import run_node
 from bitloom.overlay.importers.errors import Unsupported
@@ -61,10 +62,22 @@ def resize(node: NodeView) -> None:
         node.check_rows()
         of_rows = [[Fraction(0)]] if node.in_rows else []
         shares = [_shares(places, size) for places, size in zip([*of_rows, *sources[2:]], node.shape[2:])]
-        if interpolate(node, shares) and node.integers:
-            rule = "linear upsampling must be of real numbers, got integers"  # of which ONNX doesn't say the rounding
-            raise Unsupported(rule, "quantise with QuantFormat.QDQ")
+        integers = node.integers
+        if interpolate(node, shares) and integers is not None:
+            _cut_off(node, integers, prod(int(each[0].sum()) for each in shares))
         repeated(node, shares)
+
+
+def _cut_off(node: NodeView, ends: tuple[int, int], one: int) -> None:
+    """Append the integers that are left of numbers, whole multiples of 1 / ``one``, without what lies behind the point,
+    as onnxruntime has them of its float32."""
+    if one & (one - 1):  # not exactly in float32
+        rule = f"linear upsampling of integers must have shares of halves, quarters and so on, got shares of {one}"
+        raise Unsupported(rule, "quantise with QuantFormat.QDQ, or make rows and columns 2 or 4 times as many")
+    if ends[0] < 0:  # numbers below 0 go upwards, as those above it go downwards
+        little = Fraction(1, one)
+        node.elementwise(bend("linear upsampling of integers of both signs", [(little - 1, 0), (0, 0)], (1, 1)))
+    node.quantise_integers(*ends, "FLOOR")
 
 
 def _shares(places: Sequence[Fraction], size: int) -> Array:

@@ -10,7 +10,7 @@ from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.tflite_kernels import crops_of, run_kernel
 from bitloom.overlay.importers.verify import verify
 
-from .against import by_qonnx
+from .against import by_onnxruntime, by_qonnx
 from .against import check as check_onnx
 from .hardware import on_hardware
 from .onnx_files import Chain as OnnxChain
@@ -446,6 +446,40 @@ def test_linear_upsampling_of_columns_alone():
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 7)).node("Resize", "", np.float32([1, 1, 2]), mode="linear")
     check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+
+
+def integers_upsampled(dtype, inputs, attributes):
+    """Integers of an ONNX file that linear upsampling reads."""
+    rng = np.random.default_rng(6)
+    chain = OnnxChain((2, 5, 6))
+    middle = 128 if dtype == np.uint8 else 0
+    first, second = ((np.float32(0.1), chain.constant(zero + middle, dtype)) for zero in (0, -9))
+    chain.node("QuantizeLinear", *first).node("DequantizeLinear", *first)
+    weight = chain.weight("DequantizeLinear", chain.constant(rng.integers(-99, 99, (4, 2, 1, 1)), np.int8),
+                          np.float32(0.01709), chain.constant(0, np.int8))  # fmt: skip
+    chain.node("Conv", weight).node("QuantizeLinear", *second)
+    return chain.node("Resize", *inputs, mode="linear", **attributes).node("DequantizeLinear", *second)
+
+
+def each_by_onnxruntime(chain, images):
+    """Image by image, as sizes are of one."""
+    return np.concatenate([by_onnxruntime(chain, image[None]) for image in images])
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("name", [name for name in LINEAR if name != "three times"])
+def test_linear_upsampling_of_integers(name, dtype):
+    """As onnxruntime has it, which cuts off what lies behind the point: of numbers below 0 upwards."""
+    made = check_onnx(integers_upsampled(dtype, *LINEAR[name]), each_by_onnxruntime, near=1e-6)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    ramps = [layer.name for layer in made.model.network.layers if layer.name.startswith("ramps_")]
+    assert len(ramps) == (dtype == np.int8)
+
+
+@pytest.mark.slow
+def test_linear_upsampling_of_integers_on_hardware(tmp_path):
+    made = check_onnx(integers_upsampled(np.int8, *LINEAR["half_pixel"]), by_onnxruntime, near=1e-6)
+    on_hardware(made, np.random.default_rng(3).normal(0, 6, (2, 2, 5, 6)), tmp_path)
 
 
 @pytest.mark.parametrize("reader", ["Conv", "MaxPool", "end"])

@@ -89,8 +89,9 @@ ONE = {
         "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing",
     ),
     "linear upsampling of integers": (
-        lambda: of_integers().node("Resize", "", np.float32([1, 1, 2, 2]), mode="linear"),
-        "Resize_3 (Resize): linear upsampling must be of real numbers, got integers; quantise with QuantFormat.QDQ",
+        lambda: of_integers().node("Resize", "", np.float32([1, 1, 3, 2]), mode="linear"),
+        "Resize_3 (Resize): linear upsampling of integers must have shares of halves, quarters and so on, got shares "
+        "of 12; quantise with QuantFormat.QDQ, or make rows and columns 2 or 4 times as many",
     ),
     "a curve in front of a max pool": (
         lambda: (

@@ -323,7 +323,8 @@ def _within_integers(node: SourceNode, x: Any, scale: Any) -> Array:
         shape = [1] * np.ndim(x)
         shape[int(node.attributes.get("axis", 1))] = -1
         scale = np.reshape(scale, shape)
-    most = np.asarray(scale, np.float32) * np.float32(1 << 30)
+    with np.errstate(over="ignore"):  # no number is beyond infinity
+        most = np.asarray(scale, np.float32) * np.float32(1 << 30)
     return np.clip(x, -most, most)
 
 

@@ -399,10 +399,12 @@ def levels_off(imported: Imported) -> dict[str, int]:
     """By how many levels operations may be off where a section isn't exact (`Built.wrong`), by the tensor that each
     makes. A node may be in several sections, of which some are exact."""
     off = dict[str, int]()
+    makers = {operation.makes: operation.name for operation in imported.graph.operations}
     for section, built in zip(imported.graph.sections, imported.emitted.built, strict=True):
         here = {reading.tensor for reading in section.reads}
+        nodes = {*built.nodes, *(makers.get(tensor) for tensor in here)}  # what quantises may do more behind that
         for operation in imported.graph.operations:
-            if built.wrong[1] and operation.name in built.nodes and not here.isdisjoint(operation.reads):
+            if built.wrong[1] and operation.name in nodes and not here.isdisjoint(operation.reads):
                 here.add(operation.makes)
                 off[operation.makes] = built.wrong[1]
     return off

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.importers.errors import ImportRefused
+from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
-from .against import by_onnxruntime, by_qonnx, check, imported
+from .against import by_onnxruntime, by_qonnx, check, imported, outputs
 from .hardware import on_hardware
 from .onnx_files import Chain
 
@@ -120,6 +121,50 @@ def test_scales_of_quantize_linear(axis, clip):
     assert [built.weights for built in made.emitted.built] == bits
 
 
+def quantised(chain, scales, **attributes):
+    """QuantizeLinear and its inverse."""
+    pair = np.float32(scales), chain.constant(np.zeros(np.shape(scales)), np.int8)
+    return chain.node("QuantizeLinear", *pair, **attributes).node("DequantizeLinear", *pair, **attributes)
+
+
+def places_first(rng, scales, axis=None, channels_first=False):
+    """A map whose places stand where images do, as many as channels, with scales along an axis."""
+    chain = quantised(Chain((2, 4, 4)), 0.11)
+    one = np.float32(0.1), chain.constant(0, np.int8)
+    weight = chain.constant(rng.integers(-9, 9, (4, 2, 3, 3)), np.int8)
+    chain.node("Conv", chain.weight("DequantizeLinear", weight, *one))
+    chain.node("Transpose", perm=[1, 0, 2, 3] if channels_first else [0, 2, 3, 1]).node("Reshape", np.int64([4, 4]))
+    quantised(chain, scales, **({} if axis is None else {"axis": axis}))
+    if channels_first:
+        chain.node("Transpose", perm=[1, 0])
+    weight = chain.constant(rng.integers(-9, 9, (4, 3)), np.int8)
+    return chain.node("MatMul", chain.weight("DequantizeLinear", weight, *one))
+
+
+@pytest.mark.parametrize(("axis", "channels_first"), [(None, False), (1, False), (-1, False), (0, True), (-2, True)])
+def test_scales_where_places_come_first(axis, channels_first):
+    """The axis is counted without one of images."""
+    chain = places_first(np.random.default_rng(8), DOUBLED * np.float32(0.83), axis, channels_first)
+    made = imported(chain)
+    verify(made, 4)
+    images = real_inputs(made, sample_inputs(made, 12, seed=3))
+    got = outputs(made, images)
+    wanted = np.concatenate([by_onnxruntime(chain, image[None]).reshape(1, -1) for image in images])
+    np.testing.assert_allclose(got, wanted, atol=1e-4 * np.abs(wanted).max())
+
+
+def test_what_a_check_allows_behind_scales_of_channels():
+    """A requantisation that is a level off: also where the line of the scales is what it begins with."""
+    rng = np.random.default_rng(10)
+    scales = np.float32(rng.uniform(0.1, 0.4, (4, 1, 1)))
+    chain = begun(rng, scales, 8, zero=float(rng.integers(-90, 90)))
+    chain.node("Mul", np.float32(rng.uniform(0.4, 2, (4, 1, 1))))
+    chain.quant(np.float32(rng.uniform(0.05, 2)), int(rng.integers(2, 8)), rounding="UP")
+    made = imported(summed(chain, rng), engine="integer")
+    assert made.emitted.built[1].wrong[1] == 1
+    assert sum(checked.ties for checked in verify(made, 12) if checked.name == made.emitted.built[1].layers[-1])
+
+
 REFUSED = {
     "sums": (
         lambda rng: summed(begun(rng, ANY), rng),
@@ -141,6 +186,10 @@ REFUSED = {
     "a zero point of each channel": (
         lambda rng: begun(rng).node("DequantizeLinear", np.float32(1), np.float32([0, 1, 0, 0])),
         "DequantizeLinear_3 (DequantizeLinear): a map's zero point must be one number, got one a channel",
+    ),
+    "scales of places that come first": (
+        lambda rng: places_first(rng, DOUBLED, 1, channels_first=True),
+        "QuantizeLinear_6 (QuantizeLinear): thresholds must be the same at all places of a channel",
     ),
     "scales of another number of channels": (
         lambda rng: begun(rng).node("DequantizeLinear", np.float32([1, 2])),
@@ -174,13 +223,13 @@ def test_on_hardware(tmp_path):
     rng = np.random.default_rng(9)
     chain = Chain((3, 12, 10)).quant(np.float32(1 / 255), 8, signed=0)
     channels = 3
-    for outputs, kernel, group, stride in ((8, 3, 1, 2), (8, 3, 8, 1), (12, 1, 1, 1), (12, 3, 12, 2), (8, 1, 1, 1)):
-        scale = rng.uniform(0.1, 0.2, (outputs, 1, 1, 1)).astype(np.float32)
-        weight = chain.quant_weight(rng.normal(0, 0.6, (outputs, channels // group, kernel, kernel)), scale, 4)
+    for kernels, kernel, group, stride in ((8, 3, 1, 2), (8, 3, 8, 1), (12, 1, 1, 1), (12, 3, 12, 2), (8, 1, 1, 1)):
+        scale = rng.uniform(0.1, 0.2, (kernels, 1, 1, 1)).astype(np.float32)
+        weight = chain.quant_weight(rng.normal(0, 0.6, (kernels, channels // group, kernel, kernel)), scale, 4)
         chain.node("Conv", weight, group=group, strides=[stride, stride], pads=[kernel // 2] * 4)
-        chain.batch_norm(rng, outputs).node("Relu")
-        chain.quant(0.1 if group > 1 else rng.uniform(0.05, 0.2, (1, outputs, 1, 1)), 4, signed=0)
-        channels = outputs
+        chain.batch_norm(rng, kernels).node("Relu")
+        chain.quant(0.1 if group > 1 else rng.uniform(0.05, 0.2, (1, kernels, 1, 1)), 4, signed=0)
+        channels = kernels
     made = check(chain.node("GlobalAveragePool").quant(0.1, 4, signed=0).node("Flatten"), by_qonnx)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     on_hardware(made, rng.uniform(0, 1, (2, 3, 12, 10)), tmp_path, kfp=4, kgp=2, ol=2, pfp=2, depthwise=True)

@@ -124,7 +124,9 @@ def _steps_of_outputs(data: bytes) -> list[Steps | None]:
         scale, zero = (constants[name] for name in node.input[1:3])
         ends = integer_ends(zero.dtype)
         assert ends is not None
-        found.append(Steps(float(scale), int(zero), ends[0], node.op_type == "QuantizeLinear"))
+        one = scale.size == 1  # else channels have scales of their own
+        steps = Steps(float(scale), int(zero), ends[0], node.op_type == "QuantizeLinear") if one else None
+        found.append(steps)
     return found
 
 
@@ -157,6 +159,9 @@ def _to_boundary(node: Any, x: Array, constants: Mapping[str, Array]) -> tuple[A
         return np.abs(x), x
     scale = constants[node.input[1]].astype(np.float64)
     if node.op_type == "QuantizeLinear":
+        if scale.size > 1:
+            axis = next((int(each.i) for each in node.attribute if each.name == "axis"), 1)
+            scale = np.moveaxis(scale.reshape(-1, *[1] * (x.ndim - 1)), 0, axis)
         steps = x / scale
         rounding = "ROUND"
     else:

@@ -126,7 +126,7 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
         if self.chance(2):
             real = self.node("Reshape", real, self.constant([-1, here.shape[-1]], np.int64))
             real = self.node(self.pick.of(["Gemm", "MatMul"]), real, weights.real)
-            real = self.node("Reshape", real, self.constant([1, *shape], np.int64))
+            real = self.node("Reshape", real, self.constant([-1, *shape], np.int64))
         else:
             real = self.node("MatMul", real, weights.real)
         return self.quantised(real, shape, (-SPREAD * spread, SPREAD * spread))

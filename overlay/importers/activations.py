@@ -26,7 +26,6 @@ from .curves import (
     Curve,
     Formula,
     curve,
-    curve_of,
     elu,
     gelu,
     gelu_by_tanh,
@@ -137,7 +136,7 @@ def _power(node: NodeView) -> Curve:
     if exponent is None or exponent.denominator != 1 or not 0 <= exponent <= MOST_POWER:
         raise Unsupported(f"the exponent must be one whole number of 0 to {MOST_POWER}")
     power = int(exponent)
-    return uniform_curve("Pow", lambda x: x**power, lambda x: x**power)
+    return uniform_curve("Pow", Formula.of_both(lambda x: x**power))
 
 
 def _celu(node: NodeView) -> Curve:
@@ -147,14 +146,18 @@ def _celu(node: NodeView) -> Curve:
 
 def _thresholded(node: NodeView) -> Curve:
     """x above alpha, else 0."""
-    alpha = Fraction(float(node.attribute("alpha", 1.0)))
-    of = Formula(lambda x: x if x > alpha else Fraction(0), lambda x: np.where(x > float(alpha), x, 0))
-    return curve_of("ThresholdedRelu", of)
+    alpha = float(node.attribute("alpha", 1.0))
+    return uniform_curve("ThresholdedRelu", Formula.of_both(lambda x: x * (x > alpha)))
 
 
 ACTIVATIONS = (
     Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None)),
-    Activation(onnx="Abs", tflite="ABS", function=lambda node: uniform_curve("Abs", abs, np.abs), kernel=abs_kernel),
+    Activation(
+        onnx="Abs",
+        tflite="ABS",
+        function=lambda node: uniform_curve("Abs", Formula.of_both(abs)),
+        kernel=abs_kernel,
+    ),
     Activation(onnx="Celu", function=_celu),
     Activation(onnx="Log", tflite="LOG", function=lambda node: curve("Log", math.log), kernel=by_floats(single_log)),
     Activation(onnx="Reciprocal", function=lambda node: curve("Reciprocal", lambda x: 1 / x)),
@@ -195,7 +198,7 @@ ACTIVATIONS = (
     Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
     Activation(onnx="Pow", function=_power),
     Activation(onnx="Selu", function=_selu),
-    Activation(onnx="Softsign", function=lambda node: uniform_curve("Softsign", softsign, softsign)),
+    Activation(onnx="Softsign", function=lambda node: uniform_curve("Softsign", Formula.of_both(softsign))),
     Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
     Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
 )

@@ -84,13 +84,8 @@ class Curve(Link):
         raise TypeError(f"{self.name}: no condition can be pulled back through a curve")
 
 
-def uniform_curve(name: str, of: Callable[[Fraction], Fraction], of_floats: Callable[[Array], Array]) -> Curve:
-    """The curve that has one formula in all channels."""
-    return curve_of(name, Formula(of, of_floats))
-
-
-def curve_of(name: str, formula: Formula) -> Curve:
-    """The curve of a formula of one number, in all channels."""
+def uniform_curve(name: str, formula: Formula) -> Curve:
+    """The curve that has one formula, of one number, in all channels."""
     return Curve(name=name, formulas=np.array(formula, object))
 
 
@@ -105,7 +100,7 @@ def curve(name: str, function: Callable[[float], float]) -> Curve:
             raise Unsupported(f"the values of {name} must be finite, got {value} at {float(x):g}")
         return Fraction(value)
 
-    return uniform_curve(name, of, np.vectorize(values, otypes=[np.float64]))
+    return uniform_curve(name, Formula(of, np.vectorize(values, otypes=[np.float64])))
 
 
 def infinite_beyond(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -137,12 +132,7 @@ def table_curve(name: str, rows: Array, first: int) -> Curve:
     @cache
     def formula(row: tuple[int, ...]) -> Formula:
         values = np.array(row)
-
-        def run(x: Array) -> Array:
-            place = np.clip(np.rint(x).astype(np.int64) - first, 0, len(values) - 1)
-            return np.asarray(values[place].astype(np.float64))
-
-        return Formula(lambda x: Fraction(int(run(np.array(float(x))))), run)
+        return Formula.of_integers(lambda x: values[np.clip(x - first, 0, len(values) - 1)])
 
     formulas = np.empty(len(rows), object)
     formulas[:] = [formula(tuple(row)) for row in rows.tolist()]
@@ -190,7 +180,7 @@ def hard_swish() -> Curve:
     def of(x: Fraction) -> Fraction:
         return x * min(max(x / 6 + Fraction(1, 2), Fraction(0)), Fraction(1))
 
-    return uniform_curve("HardSwish", of, lambda x: x * np.clip(x / 6 + 0.5, 0, 1))
+    return uniform_curve("HardSwish", Formula(of, lambda x: x * np.clip(x / 6 + 0.5, 0, 1)))
 
 
 def leaky(name: str, slopes: Array) -> Curve:

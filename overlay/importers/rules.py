@@ -14,7 +14,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
-from .curves import Curve, uniform_curve
+from .curves import Curve, Formula, uniform_curve
 from .links import Line
 from .operations import (
     Closing,
@@ -189,7 +189,7 @@ def _together(name: str, join: Pointwise, functions: Sequence[Sequence[Function]
     def run(x: Array) -> Array:
         return join.run(*(reduce(lambda values, operation: operation.run(values), way, x) for way in functions))
 
-    return uniform_curve(name, of, run)
+    return uniform_curve(name, Formula(of, run))
 
 
 def extremes_of_integers_become_sums(graph: OperationGraph) -> OperationGraph | None:

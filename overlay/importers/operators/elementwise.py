@@ -9,7 +9,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import ACTIVATIONS, Activation
 from bitloom.overlay.importers.bends import clip
-from bitloom.overlay.importers.curves import Formula, curve_of
+from bitloom.overlay.importers.curves import Formula, uniform_curve
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
@@ -161,7 +161,7 @@ def combine(node: NodeView, formula: Formula) -> None:
         lambda *values: formula.of_floats(*whole(values, float)),
     )
     if len(node.maps) == 1:
-        node.elementwise(curve_of(node.node.op, bound))
+        node.elementwise(uniform_curve(node.node.op, bound))
     else:
         node.join(Combination, formula=bound)
 

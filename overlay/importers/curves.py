@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from inspect import signature
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,8 @@ class Formula:
     """``of(x)`` is its value at a number."""
     of_floats: Callable[..., Array]
     """``of_floats(x)`` are its values at float64 numbers."""
+    count: int = 1
+    """How many numbers it is a function of."""
 
     @classmethod
     def of_both(cls, function: Callable[..., Any]) -> "Formula":
@@ -43,7 +46,7 @@ class Formula:
             with np.errstate(all="ignore"):
                 return np.asarray(function(*arrays), np.float64)
 
-        return cls(of, of_floats)
+        return cls(of, of_floats, len(signature(function).parameters))
 
     @classmethod
     def of_integers(cls, function: Callable[..., Array]) -> "Formula":
@@ -52,7 +55,10 @@ class Formula:
         def run(*arrays: Array) -> Array:
             return np.asarray(function(*(np.rint(x).astype(np.int64) for x in arrays)), np.float64)
 
-        return cls(lambda *numbers: Fraction(float(run(*(np.array(float(x)) for x in numbers)))), run)
+        def of(*numbers: Fraction) -> Fraction:
+            return Fraction(float(run(*(np.array(float(x)) for x in numbers))))
+
+        return cls(of, run, len(signature(function).parameters))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -53,6 +53,11 @@ class NodeView:
         return [name for name in self.node.inputs if name and name not in self._constants.values]
 
     @property
+    def reads_two_maps(self) -> bool:
+        """Whether the node reads two maps, and nothing else."""
+        return len(self.maps) == 2 == len(self.node.inputs)
+
+    @property
     def shape(self) -> Shape:
         """Shape of what the last operation made, or of the tensor that the node reads."""
         return self._shapes[self._here or self.only_map()]
@@ -93,6 +98,11 @@ class NodeView:
         if place is not None and (len(self.node.inputs) <= place or self.node.inputs[place] != maps[0]):
             raise Unsupported(f"input {place} must be the map and the others constants")
         return maps[0]
+
+    def check_inputs(self, count: int) -> None:
+        """Raise Unsupported unless the node has so many inputs."""
+        if len(self.node.inputs) != count:
+            raise Unsupported(f"the number of inputs must be {count}, got {len(self.node.inputs)}")
 
     def check_rows(self) -> None:
         """Raise Unsupported unless the map has rows and columns."""

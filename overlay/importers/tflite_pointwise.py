@@ -30,13 +30,13 @@ def _scales(attributes: Mapping[str, Any], count: int) -> list[tuple[float, int]
 def _compared(holds: Callable[[Array, Array], Array]) -> Kernel:
     """Real numbers, with 8 bits behind the point, are compared."""
 
-    def kernel(attributes: Mapping[str, Any], *values: Array) -> Array:
+    def kernel(attributes: Mapping[str, Any], x: Array, y: Array) -> Array:
         scaled = []
-        for x, (scale, zero) in zip(values, _scales(attributes, 2)):
+        for values, (scale, zero) in zip((x, y), _scales(attributes, 2)):
             multiplier = multiplier_of(scale)
             if multiplier.shift > 0:
                 raise Unsupported(f"scales of what is compared must be below 1, got {scale:g}")
-            scaled.append(rounded_product(x - zero << COMPARED_BITS, multiplier))
+            scaled.append(rounded_product(values - zero << COMPARED_BITS, multiplier))
         return np.asarray(holds(*scaled)).astype(np.int64)
 
     return kernel

@@ -86,7 +86,7 @@ def _fits(node: NodeView, kind: int) -> bool:
 @operator("Add", "Sum", everywhere=True)
 def add(node: NodeView) -> None:
     """x + c, c + x, or the sum of two maps."""
-    if len(node.maps) == 2 == len(node.node.inputs):
+    if node.reads_two_maps:
         node.add_maps()
     else:
         node.affine(add=_other(node))
@@ -142,6 +142,7 @@ COMBINED: dict[str, Callable[..., Any]] = {
 def combine(node: NodeView, formula: Formula) -> None:
     """Append a function of the values at each place of all inputs, of which those that are constants are one number
     each: a curve of one map, or a combination of several."""
+    node.check_inputs(formula.count)
     given = node.node.inputs
     numbers = dict[int, Fraction]()
     for place, name in enumerate(given):
@@ -159,6 +160,7 @@ def combine(node: NodeView, formula: Formula) -> None:
     bound = Formula(
         lambda *values: formula.of(*whole(values, Fraction)),
         lambda *values: formula.of_floats(*whole(values, float)),
+        len(node.maps),
     )
     if len(node.maps) == 1:
         node.elementwise(uniform_curve(node.node.op, bound))
@@ -177,7 +179,7 @@ for _op, _function in COMBINED.items():
 @operator("Sub", everywhere=True)
 def subtract(node: NodeView) -> None:
     """x - c, c - x, or the difference of two maps."""
-    if len(node.maps) == 2:
+    if node.reads_two_maps:
         combine(node, Formula.of_both(lambda x, y: x - y))
         return
     constant = fractions(_other(node))
@@ -190,7 +192,7 @@ def subtract(node: NodeView) -> None:
 @operator("Mul", everywhere=True)
 def multiply(node: NodeView) -> None:
     """x * c, c * x, or the product of two maps."""
-    if len(node.maps) == 2 == len(node.node.inputs):
+    if node.reads_two_maps:
         node.multiply_maps()
     else:
         node.affine(multiply=_other(node))
@@ -206,7 +208,7 @@ def qlinear_mul(node: NodeView) -> None:
 @operator("Div", everywhere=True)
 def divide(node: NodeView) -> None:
     """x / c, c / x, or the quotient of two maps."""
-    if len(node.maps) == 2 or not _is_first(node):
+    if node.reads_two_maps or not _is_first(node):
         combine(node, Formula.of_both(lambda x, y: x / y))
         return
     constant = fractions(_other(node))
@@ -254,7 +256,7 @@ def within_ends(node: NodeView) -> None:
 @operator("Max", everywhere=True)
 def maximum(node: NodeView) -> None:
     """The larger one of two maps, or the largest of x and constants, which may differ by channel."""
-    if len(node.maps) == 2 == len(node.node.inputs):
+    if node.reads_two_maps:
         node.join(Extreme, largest=True)
         return
     for low in _constants(node) or [None]:
@@ -264,7 +266,7 @@ def maximum(node: NodeView) -> None:
 @operator("Min", everywhere=True)
 def minimum(node: NodeView) -> None:
     """The smaller one of two maps, or the smallest of x and constants, which may differ by channel."""
-    if len(node.maps) == 2 == len(node.node.inputs):
+    if node.reads_two_maps:
         node.join(Extreme, largest=False)
         return
     for high in _constants(node) or [None]:
@@ -326,8 +328,7 @@ def _narrowed(node: NodeView, low: Array | None, high: Array | None) -> bool:
 def _other(node: NodeView):  # type: ignore[no-untyped-def]
     """The constant of an operator with two inputs, of which the other is the map."""
     node.only_map()
-    if len(node.node.inputs) != 2:
-        raise Unsupported(f"there must be 2 inputs, got {len(node.node.inputs)}")
+    node.check_inputs(2)
     return node.constant(1 if _is_first(node) else 0, "the other input")
 
 

@@ -7,6 +7,7 @@ nothing.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -359,7 +360,7 @@ def add(node: NodeView) -> None:
     slopes = Fraction(first[0]) / Fraction(result[0]), sign * Fraction(second[0]) / Fraction(result[0])
     offset = result[1] - slopes[0] * first[1] - slopes[1] * second[1]
     values = np.clip(values, low, high)
-    if len(node.maps) == 2:
+    if node.reads_two_maps:
         table = SumTable(values=values, first=LOW, slopes=slopes, offset=offset, low=low, high=high)
         node.add_maps(table)
         return
@@ -380,7 +381,7 @@ def multiply(node: NodeView) -> None:
     """The product of a map and a constant, or of two maps, each less its zero point."""
     (scale, zero), (other_scale, other_zero) = (_scale(node, k).per_tensor(f"input {k}") for k in (0, 1))
     result = _result_scale(node).per_tensor("the result")[0]
-    if len(node.maps) == 2:
+    if node.reads_two_maps:
         tensors = []
         for place, number in enumerate((zero, other_zero)):
             node.start(place)
@@ -397,10 +398,10 @@ def multiply(node: NodeView) -> None:
 @operator(*POINTWISE, domains=TENSORFLOW, everywhere=True)
 def pointwise(node: NodeView) -> None:
     """A kernel of the integers at each place, of one map and constants, or of maps that are functions of one."""
-    kernel, attributes = POINTWISE[node.node.op], node.node.attributes
     _scale(node, 0)
-    kernel(attributes, *[np.zeros(1, np.int64)] * len(node.node.inputs))  # else refused here
-    combine(node, Formula.of_integers(lambda *values: kernel(attributes, *values)))
+    formula = Formula.of_integers(partial(POINTWISE[node.node.op], node.node.attributes))
+    combine(node, formula)
+    formula.of_floats(*[np.zeros(1)] * formula.count)  # scales that the kernel refuses are refused here
     node.quantise_integers(*((0, 1) if _result_scale(node).kind == "BOOL" else (LOW, HIGH)))
 
 
@@ -412,7 +413,7 @@ def limit(node: NodeView) -> None:
     for number in (0, 1):
         if _scale(node, number).per_tensor(f"input {number}") != result:
             raise Unsupported("both inputs and the result must have the same scale and zero point")
-    if len(node.maps) == 2:
+    if node.reads_two_maps:
         node.join(Extreme, largest=node.node.op == "MAXIMUM", ends=(LOW, HIGH))
         node.quantise_integers(LOW, HIGH)
         return

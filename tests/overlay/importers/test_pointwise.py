@@ -252,6 +252,15 @@ def test_scales_that_kernels_do_not_take(kind, made, why):
     assert refused.value.lines[0].split("): ", 1)[1] == why
 
 
+@pytest.mark.parametrize(("kind", "count", "wanted"), [("GREATER", 3, 2), ("LESS", 1, 2), ("SELECT", 2, 3)])
+def test_as_many_tensors_as_a_kernel_takes(kind, count, wanted):
+    chain = begun(np.random.default_rng(3))
+    chain.operator(kind, chain.now.shape, constants=(chain.here,) * (count - 1))
+    with pytest.raises(ImportRefused) as refused:
+        imported(chain)
+    assert refused.value.lines == (f"{kind}_1 ({kind}): the number of inputs must be {wanted}, got {count}",)
+
+
 if __name__ == "__main__":
     tables = {kind: np.array([by_litert(kind, *case) for case in cases(kind)], np.int16) for kind in KINDS}
     np.savez_compressed(DATA / "pointwise.npz", **tables)

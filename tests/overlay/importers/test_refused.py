@@ -43,6 +43,11 @@ def two_maps(chain, op, **attributes):
     return chain
 
 
+def by_itself(chain, op, *others):
+    """An operator on the map of now, the same map, and others."""
+    return chain.node(op, chain.here, *others)
+
+
 def joined_with(chain, op, between):
     """An operator on what ``between`` makes of the map of now, and that map itself."""
     before = chain.here
@@ -195,6 +200,14 @@ ONE = {
     "mean of clipped sums": (
         lambda: begun().node("Relu").node("GlobalAveragePool"),
         "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a clip; quantise before it",
+    ),
+    "a comparison of one": (
+        lambda: begun().node("Greater"),
+        "Greater_2 (Greater): the number of inputs must be 2, got 1",
+    ),
+    "a quotient of three": (
+        lambda: by_itself(begun().quant(1, 3), "Div", np.float32(2)),
+        f"Div_3 (Div): {MAPS}",
     ),
     "division by a map": (
         lambda: begun().reversed("Div", np.float32(2)),

@@ -26,7 +26,7 @@ from bitloom.golden.encoding import Array, Encoding
 
 from .boundaries import Staircase
 from .errors import Unsupported
-from .requantise_fit import Fitted, fit, mismatch
+from .requantise_fit import Fitted, first_sum, fit
 
 MOST_RAMP = 255
 """A ramp's highest value: it is a feature without a sign."""
@@ -34,6 +34,8 @@ MOST_RAMPS = 4
 """Ramps that any channel has at most: two, and one for each end of its own."""
 SHARES = (0.5, 0.75, 0.9, 0.97)
 """Where between the least and the largest distance of a line's steps lines are tried."""
+BEYOND = 1 << 62
+"""Further than any sum of an engine."""
 MOST_DENOMINATOR = 1 << 16
 """Of such a distance."""
 
@@ -176,15 +178,33 @@ class Ramps:
         return min(tried, key=lambda each: each[1].wrong)
 
     def off(self, functions: Sequence[Stepped], fitted: Fitted) -> tuple[int, int]:
-        """How many numbers of all channels get another value with these factors, and how far it is off at most."""
+        """How many numbers of all channels get another value with these factors, and how far it is off at most: of
+        every number, as between two steps of ramps and of functions nothing changes."""
         count = most = 0
-        for number, (ramp, factors) in enumerate(zip(self.flat, fitted.factors)):
-            if not factors.exact:
-                function = functions[number // self.count]
-                reach = sorted((ramp.reads * function.low, ramp.reads * function.high))
-                wrong, far = mismatch(ramp.stair, number, fitted, 0, (reach[0], reach[1]))
-                count, most = count + wrong, max(most, far)
+        for channel, function in enumerate(functions):
+            numbers = range(channel * self.count, (channel + 1) * self.count)
+            if all(fitted.factors[number].exact for number in numbers):
+                continue
+            parts = [(self.flat[number], self._firsts(number, fitted)) for number in numbers]
+            # Where a ramp of -x has a step, it is one higher than right of it.
+            steps = [firsts if ramp.reads > 0 else 1 - firsts for ramp, firsts in parts]
+            places = np.unique(np.clip([function.low, *function.places, *np.concatenate(steps)], function.low, None))
+            places = places[places <= function.high]
+            total = np.full(len(places), self.sums[channel].base)
+            for ramp, firsts in parts:
+                total += ramp.sign * np.searchsorted(firsts, ramp.reads * places, side="right")
+            ends = function.ends if self.cut_behind else self.ends
+            wanted = function.values[np.searchsorted(function.places, places, side="right")]
+            far = np.abs(np.clip(total, *ends) - wanted)
+            count += int((np.diff([*places, function.high + 1]) * (far > 0)).sum())
+            most = max(most, int(far.max()))
         return count, most
+
+    def _firsts(self, number: int, fitted: Fitted) -> Array:
+        """From which number on a requantisation with these factors has each value from 1 on, for a ramp of `flat`."""
+        highest = (1 << self.top.bit_length()) - 1 if self.flat[number].reads else 0
+        firsts = [first_sum(level, number, fitted) for level in range(1, highest + 1)]
+        return np.array([min(max(first, -BEYOND), BEYOND) for first in firsts], np.int64)
 
     @property
     def count(self) -> int:

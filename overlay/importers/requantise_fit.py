@@ -261,7 +261,7 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
     changes: list[tuple[int, int]] = []
     for level, limit in enumerate(stair.limits, 1):
         if limit is not None:
-            ends = sorted(min(max(x, first), behind) for x in (limit, _first_sum(low + level, number, fitted)))
+            ends = sorted(min(max(x, first), behind) for x in (limit, first_sum(low + level, number, fitted)))
             changes += [(ends[0], 1), (ends[1], -1)]  # one more level is off from here, one less from there on
     count = most = off = 0
     for (here, change), (there, _) in zip(changes := sorted(changes), [*changes[1:], (behind, 0)]):
@@ -271,7 +271,7 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
     return count, most
 
 
-def _first_sum(level: int, number: int, fitted: Fitted) -> int:
+def first_sum(level: int, number: int, fitted: Fitted) -> int:
     """The first sum that a channel's factors take to a level or more."""
     factors = fitted.factors[number]
     place = (Fraction(level) - Fraction(1, 2)) * (1 << factors.shift) / factors.multiplier - factors.bias

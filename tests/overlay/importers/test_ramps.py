@@ -3,6 +3,7 @@
 ``python -m tests.overlay.importers.test_ramps`` prints what slopes of each channel take.
 """
 
+from dataclasses import replace
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -30,17 +31,23 @@ from .tflite_files import Chain
 def values_of(functions, most=None):
     """What requantisations of ramps, and their sum, make of all numbers of functions of one range."""
     ramps, fitted = Ramps.of(functions, signed(9), most=most)
+    return values_by(ramps, fitted, functions), ramps
+
+
+def values_by(ramps, fitted, functions):
+    """The same with any factors."""
     numbers = np.arange(functions[0].low, functions[0].high + 1)
     rows = []
     for ramp, factors in zip(ramps.flat, fitted.factors):
         x = numbers * ramp.reads << fitted.fraction
         product = (x + factors.bias) * factors.multiplier
         half = (1 << factors.shift >> 1) - (product < 0 if not fitted.half_even else ~(product >> factors.shift) & 1)
-        rows.append(np.clip((product + half * (factors.shift > 0)) >> factors.shift, 0, ramps.top))
+        highest = (1 << ramps.top.bit_length()) - 1
+        rows.append(np.clip((product + half * (factors.shift > 0)) >> factors.shift, 0, highest))
     rows = np.array(rows).reshape(len(functions), ramps.count, -1)
     total = np.clip(ramps.bases[:, None] + (rows * ramps.signs[:, :, None]).sum(axis=1), *ramps.ends)
     own = np.array([each.ends for each in functions]) if ramps.cut_behind else np.array([ramps.ends])
-    return np.clip(total, own[:, :1], own[:, 1:]), ramps
+    return np.clip(total, own[:, :1], own[:, 1:])
 
 
 def prelu(rng, x):
@@ -91,6 +98,28 @@ def test_ends_of_channels_may_be_cut_behind_the_sum():
     small = [Stepped.of_values(0, [2, 2, 2, 3, 4, 5, 6, 6, 6]), Stepped.of_values(0, list(range(9)))]
     assert [values_of(small, most)[1].count for most in (None, 2, 1)] == [2, 2, 1]
     assert values_of([Stepped.of_values(0, [0, 1, 2]), Stepped.of_values(0, [0, 1, 1])], most=2)[1].cut_behind is False
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_how_many_numbers_are_off(most):
+    """With factors that aren't exact, of all numbers; two ramps of a number may both be off."""
+    rng = np.random.default_rng(3)
+    furthest = set()
+    for _ in range(20):
+        rows = np.array([bent_by(rng, np.arange(-128, 128), 1) for _ in range(8)])
+        functions = [Stepped.of_values(-128, row) for row in rows.tolist()]
+        ramps, fitted = Ramps.of(functions, signed(9), most=most)
+        assert ramps.off(functions, fitted) == (0, 0)
+        moved = [
+            replace(each, bias=each.bias + int(rng.integers(-2, 3) << fitted.fraction), exact=bool(number % 5 > 1))
+            for number, each in enumerate(fitted.factors)
+        ]
+        moved = [each if not each.exact else before for each, before in zip(moved, fitted.factors)]
+        other = replace(fitted, factors=tuple(moved))
+        far = np.abs(values_by(ramps, other, functions) - rows)
+        assert ramps.off(functions, other) == ((far > 0).sum(), far.max())
+        furthest.add(far.max())
+    assert len(furthest) > 1
 
 
 def test_a_line_up_to_a_common_end_is_one_ramp():

@@ -104,10 +104,9 @@ def test_every_block_is_run_or_says_why_not():
     assert found == NOT_RUN
 
 
-@pytest.mark.parametrize("page", named(pages()))
-def test_languages(page):
+def test_languages():
     """An unknown language, an indented block or a mark without its reason would not be run, and nobody would know."""
-    for block in blocks(page):
+    for block in (block for page in pages() for block in blocks(page)):
         assert block.language in RUN + DATA, f"{block.name}: a block must be {' or '.join(RUN + DATA)}"
         assert block.mark == "prints" or bool(block.mark) == bool(block.reason), f"{block.name}: {block.mark} why?"
         assert block.mark == "" or (block.mark == "prints") == (block.language == "text"), block.name

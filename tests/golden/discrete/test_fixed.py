@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.signal import correlate
 
 from bitloom.golden.discrete.dense import DenseSpec
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
@@ -385,6 +384,8 @@ MAPS = Windows(height=5, width=6, channels=3, size=3, stride=2)
 
 def convolved(images: np.ndarray, kernels: np.ndarray, windows: Windows) -> np.ndarray:
     """Correlations by scipy, (N, rows, columns, neurons)."""
+    from scipy.signal import correlate  # half a second, which a worker without this test saves
+
     shape = (windows.size, windows.size, windows.channels)
     maps = [
         [correlate(image, kernel.reshape(shape), mode="valid")[:: windows.stride, :: windows.stride, 0]

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, recall_score
 
 from bitloom.golden.layers.conv import Conv
@@ -67,6 +66,8 @@ def test_figures_equal_those_of_scikit_learn():
 
 @pytest.mark.parametrize(("right", "images"), [(0, 10), (10, 10), (1, 2), (0, 1), (354, 360), (9840, 10000)])
 def test_wilson_equals_scipy(right, images):
+    from scipy.stats import binomtest  # which takes long to import
+
     found = binomtest(right, images).proportion_ci(0.95, method="wilson")
     assert wilson(right, images) == pytest.approx((found.low, found.high), abs=1e-12)
 

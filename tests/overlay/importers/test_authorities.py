@@ -10,13 +10,7 @@ from bitloom.overlay.importers.imported import import_file, parse_input
 from bitloom.overlay.importers.verify import verify
 from tests.board_data import file as data
 
-from .hardware import on_hardware
-
 pytest.importorskip("onnx", reason="the extra import is not installed")
-
-
-BINARY = {"kfp": 64, "kgp": 32, "ol": 4}
-"""A folding with which frames of dense networks take few cycles."""
 
 
 def scores(made, images):
@@ -86,36 +80,3 @@ def test_jet_tagging(bits, worse):
     found = softmax(scores(made, x))
     assert (found.argmax(axis=1) == wanted.argmax(axis=1)).all()
     assert (np.abs(found - wanted).max(axis=1) > 1e-3).sum() == worse
-
-
-@pytest.mark.slow  # builds a simulation
-def test_jet_tagging_on_hardware(tmp_path):
-    """Features of 20 bits: the softmax of every row is the recorded one to within 1e-6."""
-    made, x, wanted = jets(20)
-    found = on_hardware(made, x, tmp_path / "jets").outputs
-    assert np.abs(softmax(made.host.scores(found)) - wanted).max() < 1e-6
-
-
-@pytest.mark.slow  # builds a simulation
-def test_intrusion_detection_on_hardware(tmp_path):
-    recorded = np.load(data("qonnx/unsw_nb15_w2a2.io.npz"))
-    made = import_file(data("qonnx/unsw_nb15-mlp-w2a2.onnx"), spec=parse_input("unsigned1"))
-    found = on_hardware(made, recorded["x"], tmp_path / "unsw", **BINARY).outputs
-    assert np.array_equal(made.host.scores(found), recorded["y"])
-
-
-@pytest.mark.slow  # builds a simulation
-def test_sfc_on_hardware(tmp_path):
-    recorded = np.load(data("sfc_1w2a_untrained.io.npz"))
-    made = import_file(data("sfc_1w2a_untrained.onnx"))
-    found = on_hardware(made, recorded["x"], tmp_path / "sfc", **BINARY).outputs
-    assert np.abs(made.host.scores(found) - recorded["y"]).max() < 1e-5
-
-
-@pytest.mark.slow  # builds a simulation
-def test_tfc_on_hardware(tmp_path):
-    """Frames of MNIST: the classes that qonnx gives are golden's (`test_tfc_equals_qonnx`), and so are these."""
-    made = import_file(data("tfc_1w1a.onnx"))
-    images = read_idx(data("t10k-images-idx3-ubyte.gz"))[:20, None] / np.float32(255)
-    found = on_hardware(made, images, tmp_path / "tfc", **BINARY).outputs
-    assert np.array_equal(made.host.scores(found), scores(made, images))

@@ -12,11 +12,9 @@ from bitloom.overlay.importers.boundaries import Limits, Steps, staircases, thre
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.links import Condition, Line, falls, merged
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
-from bitloom.overlay.importers.verify import real_inputs, sample_inputs
 from tests.errors import value_error
 
 from .against import by_qonnx, check, imported
-from .hardware import on_hardware
 from .onnx_files import Chain
 
 LEAKY = bend("LeakyRelu", [(0, 0)], (Fraction(1, 4), 1))
@@ -258,15 +256,6 @@ def test_channels_that_bend_apart_become_thresholds(name):
     assert made.choice.engines == ("binary", "binary")
     assert made.emitted.built[0].levels == 7
     assert made.choice.costs["integer"].startswith("Conv_1 (integer engine): ")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["slopes behind factors", "both in front of a max pool"])
-def test_channels_that_bend_apart_on_hardware(name, tmp_path):
-    made = imported(network(CHANNELS[name]))
-    images = real_inputs(made, sample_inputs(made, 3, seed=3))
-    got, golden = on_hardware(made, images, tmp_path)
-    assert np.array_equal(got, golden)
 
 
 def test_slopes_of_a_dense_layer():

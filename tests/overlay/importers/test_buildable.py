@@ -8,10 +8,8 @@ from bitloom.overlay.build.buildable import check_buildable
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
-from bitloom.overlay.importers.verify import real_inputs, sample_inputs
 
 from .against import by_onnxruntime, by_qonnx, check, imported
-from .hardware import on_hardware
 from .onnx_files import Chain
 from .test_engine_choice import both_kinds
 
@@ -107,13 +105,6 @@ def test_layers_with_weights_of_nine_bits(name):
     made = check(WIDE[name](), by_qonnx, near=0)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     assert made.model.network.layers[2].growth == ((3, 1) if name == "taps apart in columns" else (1, 3))
-
-
-@pytest.mark.slow  # builds a simulation
-def test_weights_of_nine_bits_on_hardware(tmp_path):
-    made = imported(WIDE["strides and padding"]())
-    images = real_inputs(made, sample_inputs(made, 2, seed=1))
-    on_hardware(made, images, tmp_path / "wide")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 
 from .against import by_onnxruntime, imported, outputs
-from .hardware import on_hardware
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import helper
 from .test_tflite import imported as imported_tflite
@@ -218,18 +217,8 @@ def summed(chain, rng):
 def test_everywhere(place):
     rng = np.random.default_rng(3)
     chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
-    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 7, (0.05, 3)))
+    made, _ = check(chain.flat().dense(rng, 7, (0.05, 3)))
     assert "lookup" in [layer.kind for layer in made.model.network.layers]
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("place", ["the input", "a sum", "a depthwise convolution"])
-def test_on_hardware(place, tmp_path):
-    rng = np.random.default_rng(3)
-    chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
-    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 7, (0.05, 3)))
-    images = rng.integers(-128, 128, (3, 4, 5, 3)).astype(np.int8)
-    on_hardware(made, images, tmp_path, engine="integer", feature_bits=9, weight_bits=8, kfp=4, kgp=4, ol=2)
 
 
 ACTIVATIONS = {

@@ -9,10 +9,8 @@ from click.testing import CliRunner
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, lane_area
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.verify import real_inputs, sample_inputs
 
 from .against import by_qonnx, check, imported
-from .hardware import on_hardware
 from .onnx_files import QONNX, Chain
 
 
@@ -66,17 +64,6 @@ def test_the_engine_that_costs_less(weight_bits, bits):
         assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 3
         costs = {name: cost.price for name, cost in made.choice.costs.items()}
         assert min(costs, key=costs.get) == CHOSEN[weight_bits, bits]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["binary", "integer"])
-@pytest.mark.parametrize(("weight_bits", "bits"), CHOSEN)
-def test_hardware_of_both(weight_bits, bits, engine, tmp_path):
-    chain = network(weight_bits, bits)
-    made = imported(chain, engine=engine)
-    x = real_inputs(made, sample_inputs(made, 2, seed=3))
-    found = on_hardware(made, x, tmp_path).outputs
-    assert np.allclose(made.host.scores(found), by_qonnx(chain, x), rtol=1e-4, atol=1e-4)
 
 
 def test_costs_by_hand():

@@ -12,7 +12,6 @@ from bitloom.overlay.importers.verify import verify
 
 from .against import by_onnxruntime, by_qonnx
 from .against import check as check_onnx
-from .hardware import on_hardware
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import onnx
 from .test_tflite import imported, values_of
@@ -171,14 +170,6 @@ def test_bilinear_upsampling_equals_recorded_kernels():
     np.testing.assert_array_equal(scores.reshape(-1, 3, 47, 4), recorded["04_RESIZE_BILINEAR"])
 
 
-def unet(rng, grow):
-    """Half the size and back, beside a map of the whole size."""
-    chain = Chain((8, 6, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, 2))
-    skip = chain.here
-    grow(chain.pool("MAX", (2, 2), (2, 2)).conv(rng, 4, (3, 3), (0.03, 2)))
-    return chain.concat(skip).conv(rng, 2, (3, 3), (0.2, 3))
-
-
 GROWING = {
     "upsampling": lambda rng, chain: chain.upsample(8, 6),
     "a transposed convolution": lambda rng, chain: chain.transposed_conv(rng, 4, (2, 2), (0.03, 2)),
@@ -186,13 +177,17 @@ GROWING = {
 }
 
 
-@pytest.mark.sample(1)
+def unet(rng, name):
+    """Half the size and back, beside a map of the whole size."""
+    chain = Chain((8, 6, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, 2))
+    skip = chain.here
+    GROWING[name](rng, chain.pool("MAX", (2, 2), (2, 2)).conv(rng, 4, (3, 3), (0.03, 2)))
+    return chain.concat(skip).conv(rng, 2, (3, 3), (0.2, 3))
+
+
 @pytest.mark.parametrize("name", GROWING)
-def test_a_unet_on_hardware(name, tmp_path):
-    rng = np.random.default_rng(6)
-    made, _ = check(unet(rng, lambda chain: GROWING[name](rng, chain)))
-    images = rng.integers(-128, 128, (2, 8, 6, 3)).astype(np.int8)
-    on_hardware(made, images, tmp_path / "unet")
+def test_a_unet(name):
+    check(unet(np.random.default_rng(6), name))
 
 
 def detector(rng):
@@ -226,19 +221,12 @@ def detector(rng):
     return chain
 
 
-@pytest.mark.slow  # builds a simulation
-def test_a_detector_on_hardware(tmp_path):
-    """As TensorFlow's object detection has them; the softmax is the host's, with real numbers."""
+def test_a_detector():
+    """Each output is that of TFLite's kernels, in numpy; the constant one is a part of the host's file, and the softmax
+    is the host's, with real numbers."""
     made = imported(detector(np.random.default_rng(7)))
     verify(made, 4)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    images = np.random.default_rng(8).integers(-128, 128, (2, 12, 12, 3)).astype(np.int8)
-    on_hardware(made, images, tmp_path / "detector")
-
-
-def test_a_detector():
-    """Each output is that of TFLite's kernels, in numpy; the constant one is a part of the host's file."""
-    made = imported(detector(np.random.default_rng(7)))
     images = np.random.default_rng(8).integers(-128, 128, (3, 12, 12, 3)).astype(np.int8)
     scores = made.host.closed(made.model.forward(made.host.to_input(images, (12, 12, 3))))
     classes, anchors = scores.values()
@@ -248,16 +236,16 @@ def test_a_detector():
     assert len(np.unique(classes)) > 50
 
 
-def test_an_autoencoder_on_hardware(tmp_path):
+def autoencoder(rng):
     """Down by strides, up by transposed convolutions."""
-    rng = np.random.default_rng(7)
     chain = Chain((8, 8, 1), 0.02, 11).conv(rng, 4, (3, 3), (0.03, -128), (2, 2), activation="RELU")
     chain.conv(rng, 6, (3, 3), (0.05, -128), (2, 2), activation="RELU")
-    chain.transposed_conv(rng, 4, (3, 3), (0.1, -20)).transposed_conv(rng, 1, (3, 3), (0.1, 4))
-    made, _ = check(chain)
+    return chain.transposed_conv(rng, 4, (3, 3), (0.1, -20)).transposed_conv(rng, 1, (3, 3), (0.1, 4))
+
+
+def test_an_autoencoder():
+    made, _ = check(autoencoder(np.random.default_rng(7)))
     assert growths(made) == [((2, 2), False)] * 2
-    images = rng.integers(-128, 128, (2, 8, 8, 1)).astype(np.int8)
-    on_hardware(made, images, tmp_path / "autoencoder")
 
 
 def test_a_map_that_grows_is_added():
@@ -336,13 +324,6 @@ def subpixels(rng):
 
 def test_depth_to_space_in_front_of_a_sum():
     check(subpixels(np.random.default_rng(9)))
-
-
-@pytest.mark.slow  # builds a simulation
-def test_depth_to_space_on_hardware(tmp_path):
-    made = imported(subpixels(np.random.default_rng(9)))
-    images = np.random.default_rng(8).integers(-128, 128, (2, 4, 5, 3)).astype(np.int8)
-    on_hardware(made, images, tmp_path / "subpixels")
 
 
 DEPTHS = {

@@ -20,7 +20,6 @@ from bitloom.overlay.importers.verify import verify
 
 from . import onnx_files
 from .against import by_onnxruntime, check, imported
-from .hardware import on_hardware
 from .test_tflite import by_kernels, scores
 from .test_tflite import check as check_kernels
 from .tflite_files import DATA, Chain
@@ -72,13 +71,6 @@ def test_a_difference_of_two_maps():
     assert np.array_equal(scores(made, recorded["x"]), wanted)
     first, second = made.model.arrays["add_3"]["multiplier"]
     assert first > 0 > second
-
-
-@pytest.mark.slow  # builds a simulation
-def test_a_difference_on_hardware(tmp_path):
-    recorded = np.load(DATA / "subtraction.npz")
-    made = import_file(DATA / "subtraction.tflite")
-    on_hardware(made, recorded["x"], tmp_path / "subtraction")
 
 
 def test_a_wrong_addition_is_noticed():

@@ -15,11 +15,9 @@ from bitloom.overlay.build.chosen_design import Wanted, chosen_design
 from bitloom.overlay.importers.activations import curve_table
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.ramps import Ramps, Stepped
-from bitloom.overlay.importers.verify import real_inputs, sample_inputs
 from tests.errors import value_error
 
 from . import against
-from .hardware import on_hardware
 from .onnx_files import Chain as OnnxChain
 from .test_boundaries import CHANNELS, network
 from .test_curves import summed
@@ -173,7 +171,7 @@ PLACES = {
 def tflite(place):
     rng = np.random.default_rng(3)
     chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
-    return chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 7, (0.05, 3))
+    return chain.flat().dense(rng, 7, (0.05, 3))
 
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "one channel's"])
@@ -251,32 +249,17 @@ def test_sums_of_weights_that_bend_on_the_integer_engine(name):
     assert set(made.choice.engines) == {"integer"}
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("case", ["a convolution", "a sum", "a dense layer", "weights"])
-def test_on_hardware(case, tmp_path):
-    if case == "weights":
-        made = against.imported(network(CHANNELS["both"]), engine="integer")
-    else:
-        made = imported_tflite(tflite(case))
-    on_hardware(
-        made,
-        real_inputs(made, sample_inputs(made, 3, seed=3)).astype(np.int64 if made.host.integers else float),
-        tmp_path,
-    )
-
-
-@pytest.mark.slow
-def test_a_bottleneck_with_slopes_behind_each_convolution_on_hardware(tmp_path):
+def bottleneck(rng):
     """As MobileFaceNet has them: behind a depthwise convolution, too, and between the ends of a shortcut."""
-    rng = np.random.default_rng(2)
     chain = with_slopes(Chain((9, 8, 3), 0.02, 0).conv(rng, 7, (3, 3), (0.03, 3)), SLOPES, (0.03, 3))
     here = chain.here
     with_slopes(chain.conv(rng, 14, (1, 1), (0.03, 3)), 2 * SLOPES, (0.03, 3))
     with_slopes(chain.conv(rng, 0, (3, 3), (0.03, 3), depth=1), 2 * SLOPES, (0.03, 3))
-    chain.conv(rng, 7, (1, 1), (0.03, 3)).add(here, (0.05, 0))
-    made, _ = check(chain.conv(rng, 4, (1, 1), (0.03, 3)))
-    images = np.random.default_rng(1).integers(-128, 128, (3, 9, 8, 3))
-    on_hardware(made, images, tmp_path, kfp=8, kgp=4)
+    return chain.conv(rng, 7, (1, 1), (0.03, 3)).add(here, (0.05, 0)).conv(rng, 4, (1, 1), (0.03, 3))
+
+
+def test_a_bottleneck_with_slopes_behind_each_convolution():
+    check(bottleneck(np.random.default_rng(2)))
 
 
 def cycles_of(slopes):

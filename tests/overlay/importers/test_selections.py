@@ -12,7 +12,6 @@ from . import onnx_files
 from .against import by_onnxruntime
 from .against import check as check_onnx
 from .against import imported as imported_onnx
-from .hardware import on_hardware
 from .test_joined import qdq
 from .test_tflite_forms import check
 from .tflite_files import Chain
@@ -125,17 +124,18 @@ def split(chain, sizes, numbers, kind="SPLIT_V"):
     return parts
 
 
-@pytest.mark.parametrize("kind", ["SPLIT", pytest.param("SPLIT_V", marks=pytest.mark.slow)])
-def test_parts_of_tflite_on_hardware(kind, tmp_path):
+def parts(rng, kind):
     """As ShuffleNet and CSPNet cut maps: one part goes past convolutions, and both are put together again."""
-    rng = np.random.default_rng(6)
     sizes, numbers = ((3, 3), ()) if kind == "SPLIT" else ((2, 4), (2, -1))
     chain = begun(rng)
     first, _ = split(chain, sizes, numbers, kind)
     chain.conv(rng, 4, (3, 3), (0.1, 3)).conv(rng, 4, (1, 1), (0.03, 2)).concat(first)
-    made, _ = check(chain.conv(rng, 3, (3, 3), (0.2, 3), (2, 2)))
-    images = rng.integers(-128, 128, (2, 6, 7, 3)).astype(np.int8)
-    on_hardware(made, images, tmp_path / "parts")
+    return chain.conv(rng, 3, (3, 3), (0.2, 3), (2, 2))
+
+
+@pytest.mark.parametrize("kind", ["SPLIT", "SPLIT_V"])
+def test_parts_of_tflite(kind):
+    check(parts(np.random.default_rng(6), kind))
 
 
 def quantised_conv(chain, rng, outputs, inputs, size, result, **attributes):
@@ -183,10 +183,8 @@ NETWORKS = {"focus": focus, "shuffled": shuffled}
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_cuts_of_onnx_on_hardware(name, tmp_path):
-    made = check_onnx(NETWORKS[name](np.random.default_rng(7)), by_onnxruntime)
-    images = np.random.default_rng(3).normal(0, 2, (2, *made.host.shape)).astype(np.float32)
-    on_hardware(made, images, tmp_path / "cut")
+def test_cuts_of_onnx(name):
+    check_onnx(NETWORKS[name](np.random.default_rng(7)), by_onnxruntime)
 
 
 def test_sums_that_are_cut_are_refused():
@@ -201,11 +199,8 @@ def test_sums_that_are_cut_are_refused():
     assert refused.value.lines == (f"Mul_4 (Mul): {why}",)
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("axis", [1, 2])
-def test_rows_and_columns_behind_one_another_on_hardware(axis, tmp_path):
+def tiled(rng, axis):
     """A map is cut into tiles, and put together again: the tiles' padded maps are added."""
-    rng = np.random.default_rng(9)
     chain = begun(rng, 4)
     begin, tiles = chain.here, []
     for first, last in ((0, 3), (2, 4), (4, 6)):
@@ -214,6 +209,9 @@ def test_rows_and_columns_behind_one_another_on_hardware(axis, tmp_path):
         tiles.append(strided_slice(chain, *ends).conv(rng, 3, (3, 3), (0.1, 9), activation="RELU").here)
     chain.here = tiles[0]
     chain.concat(*tiles[1:], axis=axis)
-    made, _ = check(chain.conv(rng, 2, (3, 3), (0.2, 3), (2, 2)))
-    images = rng.integers(-128, 128, (2, 6, 7, 3)).astype(np.int8)
-    on_hardware(made, images, tmp_path / "tiles")
+    return chain.conv(rng, 2, (3, 3), (0.2, 3), (2, 2))
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_rows_and_columns_behind_one_another(axis):
+    check(tiled(np.random.default_rng(9), axis))

@@ -23,7 +23,6 @@ from bitloom.overlay.virtual.board import activate
 from tests import simulated
 from tests.errors import value_error
 
-from .hardware import on_hardware
 from .test_tflite import imported, values_of
 from .tflite_files import DATA, Chain, ssd
 
@@ -411,15 +410,6 @@ def test_other_detectors(change):
     boxes, scores, anchors = (output.closed(integers) for output in made.host.outputs)
     for name, values in detections.run(boxes, scores, anchors.reshape(3, -1)).items():
         assert np.array_equal(values, got[name])
-
-
-@pytest.mark.slow  # builds a simulation
-def test_a_detector_with_boxes_on_hardware(tmp_path):
-    made = import_file(DATA / "ssd.tflite")
-    with np.load(DATA / "ssd.npz") as recorded:
-        images, count = recorded["x"], recorded["count"]
-    got = on_hardware(made, images[:2], tmp_path / "ssd").outputs
-    assert np.array_equal(made.host.closed(got)["count"], count[:2])
 
 
 def outside(chain):

@@ -8,9 +8,6 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden.file import model_digest
-from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.cli.importing import import_command
 from bitloom.overlay.evaluation.host_transform import HostTransform
 from bitloom.overlay.importers.errors import ImportRefused
@@ -20,7 +17,6 @@ from bitloom.overlay.importers.tflite_file import to_tflite_graph
 from bitloom.overlay.importers.tflite_kernels import rounded_once, rounded_twice
 from bitloom.overlay.importers.tflite_rules import activation_ends, mean_multiplier, multiplier_of
 from bitloom.overlay.importers.verify import verify
-from tests import simulated
 
 from .tflite_files import DATA, Chain, small
 from .tflite_real import kernels
@@ -399,19 +395,15 @@ def test_names_that_several_tensors_have(names):
     assert model_digest(imported(chain).model) == model_digest(expected)
 
 
-@pytest.mark.slow  # compiles a model
-def test_two_roundings_on_hardware(tmp_path):
-    """Layers that round twice beside one that doesn't, on the simulated board: TFLite's values, each of them."""
-    rng = np.random.default_rng(3)
+def rounded(rng):
+    """Layers that round twice beside one that doesn't."""
     chain = Chain((5, 6, 3), 0.02, 9).conv(rng, 4, (3, 3), (0.03, 7))
     chain.conv(rng, 5, (3, 3), (0.04, -3))
-    made = imported(chain.dense(rng, 7, (0.05, 2)))
-    rounds = [layer.rounding for layer in made.model.network.layers[1::2]]
-    assert rounds == ["twice", "twice", "once"]
-    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=4, pfp=4, ol=2)
-    bit, manifest = simulated.overlay(size_memories("twice", [made.model], (npu,)))
-    assert manifest.npus[0].results.round_twice == 1
-    images = rng.integers(-128, 128, (6, 5, 6, 3)).astype(np.int8)
-    found, _ = simulated.outputs(bit, compile_model(made.model, manifest), made.host.to_input(images, (5, 6, 3)))
-    assert np.array_equal(found, made.model.forward(made.host.to_input(images, (5, 6, 3))))
-    assert np.abs(made.host.scores(found) - by_kernels(made.source, images)).max() < 1e-5
+    return chain.dense(rng, 7, (0.05, 2))
+
+
+def test_layers_that_round_twice_beside_one_that_does_not():
+    made = imported(rounded(np.random.default_rng(3)))
+    assert [layer.rounding for layer in made.model.network.layers[1::2]] == ["twice", "twice", "once"]
+    images = np.random.default_rng(4).integers(-128, 128, (6, 5, 6, 3)).astype(np.int8)
+    assert np.abs(scores(made, images) - by_kernels(made.source, images)).max() < 1e-5

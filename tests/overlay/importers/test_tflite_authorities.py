@@ -12,7 +12,6 @@ from bitloom.overlay.importers.imported import import_file
 from tests.board_data import file as data
 
 from .hardware import on_hardware
-from .tflite_files import DATA
 
 pytest.importorskip("onnx", reason="the extra import is not installed")
 
@@ -104,33 +103,3 @@ def test_residual_network_on_hardware(tmp_path):
     assert result.counters["cycles"] == flow.left[1] + 1
     assert flow.npus[0].beats == 52_394
     print(f"{result.counters['cycles']:,} cycles for 2 frames, {flow.cycles_per_frame:,} a frame in a stream")
-
-
-@pytest.mark.slow  # builds a simulation of 256 multipliers, and runs it for 700,000 cycles
-def test_detector_on_hardware(tmp_path):
-    """An SSD whose pyramid is interpolated: every value is golden's, which is TFLite's (test_tflite_forms.py)."""
-    made = import_file(data("tflite_real/COCO_ssd_mobilenet_v1_025_192_int8.tflite"))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    images = np.random.default_rng(1).integers(0, 256, (1, 192, 192, 3)).astype(np.uint8)
-    given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16, "depthwise": True}
-    result = on_hardware(made, images, tmp_path / "ssd", **given)
-    outputs = made.host.closed(result.outputs)
-    assert [values.shape for values in outputs.values()] == [(1, 3830, 2), (1, 3830, 4), (1, 3830, 4)]
-
-
-@pytest.mark.slow  # builds a simulation
-def test_small_network_on_hardware(tmp_path):
-    recorded = np.load(DATA / "small.npz")
-    made = import_file(DATA / "small.tflite")
-    got = on_hardware(made, recorded["x"], tmp_path / "small").outputs
-    first = made.graph.sections[-1].quantised.base - [*made.choice.held.values()][-1].zero
-    assert np.array_equal(got.reshape(12, 5) + int(first), recorded["06_FULLY_CONNECTED"])
-
-
-@pytest.mark.slow  # builds a simulation, and loads 267,000 weights
-def test_autoencoder_on_hardware(tmp_path):
-    recorded = np.load(data("mlperf_tiny/ad_reference.npz"))
-    made = import_file(data("mlperf_tiny/ad01_int8.tflite"))
-    got = on_hardware(made, recorded["x"][:2], tmp_path / "ad", kfp=16, kgp=8).outputs
-    first = made.graph.sections[-1].quantised.base - [*made.choice.held.values()][-1].zero
-    assert np.array_equal(got.reshape(2, 640) + int(first), recorded["output"][:2])

@@ -1,4 +1,4 @@
-"""Forms of TFLite files that no exporter was seen to write, and random ones: every value is the kernels'."""
+"""Forms of TFLite files that no exporter was seen to write: every value is the kernels'."""
 
 from importlib.util import find_spec
 
@@ -12,12 +12,9 @@ from bitloom.overlay.importers.verify import verify
 from tests.board_data import file as data
 from tests.errors import value_error
 
-from .hardware import on_hardware
 from .test_tflite import by_kernels, imported, scores
 from .tflite_files import Chain, Tensor
 from .tflite_real import compare, kernels
-
-ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
 def compared(chain, seed=1):
@@ -146,7 +143,7 @@ def test_a_transpose_in_front_and_behind(axes):
     rng = np.random.default_rng(7)
     chain = Chain((4, 3, 5), 0.02, 3).transpose(*axes).conv(rng, 3, (3, 2), (0.03, -128), activation="RELU")
     chain.transpose(0, 3, 1, 2)
-    check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    check(chain.flat().dense(rng, 5, (0.05, 3)))
 
 
 def test_a_transpose_of_images():
@@ -173,7 +170,7 @@ def test_means_and_maxima_over_axes(axes, keep, kind):
     chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100))
     places = tuple(axis % 4 for axis in axes)
     chain.mean(None if kind == "REDUCE_MAX" else (0.02, -9), keep, places, kind)
-    check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    check(chain.flat().dense(rng, 5, (0.05, 3)))
 
 
 def test_means_over_one_axis_after_another():
@@ -352,24 +349,17 @@ def test_several_operators_read_the_input(join, real):
         check(chain)
 
 
-@pytest.mark.slow  # builds a simulation
-def test_constants_pads_and_means_on_hardware(tmp_path):
-    """What the importer makes steps of its own of, on the simulated board: TFLite's values, each of them."""
-    rng = np.random.default_rng(7)
+def constants(rng):
+    """What the importer makes steps of its own of."""
     chain = Chain((6, 5, 3), 0.02, 3).conv(rng, 4, (3, 2), (0.03, 5), groups=1).pad((1, 0), (1, 1))
     chain.pool("MAX", (3, 3), (1, 2)).with_constant("MUL", (-90, 3, 127, 20), (0.011, 0), (0.017, -5))
     chain.with_constant("ADD", (-90, 3, 127, -9), (0.011, -7), (0.037, -128), "RELU")
-    chain.mean((0.02, -9), axes=(2,)).mean((0.02, 4), axes=(1,)).dense(rng, 5, (0.05, 3))
-    made = imported(chain)
-    images = rng.integers(-128, 128, (6, 6, 5, 3)).astype(np.int8)
-    got = on_hardware(made, images, tmp_path / "constants").outputs
-    assert np.abs(made.host.scores(got) - by_kernels(made.source, images)).max() < 1e-5
+    return chain.mean((0.02, -9), axes=(2,)).mean((0.02, 4), axes=(1,)).dense(rng, 5, (0.05, 3))
 
 
-@pytest.mark.slow  # builds a simulation
-def test_an_input_that_several_operators_read_on_hardware(tmp_path):
-    """Beside a convolution by groups, a padded map that a sum reads, and maxima over one axis."""
-    rng = np.random.default_rng(7)
+def readers(rng):
+    """An input that several operators read, beside a convolution by groups, a padded map that a sum reads, and maxima
+    over one axis."""
     chain = Chain((4, 5, 4), 0.0331, 3)
     fork = chain.here
     chain.conv(rng, 4, (3, 2), (0.0331, 3), groups=2).concat(fork).conv(rng, 3, (1, 1), (0.0331, -20)).pad(
@@ -377,11 +367,12 @@ def test_an_input_that_several_operators_read_on_hardware(tmp_path):
     )
     before = chain.here
     chain.conv(rng, 3, (3, 2), (0.0517, 9)).add(before, (0.0413, 2)).mean(None, False, (1,), "REDUCE_MAX")
-    chain.reshape(1, 18).dense(rng, 5, (0.05, 3))
-    made = imported(chain)
-    images = rng.integers(-128, 128, (6, 4, 5, 4)).astype(np.int8)
-    got = on_hardware(made, images, tmp_path / "readers").outputs
-    assert np.abs(made.host.scores(got) - by_kernels(made.source, images)).max() < 1e-5
+    return chain.reshape(1, 18).dense(rng, 5, (0.05, 3))
+
+
+@pytest.mark.parametrize("network", [constants, readers])
+def test_several_forms_in_a_network(network):
+    check(network(np.random.default_rng(7)))
 
 
 REAL = {
@@ -426,79 +417,6 @@ def test_networks_as_people_have_them(name, refusal):
     assert str(refused.value).removeprefix(f"{path}: ").startswith(refusal)
 
 
-def with_layer(chain, rng):
-    """The chain with a random layer more, if its map has values."""
-    if 0 in chain.now.shape:
-        return chain
-    (rows, columns, channels), activation = chain.now.shape[1:4], str(rng.choice(ACTIVATIONS))
-    low = activation != "NONE" and rng.random() < 0.7
-    made = float(rng.choice([0.02, 0.05, 0.3])), -128 if low else int(rng.integers(-100, 60))
-    kernel = int(rng.integers(1, min(3, rows) + 1)), int(rng.integers(1, min(3, columns) + 1))
-    strides, same = (int(rng.integers(1, 3)), int(rng.integers(1, 3))), bool(rng.integers(0, 2))
-    kinds = ["conv", "depthwise", "max", "average", "pad", "add", "mean", "constant", "padded pool", "axis", "alone"]
-    kind = str(rng.choice([*kinds, "groups", "interpolated"]))
-    if kind == "interpolated":
-        times, fields = rng.choice([1, 2, 4], 2), {}
-        if rng.random() < 0.7:
-            fields = {str(rng.choice(["HalfPixelCenters", "AlignCorners"])): True}
-        sizes = (rows - 1, columns - 1) * times + 1 if "AlignCorners" in fields else (rows, columns) * times
-        return chain.interpolate(*map(int, sizes), **fields)
-    if kind == "constant":
-        numbers = rng.integers(-128, 128, channels if rng.random() < 0.7 else ())
-        scale = float(rng.choice([0.004, 0.011])), 0
-        operator = str(rng.choice(["MUL", "ADD", "SUB"]))
-        return chain.with_constant(operator, numbers, scale, made, activation, bool(rng.integers(0, 2)))
-    if kind == "padded pool":
-        sides = [tuple(int(side) for side in rng.integers(1, 3, 2)) for _ in range(2)]
-        return chain.pad(*sides).pool(str(rng.choice(["MAX", "AVERAGE"])), (2, 2), strides)
-    if kind == "axis":
-        axes = ((1,), (2,), (1, 2))[int(rng.integers(0, 3))]
-        reduction = str(rng.choice(["MEAN", "REDUCE_MAX"]))
-        return chain.mean(made if reduction == "MEAN" else None, True, axes, reduction)
-    if kind == "alone":
-        return chain.operator(str(rng.choice(["RELU", "RELU6", "QUANTIZE"])), chain.now.shape, made)
-    if kind == "groups":
-        groups = int(rng.choice([n for n in range(1, channels + 1) if channels % n == 0]))
-        outputs = groups * int(rng.integers(1, 4))
-        return chain.conv(rng, outputs, kernel, made, strides, same, activation, groups=groups)
-    if kind == "conv":
-        return chain.conv(rng, int(rng.integers(1, 6)), kernel, made, strides, same, activation)
-    if kind == "depthwise":
-        return chain.conv(rng, 0, kernel, made, strides, same, activation, depth=int(rng.integers(1, 3)))
-    if kind == "max":
-        return chain.pool("MAX", kernel, strides, same)
-    if kind == "average":
-        return chain.pool("AVERAGE", (rows, columns))
-    if kind == "mean":
-        return chain.mean(made, keep=True)
-    if kind == "pad":
-        return chain.pad((1, 0), (0, 1)).conv(rng, 3, (2, 2), made, (1, 1), False, activation)
-    fork = chain.here
-    return chain.conv(rng, channels, kernel, made, activation=activation).add(fork, (0.1, -20), activation)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(300))
-def test_random_networks(seed):
-    """Exact, or as far off as is told; some have activations that leave no two integers, or maps too small."""
-    rng = np.random.default_rng(seed)
-    size = int(rng.integers(1, 8)), int(rng.integers(1, 8)), int(rng.integers(1, 5))
-    chain = Chain(size, float(rng.choice([0.02, 0.5, 1 / 255])), int(rng.integers(-128, 128)))
-    if rng.random() < 0.7:
-        chain.conv(rng, 3, (1, 1), (0.05, -128), activation="RELU")
-    for _ in range(rng.integers(1, 4)):
-        with_layer(chain, rng)
-    if rng.random() < 0.7:
-        chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.1, int(rng.integers(-60, 60))))
-    try:
-        made, wanted, got = compared(chain)
-    except ImportRefused:
-        return
-    if not any(built.wrong[0] for built in made.emitted.built):
-        assert np.abs(wanted - got).max() < 1e-5
-    assert max(built.wrong[1] for built in made.emitted.built) <= 1
-
-
 @pytest.mark.parametrize("shape", [(4, 6, 3), (24, 3), (1, 1, 72)])
 def test_a_dense_layer_of_a_map(shape):
     """Of the last axis alone, as a convolution of 1 x 1; between convolutions, and behind a transpose."""
@@ -507,7 +425,7 @@ def test_a_dense_layer_of_a_map(shape):
     chain.dense(rng, 5, (0.06, 4), "RELU", keep=True)
     if len(shape) == 2:
         chain.transpose(0, 2, 1).transpose(0, 2, 1).dense(rng, 4, (0.07, -7), keep=True)
-    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    made, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
     assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
 
 
@@ -583,7 +501,7 @@ def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth)
     chain.apart("SPACE_TO_BATCH_ND", block, sides)
     chain.conv(rng, 4, (3, 2) if block[0] > 1 else (1, 2), (0.03, 9), same=False, activation="RELU6", depth=depth)
     chain.apart("BATCH_TO_SPACE_ND", block, crops)
-    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    made, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
     dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
     assert block in dilations
 
@@ -600,7 +518,7 @@ def test_a_dilated_convolution_of_a_map_without_rows(block, sides, crops, depth)
     chain.reshape(block, 1, *chain.now.shape[1:])
     chain.conv(rng, 4, (1, 3), (0.03, 9), same=False, activation="RELU6", depth=depth)
     chain.reshape(block, *chain.now.shape[2:]).apart("BATCH_TO_SPACE_ND", (block,), (crops,))
-    made, _ = check(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    made, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
     dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
     assert (1, block) in dilations
 
@@ -613,7 +531,7 @@ def test_parts_of_a_map_without_rows_that_become_others(shape):
     chain.conv(rng, 4, (1, 1), (0.03, 9), same=False).reshape(2, 12 if shape[1] > 1 else 6, 4)
     chain.apart("BATCH_TO_SPACE_ND", (2,), ((0, 0),))
     with pytest.raises(ImportRefused) as refused:
-        imported(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+        imported(chain.flat().dense(rng, 5, (0.05, 3)))
     rule = "this operator of TFLite is not imported"
     assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_0 (SPACE_TO_BATCH_ND): {rule}"
 
@@ -624,6 +542,6 @@ def test_maps_that_are_taken_apart_otherwise():
     chain.apart("SPACE_TO_BATCH_ND", (2, 2), ((0, 0), (0, 0))).conv(rng, 3, (3, 3), (0.03, 9), same=True)
     chain.apart("BATCH_TO_SPACE_ND", (2, 2), ((0, 0), (0, 0)))
     with pytest.raises(ImportRefused) as refused:
-        imported(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+        imported(chain.flat().dense(rng, 5, (0.05, 3)))
     rule = "this operator of TFLite is not imported"
     assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_1 (SPACE_TO_BATCH_ND): {rule}"

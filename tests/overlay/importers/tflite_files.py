@@ -191,6 +191,10 @@ class Chain:
     def reshape(self, *shape):
         return self.operator("RESHAPE", shape, None, (self.constant(np.array(shape, np.int32)),))
 
+    def flat(self):
+        """The map as a vector."""
+        return self.reshape(1, int(np.prod(self.now.shape)))
+
     def shape_of(self):
         """The shape of the tensor, as a tensor."""
         kind = tflite.TensorType.INT32

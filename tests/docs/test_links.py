@@ -30,7 +30,7 @@ def anchors(path: Path) -> set[str]:
 
 
 def test_links_lead_to_files_and_headings():
-    for path, link in ((path, link) for path in TEXTS for link in links(path)):
+    for path, link in [(text, link) for text in TEXTS for link in links(text)]:
         parts = urlsplit(link)
         if parts.scheme:
             continue
@@ -48,9 +48,6 @@ NAMED = re.compile(rf"(?<![\w/.\"-])((?:{FOLDERS})/[\w./-]*\w)")
 
 def test_files_that_a_text_names_exist():
     """Except for those that tell how a new file is called: X and ROOM stand for names."""
-    named = [
-        (path, name) for path in TEXTS for name in NAMED.findall(path.read_text()) if not re.search("X|ROOM", name)
-    ]
-    assert [
-        (path, name) for path, name in named if not any((ROOT / f"{name}{end}").exists() for end in ("", ".py"))
-    ] == []
+    named = [(text, name) for text in TEXTS for name in NAMED.findall(text.read_text())]
+    files = [(text, name) for text, name in named if not re.search(r"X|ROOM", name)]
+    assert [found for found in files if not any((ROOT / f"{found[1]}{end}").exists() for end in ("", ".py"))] == []

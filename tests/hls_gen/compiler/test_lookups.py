@@ -26,7 +26,6 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.fuzz.random_models import random_integer_model
 from tests.errors import value_error
 from tests.rows import memory_rows
-from tests.simulated import compare
 
 NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kfp=4, kgp=4, pfp=2, ol=2)
 
@@ -94,14 +93,6 @@ def test_copies(name):
     assert [row["lookup_base"] for row in rows if row["looks_up"]] == [256 * k for k in range(tables)]
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("name", ["in front of an addition", "behind another", "of a map with other readers"])
-def test_on_hardware(name):
-    layers, _ = NETWORKS[name]
-    network = model(*layers)
-    compare(sized(NPU, network), network)
-
-
 def test_a_pool_unit_with_weights_has_no_tables():
     """So the array computes a depthwise convolution with a lookup behind it; one in front of it is in the same trip."""
     shape = {"kind": DepthwiseConv}
@@ -110,7 +101,6 @@ def test_a_pool_unit_with_weights_has_no_tables():
     before = model(*FIRST, lookup("act_2"), *conv("act_3", **shape), END)  # type: ignore[arg-type]
     fused = [[p.depthwise is not None for p in plan(m, sized(npu, m).npus).lowered.layers] for m in (behind, before)]
     assert fused == [[False, False, False], [True, False]]
-    compare(sized(npu, before), before)
 
 
 def test_without_lookups_there_are_none():

@@ -1,7 +1,5 @@
 """Pools that a network writes in other ways than the engines have them: rewritten exactly, or refused in one line."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,14 +13,11 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.pools import together
-from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.run import run
-from bitloom.overlay.build.small_npu import INTEGER
 from tests import networks as drawn
-from tests.cases import case_map, random_images, random_model
+from tests.cases import case_map, random_model
 from tests.errors import value_error
 
 from .agreement import agree
@@ -151,20 +146,12 @@ def test_what_the_integer_engine_has_not_is_refused(tail, message):
         lower_integer(drawn.random_integer_model(network(INT8, conv(INT8), *tail), 1, 32), 8, 8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["binary", "integer"])
-def test_bit_exact_in_hardware(engine: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    if engine == "binary":
-        first = [conv(), Threshold(name="act_1"), pool(MinPool), pool(MinPool, 2, 1)]
-        second = [conv(number=2), pool(MinPool, 3, 1), Threshold(name="act_2")]
-        layers = [*first, *second, Dense(name="dense", out_channels=4)]
-        model, npu = random_model(network(BIPOLAR, *layers), rng), Npu.of(kfp=4, kgp=3, pfp=2, shift_bits=0)
-    else:
-        act = Requantise(name="act_1", encoding=signed(6))
-        layers = [conv(INT8), pool(MaxPool), pool(MaxPool, 2, 1), act, Dense(name="dense", out_channels=4, weight=INT8)]
-        model = drawn.random_integer_model(network(INT8, *layers), 3, 32)
-        npu = INTEGER.changed(kfp=4, kgp=3, pfp=2)
-    made = builds.build(tmp_path, size_memories("net", [model], npu), [model])
-    images = random_images(model, 5, rng)
-    assert run(made, model, images).bit_exact_frames == 5
+def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:
+    """Windows that neither overlap nor stick out: as many beats as the convolution has without the pool."""
+    first = Conv(name="conv_1", out_channels=7, kernel=(3, 3), padding=(1, 1, 1, 1))
+    beats = []
+    for pools in ((), (AvgPool(name="mean", kernel=(3, 2), stride=(3, 2)),)):
+        layers = (first, *pools, Threshold(name="act"), Conv(name="last", out_channels=3, kernel=(1, 1)))
+        model = random_model(Network(name="side", input=case_map(6, 6, 5), layers=layers), np.random.default_rng(1))
+        beats.append(dict(plan(model, [Npu.of(kfp=5, kgp=4, pfp=2, ol=3)]).ideal)["conv_1"])
+    assert beats[0] == beats[1] > 0

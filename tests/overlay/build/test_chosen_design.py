@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from bitloom.golden import zoo as networks
-from bitloom.golden.encoding import BIPOLAR, signed
+from bitloom.golden.encoding import BIPOLAR, signed, unsigned
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
@@ -289,3 +289,13 @@ def test_bit_exact(words: str, tmp_path: Path) -> None:
     build = builds.build(tmp_path, design.design(name, [model]), [model], choices=design.choices)
     assert run(build, model, random_images(model.network, 3, seed=1)).bit_exact_frames == 3
     assert builds.load(tmp_path).choices.chunk == design.choices.chunk
+
+
+@pytest.mark.parametrize(("engine", "field", "value"), [("integer", "feature_bits", 9), ("binary", "shift_bits", 4)])
+def test_images_of_a_camera(engine: str, field: str, value: int) -> None:
+    """Values of 0..255 as they are need a bit more than signed ones."""
+    weight = signed(8) if engine == "integer" else BIPOLAR
+    layers = (Dense(name="dense_1", out_channels=3, weight=weight),)
+    network = Network(name="images", input=case_map(5, 6, 3, unsigned(8)), layers=layers)
+    model = random_model(network, np.random.default_rng(5))
+    assert chosen_design(model).npus[0].value(field) == value

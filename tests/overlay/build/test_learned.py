@@ -13,7 +13,6 @@ from bitloom.golden.zoo import digits
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.run import run
 
 
@@ -35,15 +34,3 @@ def test_a_small_one_runs_bit_exact(tmp_path: Path) -> None:
     report = done.report(data.test_labels)
     assert report["accuracy_hardware"] == report["accuracy_golden"] == pytest.approx(accuracy)
     assert accuracy > 0.8
-
-
-@pytest.mark.slow
-def test_the_whole_one_runs_bit_exact_on_its_own_hardware(tmp_path: Path) -> None:
-    model, accuracy = learned(LearnPlan(epochs=40))
-    build = builds.build(tmp_path / "build", size_memories("learned", [model], DIGITS), [model])
-    data = digits.load_digits()
-    done = run(build, model, data.test_images)
-    assert done.bit_exact_frames == done.frames == 360
-    report = done.report(data.test_labels)
-    assert report["accuracy_hardware"] == report["accuracy_golden"] == pytest.approx(accuracy)
-    assert accuracy > 0.97

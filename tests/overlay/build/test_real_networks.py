@@ -4,7 +4,7 @@ that a board recorded, and cycles those that the flow model predicts.
 Where recorded data are absent the networks have seeded weights, and golden is what they are held against.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -15,23 +15,17 @@ from bitloom.driver.accelerator import Accelerator
 from bitloom.golden import zoo as networks
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model, Network
-from bitloom.golden.zoo import bnn_pynq
-from bitloom.golden.zoo.digits import load_digits
-from bitloom.golden.zoo.digits_or import with_or
-from bitloom.golden.zoo.digits_words import WORD_CHANNELS
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Result, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
-from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.program import Program
-from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
-from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.build.run import Conditions, run
 from bitloom.overlay.study.design_figures import Figures, measure_design
 from bitloom.overlay.study.lane_counts import lanes
@@ -171,21 +165,6 @@ def test_cnv_gives_the_scores_of_the_board(stall: float, folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stall", [0.0, STALL])
-def test_cnv_with_seeded_weights(stall: float, folder: Path) -> None:
-    """The design knows no weights: others run on it, with or without the trained file."""
-    build, reference = measured("cnv-w1a1", folder)[1], REFERENCE_DESIGNS["cnv-w1a1"]
-    model = bnn_pynq.seeded(bnn_pynq.cnv())
-    manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    program = compile_model(model, manifest, reference.choices)
-    path = folder / f"seeded_{stall}.program.npz"
-    program.save(path)
-    seeded = replace(build, programs={model.network.name: path})
-    images = random_images(model.network, 3, 5)
-    check_outputs(seeded, model, images, packed.forward(model, images), stall=stall)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stall", [0.0, STALL])
 def test_cnv_gives_the_recorded_scores_of_16_images(stall: float, folder: Path) -> None:
     model, recorded = board_data.trained("cnv-w1a1"), board_data.cifar()
     assert len(recorded.images) == 16
@@ -234,18 +213,6 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     programs = [compile_model(until(model, name), manifest, choices) for name in recorded.maps]
     for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
         np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("last", CUTS)
-def test_every_layer_of_cnv_with_seeded_weights(last: str, folder: Path) -> None:
-    model = until(bnn_pynq.seeded(bnn_pynq.cnv()), last)
-    build = measured("cnv-w1a1-ring3", folder)[1]
-    manifest = Manifest.load(build.bit.with_suffix(".manifest.json"))
-    images = random_images(model.network, 2, 5)
-    choices = REFERENCE_DESIGNS["cnv-w1a1-ring3"].choices
-    (found,) = on_device(build, [compile_model(model, manifest, choices)], images)
-    np.testing.assert_array_equal(found, packed.forward(model, images))
 
 
 # --- LFC, a pipeline of 4 NPUs ------------------------------------------------------------------------------------
@@ -297,20 +264,3 @@ class TestChainsWithIntegers:
 
 
 # --- Networks that accumulate by OR ------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_networks_that_accumulate_by_or(folder: Path) -> None:
-    """One design counts products, takes their OR, and the OR of each word; golden's accuracies are in its tests."""
-    popcount = networks.load("digits-cnn")
-    replaced = with_or(popcount)
-    models = [
-        Model(replace(replaced.network, name="digits-cnn-or"), replaced.arrays),
-        networks.load("digits-or"),
-        networks.load("digits-words"),
-    ]
-    npu = DIGITS.changed(accumulate="both", word_lanes=WORD_CHANNELS)
-    build = builds.build(folder / "by-or", size_memories("by-or", models, npu), models)
-    for model in models:
-        images = load_digits().test_images
-        assert run(build, model, images).bit_exact_frames == len(images)

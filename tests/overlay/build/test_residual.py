@@ -14,7 +14,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from tests.networks import random_integer_model
 from tests.simulated import compare
 
-from .board_cases import GRAPH_K4, GRAPH_NPU
+from .board_cases import GRAPH_NPU
 
 
 def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
@@ -71,17 +71,3 @@ def test_steps_of_several_words(folding: dict[str, int]) -> None:
     model = model_of("blocks", (5, 4, 3), layers)
     name = "_".join(f"{key}_{value}" for key, value in folding.items())
     compare(size_memories(name, [model], GRAPH_NPU.changed(**folding)), model)
-
-
-@pytest.mark.parametrize("shortcuts", [pytest.param("first", marks=pytest.mark.slow), "last"])
-def test_shortcuts_with_a_convolution(shortcuts: str) -> None:
-    """Two blocks of ResNet, one behind the other: the map that both ways read waits for the shortcut's convolution."""
-    layers: list[Layer] = [*conv("conv_0", INPUT, 6)]
-    for k, read in ((1, "act_0"), (5, "add_4")):
-        layers += [*conv(f"conv_{k}", read, 7, 3, 2), *conv(f"conv_{k + 1}", f"act_{k}", 7, 3)]
-        layers += [*conv(f"conv_{k + 2}", read, 7, 1, 2)]
-        layers.append(Add(name=f"add_{k + 3}", encoding=signed(8), inputs=(f"act_{k + 1}", f"act_{k + 2}")))
-    model = model_of("shortcuts", (9, 8, 3), layers)
-    order = compare(GRAPH_K4, model, CompileChoices(shortcuts=shortcuts)).plan.lowered.layers
-    names = [layer.name.removeprefix("conv_") for layer in order]
-    assert "".join(names) == {"first": "0312756", "last": "0132576"}[shortcuts]

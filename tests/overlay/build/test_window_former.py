@@ -86,22 +86,3 @@ def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
     found, flow = planned("cifar-quick-int8", quick_npus())
     assert found.ideal[0] == ("conv_1", 40_960)  # 1,024 windows of 75 lanes, for 32 kernels: 94,864 tap by tap
     assert flow.cycles_per_frame == 166_818
-
-
-@pytest.mark.slow
-def test_cnv_below_a_tap_a_beat() -> None:
-    """900 windows of 27 channels, 7 a word; 784 of 576 bits, 116 a word; 144 of 576 bits, 83 a word, 128 kernels; 100
-    of 1,152 bits, 231 a word, 128 kernels."""
-    reference = reference_design("cnv-w1a1-z020")
-    model = zoo.load("cnv-w1a1")
-    design = reference.design("cnv-w1a1-z020", [model])
-    found = plan(model, design.npus, reference.choices)
-    assert [bool(found.formed(n)) for n in range(5)] == [True] * 4 + [False]
-    beats = [900 * 4, 784 * 5, 144 * 7 * 4, 100 * 5 * 8]
-    assert [count for _, count in found.ideal[:4]] == beats
-    assert simulate(whole_system(found, design), 4).cycles_per_frame == 4_418
-
-
-@pytest.mark.slow
-def test_a_frame_on_hardware() -> None:
-    compare(*sized("cifar-quick-int8", quick_npus()), batches=(1,), stalls={}, seed=3)

@@ -135,9 +135,15 @@ def test_a_build_remembers_its_models(tmp_path: Path) -> None:
     )
 
 
-def test_all_images_of_a_file_run(tmp_path: Path) -> None:
-    folder = str(tmp_path / "build")
-    assert call("build", "digits-cnn", "--out", folder).exit_code == 0
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A build of digits-cnn."""
+    place = str(tmp_path_factory.mktemp("digits") / "build")
+    assert call("build", "digits-cnn", "--out", place).exit_code == 0
+    return place
+
+
+def test_all_images_of_a_file_run(folder: str, tmp_path: Path) -> None:
     np.save(tmp_path / "images.npy", np.zeros((17, 8, 8, 1), int))
     given = ["simulate", folder, "--images", str(tmp_path / "images.npy")]
     assert json.loads(call(*given, "--json").stdout)["frames"] == 17
@@ -217,9 +223,7 @@ def test_an_empty_path_is_none() -> None:
         assert result.output.splitlines()[-1] == f"Error: Invalid value for '{option}': must be a path, got ''"
 
 
-def test_bad_images_are_told(tmp_path: Path) -> None:
-    folder = str(tmp_path / "build")
-    assert call("build", "digits-cnn", "--out", folder).exit_code == 0
+def test_bad_images_are_told(folder: str, tmp_path: Path) -> None:
     np.save(tmp_path / "flat.npy", np.zeros((2, 8, 8), int))
     assert error("simulate", folder, "--images", str(tmp_path / "flat.npy")) == (
         f"bitloom: {tmp_path / 'flat.npy'}: images must have shape (N, 8, 8, 1), N >= 1, got (2, 8, 8)"

@@ -16,8 +16,10 @@ from . import (
     test_buildable,
     test_curves,
     test_growth,
+    test_pointwise,
     test_products,
     test_ramps,
+    test_scales_of_channels,
     test_selections,
     test_tflite,
     test_tflite_forms,
@@ -28,7 +30,6 @@ from .tflite_files import DATA, Chain
 Made = Callable[[], Imported]
 BITS = {"kfp": 64, "kgp": 32, "ol": 4}
 """A folding with which frames of dense networks of bits take few cycles."""
-LARGE = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16}
 LOOKUPS = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "kfp": 4, "kgp": 4, "ol": 2}
 
 
@@ -65,6 +66,14 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "a bottleneck with ramps": (tflite(test_ramps.bottleneck), {"kfp": 8, "kgp": 4}),
     **{f"lookups of {place}": (looked_up(place), LOOKUPS)
        for place in ("the input", "a sum", "a depthwise convolution")},
+    "SELU of several operators": (
+        tflite(lambda rng: test_pointwise.ended(test_pointwise.selu(test_pointwise.begun(rng)), rng)), LOOKUPS
+    ),
+    "the larger one of two maps": (tflite(lambda rng: test_pointwise.two_of_one_scale(rng, "MAXIMUM")), LOOKUPS),
+    "a MobileNet with scales of channels": (
+        onnx(test_scales_of_channels.mobilenet), {"kfp": 4, "kgp": 2, "ol": 2, "pfp": 2, "depthwise": True}
+    ),
+    "a dense layer whose places leave": (tflite(test_tflite_forms.places_leave), {}),
     "weights of nine bits": (onnx(lambda rng: test_buildable.WIDE["strides and padding"]()), {}),
     "a difference of maps": (lambda: import_file(DATA / "subtraction.tflite"), {}),
     "a map times a sigmoid": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["a sigmoid"])), {}),
@@ -75,6 +84,10 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     **{f"cuts, {name}": (onnx(make), {}) for name, make in test_selections.NETWORKS.items()},
     **{f"tiles of {name}": (tflite(lambda rng, axis=axis: test_selections.tiled(rng, axis)), {})
        for axis, name in ((1, "rows"), (2, "columns"))},
+    "a small network of TFLite": (lambda: import_file(DATA / "small.tflite"), {}),
+}  # fmt: skip
+"""Networks, and their foldings where the command's own one is not meant."""
+LARGE: dict[str, tuple[Made, Mapping[str, object]]] = {
     "jet tagging with features of 20 bits": (
         lambda: import_file(data("qonnx/qkeras_jettagging.onnx"), spec=parse_input("signed20:1/131072")), {}
     ),
@@ -83,19 +96,27 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     ),
     "SFC": (lambda: import_file(data("sfc_1w2a_untrained.onnx")), BITS),
     "TFC": (lambda: import_file(data("tfc_1w1a.onnx")), BITS),
-    "a small network of TFLite": (lambda: import_file(DATA / "small.tflite"), {}),
     "MLPerf Tiny's autoencoder": (lambda: import_file(data("mlperf_tiny/ad01_int8.tflite")), {"kfp": 16, "kgp": 8}),
     "an SSD of 192 x 192": (
-        lambda: import_file(data("tflite_real/COCO_ssd_mobilenet_v1_025_192_int8.tflite")), LARGE | {"depthwise": True}
+        lambda: import_file(data("tflite_real/COCO_ssd_mobilenet_v1_025_192_int8.tflite")),
+        {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16, "depthwise": True}
     ),
 }  # fmt: skip
-"""Networks, and their foldings where the command's own one is not meant."""
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_are_goldens(name, tmp_path):
-    make, folding = CASES[name]
+    check(*CASES[name], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_outputs_of_large_networks_are_goldens(name, tmp_path):
+    check(*LARGE[name], tmp_path)
+
+
+def check(make, folding, folder):
     made = make()
     images = real_inputs(made, sample_inputs(made, 1, seed=3)[:2]).astype(np.int64 if made.host.integers else float)
-    on_hardware(made, images, tmp_path / "build", **folding)
+    on_hardware(made, images, folder / "build", **folding)

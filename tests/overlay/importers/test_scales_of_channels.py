@@ -8,7 +8,6 @@ from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
 from .against import by_onnxruntime, by_qonnx, check, imported, outputs
-from .hardware import on_hardware
 from .onnx_files import Chain
 
 SCALES = np.float32([0.25, 0.375, 0.3125, 0.5625])
@@ -217,10 +216,9 @@ def test_refused(name):
     assert refused.value.lines == (line,)
 
 
-def test_on_hardware(tmp_path):
+def mobilenet(rng):
     """The beginning of Brevitas' MobileNet-v1, with fewer channels: scales of each channel in front of depthwise
     convolutions, one in front of others."""
-    rng = np.random.default_rng(9)
     chain = Chain((3, 12, 10)).quant(np.float32(1 / 255), 8, signed=0)
     channels = 3
     for kernels, kernel, group, stride in ((8, 3, 1, 2), (8, 3, 8, 1), (12, 1, 1, 1), (12, 3, 12, 2), (8, 1, 1, 1)):
@@ -230,6 +228,9 @@ def test_on_hardware(tmp_path):
         chain.batch_norm(rng, kernels).node("Relu")
         chain.quant(0.1 if group > 1 else rng.uniform(0.05, 0.2, (1, kernels, 1, 1)), 4, signed=0)
         channels = kernels
-    made = check(chain.node("GlobalAveragePool").quant(0.1, 4, signed=0).node("Flatten"), by_qonnx)
+    return chain.node("GlobalAveragePool").quant(0.1, 4, signed=0).node("Flatten")
+
+
+def test_a_mobilenet():
+    made = check(mobilenet(np.random.default_rng(9)), by_qonnx)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    on_hardware(made, rng.uniform(0, 1, (2, 3, 12, 10)), tmp_path, kfp=4, kgp=2, ol=2, pfp=2, depthwise=True)

@@ -447,17 +447,17 @@ def test_a_dense_layer_whose_places_come_first(shape):
     assert [layer.kind for layer in made.model.network.layers if layer.kind in ("conv", "dense")][-1] == "dense"
 
 
-def test_a_dense_layer_whose_places_leave(tmp_path):
+def places_leave(rng):
     """The file's output has no axis of images then; activations and other orders of the values may come before."""
-    rng = np.random.default_rng(7)
     chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).dense(rng, 5, (0.06, 4), inputs=3)
     chain.operator("TANH", chain.now.shape, (1 / 128, 0)).dense(rng, 4, (0.06, 4), "RELU", inputs=5)
     chain.with_constant("MUL", rng.integers(-128, 128, 4), (0.01, 7), (0.01, 0)).transpose(1, 0)
-    chain.operator("QUANTIZE", chain.now.shape, (0.02, 3))
-    made, _ = check(chain)
+    return chain.operator("QUANTIZE", chain.now.shape, (0.02, 3))
+
+
+def test_a_dense_layer_whose_places_leave():
+    made, _ = check(places_leave(np.random.default_rng(7)))
     assert made.host.only.shape == (4, 24)
-    images = rng.integers(-128, 128, (2, 4, 6, 2)).astype(np.int8)
-    on_hardware(made, images, tmp_path)
 
 
 def test_places_come_first_where_images_must():

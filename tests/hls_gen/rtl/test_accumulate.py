@@ -3,8 +3,6 @@ choose or_words too, in the structures parallel, serial and collect; and whole n
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.check import check
+from bitloom.hls_gen.check import check as check_rules
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
@@ -32,6 +30,7 @@ from tests.overlay.build.board_cases import ACCUMULATORS
 from tests.random_networks.accumulators import ways
 
 from .bench import Bench, together
+from .elements import Beat, check, check_gaps
 
 PRODUCTS = 10
 """Of the longest window."""
@@ -79,17 +78,6 @@ MORE = {
 ALL = NPUS | WIDE | SEVERAL | MORE
 
 
-@dataclass(frozen=True)
-class Beat:
-    """What a PE is given in a cycle."""
-
-    features: int
-    weights: int
-    way: str
-    first: bool
-    last: bool
-
-
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
     library = Library(32)
@@ -102,10 +90,6 @@ def bench() -> Iterator[Bench]:
         yield made
 
 
-def word_of(operands: tuple[int, ...]) -> int:
-    return sum(bit << k for k, bit in enumerate(operands))
-
-
 def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Beat], list[int]]:
     """Beats of random windows, and what golden says of each."""
     draw, beats, results = random.Random(seed), [], []
@@ -114,57 +98,17 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
         count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
         word = npu.array.word_lanes if way == "or_words" else 0
         golden = Accumulator(kind=way, structure=structure, products=products, lanes=npu.array.kfp, word=word)
-        features = [draw.getrandbits(1) for _ in range(count)]
-        weights = [1 - x for x in features] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in features]
+        ones = [draw.getrandbits(1) for _ in range(count)]
+        others = [1 - x for x in ones] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in ones]
         if draw.random() < 0.3:
-            weights[draw.randrange(count)] ^= 1
-        cycles = [c for c in golden.run(features, weights) if c.features]
+            others[draw.randrange(count)] ^= 1
+        cycles = [c for c in golden.run(ones, others) if c.features]
         for k, cycle in enumerate(cycles):
-            beats.append(Beat(word_of(cycle.features), word_of(cycle.weights), way, k == 0, k == len(cycles) - 1))
-        results.append(golden.result(features, weights))
+            words = (sum(bit << k for k, bit in enumerate(each)) for each in (cycle.features, cycle.weights))
+            beats.append(Beat(*words, k == 0, k == len(cycles) - 1, code_of(npu, way)))
+        results.append(golden.result(ones, others))
         assert len(cycles) == golden.cycles(count) - (structure == "collect")
     return beats, results
-
-
-def play(bench: Bench, name: str, npu: Npu, beats: list[Beat | None]) -> list[int]:
-    """``result`` in every cycle. Control comes as late as the convolver gives it; noise where it means nothing."""
-    _, latency, begins = processing_element(npu)
-    draw, shown = random.Random(0), []
-    several = npu.array.accumulators > 1
-    at: list[Beat | None] = [*beats, *[None] * (latency + 3)]
-    slot = 0
-    for t, beat in enumerate(at):
-        begin = at[t - begins] if t >= begins else None
-        end = at[t - latency + 1] if t >= latency - 1 else None
-        given = {
-            "features": beat.features if beat else draw.getrandbits(npu.array.kfp),
-            "weights": beat.weights if beat else draw.getrandbits(npu.array.kfp),
-            "valid": int(begin is not None),
-        }
-        if several or npu.array.collect:
-            given["first"] = int(begin.first) if begin else draw.getrandbits(1)
-        else:
-            following = at[t + 1 - begins] if begins <= t + 1 < len(at) + begins else None
-            given["clear"] = int(following is not None and following.first)
-        if several:
-            before, slot = slot, (slot + int(begin is not None and begin.first)) % npu.array.accumulators
-            given |= {"slot": slot, "drain_slot": before}
-        else:
-            given["last"] = int(end is not None and end.last)
-            if not npu.array.collect and end is None:
-                given["last"] = draw.getrandbits(1)  # without valid it means nothing
-        if npu.code_bits:
-            given["code"] = code_of(npu, end.way) if end else draw.getrandbits(npu.code_bits)
-        for port, value in given.items():
-            bench[f"{name}_{port}"] = value
-        shown.append(bench[f"{name}_result"])
-        bench.tick()
-    return shown
-
-
-def results_at(npu: Npu, beats: list[Beat | None], shown: list[int]) -> list[int]:
-    latency = processing_element(npu)[1]
-    return [shown[t + latency] for t, beat in enumerate(beats) if beat and beat.last]
 
 
 def structure_of(npu: Npu, products: int) -> str:
@@ -173,28 +117,16 @@ def structure_of(npu: Npu, products: int) -> str:
 
 @pytest.mark.parametrize("name", NPUS)
 def test_windows_back_to_back(bench, name):
-    """One beat a cycle, no cycle between windows; each result holds from its time to that of the next."""
     npu = NPUS[name]
-    beats, expected = windows(npu, structure_of(npu, PRODUCTS), PRODUCTS, 1)
-    shown = play(bench, name, npu, list(beats))
     assert processing_element(npu)[1] == LATENCY[npu.array.accumulate]
-    assert results_at(npu, list(beats), shown) == expected
-    ends = [t + LATENCY[npu.array.accumulate] for t, beat in enumerate(beats) if beat.last]
-    for (begin, end), value in zip(pairwise([*ends, len(shown)]), expected):
-        assert set(shown[begin:end]) == {value}
+    check(bench, name, npu, *windows(npu, structure_of(npu, PRODUCTS), PRODUCTS, 1))
 
 
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("name", [*NPUS, *WIDE])
 def test_gaps(bench, name):
-    """Cycles without a beat, in windows and between them."""
-    npu, draw = ALL[name], random.Random(3)
-    products = 130 if name in WIDE else PRODUCTS
-    beats, expected = windows(npu, structure_of(npu, products), products, 2)
-    spread: list[Beat | None] = []
-    for beat in beats:
-        spread += [None] * draw.choice([0, 0, 0, 1, 4]) + [beat]
-    assert results_at(npu, spread, play(bench, name, npu, spread)) == expected
+    npu, products = ALL[name], 130 if name in WIDE else PRODUCTS
+    check_gaps(bench, name, npu, *windows(npu, structure_of(npu, products), products, 2))
 
 
 @pytest.mark.sample(3)
@@ -208,16 +140,13 @@ def test_wide(bench, name):
     )
     assert processing_element(npu)[1] == LATENCY[npu.array.accumulate] + late
     assert late or name in ("or_wide_collect", "or_wide_serial", "or_words_wide_collect", "or_words_wide_serial")
-    beats, expected = windows(npu, structure_of(npu, 130), 130, 4)
-    assert results_at(npu, list(beats), play(bench, name, npu, list(beats))) == expected
+    check(bench, name, npu, *windows(npu, structure_of(npu, 130), 130, 4))
 
 
 @pytest.mark.parametrize("name", [*SEVERAL, *MORE])
 def test_several_accumulators_and_other_codes(bench, name):
     npu = ALL[name]
-    beats, expected = windows(npu, "serial", PRODUCTS, 5)
-    shown = play(bench, name, npu, list(beats))
-    assert results_at(npu, list(beats), shown) == expected
+    check(bench, name, npu, *windows(npu, "serial", PRODUCTS, 5))
 
 
 # What an NPU may be.
@@ -267,7 +196,7 @@ def test_verilog_is_clean(name):
     """Some of them as they are written for synthesis."""
     target = "synthesis" if name in ("collect_words", "or", "words_planes") else "simulation"
     text = generate(ACCUMULATORS[name], target=target, checked=False).text
-    check(text, TOP)
+    check_rules(text, TOP)
     assert lint(text) == []
 
 

@@ -1,7 +1,6 @@
 """PE against numpy: flat, grouped (planes beside each other) and shifted (planes one after another)."""
 
 import random
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from bitloom.hls_gen.rtl.array.pe import pe
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, together
+from .elements import Beat, check, check_gaps
 
 NPUS = {
     "flat": Npu.of(kfp=13, acc_bits=10, shift_bits=0),
@@ -29,17 +29,6 @@ NPUS = {
 LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
            "shifted": 3, "shifted_narrow": 3, "shifted_1": 4, "grouped_9": 3,
            "shifted_9": 3}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Beat:
-    """What a PE is given in a cycle."""
-
-    features: int
-    weights: int
-    code: int
-    first: bool
-    last: bool
 
 
 @pytest.fixture(scope="module")
@@ -93,48 +82,8 @@ def random_beats(npu: Npu, windows: list[int], seed: int, full: bool = False) ->
             if draw.random() < 0.2 and not full:
                 weights = features ^ (1 << draw.randrange(npu.array.kfp))
             code = draw.getrandbits(npu.code_bits) if npu.code_bits else 0
-            out.append(Beat(features, weights, code, k == 0, k == count - 1))
+            out.append(Beat(features, weights, k == 0, k == count - 1, code))
     return out
-
-
-def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
-    """``result`` in every cycle; beats one a cycle, None is a cycle without. Control comes with the delay that the
-    convolver has."""
-    npu, draw = NPUS[name], random.Random(0)
-    delay = pe_latency(npu) - 1
-    line: list[Beat | None] = [None] * delay
-    shown = []
-    for beat in [*beats, *([None] * (delay + 2))]:
-        now = beat or Beat(draw.getrandbits(npu.array.kfp), draw.getrandbits(npu.array.kfp), 0, False, False)
-        line.append(beat)
-        late = line.pop(0)
-        following = line[0]
-        control = late or Beat(
-            0,
-            0,
-            draw.getrandbits(npu.code_bits) if npu.code_bits else 0,
-            bool(draw.getrandbits(1)),
-            bool(draw.getrandbits(1)),
-        )  # noise: without valid it means nothing
-        bench.set(
-            **{
-                f"{name}_features": now.features,
-                f"{name}_weights": now.weights,
-                f"{name}_valid": int(late is not None),
-                f"{name}_clear": int(following is not None and following.first),
-                f"{name}_last": int(control.last),
-            }
-        )
-        if npu.code_bits:
-            bench[f"{name}_code"] = control.code
-        shown.append(bench[f"{name}_result"])
-        bench.tick()
-    return shown
-
-
-def results_at(npu: Npu, beats: list[Beat | None], shown: list[int]) -> list[int]:
-    """``result`` pe_latency cycles after each last beat."""
-    return [shown[t + pe_latency(npu)] for t, beat in enumerate(beats) if beat and beat.last]
 
 
 def test_latency_is_what_the_module_says(name):
@@ -142,33 +91,23 @@ def test_latency_is_what_the_module_says(name):
 
 
 def test_back_to_back(bench, name):
-    """Windows of 1 to 5 beats, one beat a cycle; each result is there after the latency and not before."""
+    """Windows of 1 to 5 beats."""
     npu, draw = NPUS[name], random.Random(1)
     beats = random_beats(npu, [1, 1, 5, 2, 1, 4, 3, *(draw.randrange(1, 6) for _ in range(150))], 1)
-    shown, expected = play(bench, name, beats), wanted(npu, beats)
-    assert results_at(npu, beats, shown) == expected
-    held = iter(expected)
-    now = None
-    for t, value in enumerate(shown):
-        before = t - pe_latency(npu)
-        now = next(held) if 0 <= before < len(beats) and beats[before].last else now
-        assert now is None or value == now, f"cycle {t}: the result must hold from last beat to last beat"
+    check(bench, name, npu, beats, wanted(npu, beats))
 
 
 def test_gaps(bench, name):
-    """Cycles without a beat, inside windows and between them, change nothing."""
     npu, draw = NPUS[name], random.Random(2)
-    beats: list[Beat | None] = []
-    for beat in random_beats(npu, [draw.randrange(1, 6) for _ in range(100)], 2):
-        beats += [None] * draw.choice([0, 0, 1, 3]) + [beat]
-    assert results_at(npu, beats, play(bench, name, beats)) == wanted(npu, [b for b in beats if b])
+    beats = random_beats(npu, [draw.randrange(1, 6) for _ in range(100)], 2)
+    check_gaps(bench, name, npu, beats, wanted(npu, beats))
 
 
 def test_all_lanes_match(bench, name):
     """The largest counts of every group, for every code."""
     npu = NPUS[name]
     beats = random_beats(npu, [1] * 40, 3, full=True)
-    assert results_at(npu, beats, play(bench, name, beats)) == wanted(npu, beats)
+    check(bench, name, npu, beats, wanted(npu, beats))
 
 
 @pytest.mark.parametrize("name", [n for n, npu in NPUS.items() if npu.array.kfp < 64])
@@ -176,9 +115,9 @@ def test_each_lane_alone(bench, name):
     """One match in one lane: its weight."""
     npu = NPUS[name]
     for code in range(1 << npu.code_bits if npu.code_bits else 1):
-        beats = [Beat(1 << lane, ((1 << npu.array.kfp) - 1), code, True, True) for lane in range(npu.array.kfp)]
-        got = results_at(npu, beats, play(bench, name, beats))
-        assert got == [int(w) % (1 << npu.array.acc_bits) for w in lane_weights(npu, code)]
+        beats = [Beat(1 << lane, ((1 << npu.array.kfp) - 1), True, True, code) for lane in range(npu.array.kfp)]
+        results = [int(w) % (1 << npu.array.acc_bits) for w in lane_weights(npu, code)]
+        check(bench, name, npu, beats, results)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Integer PE against numpy: random and corner operands, windows back to back and with gaps."""
 
 import random
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from bitloom.hls_gen.rtl.array.pe_integer import pe_integer
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, together
+from .elements import Beat, check, check_gaps
 
 
 def npu(kfp: int, feature_bits: int, weight_bits: int, more: int) -> Npu:
@@ -30,16 +30,6 @@ NPUS = {
 LATENCY = {"k1_8x8": 4, "k5_8x8": 5, "k17_4x3": 6, "k64_2x2": 6, "k4_2x8": 4}
 
 
-@dataclass(frozen=True)
-class Beat:
-    """What a PE is given in a cycle: (kfp,) each."""
-
-    features: np.ndarray
-    weights: np.ndarray
-    first: bool
-    last: bool
-
-
 @pytest.fixture(scope="module")
 def bench():
     library = Library(32)
@@ -56,59 +46,28 @@ def packed(values: np.ndarray, bits: int) -> int:
     return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))
 
 
-def windows(one: Npu, lengths: list[int], seed: int, corners: bool = False) -> list[Beat]:
+def beats_of(one: Npu, windows: list[list[tuple[np.ndarray, np.ndarray]]]) -> tuple[list[Beat], list[int]]:
+    """Beats of windows whose operands, (kfp,) each, are given, and results modulo 2^acc_bits."""
+    bits, beats = (one.array.feature_bits, one.array.weight_bits), list[Beat]()
+    for window in windows:
+        for k, operands in enumerate(window):
+            beats.append(Beat(*map(packed, operands, bits), k == 0, k == len(window) - 1))
+    return beats, [sum(int(f @ w) for f, w in window) % (1 << one.array.acc_bits) for window in windows]
+
+
+def windows(one: Npu, lengths: list[int], seed: int, corners: bool = False) -> tuple[list[Beat], list[int]]:
     """Windows of so many beats; ``corners``: operands are the smallest or the largest values."""
-    rng, out = np.random.default_rng(seed), []
-    for count in lengths:
-        for k in range(count):
-            tops = [1 << bits - 1 for bits in (one.array.feature_bits, one.array.weight_bits)]
-            if corners:
-                operands = [rng.choice([-top, top - 1], one.array.kfp) for top in tops]
-                if rng.random() < 0.5:
-                    operands = [np.full(one.array.kfp, rng.choice([-top, top - 1])) for top in tops]
-            else:
-                operands = [rng.integers(-top, top, one.array.kfp) for top in tops]
-            out.append(Beat(*operands, k == 0, k == count - 1))
-    return out
+    rng = np.random.default_rng(seed)
+    tops = [1 << bits - 1 for bits in (one.array.feature_bits, one.array.weight_bits)]
 
+    def operands() -> tuple[np.ndarray, ...]:
+        if not corners:
+            return tuple(rng.integers(-top, top, one.array.kfp) for top in tops)
+        if rng.random() < 0.5:
+            return tuple(np.full(one.array.kfp, rng.choice([-top, top - 1])) for top in tops)
+        return tuple(rng.choice([-top, top - 1], one.array.kfp) for top in tops)
 
-def wanted(one: Npu, beats: list[Beat]) -> list[int]:
-    """The result of each window, modulo 2^acc_bits."""
-    out, total = [], 0
-    for beat in beats:
-        total = (0 if beat.first else total) + int(beat.features @ beat.weights)
-        if beat.last:
-            out.append(total % (1 << one.array.acc_bits))
-    return out
-
-
-def play(bench: Bench, name: str, beats: list[Beat | None]) -> list[int]:
-    """``result`` latency cycles after each last beat, and that it held until then. None is a cycle without a beat;
-    control comes with the delay that the convolver has."""
-    one, draw = NPUS[name], random.Random(0)
-    latency = pe_latency(one)
-    line: list[Beat | None] = [None] * (latency - 1)
-    shown = []
-    for beat in [*beats, *([None] * (latency + 1))]:
-        line.append(beat)
-        late = line.pop(0)
-        following = line[0]
-        clear = int(following is not None and following.first)
-        flag = {"clear": clear, "last": int(late.last) if late else draw.getrandbits(1)}
-        features = packed(beat.features, one.array.feature_bits) if beat else draw.getrandbits(one.array.word_bits)
-        weights = (
-            packed(beat.weights, one.array.weight_bits)
-            if beat
-            else draw.getrandbits(one.array.kfp * one.array.weight_bits)
-        )
-        ports = {"features": features, "weights": weights, "valid": int(late is not None), **flag}
-        bench.set(**{f"{name}_{port}": value for port, value in ports.items()})
-        shown.append(bench[f"{name}_result"])
-        bench.tick()
-    ends = [t + latency for t, beat in enumerate(beats) if beat and beat.last]
-    for here, after in zip(ends, [*ends[1:], len(shown)]):
-        assert len(set(shown[here:after])) == 1, f"cycle {here}: the result must hold until the next"
-    return [shown[t] for t in ends]
+    return beats_of(one, [[operands() for _ in range(count)] for count in lengths])
 
 
 def test_latency_is_what_the_module_says(name):
@@ -118,16 +77,13 @@ def test_latency_is_what_the_module_says(name):
 @pytest.mark.parametrize("corners", [False, True])
 def test_back_to_back(bench, name, corners):
     draw = random.Random(1)
-    beats = windows(NPUS[name], [1, 1, 5, 2, 1, *(draw.randrange(1, 6) for _ in range(100))], 1, corners)
-    assert play(bench, name, beats) == wanted(NPUS[name], beats)
+    lengths = [1, 1, 5, 2, 1, *(draw.randrange(1, 6) for _ in range(100))]
+    check(bench, name, NPUS[name], *windows(NPUS[name], lengths, 1, corners))
 
 
 def test_gaps(bench, name):
-    """Cycles without a beat, inside windows and between them, change nothing."""
-    draw, beats = random.Random(2), []
-    for beat in windows(NPUS[name], [draw.randrange(1, 6) for _ in range(80)], 2):
-        beats += [None] * draw.choice([0, 0, 1, 3]) + [beat]
-    assert play(bench, name, beats) == wanted(NPUS[name], [b for b in beats if b])
+    draw = random.Random(2)
+    check_gaps(bench, name, NPUS[name], *windows(NPUS[name], [draw.randrange(1, 6) for _ in range(80)], 2))
 
 
 def test_the_largest_sum_of_one_beat_fits(bench, name):
@@ -135,8 +91,7 @@ def test_the_largest_sum_of_one_beat_fits(bench, name):
     one = NPUS[name]
     low, high = -(1 << one.array.feature_bits - 1), (1 << one.array.feature_bits - 1) - 1
     weight = np.full(one.array.kfp, -(1 << one.array.weight_bits - 1))
-    beats = [Beat(np.full(one.array.kfp, value), weight, True, True) for value in (low, high)]
+    beats, results = beats_of(one, [[(np.full(one.array.kfp, value), weight)] for value in (low, high)])
     sign = 1 << one.array.acc_bits - 1
-    assert [(v ^ sign) - sign for v in play(bench, name, beats)] == [
-        one.array.kfp * int(weight[0]) * v for v in (low, high)
-    ]
+    assert [(v ^ sign) - sign for v in results] == [one.array.kfp * int(weight[0]) * v for v in (low, high)]
+    check(bench, name, one, beats, results)

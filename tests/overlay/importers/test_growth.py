@@ -457,12 +457,6 @@ def test_linear_upsampling_of_integers(name, dtype):
     assert len(ramps) == (dtype == np.int8)
 
 
-@pytest.mark.slow
-def test_linear_upsampling_of_integers_on_hardware(tmp_path):
-    made = check_onnx(integers_upsampled(np.int8, *LINEAR["half_pixel"]), by_onnxruntime, near=1e-6)
-    on_hardware(made, np.random.default_rng(3).normal(0, 6, (2, 2, 5, 6)), tmp_path)
-
-
 @pytest.mark.parametrize("reader", ["Conv", "MaxPool", "end"])
 def test_padding_with_edges(reader):
     rng = np.random.default_rng(6)

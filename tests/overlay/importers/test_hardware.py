@@ -51,6 +51,9 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "a detector of three sizes": (tflite(test_growth.detector), {}),
     "an autoencoder of transposed convolutions": (tflite(test_growth.autoencoder), {}),
     "depth to space": (tflite(test_growth.subpixels), {}),
+    "integers that are interpolated": (
+        onnx(lambda rng: test_growth.integers_upsampled(np.int8, *test_growth.LINEAR["half_pixel"])), {}
+    ),
     "a detector with boxes": (lambda: import_file(DATA / "ssd.tflite"), {}),
     "constants, pads and means": (tflite(test_tflite_forms.constants), {}),
     "an input that several operators read": (tflite(test_tflite_forms.readers), {}),

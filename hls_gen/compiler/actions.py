@@ -292,7 +292,8 @@ class Addition(FeatureAction):
 
     @property
     def of_layer(self) -> dict[str, int]:
-        """Numbers of the layer, by field of `ADDITION`; a shift that is larger than an NPU's most is that one there."""
+        """Numbers of the layer, by field of `ADDITION`; a shift that is larger than an NPU's most is that one there. A
+        layer with one multiplier has it as ``factor_skipped``, and 0 for the other one."""
         *kept, skipped = self.arrays["multiplier"].tolist()
         return {
             **{mark: int(isinstance(self.layer, pair)) for pair, mark in PAIRS.items() if mark},

@@ -1,7 +1,7 @@
-"""Designs with large memories, on which nearly all random networks run: nothing is compiled anew for a case.
+"""Designs on which nearly all random networks run: nothing is compiled anew for a case.
 
-A load writes every row of a memory, so memories of kernels are as large as networks need, not larger: most of a case's
-time was their load.
+A load writes every row of a memory, which takes most of a case's time where memories of kernels are large. So these are
+no larger than networks need.
 """
 
 from bitloom.hls_gen.design import flat

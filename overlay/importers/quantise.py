@@ -28,10 +28,8 @@ from .links import Link, first_line
 from .node_view import several_maps
 from .operations import (
     Closing,
-    Combination,
     Concatenation,
     Elementwise,
-    Extreme,
     Function,
     Join,
     Layout,
@@ -40,6 +38,7 @@ from .operations import (
     Operation,
     OperationGraph,
     Pair,
+    Pointwise,
     Sum,
 )
 from .rationals import same
@@ -80,7 +79,8 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
         graph = simplified(graph)
     except OverBudget as e:
         raise ImportRefused([str(e)]) from None
-    left = [operation for operation in graph.operations if isinstance(operation, Combination | Extreme)]
+    joins = [operation for operation in graph.operations if isinstance(operation, Pointwise)]
+    left = [join for join in joins if not isinstance(join, Pair)]  # no layer computes these
     if left:
         raise ImportRefused(merged_lines([(each.name, each.op, several_maps(len(each.reads))) for each in left]))
     apart = frozenset[str]()

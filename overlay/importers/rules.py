@@ -193,32 +193,32 @@ def _together(name: str, join: Pointwise, functions: Sequence[Sequence[Function]
 
 
 def extremes_of_integers_become_sums(graph: OperationGraph) -> OperationGraph | None:
-    """The larger one of two integers is the second one, and by how much the first one is above it; the smaller one is
-    the first one less that."""
+    """max(x, y) is y + max(x - y, 0), and min(x, y) is x - max(x - y, 0), each two sums."""
     for place, join in enumerate(graph.operations):
         if not isinstance(join, Extreme) or join.ends is None:
             continue
         low, high = join.ends
         most = high - low
-        integers = np.arange(low, high + 1)
-        sign = 1 if join.largest else -1
-        above = np.clip(integers[:, None] - integers, 0, most)
-        moved = np.clip(integers[:, None] + sign * np.arange(low, most + 1), low, high)
-        limits = (above, (Fraction(1), Fraction(-1)), 0, most), (moved, (Fraction(1), Fraction(sign)), low, high)
-        tables = [
-            SumTable(values=values, first=low, slopes=slopes, offset=Fraction(0), low=least, high=largest)
-            for values, slopes, least, largest in limits
-        ]
         first, second = join.reads
-        between = f"{join.makes}, how far one is above"
+        above = f"{join.makes}, how far one is above"
+        table = _clipped_sum(range(low, high + 1), range(low, high + 1), -1, 0, most)
+        begin, sign = (second, 1) if join.largest else (first, -1)
+        moved = _clipped_sum(range(low, high + 1), range(low, most + 1), sign, low, high)
         named = {"name": join.name, "op": join.op}
         sums = (
-            Sum(**named, reads=(first, second), makes=between, table=tables[0]),
-            Sum(**named, reads=(second if join.largest else first, between), makes=join.makes, table=tables[1]),
+            Sum(**named, reads=(first, second), makes=above, table=table),
+            Sum(**named, reads=(begin, above), makes=join.makes, table=moved),
         )
         operations = (*graph.operations[:place], *sums, *graph.operations[place + 1 :])
-        return replace(graph, operations=operations, shapes={**graph.shapes, between: graph.shapes[join.makes]})
+        return replace(graph, operations=operations, shapes={**graph.shapes, above: graph.shapes[join.makes]})
     return None
+
+
+def _clipped_sum(first: range, second: range, sign: int, low: int, high: int) -> SumTable:
+    """min(max(x + sign * y, low), high) of integers that begin with the same one."""
+    values = np.clip(np.array(first)[:, None] + sign * np.array(second), low, high)
+    slopes = Fraction(1), Fraction(sign)
+    return SumTable(values=values, first=first.start, slopes=slopes, offset=Fraction(0), low=low, high=high)
 
 
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:

@@ -231,8 +231,9 @@ class _Span:
     x: Array
     low: Array
     high: Array
-    apart: float = 0.0
-    """Distance of neighbouring values, where it is known that there are no others between."""
+    apart: Array | float = 0.0
+    """Distance of neighbouring values, where it is known that there are no others between; it spreads over the tensor.
+    """
 
     @classmethod
     def of(cls, x: Array) -> "_Span":
@@ -251,7 +252,7 @@ class _Span:
     @property
     def at_ends(self) -> bool:
         """Whether each value is its lower or its upper bound."""
-        return bool((self.high - self.low <= 1.001 * self.apart).all())
+        return bool((self.high - self.low <= 1.5 * self.apart).all())  # none or one of the distances
 
 
 def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
@@ -268,12 +269,13 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     if isinstance(operation, Closing) and not operation.monotone:
         (span,) = spans
         return _Span(x, _moved(operation, span.high, span.low), _moved(operation, span.low, span.high))
-    apart = 0.0
-    if isinstance(operation, Elementwise) and len(spans) == 1:
+    apart: Array | float = 0.0
+    if isinstance(operation, Elementwise):
+        (span,) = spans
         if isinstance(operation.link, Line):
-            apart = spans[0].apart * float(np.abs(floats(operation.link.multiply)).max())
-        if operation.link.looked_up and spans[0].at_ends:
-            both = operation.run(spans[0].low), operation.run(spans[0].high)
+            apart = span.apart * np.abs(floats(operation.link.multiply))
+        if operation.link.looked_up and span.at_ends:
+            both = operation.run(span.low), operation.run(span.high)
             return _Span(x, np.minimum(*both), np.maximum(*both))
     if not operation.monotone:
         rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"

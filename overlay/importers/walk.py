@@ -701,8 +701,7 @@ class Walk:
         table = LevelTable.of(levels.T)
         quantised = replace(_quantised(operation), rule=None)
         before = self.done[-1] if self.done else None
-        alike = isinstance(before, TableSection) and before.table.is_uniform and table.is_uniform
-        if isinstance(before, TableSection) and alike and not before.pools:
+        if isinstance(before, TableSection) and not before.pools and before.table.is_uniform and table.is_uniform:
             nodes = (*before.nodes, *self.nodes)
             self.done[-1] = replace(before, quantised=quantised, table=before.table.through(table), nodes=nodes)
         else:

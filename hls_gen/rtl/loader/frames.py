@@ -61,15 +61,17 @@ def frames_in_flight(
     counted_none = b.wire("none_counted", 1, eq(in_flight, 0))
     none = b.wire("no_frame", 1, counted_none & ~begun)
     flag_ready = b.wire("flag_ready")
-    # A LOAD resets the NPUs, so it waits for all results. A frame waits for a place for its flag. Whether they may
-    # begin is known a cycle ahead: no frame began in the cycle before, as its header takes longer.
-    waits = {"load": judgement.is_load & counted_none, "frame": all_of(judgement.is_frame, start, flag_ready)}
-    accepts = []
-    for name, may in waits.items():
-        known = b.reg(f"may_{name}", init=None)
-        b.on(None, (known, may))
-        accepts.append(b.wire(f"accept_{name}", 1, all_of(c.at["JUDGE"], judgement.passed, known)))
-    accept_load, accept_frame = accepts
+
+    def accept(kind: str, condition: Signal) -> Signal:
+        """Whether a packet begins. The condition is known a cycle ahead: no frame began in the cycle before, as its
+        header takes longer."""
+        may = b.reg(f"may_{kind}", init=None)
+        b.on(None, (may, condition))
+        return b.wire(f"accept_{kind}", 1, all_of(c.at["JUDGE"], judgement.passed, may))
+
+    # A LOAD resets the NPUs, so it waits for all results. A frame waits for a place for its flag.
+    accept_load = accept("load", judgement.is_load & counted_none)
+    accept_frame = accept("frame", all_of(judgement.is_frame, start, flag_ready))
     b.on(None, (begun, accept_frame))
     b.on(begun & ~frame_left, (in_flight, add(in_flight, 1, count)))
     b.on(~begun & frame_left, (in_flight, sub(in_flight, 1, count)))

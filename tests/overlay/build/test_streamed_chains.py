@@ -15,7 +15,7 @@ from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler import weight_order as module
+from bitloom.hls_gen.compiler import weight_order as weight_order_module
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.flow import Deadlock, simulate
@@ -89,7 +89,7 @@ def test_what_blocks_is_found_and_refused(model: Model) -> None:
         simulate(replace(found, weights_before=3), 2)
     assert "the weights before a frame" in str(blocked.value)
     message = f"digits-cnn: some order of the streamed weights must not block, got {blocked.value}"
-    with patch.object(module, "simulate", side_effect=blocked.value), value_error(message):
+    with patch.object(weight_order_module, "simulate", side_effect=blocked.value), value_error(message):
         weight_order(network_plan, design)
 
 
@@ -97,11 +97,11 @@ def test_each_order_is_run_once(model: Model) -> None:
     """The run by which the order was chosen is the run that is asked for."""
     design = tight(model, ring([DIGITS, NEXT]))
     network_plan = plan(model, design.npus, PULL)
-    with patch.object(module, "simulate", wraps=simulate) as runs:
+    with patch.object(weight_order_module, "simulate", wraps=simulate) as runs:
         run = whole_run(network_plan, design)
     tried = [call.args[0].weights_before for call in runs.call_args_list]
     assert len(set(tried)) == len(tried) > 1
-    assert run == simulate(whole_system(network_plan, design), module.FRAMES)
+    assert run == simulate(whole_system(network_plan, design), weight_order_module.FRAMES)
     assert whole_run(network_plan, design, 2) == simulate(whole_system(network_plan, design), 2) != run
 
 

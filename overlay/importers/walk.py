@@ -68,7 +68,7 @@ from .sections import (
 )
 from .tflite_rules import KernelRule
 from .weights import MOST_WEIGHT
-from .wide_weights import fitting, in_parts
+from .wide_weights import fitting, has_gaps, in_parts, needs_parts
 
 MOST_LINKS = 64
 """Links of a chain at most."""
@@ -807,12 +807,13 @@ class Walk:
 
     def _reach(self, operation: Linear) -> tuple[Array | None, Window | None]:
         """The index of the map, and the window of weights that read it padded or grown, if the window can take that: if
-        each one has a tap on the map, and what is padded with is worth 0. Elsewhere the padded map is made before, and
-        there is no such index."""
+        each one has a tap on the map, and what is padded with is worth 0; and if weights that are taken in parts find
+        positions to repeat. Elsewhere the padded map is made before, and there is no such index."""
         window = operation.window
         if window is not None and (self.padded_with == 0 or not is_padded(self.index)):
             index, more = reaching(self.index, window)
-            if more is not None and more.reaches(*self.size[:2]):
+            parts = more is None or not needs_parts(operation.weight) or not has_gaps(more)
+            if more is not None and parts and more.reaches(*self.size[:2]):
                 return index, more
         self.copy_map(operation)
         return None, window

@@ -32,12 +32,16 @@ class Weights:
 
 def weights_of(section: WeightSection) -> Weights:
     """Weights in lowest terms, and the narrowest encoding that holds them."""
-    flat = section.weight.reshape(len(section.weight), -1)
-    divisor = np.maximum(np.gcd.reduce(flat, axis=1), 1)
-    values = section.weight // divisor.reshape(-1, 1, 1, 1)
+    values, divisor = in_lowest_terms(section.weight)
     scale = section.scale * np.array([Fraction(int(d)) for d in divisor], object)
     encoding = weight_encoding(values, section.groups)
     return Weights(values=values, groups=section.groups, scale=scale, encoding=encoding, real=section.real)
+
+
+def in_lowest_terms(weight: Array) -> tuple[Array, Array]:
+    """Weights divided by the greatest common divisor of each output's, and these divisors; outputs come first."""
+    divisor = np.maximum(np.gcd.reduce(weight.reshape(len(weight), -1), axis=1), 1)
+    return weight // divisor.reshape(-1, *[1] * (weight.ndim - 1)), divisor
 
 
 def with_signs(real: Array, signs: Array) -> Array:

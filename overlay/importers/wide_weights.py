@@ -15,7 +15,7 @@ from bitloom.golden.window import Window
 
 from .operations import check_weights
 from .sections import WeightSection
-from .weights import MOST_WEIGHT, weight_limit, weights_of
+from .weights import MOST_WEIGHT, in_lowest_terms
 
 MOST_PARTS = 4
 """Parts of a weight at most."""
@@ -31,8 +31,7 @@ def in_parts(section: WeightSection) -> WeightSection:
     parts = _parts(section.weight)
     window = section.window or Window(kernel=(section.weight.shape[1], section.weight.shape[2]))
     axis = 1 if window.dilation[1] == 1 else 0
-    grows = window.growth != (1, 1) and not window.repeats
-    if len(parts) > MOST_PARTS or grows or window.dilation[axis] != 1 or section.real is not None:
+    if len(parts) > MOST_PARTS or has_gaps(window) or window.dilation[axis] != 1 or section.real is not None:
         return section
     check_weights(section.weight.size * len(parts))
     times = (len(parts), 1) if axis == 0 else (1, len(parts))
@@ -52,11 +51,21 @@ def in_parts(section: WeightSection) -> WeightSection:
     )
 
 
+def has_gaps(window: Window) -> bool:
+    """Whether nothing lies between the positions of the map that a window reads, so that they can't be repeated."""
+    return window.growth != (1, 1) and not window.repeats
+
+
 def fitting(section: WeightSection) -> WeightSection:
     """The section itself where its weights fit the integer engine once what an output's have in common is taken out,
     else `in_parts`."""
-    wide = _is_wide(section.weight) and weight_limit(weights_of(section).values)
-    return in_parts(section) if wide else section
+    return in_parts(section) if needs_parts(section.weight) else section
+
+
+def needs_parts(weight: Array) -> bool:
+    """Whether some weights don't fit the integer engine once what an output's have in common is taken out; outputs
+    come first."""
+    return _is_wide(weight) and _is_wide(in_lowest_terms(weight)[0])
 
 
 def _is_wide(weight: Array) -> bool:

@@ -388,6 +388,40 @@ def test_a_transposed_convolution_of_onnx(name):
     assert growths(made) == [(tuple(attributes["strides"]), False)]
 
 
+UNSIGNED = {
+    "taps beside each other": dict(kernel_shape=[2, 2], strides=[2, 2]),
+    "taps on each other": dict(kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1]),
+    "places without a tap": dict(kernel_shape=[2, 1], strides=[3, 2], output_padding=[1, 0]),
+}
+
+
+def transposed_by_unsigned(name):
+    """A transposed convolution whose weights are of 9 bits, less their zero point."""
+    rng, attributes = np.random.default_rng(6), UNSIGNED[name]
+    chain = OnnxChain((2, 4, 5))
+    first, second, last = (
+        (np.float32(scale), chain.constant(zero, np.uint8)) for scale, zero in ((0.1, 128), (0.093, 119), (0.9, 131))
+    )
+    chain.node("QuantizeLinear", *first).node("DequantizeLinear", *first)
+    signed = np.float32(0.01709), chain.constant(0, np.int8)
+    weight = chain.constant(rng.integers(-99, 99, (3, 2, 1, 1)), np.int8)
+    chain.node("Conv", chain.weight("DequantizeLinear", weight, *signed))
+    chain.node("QuantizeLinear", *second).node("DequantizeLinear", *second)
+    weight = rng.integers(0, 256, (3, 2, *attributes["kernel_shape"]))
+    weight[0, :, 0, 0] = 0, 255
+    unsigned = np.float32(0.0171), chain.constant(127, np.uint8)
+    weight = chain.weight("DequantizeLinear", chain.constant(weight, np.uint8), *unsigned)
+    chain.node("ConvTranspose", weight, **attributes)
+    return chain.node("QuantizeLinear", *last).node("DequantizeLinear", *last)
+
+
+@pytest.mark.parametrize("name", UNSIGNED)
+def test_a_transposed_convolution_with_weights_of_9_bits(name):
+    made = check_onnx(transposed_by_unsigned(name), by_onnxruntime, near=1e-6)
+    assert growths(made) == [(tuple(UNSIGNED[name]["strides"]), False), ((1, 2), True)]
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
 RESIZED = {
     "asymmetric": (("", np.float32([1, 1, 2, 3])),
                    dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor")),

@@ -78,6 +78,9 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     ),
     "a dense layer whose places leave": (tflite(test_tflite_forms.places_leave), {}),
     "weights of nine bits": (onnx(lambda rng: test_buildable.WIDE["strides and padding"]()), {}),
+    "a transposed convolution with weights of nine bits": (
+        onnx(lambda rng: test_growth.transposed_by_unsigned("taps on each other")), {}
+    ),
     "a difference of maps": (lambda: import_file(DATA / "subtraction.tflite"), {}),
     "a map times a sigmoid": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["a sigmoid"])), {}),
     "a map times a vector": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["none"])), {}),

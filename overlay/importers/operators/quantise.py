@@ -16,7 +16,7 @@ from bitloom.overlay.importers.rationals import fractions, same
 from .registry import MICROSOFT, ONNX, QONNX, operator
 
 
-@operator("Quant", "IntQuant", domains=QONNX)
+@operator("Quant", "IntQuant", domains=QONNX, everywhere=True)
 def quant(node: NodeView) -> None:
     """QONNX's quantiser of a map."""
     node.only_map(0)
@@ -28,7 +28,7 @@ def quant(node: NodeView) -> None:
     node.quantise(quant_rule(node.node, inputs))
 
 
-@operator("BipolarQuant", domains=QONNX)
+@operator("BipolarQuant", domains=QONNX, everywhere=True)
 def bipolar(node: NodeView) -> None:
     """scale where x >= 0, else -scale."""
     node.only_map(0)
@@ -38,7 +38,7 @@ def bipolar(node: NodeView) -> None:
     node.append(Levels, base=-scale, step=2 * scale, boundaries=_row([Fraction(0)]), reached=np.array([True]))
 
 
-@operator("Sign")
+@operator("Sign", everywhere=True)
 def sign(node: NodeView) -> None:
     """-1, 0 or 1."""
     zero = Fraction(0)
@@ -88,7 +88,7 @@ def requantise(node: NodeView, place: int, zero_after: bool = True) -> None:
     node.quantise(replace(rule, zero_after=zero_after), integers=True)
 
 
-@operator("Trunc", domains=QONNX)
+@operator("Trunc", domains=QONNX, everywhere=True)
 def trunc(node: NodeView) -> None:
     """QONNX's truncation: x / scale is rounded, divided by a power of two, clipped, and rounded again."""
     node.only_map(0)

@@ -9,7 +9,7 @@ from bitloom.overlay.importers.source import SourceNode
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
 from .against import by_images, by_onnxruntime, by_qonnx, by_reference, check, imported, outputs
-from .onnx_files import Chain, TensorProto, helper, numpy_helper
+from .onnx_files import QONNX, Chain, TensorProto, helper, numpy_helper
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
 
@@ -302,6 +302,24 @@ def test_scales_of_channels_of_places_that_come_first():
     for op in ("QuantizeLinear", "DequantizeLinear"):
         chain.node(op, *channels, axis=1)
     check(chain.node("MatMul", rng.integers(-3, 4, (4, 5)).astype(np.float32)), by_images(by_qonnx), near=0)
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "attributes"),
+    [
+        ("Quant", (0.5, 0, 3), {"domain": QONNX, "signed": 1, "narrow": 0, "rounding_mode": "ROUND"}),
+        ("BipolarQuant", (0.5,), {"domain": QONNX}),
+        ("Sign", (), {}),
+        ("Trunc", (0.5, 0, 4, 2), {"domain": QONNX, "rounding_mode": "FLOOR"}),
+    ],
+)
+def test_quantisers_of_places_that_come_first(op, constants, attributes):
+    """Of QONNX: what they make of each value doesn't depend on where the value stands."""
+    rng = np.random.default_rng(7)
+    chain = Chain((2, 3, 2)).quant(0.25, 4).node("Conv", rng.integers(-3, 4, (4, 2, 2, 1)).astype(np.float32))
+    chain.quant(0.5, 4).node("Transpose", perm=[0, 2, 3, 1]).node("Reshape", np.int64([-1, 4]))
+    chain.node(op, *map(np.float32, constants), **attributes)
+    check(chain.node("MatMul", rng.integers(-1, 2, (4, 5)).astype(np.float32)), by_images(by_qonnx), near=0)
 
 
 def numbers_of(scale, zero):

@@ -164,12 +164,14 @@ class OnnxPlaces(OnnxQuantisers):
         """More rows and columns, by whole numbers."""
         if len(here.shape) != 3:
             return None
-        times = self.pick.of([(2, 2), (2, 2), (1, 2), (2, 1), (3, 3), (4, 2)])
+        times: tuple[float, float] = self.pick.of(
+            [(2, 2), (2, 2), (1, 2), (2, 1), (3, 3), (4, 2), (0.5, 0.5), (0.5, 1)]
+        )
         channels, rows, columns = here.shape
-        shape = (channels, rows * times[0], columns * times[1])
-        if prod(shape) > MOST_VALUES:
+        shape = (channels, int(rows * times[0]), int(columns * times[1]))
+        if not 0 < prod(shape) <= MOST_VALUES or shape[1:] != (rows * times[0], columns * times[1]):
             return None
-        mode = self.pick.of(["nearest", "linear"])
+        mode = self.pick.of(["nearest", "linear"]) if min(times) >= 1 else "linear"
         rules = ["asymmetric", "half_pixel", "pytorch_half_pixel"] + ["align_corners"] * (mode == "linear")
         attributes = {"mode": mode, "coordinate_transformation_mode": self.pick.of(rules)}
         if mode == "nearest":

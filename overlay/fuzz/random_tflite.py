@@ -478,12 +478,14 @@ class TfliteDrawing(Drawing[Map]):
         return None if prod(shape) > MOST_VALUES else self.made("PAD", here, shape, constants=[self.constant(widths)])
 
     def resize(self, here: Map) -> Map | None:
-        """More rows and columns, by whole numbers mostly."""
+        """More rows and columns, by whole numbers mostly, or fewer."""
         if len(here.shape) != 4:
             return None
         times = self.pick.of([(2, 2), (2, 2), (1, 2), (2, 1), (3, 3), (4, 2)])
         sizes = [size * time for size, time in zip(here.shape[1:3], times)]
         kind = self.pick.of(["RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"])
+        if kind == "RESIZE_BILINEAR" and self.chance(3):
+            sizes = [self.pick.integer(1, size) for size in here.shape[1:3]]
         rule = self.pick.integer(0, 2)
         if rule == 1 and kind == "RESIZE_BILINEAR":
             sizes = [(size - 1) * time + 1 for size, time in zip(here.shape[1:3], times)]

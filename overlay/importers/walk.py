@@ -323,7 +323,10 @@ class Walk:
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
-        if self.is_cut or self.blocks(operation):
+        known = self.open is None and self.average is None and self.source is not None
+        padded = operation.average and any(operation.window.padding)
+        freed = known and padded and (self.input.name in self.apart or self._is_shifted)
+        if self.is_cut or self.blocks(operation) or freed:
             self.copy_map(operation)
         if not self.has_each_once and self.open is None and self.average is None:
             operation = self._with_padding(operation)
@@ -526,10 +529,16 @@ class Walk:
         operation = replace(operation, boundaries=boundaries)
         if self.average is not None and self._is_rounded_mean(operation):
             window = self.average.window
-            self.source = replace(self.input, averaged=True, halves=any(window.padding) or window.taps % 2 == 0)
-            self._pool_map(self.average)
-            self.average = None
-            return
+            halves = any(window.padding) or window.taps % 2 == 0
+            apart = self.pads_elsewhere or self.pools_again or self.input.name in self.apart
+            if not (apart or (halves and self._is_shifted)) or any(window.padding):
+                self.source = replace(self.input, averaged=True, halves=halves)
+                self._pool_map(self.average)
+                self.average = None
+                if apart and self.place + 1 < len(self.operations):
+                    self.unlinked = Unlinked(operation.makes, self.index)
+                    self.copy_map(self.operations[self.place + 1])
+                return
         if self.average is not None:
             self._begin_mean(self.average)
         if is_padded(self.index):
@@ -719,13 +728,17 @@ class Walk:
         self.links = []
         self.nodes = []
 
+    @property
+    def _is_shifted(self) -> bool:
+        """Whether a kernel makes the map by a rule that only integers less the file's zero point have."""
+        source = self.input
+        return source.rule is not None and source.rule.needs_sums and source.base != source.rule.low * source.step
+
     def _is_rounded_mean(self, operation: Levels) -> bool:
         """Whether a mean is rounded to the values that its map has, halves away from 0, as golden's average pool
         does."""
         source = self.input
         if self.links or source.averaged or len(operation.boundaries) > 1:
-            return False
-        if self.pads_elsewhere or self.pools_again or source.name in self.apart:
             return False
         first = source.base / source.step
         offset = (source.base - operation.base) / source.step

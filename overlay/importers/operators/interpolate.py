@@ -1,4 +1,4 @@
-"""Bilinear interpolation by whole numbers: a depthwise convolution of a map that grows, and that is clamped.
+"""Bilinear interpolation, by whole numbers: a depthwise convolution of a map that grows, and that is clamped.
 
 Where a row a, b, c becomes twice as long, places between two neighbours have 1/4 or 3/4 of each, beside a and c their
 own values alone:
@@ -8,6 +8,9 @@ own values alone:
       1 3 3 1            at the next one: 3 a + b
 
 Each place reads its two neighbours alone, as taps on a dot are never computed; with columns these are four values.
+
+A row that becomes shorter has a kernel for each of the places that so many become, and the kernels' stride is these
+many: of 62 places 32 are made, 16 of every 31.
 """
 
 from collections.abc import Iterator, Sequence
@@ -92,6 +95,56 @@ class _Hat:
         return -self.first, wanted + self.first + len(self.kernel) - 2 - (size - 1) * self.growth
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Phases:
+    """An axis that becomes shorter: every so many places become so many, alike all along it."""
+
+    stride: int
+    """Places of the axis that become as many as the kernel has rows."""
+    kernel: Array
+    """(places that are made, taps) int64: the weight of each tap in each of them."""
+
+    @classmethod
+    def of(cls, shares: Array) -> "_Phases | None":
+        """The phases that have these shares, which reach over no end of the axis; None if there are none."""
+        wanted, size = shares.shape
+        parts = gcd(wanted, size)
+        count, stride = wanted // parts, size // parts
+        taps = int(np.flatnonzero(shares[:count].any(axis=0))[-1]) + 1
+        kernel = shares[:count, :taps]
+        again = np.zeros_like(shares)
+        if (parts - 1) * stride + taps > size or stride < count:
+            return None
+        for part in range(parts):
+            again[part * count : (part + 1) * count, part * stride : part * stride + taps] = kernel
+        return cls(stride=stride, kernel=kernel // gcd(*kernel.ravel().tolist())) if (again == shares).all() else None
+
+    @property
+    def one(self) -> int:
+        """What the weights of a place add up to."""
+        return int(self.kernel[0].sum())
+
+
+def _by_phases(node: NodeView, phases: Sequence[_Phases]) -> None:
+    """Append a convolution that makes a channel for each phase of rows and columns of each channel, and put these where
+    they belong."""
+    rows, columns = phases
+    count = len(rows.kernel), len(columns.kernel)
+    channels = node.shape[1]
+    kernel = rows.kernel[:, None, :, None] * columns.kernel[:, None]
+    check_weights(channels * kernel.size)
+    if kernel.max() > MOST_WEIGHT:
+        rule = f"the weights of its kernel must be at most {MOST_WEIGHT}"
+        raise Unsupported(f"{rule}, got {kernel.max()}", "make rows and columns half as many")
+    weight = np.tile(kernel.reshape(-1, 1, *kernel.shape[2:]), (channels, 1, 1, 1))
+    grid = Grid(integers=weight, scale=np.array(Fraction(1, rows.one * columns.one), object))
+    window = Window(kernel=(kernel.shape[2], kernel.shape[3]), stride=(rows.stride, columns.stride))
+    slide(node, grid, None, window, channels)
+    if count != (1, 1):
+        places = node.places().reshape(1, channels, *count, *node.shape[2:]).transpose(0, 1, 4, 2, 5, 3)
+        node.layout(places.reshape(1, channels, node.shape[2] * count[0], node.shape[3] * count[1]))
+
+
 def interpolate(node: NodeView, shares: Sequence[Array]) -> bool:
     """Append the interpolation of rows and columns, of which an axis of one place is left to `repeated`.
 
@@ -109,6 +162,10 @@ def interpolate(node: NodeView, shares: Sequence[Array]) -> bool:
     """
     sizes = [len(each) if each.shape[1] > 1 else 1 for each in shares]
     check_shape(node.node.name, [*node.shape[:2], *sizes], MOST_MAP)
+    phases = [_Phases.of(each if each.shape[1] > 1 else np.ones((1, 1), np.int64)) for each in shares]
+    if all(phases) and sizes != list(node.shape[2:]):
+        _by_phases(node, [each for each in phases if each is not None])
+        return True
     hats = [_Hat.of(each) if each.shape[1] > 1 else _Hat(growth=1, twice_offset=0) for each in shares]
     growth = [hat.growth for hat in hats]
     if growth == [1, 1]:

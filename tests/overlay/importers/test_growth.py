@@ -128,6 +128,31 @@ def test_bilinear_upsampling(name):
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
 
 
+SHORTER = {
+    "half as many": lambda rng: of_many(rng).interpolate(5, 6, HalfPixelCenters=True),
+    "half as many, of corners": lambda rng: of_many(rng).interpolate(5, 6),
+    "columns alone": lambda rng: of_many(rng).interpolate(10, 3, HalfPixelCenters=True),
+    "2 of 5, and 2 of 3": lambda rng: of_many(rng).interpolate(4, 8, HalfPixelCenters=True),
+    "a convolution behind it": lambda rng: of_many(rng).interpolate(4, 8).conv(rng, 2, (3, 2), (0.2, 3), (2, 1)),
+    "pixels of the input": lambda rng: Chain((10, 12, 3), 0.02, 11)
+    .interpolate(4, 8, HalfPixelCenters=True)
+    .conv(rng, 2, (3, 2), (0.2, 3)),
+    "one row": lambda rng: of_many(rng).pool("MAX", (10, 1)).interpolate(3, 4, HalfPixelCenters=True),
+}  # fmt: skip
+
+
+def of_many(rng):
+    return Chain((10, 12, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, 11))
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("name", SHORTER)
+def test_bilinear_interpolation_to_fewer(name):
+    """As Keras' Resizing of a spectrogram: a convolution whose kernels are the phases of a few places."""
+    made, _ = check(SHORTER[name](np.random.default_rng(5)))
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
 PLACED = [
     {},
     {"HalfPixelCenters": True},
@@ -457,6 +482,16 @@ def test_linear_upsampling(name):
     assert layer.clamps == (name != "align_corners")
 
 
+@pytest.mark.parametrize("scales", [(1, 1, 1, 0.5), (1, 1, 0.5, 1)])
+def test_linear_interpolation_to_fewer(scales):
+    rng = np.random.default_rng(6)
+    chain = quantised_onnx(rng, (3, 4, 6)).node("Resize", "", np.float32(scales), mode="linear")
+    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+    assert [layer.stride for layer in made.model.network.layers if layer.kind == "depthwise_conv"] == [
+        (int(1 / scales[2]), int(1 / scales[3]))
+    ]
+
+
 def test_linear_upsampling_of_columns_alone():
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 7)).node("Resize", "", np.float32([1, 1, 2]), mode="linear")
@@ -567,9 +602,13 @@ REFUSED = {
                               "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between "
                               "them, with the same shares, got 15 places of 5; make rows and columns 2 or 4 times as "
                               "many"),
-    "bilinear, fewer": (lambda rng: begun(rng).interpolate(5, 3),
+    "bilinear, fewer": (lambda rng: begun(rng).interpolate(5, 3, AlignCorners=True),
                         "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between them, "
                         "with the same shares, got 3 places of 6; make rows and columns 2 or 4 times as many"),
+    "bilinear, large weights": (lambda rng: Chain((31, 31, 1), 0.02, 3).interpolate(16, 16, HalfPixelCenters=True)
+                                .conv(rng, 2, (3, 3), (0.2, 3)),
+                                "RESIZE_BILINEAR_0 (RESIZE_BILINEAR): the weights of its kernel must be at most 127, "
+                                "got 961; make rows and columns half as many"),
     "tiles of rows": (lambda rng: begun(rng).tile(1, 2, 1, 1).conv(rng, 2, (3, 3), (0.2, 3)),
                       "CONV_2D_2 (CONV_2D): rows and columns must be padded, and grow, by the same numbers everywhere"),
     "bilinear, 8 times": (lambda rng: begun(rng).interpolate(40, 48, HalfPixelCenters=True),

@@ -16,6 +16,7 @@ from . import (
     test_buildable,
     test_curves,
     test_growth,
+    test_joined,
     test_pointwise,
     test_products,
     test_ramps,
@@ -72,6 +73,8 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "SELU of several operators": (
         tflite(lambda rng: test_pointwise.ended(test_pointwise.selu(test_pointwise.begun(rng)), rng)), LOOKUPS
     ),
+    "pixels that become fewer": (tflite(test_growth.SHORTER["pixels of the input"]), {}),
+    "a mean behind a padded mean": (tflite(lambda rng: test_joined.mean_of_means(rng, True)), {}),
     "the larger one of two maps": (tflite(lambda rng: test_pointwise.two_of_one_scale(rng, "MAXIMUM")), LOOKUPS),
     "a MobileNet with scales of channels": (
         onnx(test_scales_of_channels.mobilenet), {"kfp": 4, "kgp": 2, "ol": 2, "pfp": 2, "depthwise": True}

@@ -116,6 +116,54 @@ def test_a_mean_with_several_readers(kernel, zero, pools, second):
     assert sum(isinstance(layer, AvgPool) for layer in made.model.network.layers) == pools
 
 
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("second", ["add", "conv"])
+@pytest.mark.parametrize("kernel", [(2, 2), (3, 3), (1, 3)])
+@pytest.mark.parametrize("zero", [-128, -100, 5, 0])
+def test_a_padded_mean_with_several_readers(kernel, zero, second):
+    """Its windows have different numbers of taps: it is a pool, and weights copy the map that needs another integer for
+    0."""
+    made, _, _ = check_kernels(forked_mean(kernel, zero, second, same=True))
+    assert sum(isinstance(layer, AvgPool) for layer in made.model.network.layers) == 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "same", "zero", "kinds"),
+    [
+        ((2, 2), False, -128, ["avg_pool"]),
+        ((2, 2), False, 7, ["depthwise_conv", "requantise"]),
+        ((3, 3), False, 7, ["avg_pool"]),
+        ((3, 3), True, 0, ["avg_pool"]),
+        ((3, 3), True, 7, ["depthwise_conv", "requantise", "avg_pool"]),
+    ],
+)
+def test_a_mean_of_sums_that_are_rounded_twice(kernel, same, zero, kinds):
+    """A pool has the file's integers where means may lie halfway, and the convolution in front those less the zero
+    point."""
+    rng = np.random.default_rng(1)
+    chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), (0.03, zero)).pool("AVERAGE", kernel, (2, 2), same=same)
+    made, _, _ = check_kernels(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    assert [layer.kind for layer in made.model.network.layers][2:-2] == kinds
+
+
+def mean_of_means(rng, forks):
+    """A mean behind a padded one, as Inception's; ``forks`` if others read the map, too."""
+    chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), (0.03, -100))
+    here = chain.here
+    chain.pool("AVERAGE", (3, 3), (2, 2), same=True).mean((0.02, -90), keep=True).conv(rng, 4, (1, 1), (0.05, 7))
+    if forks:
+        pooled, chain.here = chain.here, here
+        chain.conv(rng, 4, (3, 3), (0.05, 9)).mean((0.03, -9), keep=True).add(pooled, (0.07, -10))
+    return chain
+
+
+@pytest.mark.parametrize("forks", [False, True])
+def test_a_mean_behind_a_padded_mean(forks):
+    """A pool, and a mean of a copy. A map that others read, too, is copied in front of it."""
+    made, _, _ = check_kernels(mean_of_means(np.random.default_rng(1), forks))
+    assert "avg_pool" in [layer.kind for layer in made.model.network.layers]
+
+
 def test_the_command(tmp_path):
     (tmp_path / "residual.tflite").write_bytes(residual("NONE").bytes())
     out = tmp_path / "made.npz"
@@ -233,10 +281,6 @@ def test_what_is_refused():
     wide = chain.here
     assert refused(chain.conv(rng, 3, (3, 3), (0.04, 1), (2, 2)).add(wide, (0.05, -9))) == (
         "ADD_2 (ADD): two maps that are added must have one shape, got (1, 2, 2, 3) and (1, 4, 4, 3)",
-    )
-    assert refused(forked_mean((3, 3), -128, "add", same=True)) == (
-        "AVERAGE_POOL_2D_1 (AVERAGE_POOL_2D): a mean that is quantised must have no padding; pad with zeros in a "
-        "convolution",
     )
     with pytest.raises(ImportRefused) as error:
         import_graph(to_tflite_graph(residual().bytes()), engine="binary", name="refused")

@@ -1,6 +1,6 @@
 """What the replay writes is the same from run to run, and its random networks are compiled, not refused.
 
-The first networks of each kind are in tests/hls_gen/compiler/test_recorded.py.
+Cycles of the first networks of each kind are in tests/hls_gen/compiler/test_recorded_cycles.py.
 """
 
 from pathlib import Path

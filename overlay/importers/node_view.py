@@ -320,7 +320,8 @@ def several_maps(count: int) -> Unsupported:
     """Why an operator that reads several maps can't be imported."""
     return Unsupported(
         f"one input must be a map and the others constants, got {count} maps",
-        "of what joins maps only sums of two, products of two and concatenations are imported",
+        "what joins maps must be a sum, a product, TFLite's maximum or minimum of two, "
+        "a concatenation, or a function of one map",
     )
 
 

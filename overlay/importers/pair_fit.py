@@ -181,7 +181,10 @@ def fit_pairs(pairs: Pairs) -> PairFactors:
         if best is None or candidate.wrong < best.wrong:
             best = candidate
     if best is None:
-        raise Unsupported("the factors must fit 25 bits", "choose scales that are nearer to each other")
+        least, most = ranges["multiplier"]
+        rule = f"factors of {least:,}..{most:,} over 2^{SHIFTS[0]}..2^{SHIFTS[-1]} must be the scales' ratios"
+        ratios = " and ".join(f"{float(slope):g}" for slope in pairs.slopes)
+        raise Unsupported(f"{rule}, got {ratios}", "choose scales that are nearer to each other")
     if best.wrong[1] > 1:
         raise Unsupported(f"no pair of values may be more than one level off, got {best.wrong[1]} levels")
     return best

@@ -59,7 +59,8 @@ def joined_with(chain, op, between):
 
 MAPS = (
     "one input must be a map and the others constants, got 2 maps; "
-    "of what joins maps only sums of two, products of two and concatenations are imported"
+    "what joins maps must be a sum, a product, TFLite's maximum or minimum of two, "
+    "a concatenation, or a function of one map"
 )
 SUMS = "reads must be quantised, got sums of weights; quantise before it"
 ONE = {
@@ -208,6 +209,11 @@ ONE = {
     "a quotient of three": (
         lambda: by_itself(begun().quant(1, 3), "Div", np.float32(2)),
         f"Div_3 (Div): {MAPS}",
+    ),
+    "a sum of another order of magnitude": (
+        lambda: by_itself(begun().quant(float(1 << 20), 4), "Add").quant(1, 4),
+        "Add_3 (Add): factors of -16,777,215..16,777,215 over 2^6..2^39 must be the scales' ratios, got 1.04858e+06 "
+        "and 1.04858e+06; choose scales that are nearer to each other",
     ),
     "division by a map": (
         lambda: begun().reversed("Div", np.float32(2)),

@@ -228,7 +228,7 @@ class _Emitter:
                 reach = _reaches(weights.values, _values(held, section), section.count)
                 functions = [Stepped.of_stairs(stair, *ends) for stair, ends in zip(stairs, reach)]
                 most = MOST_RAMPS if section.copies else 2  # of which each takes the layer's beats again
-                wrong = self._append_ramps(number, layer, weights, functions, made, section.sums, most)
+                wrong = self._append_ramps(number, layer, weights, functions, made, section.sums, most=most)
             else:
                 wrong = self._requantisation(number, section, made, layer, weights, sums)
                 if section.ramps_only:
@@ -276,7 +276,7 @@ class _Emitter:
         if layer is not None:
             self._append(*layer)
         else:
-            wrong = self._append_ramps(number, *self._copy(f"conv_{number}"), table.functions, held)
+            wrong = self._append_ramps(number, *self._copy(f"conv_{number}"), table.functions, held, most=MOST_RAMPS)
         self._pools(section.map, section.pools)
         reach = held.zero, held.zero + section.map.levels
         return Built(map_encoding=str(held.encoding), range=reach, levels=section.map.levels, wrong=wrong)
@@ -347,7 +347,8 @@ class _Emitter:
         functions: Sequence[Stepped],
         held: Held,
         means: Sequence[Window] = (),
-        most: int | None = MOST_RAMPS,
+        *,
+        most: int | None,
     ) -> tuple[int, int]:
         """Add weights, whose sums have in each channel a function's level, as ramps, and what adds the ramps up. How
         many sums get another level, and by how many levels at most.

@@ -25,7 +25,7 @@ UP, WRAPPING = 1, 2
 """Types of bursts."""
 
 
-@pytest.fixture(scope="module", params=[32, 64])
+@pytest.fixture(scope="module", params=[32, pytest.param(64, marks=pytest.mark.slow)])
 def built(request):
     model, design, manifest, program = compiled("signed_8_input", request.param)
     with pytest.MonkeyPatch.context() as patch:

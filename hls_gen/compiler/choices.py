@@ -235,14 +235,10 @@ class CompileChoices:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the choices again, without the mapping: files hold that elsewhere."""
-        return {
-            "map_order": self.map_order,
-            "dataflow": self.dataflow if isinstance(self.dataflow, str) else dict(self.dataflow),
-            **({"chunk": self.chunk} if self.chunk else {}),
-            **({"shortcuts": self.shortcuts} if self.shortcuts != "first" else {}),
-            **({"copy_depthwise": True} if self.copy_depthwise else {}),
-            **({"partitions": dict(self.partitions)} if self.partitions else {}),
-        }
+        default = CompileChoices()
+        of_few = [name for name in WRITTEN_IF_SET if getattr(self, name) != getattr(default, name)]
+        values = {name: getattr(self, name) for name in ("map_order", "dataflow", *of_few)}
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values.items()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "CompileChoices":

@@ -334,6 +334,13 @@ class TfliteDrawing(Drawing[Map]):
         kind = self.pick.of(["GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "EQUAL", "NOT_EQUAL"])
         pair = [number, here.number] if self.pick.flip() else [here.number, number]
         (where,) = self.several(kind, pair, [here.shape], here.values, "BOOL")
+        if self.chance(3):  # of real numbers, and 0
+            real = self.made("DEQUANTIZE", here, here.shape, kept="FLOAT32")
+            zeros = self.made("ZEROS_LIKE", real, here.shape, kept="FLOAT32")
+            ways = [real, zeros] if self.pick.flip() else [zeros, real]
+            inputs = where.number, *(way.number for way in ways)
+            (chosen,) = self.several("SELECT_V2", inputs, [here.shape], here.values, "FLOAT32")
+            return self.made("QUANTIZE", chosen, here.shape, here.values)
         made = self.quantised(RMS * here.scale)
         ways = [self.scaled(self.activation(here) if self.pick.flip() else here, made) for _ in range(2)]
         inputs = where.number, *(way.number for way in ways)

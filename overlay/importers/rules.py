@@ -153,10 +153,26 @@ def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph 
         if isinstance(join, Sum) and not name:
             continue
         link = _together(name or join.op, join, functions)
-        become = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, link=link)
-        operations = tuple(become if operation is join else operation for operation in graph.operations)
-        return replace(graph, operations=operations)
+        curve = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, link=link)
+        table = join.table if isinstance(join, Sum) else None
+        if table is None:
+            become: list[Operation] = [curve]
+        else:  # what it makes is a map, as a quantiser makes it
+            become = _with_levels(curve, Fraction(table.low), Fraction(1), table.high - table.low)
+        place = graph.operations.index(join)
+        operations = (*graph.operations[:place], *become, *graph.operations[place + 1 :])
+        shapes = {operation.makes: graph.shapes[join.makes] for operation in become}
+        return replace(graph, operations=operations, shapes={**graph.shapes, **shapes})
     return None
+
+
+def _with_levels(operation: Operation, lowest: Fraction, step: Fraction, count: int) -> list[Operation]:
+    """An operation of one tensor and a quantiser behind it, which rounds to ``count`` values above the lowest one."""
+    real = f"{operation.makes}, in front of its quantiser"
+    limits = np.array([[lowest + step * (level + Fraction(1, 2)) for level in range(count)]], object)
+    named = {"name": operation.name, "op": operation.op, "reads": (real,), "makes": operation.makes}
+    quantiser = Levels(**named, base=lowest, step=step, boundaries=limits, reached=np.ones(count, bool))
+    return [replace(operation, makes=real), quantiser]
 
 
 def _functions_back(makers: Mapping[str, Operation], tensor: str) -> list[list[Function]]:
@@ -288,18 +304,14 @@ def clips_to_values_are_quantised(graph: OperationGraph) -> OperationGraph | Non
         count = int((highest - lowest) / step)
         if not count:
             continue
-        real = f"{bend.makes}, in front of its quantiser"
-        limits = np.array([[lowest + step * (level + Fraction(1, 2)) for level in range(count)]], object)
-        named = {"name": bend.name, "op": bend.op, "reads": (real,), "makes": bend.makes}
-        reached = np.ones(count, bool)
-        quantiser = Levels(**named, base=lowest, step=step, boundaries=limits, reached=reached)
+        parts = _with_levels(bend, lowest, step, count)
         operations = list[Operation]()
         for operation in graph.operations:  # all of the chain are new, so that it is computed again as a whole
             if operation is bend:
-                operations += [replace(bend, makes=real), quantiser]
+                operations += parts
             else:
                 operations.append(replace(operation) if operation in chain else operation)
-        shapes = {**graph.shapes, real: graph.shapes[bend.makes]}
+        shapes = {**graph.shapes, parts[0].makes: graph.shapes[bend.makes]}
         return replace(graph, operations=tuple(operations), shapes=shapes)
     return None
 

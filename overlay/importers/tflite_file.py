@@ -47,6 +47,18 @@ CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
 """Operators that behind a closing change only how its results are written."""
 OF_REAL_NUMBERS = {
     "NEG": "Neg",
+    "ADD": "Add",
+    "SUB": "Sub",
+    "MUL": "Mul",
+    "DIV": "Div",
+    "MAXIMUM": "Max",
+    "MINIMUM": "Min",
+    "SELECT": "Where",
+    "SELECT_V2": "Where",
+    "GREATER": "Greater",
+    "GREATER_EQUAL": "GreaterOrEqual",
+    "LESS": "Less",
+    "LESS_EQUAL": "LessOrEqual",
     **{
         activation.tflite: activation.onnx
         for activation in ACTIVATIONS
@@ -55,6 +67,8 @@ OF_REAL_NUMBERS = {
 }
 """Operators without options that are ONNX's operator of real numbers, as converters leave ELU between DEQUANTIZE and
 QUANTIZE: TFLite's name -> ONNX's."""
+ZEROS = "ZEROS_LIKE"
+"""The operator that makes zeros of any map: one number here, which all values share."""
 MOST_READS = 4
 """How often operators may read each byte of constants, on average."""
 
@@ -150,8 +164,8 @@ class _Graph:
         """The nodes of an operator."""
         name = f"{operator.kind}_{place}"
         known = operator.kind in (*RESHAPES, "SHAPE", *OF_SHAPES)
-        real = operator.kind in OF_REAL_NUMBERS and bool(operator.inputs) and self._is_real(operator.inputs[0])
-        is_imported = known or real or (TFLITE, operator.kind) in OPERATORS
+        real = operator.kind in OF_REAL_NUMBERS and self._is_real(operator)
+        is_imported = known or real or operator.kind == ZEROS or (TFLITE, operator.kind) in OPERATORS
         several = not is_imported or operator.kind in SPLITS  # what is refused later may have several
         most_outputs = MOST_INPUTS if several else 1
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:
@@ -190,14 +204,18 @@ class _Graph:
                 yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])
             elif real:
                 yield SourceNode(name=name, op=OF_REAL_NUMBERS[operator.kind], inputs=inputs, outputs=node.outputs)
+            elif operator.kind == ZEROS:
+                kind = self._tables.tensors[result].kind
+                self._constants[node.outputs[0]] = np.zeros(1, DTYPES.get(kind, np.float32))
             elif operator.kind == "SHAPE":
                 yield SourceNode(name=name, op="Shape", inputs=inputs[:1], outputs=node.outputs)
             else:
                 yield node
 
-    def _is_real(self, number: int) -> bool:
-        """Whether a tensor has real numbers."""
-        return number >= 0 and self._tables.tensors[number].kind == "FLOAT32"
+    def _is_real(self, operator: OperatorTable) -> bool:
+        """Whether an operator reads real numbers, and has no activation of its own."""
+        kinds = [self._tables.tensors[number].kind for number in operator.inputs if number >= 0]
+        return "FLOAT32" in kinds and operator.options.get("activation", "NONE") == "NONE"
 
     def _detections(self, operator: OperatorTable) -> Detections:
         """What the operator at a detector's end does."""

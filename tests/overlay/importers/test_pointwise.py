@@ -97,6 +97,8 @@ FORMS = {
     "SELU by SELECT, and less": lambda chain: selu(chain, "LESS_EQUAL", "SELECT"),
     "Mish": lambda chain: mish(chain),
     "the square": lambda chain: chain.with_constant("SQUARED_DIFFERENCE", -9, (0.01, 3), (0.02, -128)),
+    "CELU, which ends in a sum": lambda chain: celu(chain),
+    "hard shrinking of real numbers": lambda chain: shrunk(chain),
     "ABS": lambda chain: chain.operator("ABS", chain.now.shape, (0.005, -100)),
 }
 
@@ -106,6 +108,26 @@ def mish(chain):
     chain.operator("EXP", chain.now.shape, (0.016, -128)).with_constant("ADD", 127, (1 / 255, -128), (0.016, -128))
     chain.operator("LOG", chain.now.shape, (0.0056, -128)).operator("TANH", chain.now.shape, (1 / 128, 0))
     return chain.operator("MUL", chain.now.shape, (0.0052, -69), (here,), "MulOptions", FusedActivationFunction=0)
+
+
+def celu(chain):
+    """What is above 0, and what is made of what is below."""
+    here, shape, made = chain.here, chain.now.shape, (0.0061, -12)
+    above = chain.operator("RELU", shape, made).here
+    chain.here = here
+    chain.with_constant("MINIMUM", 15, (0.008, 15), (0.008, 15)).operator("EXP", shape, (0.0067, -22))
+    chain.with_constant("SUB", 127, (1 / 255, -128), (0.0028, 127))
+    return chain.operator("ADD", shape, made, (above,), "AddOptions", FusedActivationFunction=0)
+
+
+def shrunk(chain):
+    """As TFLite's converter leaves it between DEQUANTIZE and QUANTIZE."""
+    here, shape, made = chain.here, chain.now.shape, chain.quantised
+    real = chain.operator("DEQUANTIZE", shape, kept="FLOAT32").here
+    zeros = chain.operator("ZEROS_LIKE", shape, kept="FLOAT32").here
+    chain.here = here
+    chain.operator("ABS", shape, (0.0055, -128)).with_constant("GREATER", 127, (0.001, -128), made, kept="BOOL")
+    return chain.operator("SELECT_V2", shape, None, (real, zeros), kept="FLOAT32").operator("QUANTIZE", shape, made)
 
 
 @pytest.mark.parametrize("name", FORMS)

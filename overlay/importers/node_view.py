@@ -259,7 +259,7 @@ class NodeView:
         """The least and the largest value of the map, if it is known to hold integers."""
         return self._constants.ranges.get(self.only_map())
 
-    def quantise_integers(self, low: int, high: int, rounding: str = "FLOOR") -> None:
+    def quantise_integers(self, low: int, high: int, rounding: str = "ROUND") -> None:
         """Append a quantiser of a map of integers, or of means of them, to the integers of ``low`` to ``high``."""
         unit_scale = np.array(Fraction(1), object)
         self.quantise(Rule(scale=unit_scale, zero=Fraction(0), low=low, high=high, rounding=rounding), integers=True)

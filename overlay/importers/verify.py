@@ -250,9 +250,14 @@ class _Span:
         return _Span(self.x, self.low - by, self.high + by) if by else self
 
     @property
-    def at_ends(self) -> bool:
-        """Whether each value is its lower or its upper bound."""
-        return bool((self.high - self.low <= 1.5 * self.apart).all())  # none or one of the distances
+    def between(self) -> Iterator[Array] | None:
+        """All that values may be, from the lower to the upper bound; None where this is not known."""
+        width = self.high - self.low
+        steps = np.divide(width, self.apart, out=np.full(width.shape, np.inf), where=np.asarray(self.apart) > 0)
+        count = float(np.where(width > 0, steps, 0).max(initial=0))
+        if not np.isfinite(count):
+            return None
+        return (np.minimum(self.low + number * self.apart, self.high) for number in range(round(count) + 1))
 
 
 def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
@@ -274,9 +279,13 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         (span,) = spans
         if isinstance(operation.link, Line):
             apart = span.apart * np.abs(floats(operation.link.multiply))
-        if operation.link.looked_up and span.at_ends:
-            both = operation.run(span.low), operation.run(span.high)
-            return _Span(x, np.minimum(*both), np.maximum(*both))
+        between = span.between if operation.link.looked_up else None
+        if between is not None:
+            low = high = x
+            for values in between:
+                result = operation.run(values)
+                low, high = np.minimum(low, result), np.maximum(high, result)
+            return _Span(x, low, high)
     if not operation.monotone:
         rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
         raise ValueError(f"{printable(operation.name)}: {rule}")

@@ -334,6 +334,16 @@ def test_of_integer_operators():
         assert "lookup" in [layer.kind for layer in made.model.network.layers]
 
 
+def test_a_check_of_functions_that_rounding_may_move_by_several_levels():
+    """Halves of the first quantiser are either of two values, and several levels of the second one apart."""
+    chain = OnnxChain((2, 8, 7)).quant(0.25, 3)
+    weight = np.random.default_rng(7).integers(-1, 2, (4, 2, 3, 3)).astype(np.float32)
+    chain.node("Conv", weight).quant(0.25, 6).node("Abs").quant(0.5, 6)
+    made = imported(chain.node("HardSwish").quant(0.0625, 8).node("Abs").quant(0.25, 5))
+    assert [layer.kind for layer in made.model.network.layers][2:] == ["lookup"]
+    assert verify(made, 4)
+
+
 def test_the_binary_engine_has_no_tables():
     with pytest.raises(ImportRefused) as refused:
         imported(between(lambda chain: chain.node("Tanh")), engine="binary")

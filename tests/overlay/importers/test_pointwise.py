@@ -100,7 +100,14 @@ FORMS = {
     "CELU, which ends in a sum": lambda chain: celu(chain),
     "hard shrinking of real numbers": lambda chain: shrunk(chain),
     "ABS": lambda chain: chain.operator("ABS", chain.now.shape, (0.005, -100)),
+    "three of which two fall and rise": lambda chain: several(chain, "LEAKY_RELU", "ABS", "GELU"),
 }
+
+
+def several(chain, *kinds):
+    for kind in kinds:
+        chain.operator(kind, chain.now.shape, (0.01, -20))
+    return chain
 
 
 def mish(chain):

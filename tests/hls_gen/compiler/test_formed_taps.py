@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
@@ -16,6 +18,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.topology import pipeline
 from bitloom.overlay.fuzz.random_networks import IntegerChoices
 from tests.networks import SEEDS, first_layers, integer_networks, model_of, networks, random_images, random_model
 from tests.simulated import tally
@@ -101,3 +104,19 @@ def test_rows_that_come_side_by_side(
     formed = plans.formed(0)
     assert formed is not None
     assert (formed.together, formed.ahead) == (together, ahead)
+
+
+def test_words_are_as_wide_as_those_of_the_npu_that_reads_them() -> None:
+    """A map of 16 channels is a word a position where NPU 1 reads it, and would be four for the NPU behind that."""
+    layers = (
+        Conv(name="conv_1", out_channels=16, kernel=(3, 3)),
+        Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=5, kernel=(3, 3)),
+        Threshold(name="act_2"),
+        Dense(name="dense", out_channels=4),
+    )
+    source = Map(height=9, width=8, channels=3, encoding=BIPOLAR)
+    model = random_model(Network(name="words", input=source, layers=layers), 1)
+    former = Npu.of(kfp=48, kgp=4, ol=2, pool=False, shift_bits=0, window_former=True)
+    npus = pipeline([former, former, former.changed(kfp=4, window_former=False)])
+    assert plan(model, size_memories("words", [model], npus).npus).formed(1) is not None

@@ -1,12 +1,13 @@
-"""Characters that a terminal lacks."""
+"""Characters that a terminal lacks, and how wide it is."""
 
 import io
+import os
 import sys
 
 import pytest
 
 from bitloom.overlay import cli
-from bitloom.overlay.cli import group
+from bitloom.overlay.cli import group, show
 
 
 @pytest.mark.parametrize(("encoding", "written"), [
@@ -22,3 +23,12 @@ def test_a_terminal_without_a_letter_gets_its_escape(encoding, written, monkeypa
     cli.main()
     out.flush()
     assert out.buffer.getvalue() == written
+
+
+@pytest.mark.parametrize(("columns", "size", "width"), [("", 132, 132), ("", 0, 80), ("60", 132, 60), ("0", 132, 132)])
+def test_lines_are_as_wide_as_the_terminal(columns, size, width, monkeypatch):
+    """A pseudo-terminal that says 0 has 80 characters."""
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.FileIO(os.dup(1), "w")))
+    monkeypatch.setattr(os, "get_terminal_size", lambda number: os.terminal_size((size, 24)))
+    assert show._line_width() == width

@@ -46,14 +46,10 @@ class MultiplyMaps(Pairwise):
 
     def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
         first, second = inputs
-        return scaled_product(first, second, int(arrays["multiplier"][0]), int(arrays["bias"][0]))
+        product = first.astype(np.int64) * second
+        bias = int(arrays["bias"][0])
+        total: Array = product * int(arrays["multiplier"][0]) + np.where(product < 0, -bias, bias)
+        return total
 
     def divided(self, totals: Array, shift: Array) -> Array:
         return rounded_up(totals, shift)
-
-
-def scaled_product(x: Array, y: Array, multiplier: int, bias: int) -> Array:
-    """``x * y * multiplier``, which the bias moves away from zero: int64."""
-    product = x.astype(np.int64) * y
-    total: Array = product * multiplier + np.where(product < 0, -bias, bias)
-    return total

@@ -1,7 +1,7 @@
-"""Bilinear interpolation, by whole numbers: a depthwise convolution of a map that grows, and that is clamped.
+"""Bilinear interpolation, by depthwise convolutions.
 
-Where a row a, b, c becomes twice as long, places between two neighbours have 1/4 or 3/4 of each, beside a and c their
-own values alone:
+A map that becomes larger, by whole numbers, grows and is clamped. Where a row a, b, c becomes twice as long, places
+between two neighbours have 1/4 or 3/4 of each, beside a and c their own values alone:
 
     a . a . b . c . c    the row with its edges, which has grown
     1 3 3 1              the kernel at its first place, in quarters: (1 + 3) a
@@ -9,19 +9,19 @@ own values alone:
 
 Each place reads its two neighbours alone, as taps on a dot are never computed; with columns these are four values.
 
-A row that becomes shorter has a kernel for each of the places that so many become, and the kernels' stride is these
-many: of 62 places 32 are made, 16 of every 31.
+A map that becomes smaller has several kernels: where a row of 62 places becomes one of 32, 16 are made of every 31 by a
+kernel each, whose stride is 31.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
+from math import gcd, prod
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.window import Window
+from bitloom.golden.window import Pair, Window
 from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
@@ -125,21 +125,29 @@ class _Phases:
         return int(self.kernel[0].sum())
 
 
-def _by_phases(node: NodeView, phases: Sequence[_Phases]) -> None:
+def _slide_kernels(
+    node: NodeView, rows: Array, columns: Array, one: Fraction, advice: str, stride: Pair = (1, 1)
+) -> None:
+    """Append a convolution that makes of each channel one for each kernel of rows and each one of columns, (kernels,
+    taps) int64, whose products add up to ``one``."""
+    channels = node.shape[1]
+    check_weights(channels * rows.size * columns.size)
+    kernel = rows[:, None, :, None] * columns[:, None]
+    if kernel.max() > MOST_WEIGHT:
+        raise Unsupported(f"the weights of its kernel must be at most {MOST_WEIGHT}, got {kernel.max()}", advice)
+    weight = np.tile(kernel.reshape(-1, 1, *kernel.shape[2:]), (channels, 1, 1, 1))
+    grid = Grid(integers=weight, scale=np.array(1 / one, object))
+    slide(node, grid, None, Window(kernel=(rows.shape[1], columns.shape[1]), stride=stride), channels)
+
+
+def _by_phases(node: NodeView, rows: _Phases, columns: _Phases) -> None:
     """Append a convolution that makes a channel for each phase of rows and columns of each channel, and put these where
     they belong."""
-    rows, columns = phases
     count = len(rows.kernel), len(columns.kernel)
     channels = node.shape[1]
-    kernel = rows.kernel[:, None, :, None] * columns.kernel[:, None]
-    check_weights(channels * kernel.size)
-    if kernel.max() > MOST_WEIGHT:
-        rule = f"the weights of its kernel must be at most {MOST_WEIGHT}"
-        raise Unsupported(f"{rule}, got {kernel.max()}", "make rows and columns half as many")
-    weight = np.tile(kernel.reshape(-1, 1, *kernel.shape[2:]), (channels, 1, 1, 1))
-    grid = Grid(integers=weight, scale=np.array(Fraction(1, rows.one * columns.one), object))
-    window = Window(kernel=(kernel.shape[2], kernel.shape[3]), stride=(rows.stride, columns.stride))
-    slide(node, grid, None, window, channels)
+    one = Fraction(rows.one * columns.one)
+    advice = "make rows and columns half as many"
+    _slide_kernels(node, rows.kernel, columns.kernel, one, advice, (rows.stride, columns.stride))
     if count != (1, 1):
         places = node.places().reshape(1, channels, *count, *node.shape[2:]).transpose(0, 1, 4, 2, 5, 3)
         node.layout(places.reshape(1, channels, node.shape[2] * count[0], node.shape[3] * count[1]))
@@ -162,9 +170,9 @@ def interpolate(node: NodeView, shares: Sequence[Array]) -> bool:
     """
     sizes = [len(each) if each.shape[1] > 1 else 1 for each in shares]
     check_shape(node.node.name, [*node.shape[:2], *sizes], MOST_MAP)
-    phases = [_Phases.of(each if each.shape[1] > 1 else np.ones((1, 1), np.int64)) for each in shares]
-    if all(phases) and sizes != list(node.shape[2:]):
-        _by_phases(node, [each for each in phases if each is not None])
+    of_rows, of_columns = (_Phases.of(each if each.shape[1] > 1 else np.ones((1, 1), np.int64)) for each in shares)
+    if of_rows and of_columns and sizes != list(node.shape[2:]):
+        _by_phases(node, of_rows, of_columns)
         return True
     hats = [_Hat.of(each) if each.shape[1] > 1 else _Hat(growth=1, twice_offset=0) for each in shares]
     growth = [hat.growth for hat in hats]
@@ -178,18 +186,10 @@ def interpolate(node: NodeView, shares: Sequence[Array]) -> bool:
     if any(map(any, edges)):
         node.layout(np.pad(node.places(), edges, mode="edge"))
     node.append(Padding, widths=tuple(around), value=Fraction(0), growth=(1, 1, *growth))
-    rows, columns = (hat.kernel // gcd(*hat.kernel.tolist()) for hat in hats)
-    channels = node.shape[1]
-    check_weights(channels * len(rows) * len(columns))
-    weight = np.tile(np.outer(rows, columns), (channels, 1, 1, 1))
-    if weight.max() > MOST_WEIGHT:
-        rule = f"the weights of its kernel must be at most {MOST_WEIGHT}"
-        raise Unsupported(f"{rule}, got {weight.max()}", "make rows and columns 2 or 4 times as many")
-    one = Fraction(1)
-    for hat in hats:
-        one = one * hat.one / gcd(*hat.kernel.tolist())
-    grid = Grid(integers=weight, scale=np.array(1 / one, object))
-    slide(node, grid, None, Window(kernel=(len(rows), len(columns))), channels)
+    divisors = [gcd(*hat.kernel.tolist()) for hat in hats]
+    rows, columns = (hat.kernel[None] // divisor for hat, divisor in zip(hats, divisors))
+    one = Fraction(prod(hat.one for hat in hats), prod(divisors))
+    _slide_kernels(node, rows, columns, one, "make rows and columns 2 or 4 times as many")
     return True
 
 

@@ -323,10 +323,11 @@ class Walk:
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
-        known = self.open is None and self.average is None and self.source is not None
+        at_map = self.open is None and self.average is None and self.source is not None
+        # No convolution is a padded average pool: where the map has integers that this can't read, it reads a copy.
         padded = operation.average and any(operation.window.padding)
-        freed = known and padded and (self.input.name in self.apart or self._is_shifted)
-        if self.is_cut or self.blocks(operation) or freed:
+        needs_copy = at_map and padded and (self.input.name in self.apart or self._is_shifted)
+        if self.is_cut or self.blocks(operation) or needs_copy:
             self.copy_map(operation)
         if not self.has_each_once and self.open is None and self.average is None:
             operation = self._with_padding(operation)

@@ -30,7 +30,9 @@ def anchors(path: Path) -> set[str]:
 
 
 def test_links_lead_to_files_and_headings():
-    for path, link in [(text, link) for text in TEXTS for link in links(text)]:
+    found = [(text, link) for text in TEXTS for link in links(text)]
+    assert len(found) > 100
+    for path, link in found:
         parts = urlsplit(link)
         if parts.scheme:
             continue
@@ -50,4 +52,5 @@ def test_files_that_a_text_names_exist():
     """Except for those that tell how a new file is called: X and ROOM stand for names."""
     named = [(text, name) for text in TEXTS for name in NAMED.findall(text.read_text())]
     files = [(text, name) for text, name in named if not re.search(r"X|ROOM", name)]
+    assert len(files) > 100
     assert [found for found in files if not any((ROOT / f"{found[1]}{end}").exists() for end in ("", ".py"))] == []

@@ -135,8 +135,8 @@ COMBINED: dict[str, Callable[..., Any]] = {
     "Not": lambda x: 1 - x,
     "Where": lambda where, x, y: where * x + (1 - where) * y,
 }
-"""Operator -> the function of the values at each place, of fractions as well as of float64 numbers. What is true is
-1."""
+"""Operator -> the function of the values at each place, of fractions as well as of float64 numbers, with a parameter
+for each input. What is true is 1."""
 
 
 def combine(node: NodeView, formula: Formula) -> None:

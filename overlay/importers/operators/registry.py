@@ -10,8 +10,8 @@ Operator = Callable[[NodeView], None]
 OPERATORS: dict[tuple[str, str], Operator] = {}
 """Domain and name of an operator -> the function that rewrites its nodes."""
 EVERYWHERE: set[tuple[str, str]] = set()
-"""Those of operators that read maps whose first axis isn't that of the images: they do the same at all places of a map,
-or put its values elsewhere as the file's shape has them."""
+"""Operators that may read a map whose first axis isn't that of the images: they do the same at all places of a map, or
+put its values elsewhere as the file's shape has them."""
 
 ONNX = (STANDARD,)
 """Domain of ONNX's own operators."""
@@ -24,7 +24,7 @@ TENSORFLOW = (TFLITE,)
 
 
 def operator(*names: str, domains: tuple[str, ...] = ONNX, everywhere: bool = False) -> Callable[[Operator], Operator]:
-    """Register a function for operators of these names and domains; ``everywhere`` if they are EVERYWHERE's.
+    """Register a function for operators of these names and domains; ``everywhere``: see `EVERYWHERE`.
 
     Raises
     ------

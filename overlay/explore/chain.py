@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import MOST_NPUS
+from bitloom.hls_gen.design.npu import Npu
 
 from .npu_memories import Indices
-from .one_npu import NpuChoices, Segment, SizedFolding
+from .one_npu import Foldings, NpuChoices, Segment, SizedFolding
 from .price import Price
 
 KEPT, EVEN = 8, 8
@@ -44,10 +45,9 @@ class Chain:
         """
         count = len(self.choices.layers)
         after: dict[int, dict[int, Tail]] = {count: {0: (0.0, ())}}
-        ends = [j for j in range(count) if self._ends(j)] if not self.choices.networks else [count - 1]
-        for i in sorted({0, *(j + 1 for j in ends[:-1])}, reverse=True):
+        for i, ends in self._on_ways(interval).items():
             here: dict[int, Head] = {}
-            for j in ends[bisect_left(ends, i) :]:
+            for j in ends:
                 for kfp, head in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
                     if len(head[3]) < self.most_npus and (kfp not in here or head[0] < here[kfp][0]):
                         here[kfp] = head
@@ -57,7 +57,32 @@ class Chain:
                 kfp: (cost, (self.choices.segment(sized, indices), *behind))
                 for kfp, (cost, sized, indices, behind) in kept
             }
-        return list(min(after[0].values(), key=lambda tail: tail[0])[1]) if after[0] else None
+        return list(min(after[0].values(), key=lambda tail: tail[0])[1]) if after.get(0) else None
+
+    def _on_ways(self, interval: int) -> dict[int, list[int]]:
+        """First layers of runs, the last one first, and for each of them the last layers of its runs: of those that
+        keep to the interval and lie on a way of such runs from the first layer to the last one."""
+        count = len(self.choices.layers)
+        ends = [j for j in range(count) if self._ends(j)] if self.most_npus > 1 else [count - 1]
+        runs: dict[int, list[int]] = {count: []}
+        for i in sorted({0, *(j + 1 for j in ends[:-1])}, reverse=True):
+            on = (j for j in ends[bisect_left(ends, i) :] if j + 1 in runs)
+            if keeping := [j for j in on if self._keeps(tuple(range(i, j + 1)), interval)]:
+                runs[i] = keeping
+        reached = {0}
+        for i in sorted(runs):
+            reached |= {j + 1 for j in runs[i] if i in reached}
+        return {i: lasts for i, lasts in runs.items() if lasts and i in reached}
+
+    def _keeps(self, indices: Indices, interval: int) -> bool:
+        """Whether an NPU for layers ``indices`` keeps to the interval."""
+        return any(foldings.before(None) for _, foldings in self._foldings(indices, interval))
+
+    def _foldings(self, indices: Indices, interval: int) -> Iterator[tuple[Npu, Foldings]]:
+        """For each KFP of an NPU for layers ``indices`` the NPU without a folding, and its foldings."""
+        for bare in self.choices.bare(indices):
+            if indices[0] or self.choices.enters(bare, interval):
+                yield bare, self.choices.foldings(indices, bare, interval)
 
     def _ends(self, last: int) -> bool:
         """Whether a run may end with that layer: of all maps until there, its own alone is needed behind it, and by the
@@ -72,10 +97,7 @@ class Chain:
         self, indices: Indices, interval: int, price: Price, after: dict[int, Tail]
     ) -> Iterator[tuple[int, Head]]:
         """For each KFP of an NPU for layers ``indices``: the price, and the NPUs from there on."""
-        for bare in self.choices.bare(indices):
-            if not indices[0] and not self.choices.enters(bare, interval):
-                continue
-            foldings = self.choices.foldings(indices, bare, interval)
+        for bare, foldings in self._foldings(indices, interval):
             best: Head | None = None
             for tail_cost, tail in after.values() if foldings.by_kgp else ():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:

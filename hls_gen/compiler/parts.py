@@ -303,7 +303,7 @@ def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
     Where the number of lanes is even, the offset counts matches by twos."""
     if weighted.all():
         return None
-    return WeightedLanes(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
+    return WeightedLanes.of(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
 
 
 def _formed(part: Part, weighted: Array | None, split: SplitWindow) -> FormedPart:

@@ -13,6 +13,7 @@ takes fewer words than a tuple has, all are read.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -61,14 +62,31 @@ class WeightedLanes:
     all groups of a layer have one offset for these."""
     even: bool
     """Whether that number must be even: the offset counts matches by twos."""
-    _known: dict[tuple[int, bytes], bool] = field(default_factory=dict, init=False, repr=False)
+    _spans: dict[tuple[int, bytes], bool] = field(default_factory=dict, init=False, repr=False)
     """Layout -> what `_spanned` found."""
+    _parts: dict[tuple[int, bytes, int], tuple[TuplePart, int]] = field(default_factory=dict, init=False, repr=False)
+    """Layout and KGP -> what `part` found, but for layouts that are spanned."""
+
+    @classmethod
+    def of(cls, lanes: Array, *, same: bool, even: bool) -> "WeightedLanes":
+        """With these values: the object that somebody has already, so that what it found is not looked for again."""
+        key = lanes.shape, np.packbits(lanes).tobytes(), same, even
+        found = _IN_USE.get(key)
+        if found is None:
+            found = _IN_USE[key] = cls(lanes, same, even)
+        return found
 
     def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
         """Find the part with the fewest words; parameters and results as of `tuple_part`."""
-        whole = TuplePart(len(layout)), 0
         if len(layout) == 1 or self._spanned(layout):
-            return whole
+            return TuplePart(len(layout)), 0
+        key = len(layout), layout.tobytes(), kgp
+        if key not in self._parts:
+            self._parts[key] = self._found(layout, kgp)
+        return self._parts[key]
+
+    def _found(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+        """The same, looked for anew."""
         kernels, lanes = self.lanes.shape
         count = -(-kernels // kgp)
         padded = np.zeros((count * kgp, lanes + 1), bool)  # the last one: no lane
@@ -79,17 +97,21 @@ class WeightedLanes:
             alike = len(set(left_out.tolist())) == 1
             if (alike or not self.same) and (left_out[0] % 2 == 0 or not self.even):
                 return part, int(left_out[0])
-        return whole
+        return TuplePart(len(layout)), 0
 
     def _spanned(self, layout: Layout) -> bool:
         """Whether a kernel has weights in the first word and in the last one, so that its group reads whole tuples,
         however many kernels are a group."""
         key = len(layout), layout.tobytes()
-        if key not in self._known:
+        if key not in self._spans:
             ends = (word[word != UNUSED] for word in (layout[0], layout[-1]))
             first, last = (self.lanes[:, lanes].any(axis=1) for lanes in ends)
-            self._known[key] = bool((first & last).any())
-        return self._known[key]
+            self._spans[key] = bool((first & last).any())
+        return self._spans[key]
+
+
+_IN_USE = WeakValueDictionary[tuple[tuple[int, ...], bytes, bool, bool], WeightedLanes]()
+"""What `WeightedLanes.of` gave and somebody has, by its values."""
 
 
 def tuple_part(weighted: WeightedLanes | None, layout: Layout, kgp: int) -> tuple[TuplePart, int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -31,6 +32,10 @@ class Schedule:
     def input_orders(self) -> list[Ints]:
         """The pixel reorder (B2): row-major position of the i-th tuple to send, for each stage that reads the input."""
         return [tables.input_order for tables in self.tables if is_input(tables.stage.reads)]
+
+
+_IN_USE = WeakValueDictionary[tuple[tuple[Stage, ...], str], Schedule]()
+"""Schedules that somebody has, by stages and map order: they are large, and are not made again."""
 
 
 def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
@@ -67,9 +72,13 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     chain = linked(stages(chain) if isinstance(chain, Network) else chain)
     if map_order not in ORDERS:
         raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, got {map_order!r}")
-    orders = _orders(chain, map_order)
-    tables = [_tables(stage, orders, map_order) for stage in chain]
-    return Schedule(map_order=map_order, tables=tuple(tables))
+    key = tuple(chain), map_order
+    found = _IN_USE.get(key)
+    if found is None:
+        orders = _orders(chain, map_order)
+        tables = [_tables(stage, orders, map_order) for stage in chain]
+        found = _IN_USE[key] = Schedule(map_order=map_order, tables=tuple(tables))
+    return found
 
 
 def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:

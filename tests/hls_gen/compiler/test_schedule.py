@@ -1,6 +1,8 @@
 """Orders, tables, capacities and figures, against hand-made tables and slow oracles (spec B1 to B7, B20)."""
 
 import re
+from dataclasses import replace
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -279,6 +281,17 @@ class Crop(OneInput):
 
 def whole(message: str) -> str:
     return f"^{re.escape(message)}$"
+
+
+def test_a_schedule_that_somebody_has_is_not_made_again():
+    chain = [Stage(name="conv", weighted=True, height=9, width=8, window=Taps(Window(kernel=(3, 2))))]
+    first = schedule(chain, "pull")
+    assert schedule(list(chain), "pull") is first
+    assert schedule(chain, "raster") is not first
+    assert schedule([replace(chain[0], name="other")], "pull") is not first
+    had = ref(first)
+    del first
+    assert had() is None, "nobody has it any more"
 
 
 def test_errors_name_the_stage_the_rule_and_the_value():

@@ -33,6 +33,19 @@ def binary(lanes: np.ndarray, *, double: bool) -> WeightedLanes:
     return WeightedLanes(lanes, same=True, even=not double)
 
 
+def test_the_same_pattern_is_looked_at_once():
+    lanes = np.kron(np.eye(2, dtype=bool), np.ones((4, 4), bool))
+    layout = np.arange(8).reshape(2, 4)
+    first = WeightedLanes.of(lanes, same=False, even=False)
+    assert WeightedLanes.of(lanes.copy(), same=False, even=False) is first
+    others = [(lanes[:, ::-1], False, False), (lanes.reshape(16, 4), False, False), (lanes, True, False)]
+    assert all(WeightedLanes.of(other, same=same, even=even) is not first for other, same, even in others)
+    assert first.part(layout, 4) is first.part(layout.copy(), 4)
+    assert first.part(layout, 4) == (TuplePart(1, 1, 1), 4)
+    assert first.part(layout, 8) == (TuplePart(2), 0)
+    assert first.part(layout[:, ::-1], 2) == (TuplePart(1, 1, 2), 4)
+
+
 def fewest(needed: np.ndarray) -> int:
     """Words of the shortest part, by trying every pattern word by word."""
     count, words = needed.shape

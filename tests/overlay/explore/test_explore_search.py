@@ -142,6 +142,14 @@ def test_memories_are_sized_once_for_all_prices(monkeypatch: pytest.MonkeyPatch)
     assert max(kernels[0]) == 1 < max(kernels[1])
 
 
+def test_only_what_lies_on_a_way_of_npus_that_are_fast_enough_is_sized() -> None:
+    """No chain takes 90 cycles a frame, as a layer takes more on any NPU; others would keep to it."""
+    choices = NpuChoices(layers(networks.load("digits-cnn")), 64)
+    assert any(choices.foldings((i,), bare, 90).before(None) for i in (3, 4) for bare in choices.bare((i,)))
+    assert Chain(choices).cheapest(90, Price()) is None
+    assert choices.kept == 0
+
+
 def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
     tasks = [Task(tries.ways()[0], setting, 2_000, Price()) for setting in SETTINGS]

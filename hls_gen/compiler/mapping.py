@@ -328,7 +328,7 @@ def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
     with a window former if the NPU has one; infinite on another engine."""
     cycles = [_cycles_on(part, npu) for part in parts]
     first = parts[0]
-    formed = first.behind_former(npu) if "host" in npu.ports.inlets else None
+    formed = first.behind_former(npu)
     if formed is not None:  # the former takes a position a cycle
         cycles[0] = min(cycles[0], max(_cycles_on(formed, npu), first.height * first.width))
     return cycles

@@ -65,8 +65,8 @@ OF_REAL_NUMBERS = {
         if activation.function and activation.tflite and activation.tflite not in OPTIONS and not activation.constants
     },
 }
-"""Operators without options that are ONNX's operator of real numbers, as converters leave ELU between DEQUANTIZE and
-QUANTIZE: TFLite's name -> ONNX's."""
+"""Operators of real numbers that are ONNX's where they have no activation of their own, as converters leave ELU between
+DEQUANTIZE and QUANTIZE: TFLite's name -> ONNX's."""
 ZEROS = "ZEROS_LIKE"
 """The operator that makes zeros of any map: one number here, which all values share."""
 MOST_READS = 4

@@ -26,6 +26,12 @@ REPORT_KEYS = {
 }  # fmt: skip
 
 
+@pytest.fixture
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without plots, which take a second or two."""
+    monkeypatch.setattr("bitloom.overlay.show.report.page.svg", lambda report, picture: "<svg></svg>")
+
+
 def call(*arguments: str) -> Result:
     return CliRunner().invoke(bitloom, arguments, catch_exceptions=True)
 
@@ -111,6 +117,7 @@ def test_a_build_that_no_board_holds(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert row(result.stdout, "LUT, by formula") == ["850,560, 200%"]
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_a_build_remembers_its_models(tmp_path: Path) -> None:
     """A model file of the user's may go away: the build has a copy, and says so if that is gone."""
     model = networks.load("digits-cnn")
@@ -385,6 +392,7 @@ def test_wrong_options_of_learn(arguments: list[str], message: str) -> None:
     assert result.output == f"bitloom: {message}\n"
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_partitions(tmp_path: Path) -> None:
     """Named ones, and those that a board needs; a network that a board holds stays whole."""
     folder = str(tmp_path / "parts")

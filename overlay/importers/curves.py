@@ -83,7 +83,8 @@ class Curve(Link):
         out = np.empty(x.shape)
         for place in np.ndindex(formulas.shape):
             part = tuple(slice(k, k + 1) if size > 1 else slice(None) for k, size in zip(place, formulas.shape))
-            out[part] = formulas[place].of_floats(x[part])
+            with np.errstate(all="ignore"):  # what has no value is nan, or infinite
+                out[part] = formulas[place].of_floats(x[part])
         return out
 
     def before(self, condition: Condition, channel: int = 0) -> Condition:

@@ -514,6 +514,10 @@ class Walk:
             self._begin_copy(self.operations[self.place + 1])
 
     def _quantise(self, operation: Levels) -> None:
+        self._quantise_channels(self._of_channels(operation))
+
+    def _of_channels(self, operation: Levels) -> Levels:
+        """A quantiser whose numbers of each channel are in the order of golden's map."""
         boundaries = operation.boundaries
         if len(boundaries) > 1:
             if self.is_cut or self.blocks(operation) or not _gives_one_each(operation, self.index):
@@ -527,7 +531,10 @@ class Walk:
         elif operation.rule is not None and len(operation.rule.multipliers) == 1:
             multipliers = operation.rule.multipliers * self.size[2]
             operation = replace(operation, rule=replace(operation.rule, multipliers=multipliers))
-        operation = replace(operation, boundaries=boundaries)
+        return replace(operation, boundaries=boundaries)
+
+    def _quantise_channels(self, operation: Levels) -> None:
+        """Quantise; numbers of each channel are in the order of golden's map."""
         if self.average is not None and self._is_rounded_mean(operation):
             window = self.average.window
             halves = any(window.padding) or window.taps % 2 == 0
@@ -679,7 +686,7 @@ class Walk:
         line, bent = first_line(self.links, self.size[2])
         leads = not bent and same(line.multiply) not in (None, Fraction(0))
         self._begin_copy(operation, None if leads else Line.identity(self.size[2]))
-        self._quantise(operation)
+        self._quantise_channels(operation)
         return True
 
     def _straight(self, operation: Levels) -> bool:

@@ -4,6 +4,8 @@
 kernels have no ELU; that is of its other kernels.
 """
 
+import math
+import warnings
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
@@ -342,6 +344,13 @@ def test_a_check_of_functions_that_rounding_may_move_by_several_levels():
     made = imported(chain.node("HardSwish").quant(0.0625, 8).node("Abs").quant(0.25, 5))
     assert [layer.kind for layer in made.model.network.layers][2:] == ["lookup"]
     assert verify(made, 4)
+
+
+def test_a_function_without_a_value_gives_no_warning():
+    """The rules try any numbers, also those that the map has not."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(curve("Sqrt", math.sqrt).run(np.array([[-1.0]]))).all()
 
 
 def test_the_binary_engine_has_no_tables():

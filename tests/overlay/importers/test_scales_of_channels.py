@@ -152,6 +152,24 @@ def test_scales_where_places_come_first(axis, channels_first):
     np.testing.assert_allclose(got, wanted, atol=1e-4 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("is_joined", [False, True])
+def test_channels_in_another_order(is_joined):
+    """Channels that are shuffled in front of a second quantiser: its scales are put in golden's order once."""
+    rng = np.random.default_rng(3)
+    chain = Chain((2, 6, 5)).quant(0.25, 3)
+    source = chain.here
+    chain.node("Conv", ternary(rng, 3, 2, 3, 3)).quant(0.25, 5)
+    if is_joined:
+        first, chain.here = chain.here, source
+        chain.node("Conv", ternary(rng, 3, 2, 3, 3)).quant(0.25, 5).node("Concat", first, axis=1)
+    else:
+        chain.node("Conv", ternary(rng, 6, 3, 1, 1)).quant(0.25, 5)
+    chain.node("Reshape", np.int64([0, 2, 3, 4, 3])).node("Transpose", perm=[0, 2, 1, 3, 4])
+    chain.node("Reshape", np.int64([0, 6, 4, 3]))
+    chain.quant(np.float32([0.27, 0.54, 1.08, 2.16, 0.54, 0.27]).reshape(6, 1, 1), 3)
+    check(summed(chain.node("Flatten"), rng, (3, 72)), by_qonnx, near=1e-6)
+
+
 def test_what_a_check_allows_behind_scales_of_channels():
     """A requantisation that is a level off: also where the line of the scales is what it begins with."""
     rng = np.random.default_rng(10)

@@ -1,17 +1,22 @@
 """Windows: the positions of a map that one output position reads (spec B, words and B3).
 
 Taps outside the map are invalid: they are never computed, so a padded tap adds exactly 0 to a sum, takes
-no part in a maximum, and is not counted by an average. Or they are clamped: they read the nearest position of the map.
+no part in a maximum, and is not counted by an average. Or they read the nearest position of the map, or the one that is
+as far from its edge on the other side.
 
 A map may grow before windows slide over it. Of growth 2 a row of positions a, b, c becomes
 
     a a b b c c     repeated, as nearest upsampling makes it
     a . b . c       else, as a transposed convolution reads it: taps on a dot are invalid
 
-With padding 2 on both sides, clamped:
+With padding 2 on both sides, of the nearest position:
 
     a a a a b b c c c c
     a . a . b . c . c
+
+and mirrored, of a map that doesn't grow:
+
+    c b a b c b a
 """
 
 from dataclasses import dataclass, replace
@@ -21,6 +26,8 @@ import numpy as np
 from .encoding import Array
 from .integers import make_fields_plain
 
+BESIDE = ("nothing", "nearest", "mirrored")
+"""What taps beside a map may read."""
 Pair = tuple[int, int]
 Sides = tuple[int, int, int, int]
 
@@ -44,9 +51,11 @@ class Window:
     count rows and columns of the grown map."""
     repeats: bool = False
     """Whether positions are repeated where the map grows; else taps between them are invalid."""
-    clamps: bool = False
-    """Whether taps beside the map read the nearest position of the map; else they are invalid. A map that grows without
-    repeating its positions goes on beside itself: taps as far apart as its positions are clamped, others invalid."""
+    beside: str = "nothing"
+    """What taps beside the map read, one of BESIDE: the nearest position of the map, or the one as far from the edge on
+    the other side, again and again where the padding is wider than the map, which doesn't grow; of nothing they are
+    invalid. A map that grows without repeating its positions goes on beside itself: taps as far apart as its positions
+    read the nearest one, others are invalid."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -64,11 +73,14 @@ class Window:
                 raise ValueError(f"{name}: {what} must be {size} integers, got {value!r}")
             if min(value) < least:
                 raise ValueError(f"{name}: {what} must be >= {least}, got {value}")
-        for what in ("repeats", "clamps"):
-            if type(getattr(self, what)) is not bool:
-                raise ValueError(f"{name}: {what} must be True or False, got {getattr(self, what)!r}")
+        if type(self.repeats) is not bool:
+            raise ValueError(f"{name}: repeats must be True or False, got {self.repeats!r}")
+        if self.beside not in BESIDE:
+            raise ValueError(f"{name}: beside must be one of {', '.join(BESIDE)}, got {self.beside!r}")
+        if self.beside == "mirrored" and tuple(self.growth) != (1, 1):
+            raise ValueError(f"{name}: growth must be (1, 1) where the map is mirrored, got {self.growth}")
         (kh, kw), (top, left, bottom, right) = self.span, self.padding
-        if not self.clamps and (max(top, bottom) >= kh or max(left, right) >= kw):
+        if self.beside == "nothing" and (max(top, bottom) >= kh or max(left, right) >= kw):
             what = f"the dilated kernel {self.span}" if self.dilated else f"the kernel {self.kernel}"
             raise ValueError(
                 f"{name}: padding (top, left, bottom, right) must be smaller than {what}, got {self.padding}"
@@ -81,14 +93,14 @@ class Window:
 
     @property
     def plain(self) -> bool:
-        """Whether the taps of a window are neighbours on the map, but for invalid ones beside it: nothing is dilated or
-        clamped, and the map doesn't grow."""
-        return not self.dilated and not self.clamps and self.growth == (1, 1)
+        """Whether the taps of a window are neighbours on the map, but for invalid ones beside it: nothing is dilated,
+        and the map doesn't grow."""
+        return not self.dilated and self.beside == "nothing" and self.growth == (1, 1)
 
     @property
     def padded(self) -> bool:
         """Whether taps may be invalid: in the padding, or between positions of a map that grows."""
-        return (any(self.padding) and not self.clamps) or (self.growth != (1, 1) and not self.repeats)
+        return (any(self.padding) and self.beside == "nothing") or (self.growth != (1, 1) and not self.repeats)
 
     @property
     def span(self) -> Pair:
@@ -104,10 +116,11 @@ class Window:
 
     def grow(self, x: Array) -> Array:
         """A batch of maps (N, H, W, C) when they have grown, with 0 where nothing is, and with the padding around them
-        where it is clamped."""
-        if self.growth == (1, 1) and not self.clamps:
+        where that has values of the map."""
+        if self.growth == (1, 1) and self.beside == "nothing":
             return x
-        each = replace(self, kernel=(1, 1), stride=(1, 1), padding=self.padding if self.clamps else (0, 0, 0, 0))
+        around = (0, 0, 0, 0) if self.beside == "nothing" else self.padding
+        each = replace(self, kernel=(1, 1), stride=(1, 1), padding=around)
         rows, columns = (places.ravel() for places in each.reads(*x.shape[1:3]))
         grown: Array = x[:, rows][:, :, columns]
         grown[:, rows < 0] = 0
@@ -148,14 +161,19 @@ class Window:
             for k in (0, 1)
         )
         rows, columns = (
-            np.where(self.repeats | (place % growth == 0), self._clamped(place // growth, size), -1)
+            np.where(self.repeats | (place % growth == 0), self._of_map(place // growth, size), -1)
             for place, growth, size in zip(grown, self.growth, (height, width))
         )
         return rows, columns
 
-    def _clamped(self, places: Array, size: int) -> Array:
+    def _of_map(self, places: Array, size: int) -> Array:
         """The rows, or columns, that taps read at such places of a map with ``size`` of them."""
-        return np.clip(places, 0, size - 1) if self.clamps else places
+        if self.beside == "nearest":
+            return np.clip(places, 0, size - 1)
+        if self.beside == "mirrored":
+            there_and_back = max(1, 2 * (size - 1))
+            return np.asarray(size - 1 - np.abs(places % there_and_back - (size - 1)))
+        return places
 
     def positions(self, height: int, width: int) -> Array:
         """The positions of a map that each window reads (spec B, "position", "window", "tap").

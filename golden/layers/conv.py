@@ -217,14 +217,14 @@ class Conv(Weighted):
     convolution of the grown map."""
     repeats: bool = field(default=False, metadata={"written_if_set": True})
     """Whether positions are repeated where the map grows; else taps between them add 0."""
-    clamps: bool = field(default=False, metadata={"written_if_set": True})
-    """Whether the padding has the nearest position of the map, as padding with the map's edge, and bilinear upsampling;
-    else it adds 0."""
+    beside: str = field(default="nothing", metadata={"written_if_set": True})
+    """What the padding has (`bitloom.golden.window`): it adds 0, or has the nearest position of the map, as padding
+    with the map's edge, and bilinear upsampling, or the mirrored one, as padding that reflects."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.window(None).check(self.name)
 
     def window(self, source: Map | None) -> Window:
-        names = ("kernel", "stride", "padding", "dilation", "growth", "repeats", "clamps")
+        names = ("kernel", "stride", "padding", "dilation", "growth", "repeats", "beside")
         return Window(**{name: getattr(self, name) for name in names})

@@ -119,7 +119,7 @@ def _window(window: Window, vertical: Axis, horizontal: Axis) -> Window:
         dilation=of_axes("dilation"),
         growth=of_axes("growth"),
         repeats=window.repeats,
-        clamps=window.clamps,
+        beside=window.beside,
     )
 
 
@@ -170,7 +170,8 @@ class BeatTaps(NamedTuple):
         map, since no line follows a map's last one."""
         most = min(self.rows, window.kernel[0] - window.padding[2]), min(self.columns, window.kernel[1])
         apart = zip(window.dilation, window.growth)
-        taken = [count if count > 1 and each == (1, 1) and not window.clamps else 0 for count, each in zip(most, apart)]
+        free = window.beside == "nothing"
+        taken = [count if count > 1 and each == (1, 1) and free else 0 for count, each in zip(most, apart)]
         return SplitWindow(window, *taken)
 
     def places(self, formed: Window) -> list[int]:

@@ -194,7 +194,7 @@ class _Writer:
                 scales = self._constant(f"{layer.name}_scales", np.array([1, 1, *window.growth]))
                 nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
                 self._here = self._node("Resize", self._here, "", scales, name=f"{layer.name}_grown", **nearest)
-            if window.clamps:
+            if window.beside != "nothing":
                 window = self._with_edges(layer.name, window)
             sliding = _sliding(window)
             if window.growth != (1, 1) and not window.repeats:
@@ -221,13 +221,14 @@ class _Writer:
             self._steps(f"{layer.name}_or", limit, scale=2.0, bias=-1.0)
 
     def _with_edges(self, name: str, window: Window) -> Window:
-        """Append a padding with the map's edges, and the window of what it makes."""
+        """Append a padding with values of the map, and the window of what it makes."""
         apart = (1, 1) if window.repeats else window.growth
         edges, left = zip(*(divmod(side, growth) for side, growth in zip(window.padding, apart * 2)))
         top, before, bottom, behind = edges
+        mode = {"nearest": "edge", "mirrored": "reflect"}[window.beside]
         pads = self._constant(f"{name}_pads", np.array([0, 0, top, before, 0, 0, bottom, behind]))
-        self._here = self._node("Pad", self._here, pads, name=f"{name}_edges", mode="edge")
-        return replace(window, padding=left, clamps=False)
+        self._here = self._node("Pad", self._here, pads, name=f"{name}_edges", mode=mode)
+        return replace(window, padding=left, beside="nothing")
 
     def _turn(self, name: str, direction: Array) -> None:
         """Multiply falling channels with -1."""

@@ -150,14 +150,15 @@ class OnnxPlaces(OnnxQuantisers):
         return self.moved(here, "Slice", inputs, (*here.shape[: axis - 1], left, *here.shape[axis:]))
 
     def pad(self, here: Map) -> Map | None:
-        """Zeros or edges around a map."""
+        """Zeros, edges or what lies behind these around a map."""
         if len(here.shape) != 3:
             return None
         widths = [self.pick.integer(0, 2) for _ in range(4)]
         pads = [0, 0, *widths[:2], 0, 0, *widths[2:]]
         channels, rows, columns = here.shape
         shape = (channels, rows + widths[0] + widths[2], columns + widths[1] + widths[3])
-        real = self.node("Pad", self.real(here), self.constant(pads, np.int64), mode=self.pick.of(["constant", "edge"]))
+        modes = ["constant", "edge"] + ["reflect"] * (max(widths[::2]) < rows and max(widths[1::2]) < columns)
+        real = self.node("Pad", self.real(here), self.constant(pads, np.int64), mode=self.pick.of(modes))
         return self.quantised(real, shape, (here.low, here.high), self.maybe(here))
 
     def resize(self, here: Map) -> Map | None:

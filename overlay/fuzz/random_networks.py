@@ -22,7 +22,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
-from bitloom.golden.window import Window
+from bitloom.golden.window import BESIDE, Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
@@ -71,12 +71,13 @@ def dilated(pick: Pick, source: Map, window: Window) -> Window:
 
 
 def grown(pick: Pick, source: Map, window: Window) -> Window:
-    """The window; in two of three cases the map grows by up to 3 before, and may be clamped, if each window then has a
-    tap on it."""
+    """The window; in two of three cases the map grows by up to 3 before, and may go on beside itself, if each window
+    then has a tap on it."""
     if pick.integer(0, 2) == 0:
         return window
-    growth = pick.integer(1, 3), pick.integer(1, 3)
-    larger = replace(window, growth=growth, repeats=pick.flip(), clamps=pick.flip())
+    beside = pick.of(BESIDE)
+    growth = (1, 1) if beside == "mirrored" else (pick.integer(1, 3), pick.integer(1, 3))
+    larger = replace(window, growth=growth, repeats=pick.flip(), beside=beside)
     fits = min(larger.output_size(source.height, source.width)) > 0 and larger.reaches(source.height, source.width)
     return larger if fits else window
 

@@ -44,8 +44,8 @@ class Grown:
     """Of the smaller one."""
     growth: tuple[int, ...]
     repeats: bool
-    clamps: bool
-    """growth, repeats, clamps: as `bitloom.golden.window.Window` has them."""
+    beside: str
+    """growth, repeats, beside: as `bitloom.golden.window.Window` has them."""
     before: tuple[int, ...]
     behind: tuple[int, ...]
     """before, behind: how many places come around."""
@@ -60,13 +60,18 @@ class Grown:
         last = (inside.max(axis=0) + 1).tolist()
         box = index[tuple(map(slice, first, last))]
         repeats = not is_padded(box)
-        growth, edges = zip(*(_growth(np.moveaxis(box, axis, 0), repeats) for axis in range(box.ndim)))
+        mirrored = [_mirrored(np.moveaxis(box, axis, 0)) for axis in range(box.ndim)]
+        beside = "mirrored" if any(map(any, mirrored)) else "nearest"
+        if beside == "mirrored":
+            growth, edges = (1,) * box.ndim, mirrored
+        else:
+            growth, edges = zip(*(_growth(np.moveaxis(box, axis, 0), repeats) for axis in range(box.ndim)))
         sizes = zip(box.shape, growth, edges)
         grown = cls(
             index=box[tuple(slice(before, size - behind, step) for size, step, (before, behind) in sizes)],
             growth=growth,
             repeats=repeats,
-            clamps=any(map(any, edges)),
+            beside=beside if any(map(any, edges)) else "nothing",
             before=tuple(place + before for place, (before, _) in zip(first, edges)),
             behind=tuple(size - place + behind for size, place, (_, behind) in zip(index.shape, last, edges)),
         )
@@ -83,7 +88,7 @@ class Grown:
                 padding=(self.before[axis], 0, self.behind[axis], 0),
                 growth=(self.growth[axis], 1),
                 repeats=self.repeats,
-                clamps=self.clamps,
+                beside=self.beside,
             )
             places = window.positions(size, 1).ravel()
             grown = grown.take(places, axis=axis)
@@ -107,7 +112,7 @@ class Grown:
             ),
             growth=(self.growth[rows], self.growth[columns]),
             repeats=self.repeats and self.growth != (1,) * len(self.growth),
-            clamps=self.clamps,
+            beside=self.beside,
         )
 
 
@@ -124,6 +129,19 @@ def _growth(slices: Array, repeats: bool) -> tuple[int, tuple[int, int]]:
     return apart * times, (first, last)
 
 
+def _mirrored(slices: Array) -> tuple[int, int]:
+    """How many slices in front of a map's, and behind them, are the same as those as far from its first one and its
+    last one on the other side."""
+    firsts = slices.reshape(len(slices), -1)[:, 0]  # of each slice, by which it is known
+    count = np.unique(firsts).size
+    around = len(firsts) - count
+    for before in range(around + 1) if count > 1 and around else ():
+        window = Window(kernel=(1, 1), padding=(before, 0, around - before, 0), beside="mirrored")
+        if np.array_equal(firsts[before:][window.positions(count, 1).ravel()], firsts):
+            return before, around - before
+    return 0, 0
+
+
 def _gap(slices: Array) -> int:
     """How far the second of some slices that has places of the map is from the first one; 1 where there is none."""
     return next((place for place, each in enumerate(slices) if place and (each != OUTSIDE).any()), 1)
@@ -134,7 +152,7 @@ def reaching(index: Array, window: Window) -> tuple[Array, Window | None]:
     where there is no such window: the padding is too large for it, or of two kinds."""
     grown = Grown.of(index)
     more = grown.window(window, (1, 2, 3))
-    if more.clamps and any(window.padding):
+    if more.beside != "nothing" and any(window.padding):
         return grown.index, None
     try:
         more.check("the window")
@@ -191,11 +209,11 @@ class Copy:
 def copying(window: Window, size: Size) -> Copy:
     """What copies what a window of one tap reads, by a window of as many taps that each has one on the map."""
     top, left, bottom, right = window.padding
-    around = (0, 0) if window.clamps else (top + bottom, left + right)
+    around = (0, 0) if window.beside != "nothing" else (top + bottom, left + right)
     rows, columns = (
         max(places + 1, 1 if window.repeats else growth) - 1 for places, growth in zip(around, window.growth)
     )
-    tap = (0, 0) if window.clamps else (rows - top, columns - left)
+    tap = (0, 0) if window.beside != "nothing" else (rows - top, columns - left)
     wider = replace(
         window,
         kernel=(rows + 1, columns + 1),

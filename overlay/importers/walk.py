@@ -394,7 +394,7 @@ class Walk:
         Elsewhere the padded map is made before, by weights."""
         lowest = min(self._worth_of(self.input.base + self.input.step * level) for level in (0, self.input.levels))
         index, window = reaching(self.index, operation.window)
-        fits = window is not None and window.growth == (1, 1) and not window.clamps
+        fits = window is not None and window.growth == (1, 1) and window.beside == "nothing"
         if operation.average or self.padded_with > lowest or not fits:
             self.copy_map(operation)
             return operation

@@ -153,8 +153,8 @@ def from_golden(
     window = layer.window(source)
     if window.growth != (1, 1):
         raise ValueError(f"{layer.name}: growth must be (1, 1), got {window.growth}")
-    if window.clamps:
-        raise ValueError(f"{layer.name}: clamps must be False, got True")
+    if window.beside != "nothing":
+        raise ValueError(f"{layer.name}: beside must be nothing, got {window.beside}")
     if window.dilated:
         raise ValueError(f"{layer.name}: dilation must be (1, 1), got {window.dilation}")
     _check_shape(f"{layer.name}.weight", weight, (layer.out_channels, *window.kernel, source.channels))

@@ -139,7 +139,7 @@ def _windows(window: Window, source: Map, target: Map) -> _Windows:
     """For any number of images, to be said later, of maps as `Window.grow` makes them."""
     height, width = window.grown(source.height, source.width)
     top, left, bottom, right = window.padding
-    if window.clamps:
+    if window.beside != "nothing":
         height, width, top, left = height + top + bottom, width + left + right, 0, 0
     (kernel_y, kernel_x), (stride_y, stride_x), (dilation_y, dilation_x) = window.kernel, window.stride, window.dilation
     return _Windows(

@@ -143,11 +143,12 @@ def layout(node: NodeView) -> None:
 
 @operator("Pad")
 def pad(node: NodeView) -> None:
-    """Values around a map, one number or those of its edges: widths and value are attributes in older files."""
+    """Values around a map, one number, those of its edges or those behind these, mirrored: widths and value are
+    attributes in older files."""
     node.only_map(0)
     mode = str(node.attribute("mode", "constant"))
-    if mode not in ("constant", "edge"):
-        raise Unsupported(f"mode must be constant or edge, got {mode[:40]}")
+    if mode not in ("constant", "edge", "reflect"):
+        raise Unsupported(f"mode must be constant, edge or reflect, got {mode[:40]}")
     rank = len(node.shape)
     given = node.optional(1)
     number = node.optional(2)
@@ -161,8 +162,10 @@ def pad(node: NodeView) -> None:
     if any(widths.get(0, (0, 0))):
         raise Unsupported("the number of images must not be padded")
     sides = tuple(widths.get(axis, (0, 0)) for axis in range(rank))
-    if mode == "edge":
+    if mode == "reflect" and any(max(pair) >= size for size, pair in zip(node.shape, sides) if any(pair)):
+        raise Unsupported(f"pads that reflect must be smaller than the map, got {pads} around {node.shape}")
+    if mode != "constant":
         check_shape(node.node.name, [size + sum(pair) for size, pair in zip(node.shape, sides)], MOST_MAP)
-        node.layout(np.pad(node.places(), sides, mode="edge"))
+        node.layout(np.pad(node.places(), sides, mode=mode))
     else:
         node.append(Padding, widths=sides, value=value)

@@ -108,16 +108,17 @@ EDGES = {
 @pytest.mark.parametrize("encoding", [signed(8), BIPOLAR], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", EDGES)
-def test_clamped_padding_is_onnxruntimes_padding_with_edges(name, kind, encoding, tmp_path):
+@pytest.mark.parametrize(("beside", "mode"), [("nearest", "edge"), ("mirrored", "reflect")])
+def test_padding_with_values_of_the_map_is_onnxruntimes(beside, mode, name, kind, encoding, tmp_path):
     outputs, others = KINDS[kind]
     window = EDGES[name]
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, clamps=True, **window, **others)
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, beside=beside, **window, **others)
     groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
     top, left, bottom, right = window["padding"]
     sliding = {"strides": window.get("stride", (1, 1)), "dilations": window.get("dilation", (1, 1)), "group": groups}
     nodes = [
         ("Constant", [], ["p"], {"value_ints": (0, 0, top, left, 0, 0, bottom, right)}),
-        ("Pad", ["x", "p"], ["e"], {"mode": "edge"}),
+        ("Pad", ["x", "p"], ["e"], {"mode": mode}),
         ("Conv", ["e", "w"], ["y"], {"kernel_shape": window["kernel"], **sliding}),
     ]
     model = check(layer, case_map(4, 5, 4, encoding), 3, nodes, turned=False)
@@ -130,7 +131,7 @@ def test_clamped_padding_is_onnxruntimes_padding_with_edges(name, kind, encoding
 def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding):
     """The map with two columns more on both sides, of which a transposed convolution leaves the outermost ones out."""
     outputs, others = KINDS[kind]
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(2, 3), clamps=True, kernel=(4, 6),
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(2, 3), beside="nearest", kernel=(4, 6),
                  padding=(2, 5, 2, 4), **others)  # fmt: skip
     groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
     options = {"kernel_shape": (4, 6), "strides": (2, 3), "pads": (3, 3, 3, 4), "group": groups}
@@ -180,13 +181,13 @@ def test_windows():
 
 def test_clamped_windows():
     """a . a . b . c . c, and a a a a b b c c c c; without growth a a b c c."""
-    holes = Window(kernel=(1, 4), padding=(0, 2, 0, 2), growth=(1, 2), clamps=True)
+    holes = Window(kernel=(1, 4), padding=(0, 2, 0, 2), growth=(1, 2), beside="nearest")
     assert holes.positions(1, 3).tolist() == [
         [0, -1, 0, -1], [-1, 0, -1, 1], [0, -1, 1, -1], [-1, 1, -1, 2], [1, -1, 2, -1], [-1, 2, -1, 2],
     ]  # fmt: skip
-    again = Window(kernel=(1, 3), padding=(0, 2, 0, 1), growth=(1, 2), repeats=True, clamps=True)
+    again = Window(kernel=(1, 3), padding=(0, 2, 0, 1), growth=(1, 2), repeats=True, beside="nearest")
     assert again.positions(1, 2).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]]
-    edges = Window(kernel=(1, 3), padding=(0, 1, 0, 1), clamps=True)
+    edges = Window(kernel=(1, 3), padding=(0, 1, 0, 1), beside="nearest")
     assert edges.positions(1, 3).tolist() == [[0, 0, 1], [0, 1, 2], [1, 2, 2]]
     assert [each.padded for each in (holes, again, edges)] == [True, False, False]
     assert not edges.plain
@@ -196,7 +197,7 @@ def test_clamped_windows():
 def test_a_plan_of_a_clamped_map_has_tables(growth):
     """No counters and no former know of taps that are clamped; each tap that isn't on a dot takes a beat."""
     layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 2, 1, 2), weight=signed(8), growth=growth,
-                 clamps=True)  # fmt: skip
+                 beside="nearest")  # fmt: skip
     weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
     sizes = {"feature_bits": 9, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}
     npu = Npu.of(engine="integer", kfp=12, line_taps=3, kgp=4, raster=True, window_former=True, **sizes)
@@ -223,9 +224,10 @@ def binary(**more):
         (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), repeats=1), "c: repeats must be True or False, got 1"),
         (lambda: Conv(name="c", out_channels=1, kernel=(2, 1), growth=(1, 3)).output(case_map(4, 2, 1)),
          "c: every window must have a tap on the map, got growth (1, 3) on 4 x 2"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), clamps=1), "c: clamps must be True or False, got 1"),
+        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), beside=1),
+         "c: beside must be one of nothing, nearest, mirrored, got 1"),
         (lambda: binary(growth=(1, 2)), "c: growth must be (1, 1), got (1, 2)"),
-        (lambda: binary(clamps=True), "c: clamps must be False, got True"),
+        (lambda: binary(beside="nearest"), "c: beside must be nothing, got nearest"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(call, message):

@@ -76,7 +76,7 @@ def test_values_in_order_are_not_copied() -> None:
     Window(kernel=(3, 1)),  # one tap
     Window(kernel=(2, 2), dilation=(1, 2)),  # no neighbours
     Window(kernel=(2, 2), growth=(1, 2)),
-    Window(kernel=(2, 2), padding=(0, 1, 0, 1), clamps=True),  # what is beside the map has no value of its own
+    Window(kernel=(2, 2), padding=(0, 1, 0, 1), beside="nearest"),  # what is beside the map has no value of its own
 ], ids=str)  # fmt: skip
 def test_windows_that_are_taken_tap_by_tap(window: Window) -> None:
     split = BeatTaps(1, 4).split(window)

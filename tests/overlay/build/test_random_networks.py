@@ -15,6 +15,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.network import Model
+from bitloom.golden.window import BESIDE
 from bitloom.hls_gen.compiler.actions import Addition, UnitAction
 from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
@@ -110,7 +111,7 @@ def uses(design: Design, model: Model, choices: CompileChoices, comparison: Comp
         "lines": any(layer.split_pool for layer in layers),
         "array lines": any(planned.layer.formed_taps and not planned.formed for planned in network_plan.layers),
         "growth": any(layer.window.window.growth != (1, 1) for layer in layers),
-        "clamps": any(layer.window.window.clamps for layer in layers),
+        **{side: any(layer.window.window.beside == side for layer in layers) for side in BESIDE[1:]},
         "products": any((addition := layer.action(Addition)) and addition.of_layer["multiplies"] for layer in layers),
         "lookups": any(layer.action(UnitAction) is not None for layer in layers),
         "passes": any(1 < planned.inner < planned.groups for planned in network_plan.layers),

@@ -19,6 +19,7 @@ from bitloom.golden.layers.pool import AvgPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.golden.window import BESIDE
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.exporters.qonnx import to_qonnx
 from bitloom.overlay.importers.imported import import_graph
@@ -236,15 +237,16 @@ def test_a_grouped_convolution(groups):
     assert first.groups == groups
 
 
-@pytest.mark.parametrize("clamps", [False, True])
+@pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("repeats", [False, True])
 @pytest.mark.parametrize("groups", [1, 2, 6])
-def test_a_map_that_grows(groups, repeats, clamps):
+def test_a_map_that_grows(groups, repeats, beside):
     """It leaves as a transposed convolution, or behind a Resize and a Pad, and comes back as what it was."""
     rng = np.random.default_rng(4)
     kind, more = {1: (Conv, {}), 2: (GroupedConv, {"groups": 2}), 6: (DepthwiseConv, {})}[groups]
-    layer = kind(name="conv", out_channels=6, weight=signed(4), kernel=(3, 4), growth=(2, 3), repeats=repeats,
-                 padding=(1, 3, 2, 0), dilation=(1, 2), clamps=clamps, **more)  # fmt: skip
+    growth, repeats = ((1, 1), False) if beside == "mirrored" else ((2, 3), repeats)
+    layer = kind(name="conv", out_channels=6, weight=signed(4), kernel=(3, 4), growth=growth, repeats=repeats,
+                 padding=(1, 3, 2, 0), dilation=(1, 2), beside=beside, **more)  # fmt: skip
     layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
     network = Network(name="net", input=Map(height=4, width=5, channels=6, encoding=unsigned(4)), layers=layers)
     arrays = {

@@ -22,7 +22,7 @@ CASES, ARRAYS = 60, 20
 CAMPAIGNS = {
     "device": "86d9217b5a583cd1",
     "networks": "371a161e9676124b",
-    "golden": "19acb3214f437ab7",
+    "golden": "d80326c4978f641c",
     "server": "a595d46a1dcc4d8b",
 }
 CONTENTS = {

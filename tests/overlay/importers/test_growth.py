@@ -180,7 +180,7 @@ def test_bilinear_upsampling_of_all_pairs_of_values(fields):
 
 def test_bilinear_upsampling_is_one_layer_that_clamps():
     made, _ = check(begun(np.random.default_rng(5)).interpolate(10, 24, HalfPixelCenters=True))
-    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "clamps", False)]
+    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "beside", "nothing") == "nearest"]
     assert (layer.kind, layer.kernel, layer.growth, layer.padding) == ("depthwise_conv", (4, 8), (2, 4), (2, 5, 2, 5))
     rows, columns = layer.window(None).reads(5, 6)
     assert ((rows >= 0).sum(axis=1) == 2).all()  # each place reads two rows, and two columns
@@ -479,7 +479,7 @@ def test_linear_upsampling(name):
     # No values on a boundary of the quantiser: float32 would decide there.
     made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
     (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
-    assert layer.clamps == (name != "align_corners")
+    assert layer.beside == ("nothing" if name == "align_corners" else "nearest")
 
 
 @pytest.mark.parametrize("scales", [(1, 1, 1, 0.5), (1, 1, 0.5, 1)])
@@ -526,18 +526,24 @@ def test_linear_upsampling_of_integers(name, dtype):
     assert len(ramps) == (dtype == np.int8)
 
 
+@pytest.mark.parametrize(("mode", "beside"), [("edge", "nearest"), ("reflect", "mirrored")])
 @pytest.mark.parametrize("reader", ["Conv", "MaxPool", "end"])
-def test_padding_with_edges(reader):
-    rng = np.random.default_rng(6)
-    chain = quantised_onnx(rng).node("Pad", np.int64([0, 0, 1, 0, 0, 0, 2, 3]), mode="edge")
+def test_padding_with_values_of_the_map(reader, mode, beside):
+    chain = with_padding(np.random.default_rng(6), reader, mode)
+    made = check_onnx(chain, by_qonnx, near=0)
+    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "beside", "nothing") == beside]
+    assert layer.kernel == ((3, 3) if reader == "Conv" else (1, 1))
+    assert layer.padding == (1, 0, 2, 3)
+
+
+def with_padding(rng, reader, mode):
+    """A map with some of its values around it, and what reads it."""
+    chain = quantised_onnx(rng).node("Pad", np.int64([0, 0, 1, 0, 0, 0, 2, 3]), mode=mode)
     if reader == "Conv":
         chain.node("Conv", ternary(rng, 3, 4, 3, 3), kernel_shape=[3, 3]).quant(1, 4)
     elif reader == "MaxPool":
         chain.node("MaxPool", kernel_shape=[2, 3])
-    made = check_onnx(chain, by_qonnx, near=0)
-    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "clamps", False)]
-    assert layer.kernel == ((3, 3) if reader == "Conv" else (1, 1))
-    assert layer.padding == (1, 0, 2, 3)
+    return chain
 
 
 def test_padding_with_edges_of_a_padded_convolution():
@@ -545,7 +551,11 @@ def test_padding_with_edges_of_a_padded_convolution():
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng).node("Pad", np.int64([0, 0, 1, 0, 0, 0, 1, 0]), mode="edge")
     made = check_onnx(chain.node("Conv", ternary(rng, 3, 4, 3, 3), pads=[1, 1, 1, 1]).quant(1, 4), by_qonnx, near=0)
-    assert [layer.clamps for layer in made.model.network.layers if hasattr(layer, "clamps")] == [False, True, False]
+    assert [layer.beside for layer in made.model.network.layers if hasattr(layer, "beside")] == [
+        "nothing",
+        "nearest",
+        "nothing",
+    ]
 
 
 def test_columns_alone():

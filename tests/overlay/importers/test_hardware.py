@@ -55,6 +55,9 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "integers that are interpolated": (
         onnx(lambda rng: test_growth.integers_upsampled(np.int8, *test_growth.LINEAR["half_pixel"])), {}
     ),
+    **{f"padding that reflects, of a {reader}": (
+        onnx(lambda rng, reader=reader: test_growth.with_padding(rng, reader, "reflect")), {}
+    ) for reader in ("Conv", "MaxPool")},
     "a detector with boxes": (lambda: import_file(DATA / "ssd.tflite"), {}),
     "constants, pads and means": (tflite(test_tflite_forms.constants), {}),
     "an input that several operators read": (tflite(test_tflite_forms.readers), {}),

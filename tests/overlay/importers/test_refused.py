@@ -262,9 +262,14 @@ ONE = {
         "Quant_2 (Quant): the rounding mode must be one of ROUND, HALF_EVEN, HALF_UP, HALF_DOWN, FLOOR, CEIL, UP, "
         "DOWN, got SIDEWAYS",
     ),
-    "a pad that reflects": (
-        lambda: begun().node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), mode="reflect"),
-        "Pad_2 (Pad): mode must be constant or edge, got reflect",
+    "a pad that reflects more than there is": (
+        lambda: begun().node("Pad", np.int64([0, 0, 1, 9, 0, 0, 1, 1]), mode="reflect"),
+        "Pad_2 (Pad): pads that reflect must be smaller than the map, got (0, 0, 1, 9, 0, 0, 1, 1) around "
+        "(1, 4, 4, 4)",
+    ),
+    "a pad that goes around": (
+        lambda: begun().node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), mode="wrap"),
+        "Pad_2 (Pad): mode must be constant, edge or reflect, got wrap",
     ),
     "padded sums before a pool": (
         lambda: padded(begun()).node("MaxPool", kernel_shape=[2, 2]),

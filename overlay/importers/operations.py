@@ -282,6 +282,13 @@ class Linear(Operation):
     """Real numbers of which ``weight`` are the signs, in the same order."""
 
     @property
+    def aside(self) -> "Linear":
+        """The same of a map on its side, whose rows are the columns."""
+        assert self.window is not None
+        real = None if self.real is None else self.real.transpose(0, 1, 3, 2)
+        return replace(self, weight=self.weight.transpose(0, 1, 3, 2), real=real, window=aside(self.window))
+
+    @property
     def monotone(self) -> bool:
         signs = np.sign(self.weight.reshape(len(self.weight), -1))
         return bool((signs.max(axis=1) - signs.min(axis=1) < 2).all())
@@ -332,6 +339,11 @@ class Pooling(Operation):
     window: Window
     average: bool
     """The mean of all taps, padded ones not counted; else the maximum."""
+
+    @property
+    def aside(self) -> "Pooling":
+        """The same of a map on its side, whose rows are the columns."""
+        return replace(self, window=aside(self.window))
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -649,6 +661,13 @@ class OperationGraph:
         for output in self.outputs:
             if output not in known:
                 raise ValueError(f"{self.name}: the output must be made by an operation, got {output}")
+
+
+def aside(window: Window) -> Window:
+    """A window on its side, whose rows are the columns."""
+    top, left, bottom, right = window.padding
+    pairs = {name: getattr(window, name)[::-1] for name in ("kernel", "stride", "dilation", "growth")}
+    return replace(window, **pairs, padding=(left, top, right, bottom))
 
 
 def output_size(window: Window, shape: Shape) -> tuple[int, int]:

@@ -70,6 +70,8 @@ from .tflite_rules import KernelRule
 from .weights import MOST_WEIGHT
 from .wide_weights import fitting, has_gaps, in_parts, needs_parts
 
+ASIDE = (0, 1, 3, 2)
+"""Axes of a tensor (1, channels, rows, columns) that is laid on its side."""
 MOST_LINKS = 64
 """Links of a chain at most."""
 
@@ -321,8 +323,31 @@ class Walk:
             self.copy_map(operation)
         self.closing.append((operation, self.index))
 
+    def _lies_aside(self, window: Window | None) -> bool:
+        """Whether the tensor is the map on its side, rows of one being columns of the other, and a window asks for
+        rows: as where columns alone are left of a map with one column."""
+        plain = window is not None and self.index.ndim == 4 and self.has_each_once and not self._is_in_order
+        if window is None or not plain or self._places_of(window) is not None:
+            return False
+        rows, columns, channels = self.size
+        return np.array_equal(self.index.transpose(ASIDE), golden_order((1, channels, rows, columns))[0])
+
+    def _take_aside(self, operation: Linear | Pooling) -> None:
+        """Take an operation of a tensor that is the map on its side, by a window on its side."""
+        self.index = self.index.transpose(ASIDE)
+        self._take(operation.aside)
+        self.index = self.index.transpose(ASIDE)
+        if self.average is not None:
+            self.average_index = self.average_index.transpose(ASIDE)
+        if isinstance(operation, Linear) and self.open is not None:
+            reads = tuple(replace(each, order=each.order.transpose(ASIDE)) for each in self.open.reads)
+            self.open = replace(self.open, reads=reads)
+
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
+        if self._lies_aside(operation.window):
+            self._take_aside(operation)
+            return
         at_map = self.open is None and self.average is None and self.source is not None
         # No convolution is a padded average pool: where the map has integers that this can't read, it reads a copy.
         padded = operation.average and any(operation.window.padding)
@@ -772,6 +797,9 @@ class Walk:
                 return
             self._begin_mean(self.average)
             raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
+        if self._lies_aside(operation.window):
+            self._take_aside(operation)
+            return
         window = operation.window
         inner = None
         channels = None

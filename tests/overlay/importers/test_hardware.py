@@ -82,6 +82,7 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "a MobileNet with scales of channels": (
         onnx(test_scales_of_channels.mobilenet), {"kfp": 4, "kgp": 2, "ol": 2, "pfp": 2, "depthwise": True}
     ),
+    "a map on its side": (tflite(lambda rng: test_tflite_forms.aside(rng, "a padded convolution")), {}),
     "a dense layer whose places leave": (tflite(test_tflite_forms.places_leave), {}),
     "weights of nine bits": (onnx(lambda rng: test_buildable.WIDE["strides and padding"]()), {}),
     "a transposed convolution with weights of nine bits": (

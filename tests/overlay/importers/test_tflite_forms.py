@@ -429,6 +429,29 @@ def test_a_dense_layer_of_a_map(shape):
     assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
 
 
+ASIDE = {
+    "a convolution": lambda rng, chain: chain.conv(rng, 3, (1, 3), (0.06, 4), (1, 2)),
+    "a padded convolution": lambda rng, chain: chain.conv(rng, 3, (1, 4), (0.06, 4)),
+    "a depthwise convolution": lambda rng, chain: chain.conv(rng, 3, (1, 3), (0.06, 4), depth=1),
+    "a max pool": lambda rng, chain: chain.pool("MAX", (1, 3), (1, 2), same=True),
+    "an average pool": lambda rng, chain: chain.pool("AVERAGE", (1, 3), (1, 3)),
+    "an average pool that lies halfway": lambda rng, chain: chain.pool("AVERAGE", (1, 2), (1, 2)),
+}
+
+
+def aside(rng, name):
+    """Columns are left alone of a map with one column, as where a convolution reads all sensors at each time."""
+    chain = Chain((13, 6, 2), 0.02, 3).conv(rng, 4, (3, 6), (0.03, -100), same=False).reshape(1, 1, 11, 4)
+    return ASIDE[name](rng, chain).conv(rng, 2, (1, 2), (0.1, 7)).flat().dense(rng, 5, (0.3, 3))
+
+
+@pytest.mark.parametrize("name", ASIDE)
+def test_a_map_on_its_side(name):
+    made, _ = check(aside(np.random.default_rng(7), name))
+    sizes = [layer.kernel for layer in made.model.network.layers if hasattr(layer, "kernel")]
+    assert all(columns == 1 for _, columns in sizes[1:])
+
+
 def keras_dense(rng, chain, outputs, made, activation="NONE"):
     """Keras' Dense of the last axis: its places become images for one operator, and its bias is a constant."""
     *places, inputs = chain.now.shape

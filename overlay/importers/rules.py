@@ -244,11 +244,11 @@ def functions_come_before_a_last_concatenation(graph: OperationGraph) -> Operati
     for place, join in enumerate(graph.operations):
         if not isinstance(join, Concatenation) or not _ends(graph, join.makes, readers):
             continue
-        before: Operation = join
+        tensors = [join.makes]  # of the concatenation, and of other orders of its values
         behind = next(iter(readers.get(join.makes, [])), None)
         while isinstance(behind, Layout):
-            before = behind
-            behind = next(iter(readers.get(before.makes, [])), None)
+            tensors.append(behind.makes)
+            behind = next(iter(readers.get(behind.makes, [])), None)
         if not _is_function(behind):
             continue
         shapes = dict(graph.shapes)
@@ -257,12 +257,14 @@ def functions_come_before_a_last_concatenation(graph: OperationGraph) -> Operati
             names.append(f"{behind.makes}, part {number} of {join.makes}")
             shapes[names[-1]] = shapes[name]
         parts = [replace(behind.anywhere, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
-        kept = [replace(join, reads=tuple(names)), *graph.operations[place + 1 :]]
-        turned = [
-            replace(operation, makes=behind.makes) if operation.makes == before.makes else operation
-            for operation in kept
-            if operation is not behind
-        ]
+        others = {tensor: f"{behind.makes}, of {tensor}" for tensor in tensors[:-1]} | {tensors[-1]: behind.makes}
+        shapes |= {other: graph.shapes[tensor] for tensor, other in others.items()}
+        turned: list[Operation] = [replace(join, reads=tuple(names), makes=others[join.makes])]
+        for operation in graph.operations[place + 1 :]:
+            if operation.makes in others:
+                turned.append(replace(operation, reads=(others[operation.reads[0]],), makes=others[operation.makes]))
+            elif operation is not behind:
+                turned.append(operation)
         return replace(graph, operations=(*graph.operations[:place], *parts, *turned), shapes=shapes)
     return None
 

@@ -568,3 +568,14 @@ def test_maps_that_are_taken_apart_otherwise():
         imported(chain.flat().dense(rng, 5, (0.05, 3)))
     rule = "this operator of TFLite is not imported"
     assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_1 (SPACE_TO_BATCH_ND): {rule}"
+
+
+def test_a_function_behind_a_last_concatenation_in_several_orders():
+    """Of each map in front, whatever orders of the values lie between."""
+    rng = np.random.default_rng(7)
+    chain = Chain((4, 6, 2), 0.02, 3)
+    first = chain.conv(rng, 2, (1, 1), (0.03, -10)).here
+    chain.here = 0
+    chain.conv(rng, 3, (3, 2), (0.03, -10)).concat(first).reshape(2, 1, 60).reshape(1, 120)
+    _, wanted, got = compared(chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128)))
+    np.testing.assert_allclose(got, (wanted + 128.0) / 256, atol=2.01 / 256)

@@ -481,8 +481,12 @@ class TfliteDrawing(Drawing[Map]):
         widths[1:3] = self.rng.integers(0, 3, (2, 2))
         if self.chance(6):
             widths[3] = self.rng.integers(0, 3, 2)
+        reflects = self.chance(3)
+        if reflects:
+            widths = np.minimum(widths, np.array(here.shape, np.int32)[:, None] - 1)
         shape = tuple(int(size + sum(pair)) for size, pair in zip(here.shape, widths))
-        return None if prod(shape) > MOST_VALUES else self.made("PAD", here, shape, constants=[self.constant(widths)])
+        kind = "MIRROR_PAD" if reflects else "PAD"
+        return None if prod(shape) > MOST_VALUES else self.made(kind, here, shape, constants=[self.constant(widths)])
 
     def resize(self, here: Map) -> Map | None:
         """More rows and columns, by whole numbers mostly, or fewer."""

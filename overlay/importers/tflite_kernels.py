@@ -374,6 +374,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     **dict.fromkeys(POINTWISE, _pointwise),
     **{op: run_moved for op in MOVES},
     "PAD": _pad,
+    "MIRROR_PAD": lambda node, inputs: np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), mode="reflect"),
     "SLICE": _slice,
     **dict.fromkeys(("SPLIT", "SPLIT_V"), _split),
     "QUANTIZE": _quantize,

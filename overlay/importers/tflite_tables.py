@@ -129,6 +129,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
             "others": _either("EllipsisMask", "NewAxisMask", "Offset"),
         },
     ),
+    "MIRROR_PAD": ("MirrorPadOptions", {"mode": _word("Mode", "REFLECT", "SYMMETRIC")}),
     "SPLIT": ("SplitOptions", {}),
     "SPLIT_V": ("SplitVOptions", {}),
     "SLICE": ("SliceOptions", {}),

@@ -22,6 +22,7 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Extreme, Levels, Padding, Pooling, SumTable
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.rationals import fractions
+from bitloom.overlay.importers.source import MOST_MAP, check_shape
 from bitloom.overlay.importers.tflite_kernels import bilinear_shares, crops_of, nearest_places, run_kernel
 from bitloom.overlay.importers.tflite_pointwise import POINTWISE
 from bitloom.overlay.importers.tflite_rules import (
@@ -131,6 +132,20 @@ def _wanted_sizes(node: NodeView) -> list[tuple[int, int]]:
 def depth_to_space(node: NodeView) -> None:
     """Channels of a position become positions of a block."""
     node.check_rows()
+    _as_kernel(node, 0)
+
+
+@operator("MIRROR_PAD", domains=TENSORFLOW)
+def mirror_pad(node: NodeView) -> None:
+    """A map with its mirror image around; the edge itself comes once."""
+    node.check_rows()
+    if node.attribute("mode", "REFLECT") != "REFLECT":
+        raise Unsupported("the mode must be REFLECT, got SYMMETRIC", "pad by REFLECT")
+    widths = node.constant(1, "the widths")
+    most = np.array(node.shape)[:, None] - 1
+    if widths.shape != (4, 2) or widths.dtype.kind != "i" or not ((widths >= 0) & (widths <= most)).all():
+        raise Unsupported("there must be two widths for each axis, each smaller than the axis")
+    check_shape(node.node.name, (widths.sum(axis=1) + node.shape).tolist(), MOST_MAP)
     _as_kernel(node, 0)
 
 

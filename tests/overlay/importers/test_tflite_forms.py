@@ -429,6 +429,17 @@ def test_a_dense_layer_of_a_map(shape):
     assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
 
 
+@pytest.mark.parametrize("widths", [((1, 1), (2, 0)), ((0, 3), (1, 2))])
+def test_a_map_with_its_mirror_image_around(widths):
+    """As style transfer and image restoration have it."""
+    rng = np.random.default_rng(7)
+    chain = Chain((5, 6, 2), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -100))
+    sides = np.array([(0, 0), *widths, (0, 0)], np.int32)
+    shape = tuple(int(size + sum(pair)) for size, pair in zip(chain.now.shape, sides))
+    chain.operator("MIRROR_PAD", shape, None, (chain.constant(sides),), "MirrorPadOptions", Mode=0)
+    check(chain.conv(rng, 2, (3, 3), (0.1, 7), same=False).flat().dense(rng, 5, (0.3, 3)))
+
+
 ASIDE = {
     "a convolution": lambda rng, chain: chain.conv(rng, 3, (1, 3), (0.06, 4), (1, 2)),
     "a padded convolution": lambda rng, chain: chain.conv(rng, 3, (1, 4), (0.06, 4)),

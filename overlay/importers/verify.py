@@ -27,7 +27,7 @@ from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
 from .links import Line
-from .operations import LEFT, Closing, Elementwise, Levels, Operation, Sum
+from .operations import LEFT, Closing, Elementwise, Layout, Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
 from .rows import row_of
@@ -275,6 +275,9 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         (span,) = spans
         return _Span(x, _moved(operation, span.high, span.low), _moved(operation, span.low, span.high))
     apart: Array | float = 0.0
+    if isinstance(operation, Layout):
+        (span,) = spans
+        apart = operation.run(np.broadcast_to(span.apart, span.x[:1].shape))
     if isinstance(operation, Elementwise):
         (span,) = spans
         if isinstance(operation.link, Line):

@@ -14,6 +14,8 @@ ACCUMULATORS = (1, 4)
 """Of a PE: with 4, results of short windows need not wait for each other; on the binary engine those of formers."""
 LINE_TAPS = 3
 """Taps of a line of the kernel that arrays and pool units of a search take in a cycle, if several: those of 3 x 3."""
+POOL_LINES = 2
+"""Lines of the kernel that pool units of a search take in a cycle, if several."""
 
 
 class Tried(NamedTuple):
@@ -62,7 +64,11 @@ SEARCHED = (
         words="{} taps a cycle in the pool unit",
         tried=Tried((1, LINE_TAPS), lambda layer: bool(layer.formed_pools)),
     ),
-    Searched(name="pool_lines", words="{} lines a cycle in the pool unit"),
+    Searched(
+        name="pool_lines",
+        words="{} lines a cycle in the pool unit",
+        tried=Tried((1, POOL_LINES), lambda layer: bool(layer.formed_pools)),
+    ),
     Searched(name="window_former", words="window former", searched="window former"),
     Searched(name="depthwise", words="depthwise pool unit", searched="pool units with weights"),
     Searched(name="kernels_per_multiplier", words="{} kernels a multiplier", searched="shared multipliers"),

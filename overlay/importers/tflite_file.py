@@ -213,9 +213,10 @@ class _Graph:
                 yield node
 
     def _is_real(self, operator: OperatorTable) -> bool:
-        """Whether an operator reads real numbers, and has no activation of its own."""
-        kinds = [self._tables.tensors[number].kind for number in operator.inputs if number >= 0]
-        return "FLOAT32" in kinds and operator.options.get("activation", "NONE") == "NONE"
+        """Whether an operator reads real numbers, beside which only conditions may stand, and has no activation of its
+        own."""
+        kinds = {self._tables.tensors[number].kind for number in operator.inputs if number >= 0}
+        return kinds - {"BOOL"} == {"FLOAT32"} and operator.options.get("activation", "NONE") == "NONE"
 
     def _detections(self, operator: OperatorTable) -> Detections:
         """What the operator at a detector's end does."""

@@ -13,6 +13,7 @@ import pytest
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.tflite_pointwise import POINTWISE
 from bitloom.overlay.importers.tflite_rules import TensorScale
+from tests.errors import value_error
 
 from . import onnx_files
 from .test_curves import all_values, between, joined, qdq
@@ -285,3 +286,13 @@ def test_as_many_tensors_as_a_kernel_takes(kind, count, wanted):
 if __name__ == "__main__":
     tables = {kind: np.array([by_litert(kind, *case) for case in cases(kind)], np.int16) for kind in KINDS}
     np.savez_compressed(DATA / "pointwise.npz", **tables)
+
+
+def test_real_numbers_beside_integers():
+    """A comparison of real numbers with integers, which TFLite has not, is refused."""
+    chain = Chain((1, 2, 3), 0.05, 3)
+    integers = chain.here
+    chain.operator("DEQUANTIZE", chain.now.shape, kept="FLOAT32")
+    chain.operator("GREATER", chain.now.shape, None, (integers,), kept="BOOL")
+    with value_error("GREATER_1 (GREATER): input 0 must be of type INT8, got FLOAT32; quantise the network to int8"):
+        imported(chain)

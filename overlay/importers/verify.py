@@ -26,7 +26,6 @@ from bitloom.golden.host.links import back_through
 from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
-from .links import Line
 from .operations import LEFT, Closing, Elementwise, Layout, Levels, Operation, Sum
 from .rationals import floats
 from .references import reference
@@ -40,6 +39,10 @@ EXACT_NEAR = 1e-11
 """The same for float64."""
 MOST_AT_ONCE = 1 << 21
 """Values of the largest map, of all images that are computed at once, unless one image has more."""
+
+
+MOST_STEPS = 16
+"""Steps of a quantiser at most between the bounds of a value, all of which a function behind it is tried with."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,9 +234,9 @@ class _Span:
     x: Array
     low: Array
     high: Array
-    apart: Array | float = 0.0
-    """Distance of neighbouring values, where it is known that there are no others between; it spreads over the tensor.
-    """
+    values: tuple[Array, ...] = ()
+    """All that it may be, where that is few tensors: values between the bounds that no quantiser makes are not among
+    them."""
 
     @classmethod
     def of(cls, x: Array) -> "_Span":
@@ -245,19 +248,18 @@ class _Span:
         """Whether the values are exact."""
         return self.low is self.x and self.high is self.x
 
-    def off(self, by: float) -> "_Span":
-        """The tensor with bounds that are wider by ``by``."""
-        return _Span(self.x, self.low - by, self.high + by) if by else self
+    def off(self, levels: int, unit: float) -> "_Span":
+        """The tensor with bounds that are wider by some of a quantiser's levels; ``unit`` 0: none made it."""
+        if not levels * unit:
+            return self
+        low, high = self.low - levels * unit, self.high + levels * unit
+        return _Span(self.x, low, high, _steps(low, high, unit))
 
-    @property
-    def between(self) -> Iterator[Array] | None:
-        """All that values may be, from the lower to the upper bound; None where this is not known."""
-        width = self.high - self.low
-        steps = np.divide(width, self.apart, out=np.full(width.shape, np.inf), where=np.asarray(self.apart) > 0)
-        count = float(np.where(width > 0, steps, 0).max(initial=0))
-        if not np.isfinite(count):
-            return None
-        return (np.minimum(self.low + number * self.apart, self.high) for number in range(round(count) + 1))
+
+def _steps(low: Array, high: Array, unit: float) -> tuple[Array, ...]:
+    """What a quantiser may make between two bounds; nothing if that is much."""
+    count = round(float((high - low).max(initial=0)) / unit)
+    return tuple(np.minimum(low + number * unit, high) for number in range(count + 1)) if count <= MOST_STEPS else ()
 
 
 def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
@@ -267,28 +269,16 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, operation.limits))
         little = near * max(largest, 1e-30)
         ends = operation.run(span.low - little), operation.run(span.high + little)
-        return _Span(operation.run(span.x), *ends, operation.unit)
+        return _Span(operation.run(span.x), *ends, _steps(*ends, operation.unit))
     x = operation.run(*(span.x for span in spans))
     if all(span.known for span in spans):
         return _Span.of(x)
     if isinstance(operation, Closing) and not operation.monotone:
         (span,) = spans
         return _Span(x, _moved(operation, span.high, span.low), _moved(operation, span.low, span.high))
-    apart: Array | float = 0.0
-    if isinstance(operation, Layout):
-        (span,) = spans
-        apart = operation.run(np.broadcast_to(span.apart, span.x[:1].shape))
-    if isinstance(operation, Elementwise):
-        (span,) = spans
-        if isinstance(operation.link, Line):
-            apart = span.apart * np.abs(floats(operation.link.multiply))
-        between = span.between if operation.link.looked_up else None
-        if between is not None:
-            low = high = x
-            for values in between:
-                result = operation.run(values)
-                low, high = np.minimum(low, result), np.maximum(high, result)
-            return _Span(x, low, high)
+    if isinstance(operation, Elementwise | Layout) and spans[0].values:
+        values = tuple(operation.run(values) for values in spans[0].values)
+        return _Span(x, np.minimum.reduce(values), np.maximum.reduce(values), values)
     if not operation.monotone:
         rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
         raise ValueError(f"{printable(operation.name)}: {rule}")
@@ -303,7 +293,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         )
     )
     results = [operation.run(*tensors) for tensors in ends]
-    return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results), apart)
+    return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
 
 
 def _moved(operation: Closing, others: Array, own: Array) -> Array:
@@ -395,7 +385,7 @@ def _made(imported: Imported, inputs: Array) -> Iterator[_Made]:
                     yield _Made(makers[reading.map], spans[name], held)
                 spans[name] = _Span.of(held)
         span = _ran(operation, [spans[name] for name in operation.reads], EXACT_NEAR)
-        spans[operation.makes] = span.off(off.get(operation.makes, 0) * operation.unit)
+        spans[operation.makes] = span.off(off.get(operation.makes, 0), operation.unit)
         left.subtract(operation.reads)
         for name in operation.reads:
             if not left[name]:

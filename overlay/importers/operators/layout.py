@@ -19,10 +19,16 @@ from bitloom.overlay.importers.source import MOST_MAP, check_shape
 from .interpolate import interpolate, repeated
 from .registry import operator
 
-_CENTRES = ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric")
+
+def _centre(place: int, size: int, wanted: int) -> Fraction:
+    """The place whose centre lies where that of a ``place`` of the ``wanted`` ones does."""
+    return Fraction((2 * place + 1) * size - wanted, 2 * wanted)
+
+
 COORDINATES: Mapping[str, Callable[[int, int, int], Fraction]] = {
     "asymmetric": lambda place, size, wanted: Fraction(place * size, wanted),
-    **dict.fromkeys(_CENTRES, lambda place, size, wanted: Fraction((2 * place + 1) * size - wanted, 2 * wanted)),
+    **dict.fromkeys(("half_pixel", "half_pixel_symmetric"), _centre),
+    "pytorch_half_pixel": lambda place, size, wanted: _centre(place, size, wanted) if wanted > 1 else Fraction(0),
     "align_corners": lambda place, size, wanted: Fraction(place * (size - 1), max(wanted - 1, 1)),
 }
 """Where a place of the ``wanted`` ones of an axis lies among those that the axis has, by ONNX's word for the rule."""

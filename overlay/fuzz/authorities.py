@@ -168,7 +168,9 @@ def _to_boundary(node: Any, x: Array, constants: Mapping[str, Array]) -> tuple[A
         steps = x / scale + constants[node.input[2]]
         rounding = next((_text(each) for each in node.attribute if each.name == "rounding_mode"), "ROUND")
     offset = 0.0 if rounding in ("FLOOR", "CEIL", "UP", "DOWN") else 0.5
-    return np.abs(steps - offset - np.rint(steps - offset)), steps
+    away = steps - offset
+    far = np.full(away.shape, np.inf)  # an infinite value is on no boundary
+    return np.abs(np.subtract(away, np.rint(away), out=far, where=np.isfinite(away))), steps
 
 
 def _text(attribute: Any) -> str:

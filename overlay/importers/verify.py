@@ -266,7 +266,8 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     """The result of an operation, with its bounds."""
     if isinstance(operation, Levels):
         (span,) = spans
-        largest = max(float(np.abs(values).max(initial=0)) for values in (span.x, operation.limits))
+        finite = span.x[np.isfinite(span.x)]
+        largest = max(float(np.abs(values).max(initial=0)) for values in (finite, operation.limits))
         little = near * max(largest, 1e-30)
         ends = operation.run(span.low - little), operation.run(span.high + little)
         return _Span(operation.run(span.x), *ends, _steps(*ends, operation.unit))

@@ -9,7 +9,7 @@ memories, the lowered layers are the same.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class Lowered:
     ways: Mapping[str, MapWay] = field(default_factory=dict)
     """How each layer's map gets to who needs it, by the layer's name."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
-    _formed: dict[tuple[str, frozenset[str]], "Lowered"] = field(default_factory=dict, init=False)
+    _formed: dict[frozenset[tuple[str, FormedPart | None]], "Lowered"] = field(default_factory=dict, init=False)
     _split_pools: dict[frozenset[tuple[str, SplitWindow]], "Lowered"] = field(default_factory=dict, init=False)
 
     @property
@@ -81,21 +81,22 @@ class Lowered:
     def with_formed_taps(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind window formers (hls_gen/compiler/formed_taps.py): each then
         reads a map of windows, whose channels are taps times channels. Their parts must have formed taps."""
-        return self._behind_formers("with_former", names)
+        return self._behind_formers({part.name: part.with_former for part in self.parts if part.name in names})
 
     def with_lines(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind line formers (hls_gen/compiler/lines.py): each then reads a
         map with a position for each window of a line, whose channels are columns of the kernel times channels."""
-        return self._behind_formers("with_lines", names)
+        return self._behind_formers({part.name: part.with_lines for part in self.parts if part.name in names})
 
-    def _behind_formers(self, formed: Literal["with_former", "with_lines"], names: frozenset[str]) -> "Lowered":
-        """The lowered layers, those of these names behind formers; ``formed`` is what their parts are there."""
-        key = formed, names
-        if names and key not in self._formed:
-            parts: dict[str, FormedPart | None] = {part.name: getattr(part, formed) for part in self.parts}
-            layers = [_formed(layer, parts[layer.name]) if layer.name in names else layer for layer in self.layers]
+    def _behind_formers(self, formed: Mapping[str, FormedPart | None]) -> "Lowered":
+        """The lowered layers, those that are named behind formers, with what their parts are there."""
+        if not formed:
+            return self
+        key = frozenset(formed.items())
+        if key not in self._formed:
+            layers = [_formed(layer, formed[layer.name]) if layer.name in formed else layer for layer in self.layers]
             self._formed[key] = replace(self, layers=tuple(layers))
-        return self._formed[key] if names else self
+        return self._formed[key]
 
     def with_split_pools(self, splits: Mapping[str, SplitWindow]) -> "Lowered":
         """The lowered layers, those that are named with line formers in front of their pools, which split their windows

@@ -17,6 +17,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
@@ -340,8 +341,8 @@ def _cycles_on(part: Part, npu: Npu) -> float:
     height, width = part.window.output_size(part.height, part.width)
     steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
-    if npu.pool_unit and not part.raw and (part.pool or not npu.passes_by):
-        split = part.pool and npu.pool_unit.split(*part.pool)
+    if npu.pools_results(raw=part.raw, pool=part.pool is not None):
+        split = part.pool and present(npu.pool_unit).split(*part.pool)
         size = split.formed.output_size(height, width) if split else (height, width)
         pooled = SequencerWork.of_map(split.rest if split else None, *size).cycles(npu.pool_tuple_words(steps))
     return max(_beats(part, npu), height * width * steps, pooled)

@@ -14,6 +14,7 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.split_window import BeatTaps
 
 from .layout import Layout, result_layout
@@ -221,8 +222,7 @@ def map_layout(p: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
 
 def _layouts(p: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layout, Layout]:
     """The steps in which results leave, words for the pool unit (none without one), and words for the reader."""
-    pools = not p.raw and npu.pool_unit and (p.pool or not npu.passes_by)
-    pfp = npu.pool_unit.pfp if pools and npu.pool_unit else 0
+    pfp = present(npu.pool_unit).pfp if npu.pools_results(raw=p.raw, pool=p.pool is not None) else 0
     widths = () if p.raw else (npu.results.ol,) * (pfp > 0 and npu.depthwise) + (reader_lanes,)
     return _regrouped(p.out_channels, p.levels, npu.array.kgp, npu.results.ol, pfp, widths)
 

@@ -434,9 +434,9 @@ class Npu:
         """(words, lanes of a word) of a tuple as it comes to the outlets, where its results leave in so many steps;
         ``pool``: whether its layer has one."""
         lanes = self.outlet_lanes
-        if self.pool_unit is None or (self.passes_by and not pool):
+        if not self.pools_results(raw=False, pool=pool):
             return steps, lanes
-        return geared(self.pool_tuple_words(steps), self.pool_unit.pfp, lanes), lanes
+        return geared(self.pool_tuple_words(steps), present(self.pool_unit).pfp, lanes), lanes
 
     @property
     def pool_word_bits(self) -> int:
@@ -447,6 +447,11 @@ class Npu:
     def passes_by(self) -> bool:
         """Whether maps without a pool pass the pool unit by: one with weights, which would requantise them again."""
         return self.depthwise
+
+    def pools_results(self, *, raw: bool, pool: bool) -> bool:
+        """Whether the results of a layer go through the pool unit: all do but sums (``raw``), and in an NPU where maps
+        without a pool pass the pool unit by only those of a layer that has a ``pool``."""
+        return self.pool_unit is not None and not raw and (pool or not self.passes_by)
 
     @property
     def gives_ways(self) -> bool:
@@ -571,6 +576,12 @@ class Npu:
     def pool_side_bits(self) -> int:
         """Bits that go with a word of the pool unit: last of its tuple, last of its map, where the map goes."""
         return 2 + self.way_bits
+
+    @property
+    def result_side_bits(self) -> int:
+        """Bits that go with a step of results behind activation and addition, where steps may go to the outlets: last
+        of its map, where the map goes, and whether it has a pool, where maps without one pass the pool unit by."""
+        return 1 + self.way_bits + self.passes_by if self.gives_ways else 0
 
     @property
     def first_kernel_row(self) -> int:

@@ -26,7 +26,7 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
         whole = npu.ports.binariser or npu.former_sizes
         yield skid(npu.array.word_bits if whole else npu.host_word_bits, 0, n)
     features = npu.results.ol * npu.array.feature_bits
-    yield skid(features, 1 + npu.way_bits + npu.passes_by if npu.gives_ways else 0, n)
+    yield skid(features, npu.result_side_bits, n)
     if npu.passes_by:
         yield skid(features, 1 + npu.way_bits, n)
     if "host" in npu.ports.outlets:

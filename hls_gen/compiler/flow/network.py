@@ -235,17 +235,18 @@ class ProcessNetwork:
         store = self._skips.get(system.store(n))
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         pooled = [layer for layer in layers if unit.pools(layer)]
-        if npu.pool_unit is None or (npu.passes_by and not pooled):
+        if npu.gives_ways and not pooled:
             activation = make(Activation, depth, self._addition(n, make(Skid, outlets), added))
             results = ResultsUnit(several, arrived, credit, activation, raw)
             add("results unit", make(ResultsUnit.process, results, layers, frames), credit, *puts, *addition_writes)
             return
+        pool_unit = present(npu.pool_unit)
         readings = [unit.pool_reading(layer) for layer in pooled]
         written = Stamps("words in its pool memory")
         given = Stamps("room in its pool memory")
         emitted = Stamps("words of its pool unit")
         taken = Stamps("room behind its pool unit")
-        ring = self._rings[f"npu{n}.pool_words"] = make(Ring, npu.pool_unit.words, written, given)
+        ring = self._rings[f"npu{n}.pool_words"] = make(Ring, pool_unit.words, written, given)
         to_pool = self._to_pool(npu, readings, ring)
         taker: Taker = to_pool
         behind: Taker = outlets
@@ -268,7 +269,7 @@ class ProcessNetwork:
         add("pool issuer", make(PoolIssuer.process, pool, readings, frames), given, emitted)
         if npu.depthwise:
             activation = make(Activation, latencies.pool_activation - 1, behind)
-            pool_results = PoolResults(latencies.pool, npu.pool_unit.pfp // npu.results.ol, emitted, taken, activation)
+            pool_results = PoolResults(latencies.pool, pool_unit.pfp // npu.results.ol, emitted, taken, activation)
             process = make(PoolResults.process, pool_results, readings, frames)
         else:
             process = make(outlet, latencies.pool, readings, frames, emitted, taken, outlets)

@@ -40,7 +40,7 @@ class Unit:
 
     def pools(self, layer: FlowLayer) -> bool:
         """Whether the results of ``layer`` go through the pool unit."""
-        return self.npu.pool_unit is not None and not layer.raw and (bool(layer.pool) or not self.npu.passes_by)
+        return self.npu.pools_results(raw=layer.raw, pool=layer.pool is not None)
 
     def outlet_tuple(self, layer: FlowLayer) -> tuple[int, int]:
         """(words, lanes of a word) of a tuple that ``layer`` makes, as it comes to the outlets."""

@@ -55,7 +55,7 @@ from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .step import added_side_bits, number_bits, result_side_bits
+from .step import added_side_bits, number_bits
 
 STAGES = timing.ADD_STAGES
 OF_STEPS = """
@@ -109,7 +109,7 @@ def addition(library: Library, npu: Npu) -> Block:
     b = Block(library.name("addition", npu), header)
     memory = memory_of(npu, "additions")
     bus = LoadBus.ports(b, library.stream_bits, [memory])
-    side = result_side_bits(npu)
+    side = npu.result_side_bits
     source = Stream.input(b, "in", npu.results.ol * npu.value_bits, last=True, side_bits=side + added_side_bits(npu))
     skip = Stream.input(b, "skip", npu.skip_word_bits)
     out = Stream.output(b, "out", npu.results.ol * npu.value_bits, last=True, side_bits=side + steps)

@@ -40,7 +40,6 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.pipeline import Ready
-from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -48,7 +47,7 @@ from .feature_unit import Behind, Lane, behind
 from .layer_at_work import LayerAtWork
 from .lookup import lookup
 from .requantise import requantise
-from .step import Step, give, number_bits
+from .step import Step, aside, give, number_bits
 from .threshold import matches_value, threshold
 
 LANES: Mapping[type[FeatureLayer], Lane] = {Lookup: lookup}
@@ -158,17 +157,16 @@ def _activation(
     units: Sequence[Behind],
 ) -> None:
     """Thresholds, with the offset of the window in the queue, or requantisation; in a binary NPU of sums less
-    that offset. Features wait aside where they aren't taken, since what is ready behind them comes late; those that go
-    to an addition wait behind that."""
-    aside = not npu.has_skip
-    ahead = aside and (npu.requantises or "raw" not in step.layer)  # raw values are taken by what nobody knows ahead
+    that offset. Features wait aside; those that go to an addition wait behind that (hls_gen/rtl/shell/engine.py)."""
+    is_last = not npu.has_skip
+    ahead = is_last and (npu.requantises or "raw" not in step.layer)  # raw values are taken by what nobody knows ahead
     if ahead:
         ready = Ready(b.wire("step_ready_unused"), b.wire("step_ready_next"))
     else:
-        ready = Ready(b.wire("step_ready") if aside else b.input("features_ready"))
+        ready = Ready(b.wire("step_ready") if is_last else b.input("features_ready"))
     features = _features(b, npu, step, load, sums_offset, units, ready)
-    if aside:
-        features = skidded(b, library, "features_skid", features, ready_next=ready.following)
+    if is_last:
+        features = aside(b, library, features, ready.following)
         features.ready.assign(b.input("features_ready"))
     give(b, features)
 

@@ -14,8 +14,6 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream, fork
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .step import result_side_bits
-
 
 def signs(library: Library, npu: Npu) -> Block:
     """What stands behind the addition of a binary NPU.
@@ -28,7 +26,7 @@ def signs(library: Library, npu: Npu) -> Block:
     header = Header(__doc__, rate="one step a cycle", latency=latency, parameters=sizes)
     b = Block(library.name("signs", npu), header)
     w = npu.value_bits
-    side = result_side_bits(npu)
+    side = npu.result_side_bits
     source = Stream.input(b, "in", npu.results.ol * w, last=True, side_bits=side + 1)
     out = Stream.output(b, "out", npu.results.ol, last=True, side_bits=side)
     skip = Stream.output(b, "skip", npu.results.ol * w)

@@ -7,7 +7,9 @@ from bitloom.hls_gen.design.memories.results import addition_marks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, side_by_side, width
+from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.pipeline import Ready, takes
+from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
 
@@ -94,6 +96,13 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
     )
 
 
+def aside(b: Block, library: Library, features: Stream, ready_next: Signal | None = None) -> Stream:
+    """Features behind a skid register, in which they wait where they aren't taken: what is ready behind them comes
+    late. It stands once in an NPU, behind the last unit that makes features: the results unit, or the addition where
+    there is one. ``ready_next``: as of `skidded`."""
+    return skidded(b, library, "features_skid", features, ready_next=ready_next)
+
+
 def give(b: Block, features: Stream) -> None:
     """The ports ``features_*`` for features, but ``features_ready``."""
     for part, signal in features.parts():
@@ -101,13 +110,8 @@ def give(b: Block, features: Stream) -> None:
             b.output(f"features_{part}", width(signal), signal)
 
 
-def result_side_bits(npu: Npu) -> int:
-    """Side bits of a step that the unit behind activation and addition looks at."""
-    return 1 + npu.way_bits + npu.passes_by if npu.gives_ways else 0
-
-
 def added_side_bits(npu: Npu) -> int:
-    """Side bits of a step that the addition alone looks at, above those of `result_side_bits`."""
+    """Side bits of a step that the addition alone looks at, above those of `Npu.result_side_bits`."""
     return number_bits(npu) + sum(w for _, w in addition_marks(npu))
 
 

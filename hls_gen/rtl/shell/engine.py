@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.rtl.array.convolver import convolver
 from bitloom.hls_gen.rtl.primitives.block import Signal
-from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.addition import addition
 from bitloom.hls_gen.rtl.results.results import results
 from bitloom.hls_gen.rtl.results.signs import signs
+from bitloom.hls_gen.rtl.results.step import aside
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
 from .context import NpuContext
@@ -90,14 +90,9 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     unit = c.library.get(addition, c.library, npu)
     added = c.place(unit, "addition", **features.ports("in"), **skipped.ports("skip"))
     if not npu.keeps_steps:
-        return EngineOutputs(_aside(c, Stream.of(added, "out")), beats, added["waits"])
+        return EngineOutputs(aside(b, c.library, Stream.of(added, "out")), beats, added["waits"])
     both = c.place(c.library.get(signs, c.library, npu), "signs", **Stream.of(added, "out").ports("in"))
-    return EngineOutputs(_aside(c, Stream.of(both, "out")), beats, added["waits"], Stream.of(both, "skip"))
-
-
-def _aside(c: NpuContext, features: Stream) -> Stream:
-    """Features behind a skid register: what is ready behind them comes late."""
-    return skidded(c.b, c.library, "features_skid", features)
+    return EngineOutputs(aside(b, c.library, Stream.of(both, "out")), beats, added["waits"], Stream.of(both, "skip"))
 
 
 def _array(c: NpuContext, beats: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:

@@ -18,7 +18,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import ADDITION
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.addition import addition
-from bitloom.hls_gen.rtl.results.step import number_bits, result_side_bits
+from bitloom.hls_gen.rtl.results.step import number_bits
 
 from .bench import Bench, Sink, Source, load, pack, run
 
@@ -123,7 +123,7 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
     """Tuples of any layers, one after another, of 1 to 7 steps each."""
     draw, numbers = random.Random(seed), np.random.default_rng(seed)
     of_layers = layers(one, draw)
-    made, side = Play([row_of(one, layer) for layer in of_layers]), result_side_bits(one)
+    made, side = Play([row_of(one, layer) for layer in of_layers]), one.result_side_bits
     for _ in range(tuples):
         number, steps = draw.randrange(one.loader.layers), draw.randrange(1, 8)
         kept, skipped = (features(one, (steps, one.results.ol), numbers) for _ in range(2))
@@ -160,14 +160,14 @@ def built(request):
 
 def is_added(one: Npu, step: dict[str, int]) -> int:
     """Whether something is added to a step."""
-    return step["side"] >> result_side_bits(one) + number_bits(one)
+    return step["side"] >> one.result_side_bits + number_bits(one)
 
 
 def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float]) -> list[Source | Sink]:
     """Of the steps, the words of the skip store and the sums."""
     memory = memory_of(one, "additions")
     load(bench, memory, 0, [pack(memory, row) for row in made.rows])
-    names = ["data", "last", *(["side"] if result_side_bits(one) else [])]
+    names = ["data", "last", *(["side"] if one.result_side_bits else [])]
     return [
         Source(bench, "in_", made.steps, stalls[0]), Source(bench, "skip_", made.words, stalls[1], seed=2),
         Sink(bench, "out_", names, len(made.sums), stalls[2]),

@@ -7,12 +7,11 @@ import pytest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.signs import signs
-from bitloom.hls_gen.rtl.results.step import result_side_bits
 
 from .bench import Bench, Sink, Source, run
 
 NPU = Npu.of(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
-SIDE = result_side_bits(NPU)
+SIDE = NPU.result_side_bits
 STEPS = 300
 
 

@@ -12,7 +12,6 @@ from bitloom.hls_gen.rtl.pool_unit.pass_by import maps_inside, pass_by
 from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.signs import signs
-from bitloom.hls_gen.rtl.results.step import result_side_bits
 from bitloom.hls_gen.rtl.stores.map_fork import map_fork
 from tests.hls_gen.rtl.test_stream import diamond, forked, joined
 from tests.proofs.engine import Broken, Proof, Row
@@ -131,7 +130,7 @@ def _map_forks() -> Iterator[Proof]:
 def _signs() -> Iterator[Proof]:
     """The fork of steps, of which the signs go on."""
     npu = Npu.of(kfp=4, kgp=4, ol=2, pool=False, skip_words=4, skip_bits=3)
-    side = result_side_bits(npu)
+    side = npu.result_side_bits
     yield Proof(
         name="signs",
         source="hls_gen/rtl/results/signs.py",

@@ -11,7 +11,7 @@ Both maps count in steps of their own, so each is scaled, and the sum becomes a 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,12 +75,25 @@ class Pairwise(FeatureLayer):
         """Smallest and largest total for any values of the maps."""
 
     @abstractmethod
-    def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
-        """The total of each pair of values: int64."""
+    def products(self, inputs: Sequence[Array], multipliers: Sequence[Any] | Array) -> Array:
+        """The total of each pair of values without the bias: int64, or float64 of such multipliers."""
+
+    def bias_signs(self, inputs: Sequence[Array]) -> Array | int:
+        """1 for pairs of values to whose total the bias is added, -1 for those from whose total it is taken."""
+        return 1
 
     @abstractmethod
     def divided(self, totals: Array, shift: Array) -> Array:
         """``totals / 2^shift``, rounded: int64."""
+
+    @abstractmethod
+    def first_total(self, results: Array, shift: int) -> Array:
+        """The smallest total that `divided` makes at least each of these results of, with a shift >= 1: int64."""
+
+    def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
+        """The total of each pair of values: int64."""
+        bias = self.bias_signs(inputs) * int(arrays["bias"][0])
+        return np.asarray(self.products(inputs, arrays["multiplier"].astype(np.int64)) + bias)
 
     def forward_of(self, inputs: Sequence[Array], arrays: Mapping[str, Array], sources: Sequence[Map]) -> Array:
         totals = self.totals(inputs, arrays)  # (N, H, W, C)
@@ -107,10 +120,11 @@ class Add(Pairwise):
             high = high + max(ends)
         return low, high
 
-    def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
-        first, second = arrays["multiplier"].astype(np.int64)
-        total: Array = inputs[0] * first + inputs[1] * second + int(arrays["bias"][0])
-        return total
+    def products(self, inputs: Sequence[Array], multipliers: Sequence[Any] | Array) -> Array:
+        return np.asarray(inputs[0] * multipliers[0] + inputs[1] * multipliers[1])
 
     def divided(self, totals: Array, shift: Array) -> Array:
         return rounded_shift(totals, shift)
+
+    def first_total(self, results: Array, shift: int) -> Array:
+        return ((2 * results - 1) << shift - 1) + (results <= 0)  # halves below 0 are rounded down

@@ -13,7 +13,7 @@ multiplier is even.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,12 +44,16 @@ class MultiplyMaps(Pairwise):
         ends = [product * factor + (bias if product >= 0 else -bias) for product in products]
         return min(ends), max(ends)
 
-    def totals(self, inputs: Sequence[Array], arrays: Mapping[str, Array]) -> Array:
+    def products(self, inputs: Sequence[Array], multipliers: Sequence[Any] | Array) -> Array:
         first, second = inputs
-        product = first.astype(np.int64) * second
-        bias = int(arrays["bias"][0])
-        total: Array = product * int(arrays["multiplier"][0]) + np.where(product < 0, -bias, bias)
-        return total
+        return np.asarray(first.astype(np.int64) * second * multipliers[0])
+
+    def bias_signs(self, inputs: Sequence[Array]) -> Array:
+        first, second = inputs
+        return np.where(first.astype(np.int64) * second < 0, -1, 1)
 
     def divided(self, totals: Array, shift: Array) -> Array:
         return rounded_up(totals, shift)
+
+    def first_total(self, results: Array, shift: int) -> Array:
+        return np.asarray((2 * results - 1) << shift - 1)

@@ -13,13 +13,13 @@ takes fewer words than a tuple has, all are read.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from bitloom.golden.encoding import Array, Ints
 from bitloom.hls_gen.design.lanes import UNUSED
 
+from .in_use import InUse
 from .layout import Layout
 
 
@@ -71,10 +71,7 @@ class WeightedLanes:
     def of(cls, lanes: Array, *, same: bool, even: bool) -> "WeightedLanes":
         """With these values: the object that somebody has already, so that what it found is not looked for again."""
         key = lanes.shape, np.packbits(lanes).tobytes(), same, even
-        found = _IN_USE.get(key)
-        if found is None:
-            found = _IN_USE[key] = cls(lanes, same, even)
-        return found
+        return _IN_USE.get(key, lambda: cls(lanes, same, even))
 
     def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
         """Find the part with the fewest words; parameters and results as of `tuple_part`."""
@@ -110,8 +107,8 @@ class WeightedLanes:
         return self._spans[key]
 
 
-_IN_USE = WeakValueDictionary[tuple[tuple[int, ...], bytes, bool, bool], WeightedLanes]()
-"""What `WeightedLanes.of` gave and somebody has, by its values."""
+_IN_USE = InUse[WeightedLanes]()
+"""By their values."""
 
 
 def tuple_part(weighted: WeightedLanes | None, layout: Layout, kgp: int) -> tuple[TuplePart, int]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.overlay.importers.operators.registry import EVERYWHERE, INSTEAD
+from bitloom.overlay.importers.operators.registry import INSTEAD
 
 from .budget import OverBudget
 from .constants import FOLDED, Constants
@@ -102,12 +102,12 @@ def _operations_of(
     if constants.can_fold(node):
         constants.fold(node)
         return []
-    rewrite = OPERATORS.get((node.domain, node.op))
-    if rewrite is None:
+    operator = OPERATORS.get((node.domain, node.op))
+    if operator is None:
         raise _not_imported(node)
     view = NodeView(node, constants, shapes, following)
-    view.check_images((node.domain, node.op) in EVERYWHERE)
-    rewrite(view)
+    view.check_images(operator.everywhere)
+    operator.rewrite(view)
     last = view.operations[-1]
     asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
     result = next(asked, node.outputs[0])
@@ -124,7 +124,8 @@ def _following(graph: SourceGraph) -> dict[str, str]:
     for node in reversed(graph.nodes):
         name = next((readers[tensor] for tensor in node.outputs if tensor in readers), "")
         following[node.name] = name
-        if OPERATORS.get((node.domain, node.op)) not in (closing.closing, layout.layout):
+        operator = OPERATORS.get((node.domain, node.op))
+        if operator is None or operator.rewrite not in (closing.closing, layout.layout):
             name = node.name
         if name and node.op != "Shape":
             readers.update(dict.fromkeys(node.inputs, name))

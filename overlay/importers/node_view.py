@@ -14,7 +14,7 @@ from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
 from .constants import Constants, grid_of
 from .errors import Unsupported, printable
 from .links import Line, Link
-from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Pointwise, Product, Sum, SumTable
+from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Pointwise
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import MOST_MAP, Shape, SourceNode, check_shape
@@ -68,8 +68,8 @@ class NodeView:
         return any(name in self._constants.imageless for name in self.maps)
 
     def check_images(self, everywhere: bool) -> None:
-        """Raise Unsupported if maps must begin with the axis of the images and don't: if the operator isn't one of
-        EVERYWHERE, or other inputs may have that axis."""
+        """Raise Unsupported if maps must begin with the axis of the images and don't: if the operator isn't one
+        for ``everywhere``, or other inputs may have that axis."""
         lacking = [name for name in self.maps if name in self._constants.imageless]
         if not lacking:
             return
@@ -171,14 +171,6 @@ class NodeView:
     def append(self, kind: type[Operation], **fields: Any) -> None:
         """Append an operation of a kind; it reads the last operation's result, the first one the node's tensor."""
         self._append(kind, (self._here or self.only_map(),), **fields)
-
-    def add_maps(self, table: SumTable | None = None, tensors: Sequence[str] = ()) -> None:
-        """Append the sum of the two tensors that the node reads, or of two others, as a table has it or as it is."""
-        self.join(Sum, tensors, table=table)
-
-    def multiply_maps(self, tensors: Sequence[str] = ()) -> None:
-        """Append the product of the two tensors that the node reads, or of two others."""
-        self.join(Product, tensors)
 
     def join(self, kind: type[Pointwise], tensors: Sequence[str] = (), **fields: Any) -> None:
         """Append an operation of the values at each place of the tensors that the node reads, or of others."""

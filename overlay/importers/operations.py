@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -433,23 +433,6 @@ class Layout(Operation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SumTable:
-    """The sum of two maps of integers by a rule of its own, as a table of all pairs."""
-
-    values: Array
-    """(m, n) int64: of first + i and first + j."""
-    first: int
-    """The smallest integer of both maps."""
-    slopes: tuple[Fraction, Fraction]
-    """(Fraction, Fraction)."""
-    offset: Fraction
-    """Rounding and clips aside, values are slopes[0] * x + slopes[1] * y + offset."""
-    low: int
-    high: int
-    """low, high: what values are clipped to."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Join(Operation):
     """An operation that reads several tensors."""
 
@@ -518,13 +501,67 @@ class Extreme(Pointwise):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class PairTable:
+    """What a kernel makes of each pair of integers of two maps."""
+
+    values: Array
+    """(m, n) int64: of first + i and first + j."""
+    first: int
+    """The smallest integer of both maps."""
+    slopes: tuple[Fraction, ...]
+    """tuple of Fraction: one for each factor of the layer."""
+    offset: Fraction
+    """Rounding and clips aside, values are what the layer makes with the factors ``slopes``, + offset."""
+    low: int
+    high: int
+    """low, high: what values are clipped to."""
+
+    def run(self, x: Array, y: Array) -> Array:
+        """The entries of float64 integers. Of numbers beyond the table, which no map has but a check of a rewriting may
+        try, those at its ends."""
+        places = [np.rint(values).astype(np.int64) - self.first for values in (x, y)]
+        first, second = (place.clip(0, size - 1) for place, size in zip(places, self.values.shape))
+        return self.values[first, second].astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Pair(Pointwise):
-    """An operation of two tensors that a layer computes."""
+    """An operation of two tensors that a layer computes: a function of two real numbers, or a table of integers."""
 
     noun: ClassVar[str]
     """For messages, what it makes of two maps."""
     layer: ClassVar[type[Pairwise]]
     """Golden's layer that computes it of integers."""
+    degree: ClassVar[int] = 1
+    """Of both numbers times k > 0 the function makes k ** degree times as much."""
+    needs_zero: ClassVar[bool] = False
+    """Whether the layer needs maps whose integer 0 is worth 0, and makes such a map; else offsets go into its bias."""
+
+    table: PairTable | None = None
+    """None for the function."""
+
+    @abstractmethod
+    def function(self, x: Any, y: Any) -> Any:
+        """The function, of fractions and of float64 arrays."""
+
+    def factors(self, x: Fraction, y: Fraction) -> tuple[Fraction, ...]:
+        """The layer's factors with which it makes, of integers of which 1 is worth ``x`` and ``y``, what the function
+        makes of what they are worth."""
+        return x, y
+
+    @property
+    def unit(self) -> float:
+        return 0.0 if self.table is None else 1.0
+
+    def value(self, *numbers: Fraction) -> Fraction:
+        x, y = numbers
+        if self.table is None:
+            return Fraction(self.function(x, y))
+        return Fraction(float(self.table.run(np.array(float(x)), np.array(float(y)))))
+
+    def run(self, *tensors: Array) -> Array:
+        x, y = tensors
+        return np.asarray(self.function(x, y)) if self.table is None else self.table.run(x, y)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -535,25 +572,8 @@ class Sum(Pair):
     verb: ClassVar[str] = "added"
     layer: ClassVar[type[Pairwise]] = Add
 
-    table: SumTable | None = None
-    """None for x + y."""
-
-    @property
-    def unit(self) -> float:
-        return 0.0 if self.table is None else 1.0
-
-    def value(self, *numbers: Fraction) -> Fraction:
-        x, y = numbers
-        return x + y if self.table is None else Fraction(float(self.run(*(np.array(float(n)) for n in numbers))))
-
-    def run(self, *tensors: Array) -> Array:
-        x, y = tensors
-        if self.table is None:
-            return np.asarray(x + y)
-        places = [np.rint(values).astype(np.int64) - self.table.first for values in (x, y)]
-        ends = self.table.values.shape  # no map has values beyond, but a check of a rewriting may try them
-        first, second = (place.clip(0, size - 1) for place, size in zip(places, ends))
-        return self.table.values[first, second].astype(np.float64)
+    def function(self, x: Any, y: Any) -> Any:
+        return x + y
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -563,18 +583,18 @@ class Product(Pair):
     noun: ClassVar[str] = "product"
     verb: ClassVar[str] = "multiplied"
     layer: ClassVar[type[Pairwise]] = MultiplyMaps
+    degree: ClassVar[int] = 2
+    needs_zero: ClassVar[bool] = True
 
     @property
     def monotone(self) -> bool:
         return False
 
-    def value(self, *numbers: Fraction) -> Fraction:
-        x, y = numbers
+    def function(self, x: Any, y: Any) -> Any:
         return x * y
 
-    def run(self, *tensors: Array) -> Array:
-        x, y = tensors
-        return np.asarray(x * y)
+    def factors(self, x: Fraction, y: Fraction) -> tuple[Fraction, ...]:
+        return (x * y,)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

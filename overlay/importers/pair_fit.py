@@ -1,8 +1,9 @@
-"""Factors of a sum or a product of two maps that has the right result for every pair of values.
+"""Factors of a layer that makes one map of two, with the right result for every pair of values.
 
 An `Add` layer makes of x and y the integer ``round((x * m_1 + y * m_2 + bias) / 2^shift)``, a `MultiplyMaps` layer
 ``round((x * y * m +- bias) / 2^shift)``. Given the factors and the shift, each pair allows the bias an interval, and
-all of them together leave one, or none: then the shift grows.
+all of them together leave one, or none: then the shift grows. What differs from layer to layer, the layer itself says
+(`Pairwise` of golden), and the operation that it computes (`Pair` of operations.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,13 +16,11 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.add import MAX_ADD_SHIFT, Pairwise
-from bitloom.golden.layers.multiply import MultiplyMaps
 
 from .boundaries import staircases
 from .errors import Unsupported
 from .held import Held
 from .links import Line
-from .operations import Product, Sum
 from .sections import PairSection
 
 SHIFTS = range(6, MAX_ADD_SHIFT + 1)
@@ -44,16 +43,9 @@ class Pairs:
     wanted: Array
     """(m, n) int64: results."""
     slopes: tuple[Fraction, ...]
-    """One for each of ``terms``."""
+    """What the layer's factors would be, were they fractions."""
     offset: Fraction
-    """Rounding and clips aside, a result is the sum of the terms times their slopes, + offset."""
-
-    @property
-    def terms(self) -> list[Array]:
-        """What factors are multiplied with: x and y of a sum, their product of a product; (m, n) int64."""
-        if isinstance(self.layer, MultiplyMaps):
-            return [self.x * self.y]
-        return list(np.broadcast_arrays(self.x, self.y))
+    """Rounding and clips aside, a result is the layer's total with the factors ``slopes``, + offset."""
 
     def results(self, factors: "PairFactors") -> Array:
         """What the layer makes of all pairs: (m, n) int64."""
@@ -65,7 +57,7 @@ class Pairs:
 def pairs_of(
     section: PairSection, held_sources: Sequence[Held], held: Held, name: str, inputs: tuple[str, str]
 ) -> Pairs:
-    """The results of all pairs of integers, exactly, with the quantiser behind the sum or the product.
+    """The results of all pairs of integers, exactly, with the quantiser behind the operation.
 
     Parameters
     ----------
@@ -79,54 +71,49 @@ def pairs_of(
         name, inputs: of the layer.
     """
     levels = section.map
+    join = section.join
     sources = [(reading.source, held_map) for reading, held_map in zip(section.reads, held_sources)]
     x, y = (held_map.zero + np.arange(source.levels + 1) for source, held_map in sources)
-    table = section.join.table if isinstance(section.join, Sum) else None
-    if table is not None:
-        first, second = (int(source.base) - table.first for source, _ in sources)  # a clip may have cut the lowest
-        level = table.values[first : first + len(x), second : second + len(y)] - int(levels.base)
-        slopes: tuple[Fraction, ...] = table.slopes
-        offset = table.offset - levels.base
-        worths = [(Fraction(1), source.base - held_map.zero) for source, held_map in sources]
+    steps = [source.step for source, _ in sources]
+    factors = join.factors(*steps)
+    if join.table is not None:
+        first, second = (int(source.base) - join.table.first for source, _ in sources)  # a clip may cut the lowest
+        level = join.table.values[first : first + len(x), second : second + len(y)] - int(levels.base)
+        slopes = join.table.slopes
+        offset = join.table.offset - levels.base
     else:
         level = _levels_of_pairs(section)
         slope, offset = section.line
-        slopes = slope, slope
-        worths = [(source.step, source.base - source.step * held_map.zero) for source, held_map in sources]
-    if isinstance(section.join, Product):  # 0 is worth 0
-        slopes = (slopes[0] * worths[0][0] * worths[1][0],)
-    else:
-        offset += sum(slope * add for slope, (_, add) in zip(slopes, worths))
-        slopes = slopes[0] * worths[0][0], slopes[1] * worths[1][0]
+        slopes = (slope,) * len(factors)
+    if not join.needs_zero:  # else the integer 0 is worth 0
+        zeros = [source.base - step * held_map.zero for step, (source, held_map) in zip(steps, sources)]
+        offset += sum(slope * zero for slope, zero in zip(slopes, zeros))
+    slopes = tuple(slope * factor for slope, factor in zip(slopes, factors))
     low = 0
     high = levels.levels
     if any(not isinstance(operation.link, Line) for operation in section.between):
         low, high = int(level.min()), int(level.max())  # a bend may end before the quantiser does
     clip = held.zero + low, held.zero + high
     full = (held.encoding.low, held.encoding.high) == clip
-    layer = section.join.layer(name=name, inputs=inputs, encoding=held.encoding, clip=None if full else clip)
+    layer = join.layer(name=name, inputs=inputs, encoding=held.encoding, clip=None if full else clip)
     return Pairs(layer, x[:, None], y[None], held.zero + level, slopes, offset + held.zero)
 
 
 def _levels_of_pairs(section: PairSection) -> Array:
-    """The level of each pair of levels, exactly: sums or products of integers, for which it is worked out where levels
-    begin."""
+    """The level of each pair of levels, exactly: the operation makes integers of integers, for which it is worked out
+    where levels begin."""
     quantiser = section.quantiser
     assert quantiser is not None
-    first, second = (reading.source for reading in section.reads)
-    if isinstance(section.join, Product):
-        units = [source.step / (source.base / source.step).denominator for source in (first, second)]
-        worth = units[0] * units[1]
-    else:
-        worth = Fraction(1, lcm(*(number.denominator for each in (first, second) for number in (each.base, each.step))))
-        units = [worth, worth]
-    x, y = (
-        np.array([int(value / unit) for value in source.values], object) for source, unit in zip((first, second), units)
-    )
-    totals = section.join.run(x[:, None], y)
+    sources = [reading.source for reading in section.reads]
+    unit = Fraction(1, lcm(*(number.denominator for source in sources for number in (source.base, source.step))))
+    x, y = (np.array([int(value / unit) for value in source.values], object) for source in sources)
+    totals = np.asarray(section.join.function(x[:, None], y))
+    common = max(np.gcd.reduce(totals.ravel()), 1)
+    totals = totals // common  # so that most fit 64 bits
     if max(abs(totals.min()), abs(totals.max())) < 1 << 62:
         totals = totals.astype(np.int64)
     chain = [operation.link.placed(np.ravel).of_channel(0) for operation in section.between]
+    worth = unit**section.join.degree * common
     line = Line(multiply=np.array([worth], object), add=np.array([Fraction(0)], object))
     (stair,) = staircases(chain, quantiser.boundaries, quantiser.reached, line)
     return stair.level(totals)
@@ -194,28 +181,21 @@ def fit_pairs(pairs: Pairs) -> PairFactors:
 class _Screen:
     """Some pairs and their results."""
 
-    terms: list[Array]
+    x: Array
+    y: Array
     wanted: Array
-    """(count,) int64, and each of ``terms``."""
+    """x, y, wanted: (count,) int64."""
 
     def bias(self, pairs: Pairs, factors: Sequence[int], shift: int, low: int, high: int) -> tuple[int, int]:
-        """The smallest and the largest bias from ``low`` to ``high`` with which these pairs have their results.
-
-        A result is at least k from t = (2 k - 1) * 2^(shift - 1) on; of a sum with k <= 0, whose halves are rounded
-        down, from the next t on. The bias of a product below 0 is taken off.
-        """
-        total = sum(factor * term for factor, term in zip(factors, self.terms))
-        wanted = self.wanted
-        begin = ((2 * wanted - 1) << shift - 1) - total
-        end = ((2 * wanted + 1) << shift - 1) - total
-        negative = np.zeros(len(wanted), bool)
-        if isinstance(pairs.layer, MultiplyMaps):
-            negative = self.terms[0] < 0
-        else:
-            begin = begin + (wanted <= 0)
-            end = end + (wanted + 1 <= 0)
-        starts = wanted > pairs.layer.low
-        ends = wanted < pairs.layer.high
+        """The smallest and the largest bias from ``low`` to ``high`` with which these pairs have their results."""
+        layer = pairs.layer
+        inputs = [self.x, self.y]
+        products = layer.products(inputs, factors)
+        begin = layer.first_total(self.wanted, shift) - products
+        end = layer.first_total(self.wanted + 1, shift) - products
+        negative = layer.bias_signs(inputs) < np.zeros(len(self.wanted), np.int64)
+        starts = self.wanted > layer.low
+        ends = self.wanted < layer.high
         above = begin[starts & ~negative].max(initial=low), (1 - end)[ends & negative].max(initial=low)
         below = (end - 1)[ends & ~negative].min(initial=high), (-begin)[starts & negative].min(initial=high)
         return int(max(above)), int(min(below))
@@ -223,15 +203,15 @@ class _Screen:
 
 def _screens(pairs: Pairs) -> list[_Screen]:
     """The pairs nearest to a half, a few and more, and at last all: most candidates fail at the first."""
-    terms = pairs.terms
-    real = sum(term * float(slope) for term, slope in zip(terms, pairs.slopes)) + float(pairs.offset)
+    real = pairs.layer.products([pairs.x, pairs.y], [*map(float, pairs.slopes)]) + float(pairs.offset)
     apart = 0.5 - np.abs(real - np.rint(real))
     apart[(real < pairs.layer.low - 1) | (real > pairs.layer.high + 1)] = 1
     nearest = np.argsort(apart, axis=None)
+    x, y = np.broadcast_arrays(pairs.x, pairs.y)
     out = []
     for count in (*FEW, nearest.size):
         places = np.unravel_index(nearest[:count], apart.shape)
-        out.append(_Screen([term[places] for term in terms], pairs.wanted[places]))
+        out.append(_Screen(x[places], y[places], pairs.wanted[places]))
     return out
 
 

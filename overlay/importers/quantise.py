@@ -39,7 +39,6 @@ from .operations import (
     OperationGraph,
     Pair,
     Pointwise,
-    Sum,
 )
 from .rationals import same
 from .rules import simplified
@@ -397,9 +396,9 @@ class _Sections:
         place = 0
         between: tuple[Elementwise, ...] = ()
         quantiser = None
-        if isinstance(join, Sum) and join.table is not None:
+        if join.table is not None:
             if any(reading.source.step != 1 or reading.source.base < join.table.first for reading in reads):
-                raise Unsupported("maps that are added must be as their quantisers made them")
+                raise Unsupported(f"maps that are {join.verb} must be as their quantisers made them")
             base = base + join.table.low
             levels = join.table.high - join.table.low
         else:

@@ -28,11 +28,12 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
+    Pair,
+    PairTable,
     Pointwise,
     Pooling,
     Reduction,
     Sum,
-    SumTable,
 )
 
 CHECK_STEPS = 16
@@ -154,7 +155,7 @@ def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph 
             continue
         link = _together(name or join.op, join, functions)
         curve = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, link=link)
-        table = join.table if isinstance(join, Sum) else None
+        table = join.table if isinstance(join, Pair) else None
         if table is None:
             become: list[Operation] = [curve]
         else:  # what it makes is a map, as a quantiser makes it
@@ -230,11 +231,11 @@ def extremes_of_integers_become_sums(graph: OperationGraph) -> OperationGraph | 
     return None
 
 
-def _clipped_sum(first: range, second: range, sign: int, low: int, high: int) -> SumTable:
+def _clipped_sum(first: range, second: range, sign: int, low: int, high: int) -> PairTable:
     """min(max(x + sign * y, low), high) of integers that begin with the same one."""
     values = np.clip(np.array(first)[:, None] + sign * np.array(second), low, high)
     slopes = Fraction(1), Fraction(sign)
-    return SumTable(values=values, first=first.start, slopes=slopes, offset=Fraction(0), low=low, high=high)
+    return PairTable(values=values, first=first.start, slopes=slopes, offset=Fraction(0), low=low, high=high)
 
 
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:

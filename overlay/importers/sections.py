@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS
 from .boundaries import Steps
 from .errors import Unsupported
 from .links import Line, Link, bend_name, falls
-from .operations import Elementwise, Levels, Operation, Pair, Product
+from .operations import Elementwise, Levels, Operation, Pair
 from .rows import LevelTable
 from .tflite_rules import KernelRule
 
@@ -218,14 +218,14 @@ class WeightSection(Section):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairSection(Section):
-    """The sum or the product of two maps, and its quantiser."""
+    """What a layer makes of two maps, such as their sum, and its quantiser."""
 
     join: Pair
-    """The sum or the product."""
+    """The operation that makes one map of two."""
     between: tuple[Elementwise, ...] = ()
     """What lies between it and its quantiser: lines and bends that are alike in all channels."""
     quantiser: Levels | None = None
-    """Its quantiser, alike in all channels; None where it is a table."""
+    """Its quantiser, alike in all channels; None where the operation is a table of integers."""
 
     @property
     def verb(self) -> str:
@@ -233,7 +233,7 @@ class PairSection(Section):
 
     @property
     def line(self) -> tuple[Fraction, Fraction]:
-        """(slope, offset): bends, rounding and clips aside, a total of two values has level slope * total + offset."""
+        """(slope, offset): bends, rounding and clips aside, a result has level slope * result + offset."""
         assert self.quantiser is not None
         slope, offset = self.quantiser.line
         for operation in reversed(self.between):
@@ -243,17 +243,16 @@ class PairSection(Section):
 
     @property
     def zeros(self) -> tuple[int, ...]:
-        """Of each map that is multiplied, and of the product: the integer of level 0 with which the integer 0 is worth
-        0, as it must be. None of a sum."""
-        if not isinstance(self.join, Product):
+        if not self.join.needs_zero:
             return ()
         slope, offset = self.line
         if slope <= 0:
-            raise Unsupported("between a product and its quantiser nothing may fall, got a negative scale")
+            raise Unsupported(f"between a {self.join.noun} and its quantiser nothing may fall, got a negative scale")
         zeros = [*(reading.source.base / reading.source.step for reading in self.reads), -offset]
         for zero, levels in zip(zeros, (*(reading.source.levels for reading in self.reads), self.map.levels)):
             if zero.denominator != 1 or not -(1 << MADE_BITS - 1) <= zero < (1 << MADE_BITS - 1) - levels:
-                rule = f"{MADE_BITS}-bit integers of maps that are multiplied, and of the product, must have 0 for 0"
+                maps = f"maps that are {self.verb}, and of the {self.join.noun},"
+                rule = f"{MADE_BITS}-bit integers of {maps} must have 0 for 0"
                 raise Unsupported(f"{rule}, got 0 at level {float(-zero):g} of {levels + 1}")
         return tuple(map(int, zeros))
 

@@ -26,7 +26,7 @@ from bitloom.golden.host.links import back_through
 from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
-from .operations import LEFT, Closing, Elementwise, Layout, Levels, Operation, Sum
+from .operations import LEFT, Closing, Elementwise, Layout, Levels, Operation, Pointwise
 from .rationals import floats
 from .references import reference
 from .rows import row_of
@@ -283,11 +283,11 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     if not operation.monotone:
         rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
         raise ValueError(f"{printable(operation.name)}: {rule}")
-    # Each value rises or falls with each tensor's, so its ends are at ends of these; of several tensors that are added
-    # or put behind one another each may be at either end.
+    # Each value rises or falls with each tensor's, so its ends are at ends of these; where a value is made of one of
+    # each tensor, each of these may be at either end.
     ends = (
         product(*((span.low, span.high) for span in spans))
-        if isinstance(operation, Sum)
+        if isinstance(operation, Pointwise)
         else (
             [span.low for span in spans],
             [span.high for span in spans],

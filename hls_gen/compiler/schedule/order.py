@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
 from bitloom.golden.network import Network
+from bitloom.hls_gen.compiler.in_use import InUse
 from bitloom.hls_gen.compiler.input_maps import is_input
 
 from .stage import Stage, stages
@@ -34,8 +34,8 @@ class Schedule:
         return [tables.input_order for tables in self.tables if is_input(tables.stage.reads)]
 
 
-_IN_USE = WeakValueDictionary[tuple[tuple[Stage, ...], str], Schedule]()
-"""Schedules that somebody has, by stages and map order: they are large, and are not made again."""
+_IN_USE = InUse[Schedule]()
+"""Schedules by stages and map order."""
 
 
 def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
@@ -72,13 +72,13 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     chain = linked(stages(chain) if isinstance(chain, Network) else chain)
     if map_order not in ORDERS:
         raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, got {map_order!r}")
-    key = tuple(chain), map_order
-    found = _IN_USE.get(key)
-    if found is None:
-        orders = _orders(chain, map_order)
-        tables = [_tables(stage, orders, map_order) for stage in chain]
-        found = _IN_USE[key] = Schedule(map_order=map_order, tables=tuple(tables))
-    return found
+    return _IN_USE.get((tuple(chain), map_order), lambda: _schedule(chain, map_order))
+
+
+def _schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
+    """The schedule of stages, made anew."""
+    orders = _orders(chain, map_order)
+    return Schedule(map_order=map_order, tables=tuple(_tables(stage, orders, map_order) for stage in chain))
 
 
 def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:

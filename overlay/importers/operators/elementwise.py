@@ -13,7 +13,7 @@ from bitloom.overlay.importers.curves import Formula, uniform_curve
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Combination, Extreme
+from bitloom.overlay.importers.operations import Combination, Extreme, Product, Sum
 from bitloom.overlay.importers.rationals import fractions, root
 
 from .quantise import dequantise, requantise
@@ -87,7 +87,7 @@ def _fits(node: NodeView, kind: int) -> bool:
 def add(node: NodeView) -> None:
     """x + c, c + x, or the sum of two maps."""
     if node.reads_two_maps:
-        node.add_maps()
+        node.join(Sum)
     else:
         node.affine(add=_other(node))
 
@@ -95,7 +95,7 @@ def add(node: NodeView) -> None:
 @operator("QLinearAdd", domains=MICROSOFT, everywhere=True)
 def qlinear_add(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
-    node.add_maps(tensors=_dequantised(node, (0, 3)))
+    node.join(Sum, _dequantised(node, (0, 3)))
     requantise(node, 6, zero_after=False)
 
 
@@ -193,7 +193,7 @@ def subtract(node: NodeView) -> None:
 def multiply(node: NodeView) -> None:
     """x * c, c * x, or the product of two maps."""
     if node.reads_two_maps:
-        node.multiply_maps()
+        node.join(Product)
     else:
         node.affine(multiply=_other(node))
 
@@ -201,7 +201,7 @@ def multiply(node: NodeView) -> None:
 @operator("QLinearMul", domains=MICROSOFT, everywhere=True)
 def qlinear_mul(node: NodeView) -> None:
     """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
-    node.multiply_maps(tensors=_dequantised(node, (0, 3)))
+    node.join(Product, _dequantised(node, (0, 3)))
     requantise(node, 6, zero_after=False)
 
 

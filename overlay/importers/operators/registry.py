@@ -1,17 +1,27 @@
-"""The registry of operators: which function rewrites an operator, and what to do instead of those without one."""
+"""The registry of operators: how each one that is imported is rewritten, and what to do instead of others."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.source import STANDARD, TFLITE
 
-Operator = Callable[[NodeView], None]
+Rewriting = Callable[[NodeView], None]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator that is imported."""
+
+    rewrite: Rewriting
+    """Rewrites its nodes."""
+    everywhere: bool
+    """Whether it may read a map whose first axis isn't that of the images: it does the same at all places of a map, or
+    puts its values elsewhere as the file's shape has them."""
+
 
 OPERATORS: dict[tuple[str, str], Operator] = {}
-"""Domain and name of an operator -> the function that rewrites its nodes."""
-EVERYWHERE: set[tuple[str, str]] = set()
-"""Operators that may read a map whose first axis isn't that of the images: they do the same at all places of a map, or
-put its values elsewhere as the file's shape has them."""
+"""Operators by domain and name."""
 
 ONNX = (STANDARD,)
 """Domain of ONNX's own operators."""
@@ -23,8 +33,11 @@ TENSORFLOW = (TFLITE,)
 """Domain of TFLite's operators."""
 
 
-def operator(*names: str, domains: tuple[str, ...] = ONNX, everywhere: bool = False) -> Callable[[Operator], Operator]:
-    """Register a function for operators of these names and domains; ``everywhere``: see `EVERYWHERE`.
+def operator(
+    *names: str, domains: tuple[str, ...] = ONNX, everywhere: bool = False
+) -> Callable[[Rewriting], Rewriting]:
+    """Enter operators of these names and domains in the table, with the function that rewrites their nodes;
+    ``everywhere``: see `Operator`.
 
     Raises
     ------
@@ -32,12 +45,11 @@ def operator(*names: str, domains: tuple[str, ...] = ONNX, everywhere: bool = Fa
         If one of them has a function already, or is refused.
     """
 
-    def register(function: Operator) -> Operator:
+    def register(function: Rewriting) -> Rewriting:
         for key in ((domain, name) for domain in domains for name in names):
             if key in OPERATORS:
                 raise ValueError(f"{key[1]}: an operator must have one function, got a second one")
-            OPERATORS[key] = function
-            EVERYWHERE.update([key] if everywhere else [])
+            OPERATORS[key] = Operator(function, everywhere)
         _check_apart()
         return function
 

@@ -19,7 +19,7 @@ from bitloom.overlay.importers.budget import VALUE_BYTES, take
 from bitloom.overlay.importers.curves import Formula, table_curve
 from bitloom.overlay.importers.errors import RECURRENT, Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Extreme, Levels, Padding, Pooling, SumTable
+from bitloom.overlay.importers.operations import Extreme, Levels, Padding, PairTable, Pooling, Product, Sum
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.source import MOST_MAP, check_shape
@@ -376,8 +376,8 @@ def add(node: NodeView) -> None:
     offset = result[1] - slopes[0] * first[1] - slopes[1] * second[1]
     values = np.clip(values, low, high)
     if node.reads_two_maps:
-        table = SumTable(values=values, first=LOW, slopes=slopes, offset=offset, low=low, high=high)
-        node.add_maps(table)
+        table = PairTable(values=values, first=LOW, slopes=slopes, offset=offset, low=low, high=high)
+        node.join(Sum, table=table)
         return
     place = 1 - node.node.inputs.index(node.only_map())
     constant = _of_channels(node, place)
@@ -402,7 +402,7 @@ def multiply(node: NodeView) -> None:
             node.start(place)
             node.affine(add=-number)
             tensors.append(node.here)
-        node.multiply_maps(tensors)
+        node.join(Product, tensors)
     else:
         place = node.node.inputs.index(node.only_map())
         node.affine(add=-(zero, other_zero)[place])
@@ -538,7 +538,7 @@ def _below_one_another(node: NodeView, axis: int, zero: int) -> None:
         node.affine(add=-zero)
         node.append(Padding, widths=tuple(widths), value=Fraction(0))
         if first:
-            node.add_maps(tensors=(first, node.here))
+            node.join(Sum, (first, node.here))
             node.affine(add=zero)
             node.quantise_integers(LOW, HIGH)
         if 0 < place < len(sizes) - 1:

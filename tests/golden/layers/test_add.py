@@ -10,6 +10,7 @@ from bitloom.golden.encoding import BIPOLAR, signed, unsigned
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values
@@ -114,3 +115,14 @@ def sizes():
 def test_what_does_not_fit_is_refused(call, message):
     with value_error(message):
         call()
+
+
+@pytest.mark.parametrize("layer", [Add, MultiplyMaps])
+def test_the_first_total_of_a_result(layer):
+    """It has the result at least, and the total before it has not."""
+    pair = layer(name="pair", inputs=("x", "y"), encoding=signed(8))
+    results = np.arange(-5, 6)
+    for shift in (1, 2, 7):
+        first = pair.first_total(results, shift)
+        assert (pair.divided(first, np.array(shift)) >= results).all()
+        assert (pair.divided(first - 1, np.array(shift)) < results).all()

@@ -85,7 +85,7 @@ def requantise(
     npu : Npu
         Its widths and lanes.
     step : Step
-        The step at hand, whose ``free`` is assigned.
+        The step at hand, whose ``free`` and ``free_before`` are assigned.
     stages : sequence of str
         The unit's register stages (hls_gen/design/timing.py).
     ready : Ready
@@ -129,7 +129,7 @@ def requantise(
     features = [feature for _, feature in lanes]
     for unit in behind:
         features = unit(pipe, features, make_field)
-    step.free.assign(side.free(b, step, valid, taken, side.leave(b, npu, valid, values)))
+    side.free(b, step, valid, taken, side.leave(b, npu, valid, values))
     return Stream(
         valid=pipe.valid[stages[-1]],
         ready=ready.now,

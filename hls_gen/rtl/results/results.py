@@ -95,7 +95,7 @@ def results(library: Library, npu: Npu) -> Block:
     finish = b.wire("finish")
     load = b.wire("load")
     room.assign(_credits(b, npu, taken, load if npu.array.accumulators > 1 else finish))
-    free = b.wire("free")
+    free, free_before = b.wire("free"), b.wire("free_before")
     go = b.wire("go")
     map_last = b.wire("map_last")
     b.comment("The layer at work.")
@@ -110,13 +110,14 @@ def results(library: Library, npu: Npu) -> Block:
     full = _waiting(b, npu, arrived, load)
     walk = _walk(b, npu, layer, finish, go)
     waits = b.wire("waits", 1, layer.loaded & any_of(full, arrived))
-    load.assign(waits & any_of(~busy, free & walk.window_last))
-    b.on(any_of(~busy, free & walk.window_last), (busy, waits))
-    go.assign(busy & free)  # ``free`` comes late
+    load.assign(waits & any_of(~busy, free_before & walk.window_last))
+    b.on(any_of(~busy, free_before & walk.window_last), (busy, waits))
+    go.assign(busy & free_before)  # ``free_before`` comes late
     map_last.assign(walk.map_last)
     queue = _queue(b, npu, busy, free & walk.level_last, free & walk.window_last, sums)
     step = Step(
         free=free,
+        free_before=free_before,
         busy=busy,
         sums=[b.wire(f"sum_{k}", acc, total) for k, total in enumerate(queue)],
         row=layer.factors(b, library, bus, factors, "threshold_base", walk.go, walk.tuple_last),

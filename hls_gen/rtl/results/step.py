@@ -18,7 +18,9 @@ class Step:
     """The step at hand."""
 
     free: Signal
-    """The activation takes a step in this cycle if there is one; it assigns this wire. It comes late."""
+    """The activation takes a step in this cycle if there is one: for the registers that do. It comes late."""
+    free_before: Signal
+    """The same for logic in front of these (`Takes`). The activation assigns this wire and ``free``."""
     busy: Signal
     """There is a step."""
     sums: list[Signal]
@@ -61,12 +63,14 @@ class Values:
         b.output("raw_last", 1, self.map_last)
         return b.input("raw_ready")
 
-    def free(self, b: Block, step: Step, valid: Signal, ready: Ready, raw_ready: Signal | None) -> Signal:
-        """Whether the values' registers take a step: ``valid`` says whether there are values, ``ready`` whether they
-        are taken; raw ones are by ``raw_ready``, which `leave` gives."""
+    def free(self, b: Block, step: Step, valid: Signal, ready: Ready, raw_ready: Signal | None) -> None:
+        """Assign whether the values' registers take a step: ``valid`` says whether there are values, ``ready`` whether
+        they are taken; raw ones are by ``raw_ready``, which `leave` gives."""
         if self.raw is not None:
             ready = Ready(choose(self.raw, raw_ready, ready.now, 1))
-        return takes(b, "value", valid, step.busy, ready).stage
+        taken = takes(b, "value", valid, step.busy, ready)
+        step.free.assign(taken.stage)
+        step.free_before.assign(taken.before.now)
 
 
 def values_of(b: Block, npu: Npu, step: Step) -> Values:

@@ -34,7 +34,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> S
     npu : Npu
         Its widths and lanes.
     step : Step
-        The step at hand, whose ``free`` is assigned.
+        The step at hand, whose ``free`` and ``free_before`` are assigned.
     offset : Signal
         What is taken from each sum.
     ready : Ready
@@ -59,7 +59,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> S
         b.on(step.free, (value, matches_value(step, total, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
-    step.free.assign(side.free(b, step, valid, ready, side.leave(b, npu, valid, values)))
+    side.free(b, step, valid, ready, side.leave(b, npu, valid, values))
     leaves = valid if side.raw is None else valid & ~side.raw
     return Stream(leaves, ready.now, side_by_side(verdicts), side.tuple_last, side.side)
 

@@ -57,8 +57,8 @@ def probe(one: Npu) -> Block:
     fields = [("raw", 1), *((name, 1) for name in chosen(one)), *((name, one.array.feature_bits) for name in LIMITS)]
     layer = {name: b.input(f"in_{name}", w) for name, w in fields}
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
-    free = b.output("in_ready")
-    step = Step(free=free, busy=busy, sums=sums, row=row, layer=layer, **ends)
+    free, free_before = b.output("in_ready"), b.wire("free_before_unused")
+    step = Step(free=free, free_before=free_before, busy=busy, sums=sums, row=row, layer=layer, **ends)
     give(b, requantise(b, one, step, timing.REQUANTISE_STAGES, Ready(b.input("features_ready"))))
     return b
 

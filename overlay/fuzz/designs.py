@@ -110,6 +110,39 @@ BLOCKS = {
 """A pool unit with weights, a window former, and all units behind the requantisation: depthwise convolutions, first
 layers of few channels, and lookups."""
 
+IMPORTED = {
+    "integer": Design(
+        name="int_imported",
+        stream_bits=64,
+        npus=(
+            ROOMY_INTEGER.changed(
+                kfp=4,
+                kgp=4,
+                pfp=4,
+                ol=2,
+                kernel_rows=4096,
+                taps=2048,
+                olds=2048,
+                jumps=512,
+                pool_taps=2048,
+                pool_olds=2048,
+                depthwise=True,
+                pool_kernel_rows=1024,
+                pool_scale_rows=256,
+                pool_jumps=1024,
+                outputs=256,
+                layers=64,
+                skip_words=4096,
+                joined_words=64,
+                map_products=1,
+                **{unit.capacity: (16 if unit.table else 1) * unit.of_a_layer for unit in FEATURE_UNITS} | WIDE,
+            ),
+        ),
+    ),
+    "binary": SINGLE["k3_g5"],
+}
+"""What networks from files of other tools run on, by their engine."""
+
 OUTPUTS = {
     "int_outputs": Design(
         name="int_outputs",

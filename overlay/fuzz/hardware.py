@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from bitloom.driver.accelerator import Accelerator
+from bitloom.driver.errors import DeviceError
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.board import activate
-from bitloom.overlay.virtual.sim import Simulation
+from bitloom.overlay.virtual.sim import ProtocolError, Simulation, SimulationTimeout
 from bitloom.overlay.virtual.simulation_overlay import write_simulation_overlay
 
 STUCK_CYCLES = 500_000
@@ -73,6 +74,21 @@ class Hardware:
             return self.outputs(program, images), transfers
         finally:
             simulation.send = send  # type: ignore[method-assign]
+
+
+def compared(target: Hardware, program: Program, images: np.ndarray, expected: np.ndarray) -> tuple[str, str]:
+    """How a program's run ends: "exact" if the outputs are those that are expected; all else is a fault, with a line
+    that says what is wrong."""
+    name = target.manifest.design.name
+    try:
+        outputs = target.outputs(program, images)
+    except ProtocolError as error:
+        hardware.cache_clear()  # the model has ended
+        return "protocol", f"{name}: the streams' protocol must be kept, got: {error}"
+    except (SimulationTimeout, DeviceError) as error:
+        return "stuck", f"{name}: {len(images)} frames must be computed, got: {str(error).splitlines()[0]}"
+    wrong = int((outputs != expected).sum())
+    return ("wrong", f"{name}: outputs must equal golden, got {wrong} others") if wrong else ("exact", "")
 
 
 @lru_cache(maxsize=32)

@@ -37,10 +37,12 @@ NEAR = 1e-6
 """Largest distance from a boundary at which a value of float32 is a tie, relative to the largest value."""
 EXACT_NEAR = 1e-11
 """The same for float64."""
+FAR = 2.0**20
+"""How many times as large as a quantiser's largest boundary values may be that say how others are rounded: there are
+none that large in the sums which made these, but such as of an exponential function."""
+LARGEST = float(np.finfo(np.float64).max)
 MOST_AT_ONCE = 1 << 21
 """Values of the largest map, of all images that are computed at once, unless one image has more."""
-
-
 MOST_STEPS = 16
 """Steps of a quantiser at most between the bounds of a value, all of which a function behind it is tried with."""
 
@@ -266,8 +268,9 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     """The result of an operation, with its bounds."""
     if isinstance(operation, Levels):
         (span,) = spans
-        finite = span.x[np.isfinite(span.x)]
-        largest = max(float(np.abs(values).max(initial=0)) for values in (finite, operation.limits))
+        end = float(np.abs(operation.limits).max(initial=0))
+        sizes = np.abs(span.x)
+        largest = max(end, float(sizes[sizes <= (FAR * end or LARGEST)].max(initial=0)))
         little = near * max(largest, 1e-30)
         ends = operation.run(span.low - little), operation.run(span.high + little)
         return _Span(operation.run(span.x), *ends, _steps(*ends, operation.unit))

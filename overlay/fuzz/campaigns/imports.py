@@ -1,7 +1,8 @@
 """Campaign imports: random files of other tools, imported and compared with what these tools compute of them.
 
-A case holds the file. It is imported, or refused in one line a reason. What is imported can be built, and every output
-of golden with the steps in the host's file is the authority's (authorities.py), for random images and for extreme ones:
+A case holds the file. It is imported, or refused in one line a reason. What is imported can be built, simulated
+hardware gives golden's outputs, and every output of golden with the steps in the host's file is the authority's
+(authorities.py), for random images and for extreme ones:
 
 - all values of TFLite files, bit for bit;
 - of ONNX files all but those of images of which a quantiser reads a value on a boundary, to within the rounding of
@@ -31,6 +32,8 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.fuzz.authorities import LITERT, ONNXRUNTIME, QONNX, Authority, Computed, Refused
 from bitloom.overlay.fuzz.campaign import Case
+from bitloom.overlay.fuzz.designs import IMPORTED
+from bitloom.overlay.fuzz.hardware import compared, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_files import RandomFile
 from bitloom.overlay.fuzz.random_onnx import random_qdq, random_qonnx, random_qoperator
@@ -52,6 +55,8 @@ ENGINES = (*["auto"] * 6, "integer", "binary")
 """Engines that are asked for."""
 IMAGES = 4
 """Random images; as many have numbers beyond the ends of the input, and four are extreme ones."""
+SIMULATED = 2
+"""Images that simulated hardware computes."""
 NEAR = 1e-4
 """How far real numbers that leave may be off, relative to the largest one: authorities have 32 bits."""
 WRITTEN = 2.01
@@ -91,6 +96,20 @@ class _Finding(Exception):
     what: str
 
 
+@dataclass(frozen=True, eq=False)
+class _Results:
+    """What an imported network makes of images."""
+
+    made: Imported
+    host: Host
+    """As its file has it."""
+    images: Array
+    features: Array
+    """The input map of each image."""
+    found: Array
+    """Golden's outputs."""
+
+
 class ImportCampaign:
     """Random files of other tools.
 
@@ -128,7 +147,8 @@ class ImportCampaign:
     def run(self, case: Case) -> tuple[str, str]:
         """Run a case: "exact" if all outputs are the authority's, "tied" if floating point decided otherwise at a
         boundary, "inexact" if they differ for images alone of which a map is off as the import says, "refused: ..."
-        with the rule; "not compared" without an authority, or where it refuses the file; all else is a fault."""
+        with the rule; "not compared" without an authority, or where it refuses the file; "not simulated" follows where
+        no design of `IMPORTED` has room for the network; all else is a fault."""
         kind = case["kind"]
         data, twin = (decompressobj().decompress(b64decode(case[name]), LARGEST) for name in ("file", "twin"))
         try:
@@ -150,26 +170,12 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
             verify(made, 1, case["seed"])
         except ValueError as error:
             raise _Finding("not verified", str(error)) from None
-        images = _images(made, case["seed"])
-        network = made.model.network
-        host = hosts.from_bytes(hosts.to_bytes(made.host), made.host.digest, network.input, network.output)
-        found = made.model.forward(host.to_input(images, network.input.shape))
+        results = _results(made, case["seed"])
     if warned:
         raise _Finding("warning", f"there must be no warning, got: {warned[0].message}")
-    authority = KINDS[kind].authority
-    if authority.missing:
-        return f"not compared: {authority.package} is not installed"
-    try:
-        computed = authority.run(data, twin, images)
-    except Refused as refusal:
-        return f"not compared: {_rule(str(refusal))}"
-    off = np.zeros(len(images), bool)
-    if any(built.wrong[1] for built in made.emitted.built):
-        try:
-            off = images_off(made, host.to_input(images, network.input.shape))
-        except ValueError as error:
-            raise _Finding("not verified", str(error)) from None
-    return _compared(host, found, computed, exact=case["halves"], off=off)
+    simulated = _simulated(results)
+    word = _by_authority(KINDS[kind].authority, data, twin, results, exact=case["halves"])
+    return word if simulated else f"{word}, not simulated"
 
 
 def _imported(kind: str, data: bytes, case: Case) -> Imported | str:
@@ -224,6 +230,48 @@ def _images(made: Imported, seed: int) -> Array:
     else:
         more = rng.integers(int(low), int(high) + 1, (IMAGES, *inside.shape[1:]))
     return np.concatenate([inside, more.astype(source.dtype)])
+
+
+def _results(made: Imported, seed: int) -> _Results:
+    """What golden makes of images."""
+    images = _images(made, seed)
+    network = made.model.network
+    host = hosts.from_bytes(hosts.to_bytes(made.host), made.host.digest, network.input, network.output)
+    features = host.to_input(images, network.input.shape)
+    return _Results(made, host, images, features, made.model.forward(features))
+
+
+def _simulated(results: _Results) -> bool:
+    """Whether simulated hardware computed some of the images, or had no room; _Finding unless it did as golden."""
+    engines = set(results.made.choice.engines)
+    if len(engines) > 1:
+        return False
+    target = hardware(IMPORTED[engines.pop()])
+    try:
+        program = compile_model(results.made.model, target.manifest)
+    except ValueError:
+        return False
+    word, what = compared(target, program, results.features[:SIMULATED], results.found[:SIMULATED])
+    if what:
+        raise _Finding(word, what)
+    return True
+
+
+def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _Results, *, exact: bool) -> str:
+    """How golden's outputs compare with those of an authority; _Finding where they differ, and nothing says why."""
+    if authority.missing:
+        return f"not compared: {authority.package} is not installed"
+    try:
+        computed = authority.run(data, twin, results.images)
+    except Refused as refusal:
+        return f"not compared: {_rule(str(refusal))}"
+    off = np.zeros(len(results.images), bool)
+    if any(built.wrong[1] for built in results.made.emitted.built):
+        try:
+            off = images_off(results.made, results.features)
+        except ValueError as error:
+            raise _Finding("not verified", str(error)) from None
+    return _compared(results.host, results.found, computed, exact=exact, off=off)
 
 
 def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off: Array) -> str:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from bitloom.driver.errors import DeviceError
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
@@ -20,7 +19,7 @@ from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, OUTPUTS, SINGLE, STREAMED
-from bitloom.overlay.fuzz.hardware import Hardware, hardware
+from bitloom.overlay.fuzz.hardware import Hardware, compared, hardware
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
 from bitloom.overlay.fuzz.random_networks import (
@@ -35,7 +34,6 @@ from bitloom.overlay.fuzz.random_networks import (
     several_outputs,
     way,
 )
-from bitloom.overlay.virtual.sim import ProtocolError, SimulationTimeout
 
 BATCH = 10
 """Cases that a process does at a time."""
@@ -120,15 +118,7 @@ class NetworkCampaign:
             return "unfit", ""
         target, program, images, expected = given
         target.board.stall(**case["stalls"], seed=case["seed"])
-        try:
-            outputs = target.outputs(program, images)
-        except ProtocolError as error:
-            hardware.cache_clear()  # the model has ended
-            return "protocol", f"{case['design']}: the streams' protocol must be kept, got: {error}"
-        except (SimulationTimeout, DeviceError) as error:
-            return "stuck", f"{case['design']}: {FRAMES} frames must be computed, got: {str(error).splitlines()[0]}"
-        wrong = int((outputs != expected).sum())
-        return ("wrong", f"{case['design']}: outputs must equal golden, got {wrong} others") if wrong else ("exact", "")
+        return compared(target, program, images, expected)
 
 
 def _network(pick: Pick, design: Design) -> Network:

@@ -10,6 +10,7 @@ import pytest
 
 from bitloom.overlay.fuzz import authorities
 from bitloom.overlay.fuzz.campaigns import imports
+from bitloom.overlay.fuzz.designs import IMPORTED
 from bitloom.overlay.fuzz.pick import SeededPick
 from bitloom.overlay.importers import verify
 from bitloom.overlay.importers.errors import ImportRefused
@@ -59,15 +60,19 @@ def operators(data: bytes) -> set[tuple[str, str]]:
     return {(node.domain, node.op_type) for node in onnx.load_from_string(data).graph.node}
 
 
+def to_be_drawn() -> set[tuple[str, str]]:
+    """Domains and names of the operators that files must have."""
+    others = set().union(*NOT_DRAWN.values())
+    return {(domain, name) for domain, name in OPERATORS if not {domain, name} & others}
+
+
 def test_every_operator_is_drawn():
     """Who imports another one has a step of random_onnx.py or random_tflite.py draw it, or a reason in NOT_DRAWN."""
     drawn = set()
     for number in range(FILES):
         for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
             drawn |= operators(draw(SeededPick(draw.__name__, number)).data)
-    others = set().union(*NOT_DRAWN.values())
-    left = {(domain, name) for domain, name in OPERATORS if not {domain, name} & others}
-    assert left - drawn == set()
+    assert to_be_drawn() - drawn == set()
     assert {domain for domain, _ in drawn} == {*ONNX, QONNX[0], *MICROSOFT, *TENSORFLOW}
 
 
@@ -151,6 +156,11 @@ def test_an_authority_that_is_missing_or_refuses(case, monkeypatch):
     assert ending(case) == ("qdq not compared: a-tool is not installed", "")
 
 
+def test_a_network_without_room(case, monkeypatch):
+    monkeypatch.setitem(imports.IMPORTED, "integer", IMPORTED["binary"])
+    assert ending(case) == ("qdq exact, not simulated", "")
+
+
 def fail(*_, **__):
     raise ValueError("conv_1: a rule, got 1")
 
@@ -164,6 +174,7 @@ def warn(*_, **__):
     ("chosen_design", fail, ("not built", "what is imported must be built, got: conv_1: a rule, got 1")),
     ("verify", fail, ("not verified", "conv_1: a rule, got 1")),
     ("verify", warn, ("warning", "there must be no warning, got: overflow")),
+    ("compared", lambda *_: ("stuck", "2 frames must be computed"), ("stuck", "2 frames must be computed")),
     ("import_graph", fail, ("qdq refused: conv_N: a rule", "")),
 ])  # fmt: skip
 def test_faults_of_an_import(case, monkeypatch, name, become, ends):

@@ -384,7 +384,7 @@ def _made(imported: Imported, inputs: Array) -> Iterator[_Made]:
         for name in operation.reads:
             reading = readings.pop(name, None)
             if reading is not None:
-                held = _held_values(imported, trace[makers[reading.map]], reading)
+                held = held_values(imported, trace[makers[reading.map]], reading)
                 if reading.map:
                     yield _Made(makers[reading.map], spans[name], held)
                 spans[name] = _Span.of(held)
@@ -418,7 +418,7 @@ def levels_off(imported: Imported) -> dict[str, int]:
     return off
 
 
-def _held_values(imported: Imported, values: Array, reading: Reading) -> Array:
+def held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     """What golden's integers stand for in the tensor at which a section begins: (N, ...) float64, in its order."""
     held = imported.choice.held[reading.map]
     source = reading.source

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,6 +58,44 @@ class FeatureAction(Action):
         return {"skip_bits": held_bits([(self.low, self.high)])}
 
 
+class Activation(Action):
+    """What makes results of sums: the first action of a layer."""
+
+    raw: ClassVar[bool] = False
+    """Whether sums leave as they are, past the NPU's activation; then the layer has no rows there."""
+    fraction: int = 0
+    """Bits of a bias behind the point."""
+
+    @property
+    @abstractmethod
+    def levels(self) -> int:
+        """Results that a kernel gives."""
+
+    @property
+    @abstractmethod
+    def of_layer(self) -> Mapping[str, int]:
+        """Numbers of the layer by field. Of an action that either activation can compute
+        (hls_gen/design/results.py) the fields of both; an NPU takes those of its own."""
+
+    @property
+    def of_channel(self) -> Mapping[str, Array]:
+        """Numbers of channels, one for each result of the layer; as ``of_layer``."""
+        return {}
+
+    def unused(self, sums: Range) -> Mapping[str, int]:
+        """Numbers of a lane without a channel, where sums are in a range; as ``of_layer``. Others are `Column.none`."""
+        return {}
+
+    @abstractmethod
+    def biased_range(self, sums: Range) -> Range:
+        """Smallest and largest of sums in a range, biases, and sums with their bias; what is behind the point is cut
+        off."""
+
+    @abstractmethod
+    def roomy_range(self, sums: Range) -> Range:
+        """``biased_range`` with room for other weights."""
+
+
 WIDTHS = {flat.PLACES[name]: name for name in flat.CAPACITIES}
 """Names of capacities by the attribute of an `Npu` that is their value, as a `Column` names it."""
 
@@ -71,17 +109,60 @@ def widths_needed(columns: Mapping[str, Column], numbers: Mapping[str, Any]) -> 
     return needs
 
 
+@dataclass(frozen=True)
+class Sums(Activation):
+    """The sums themselves."""
+
+    raw: ClassVar[bool] = True
+    beside_bits: bool
+    """Whether other layers of the NPU make bits of sums."""
+
+    @property
+    def levels(self) -> int:
+        return 1
+
+    @property
+    def of_layer(self) -> Mapping[str, int]:
+        return {"low": -int(self.beside_bits), "high": 0}
+
+    def biased_range(self, sums: Range) -> Range:
+        return with_biases(sums, np.zeros(1, np.int64))
+
+    def roomy_range(self, sums: Range) -> Range:
+        return self.biased_range(sums)
+
+    def forward(self, values: Array, added: Array | None = None) -> Array:
+        return values
+
+
 @dataclass(frozen=True, eq=False)
-class Thresholds(Action):
-    """Bits of sums."""
+class Thresholds(Activation):
+    """Bits of sums. Where an NPU requantises, a limit L is the requantisation of sum - L to -1..0, of which the sign is
+    the bit (docs/decisions/0022)."""
 
     limit: Array
     """(out_channels, levels) int64: a bit is 1 where the sum is at least that."""
 
     @property
     def levels(self) -> int:
-        """Bits that a kernel gives."""
         return int(self.limit.shape[1])
+
+    @property
+    def of_layer(self) -> Mapping[str, int]:
+        return {"low": -1, "high": 0}
+
+    @property
+    def of_channel(self) -> Mapping[str, Array]:
+        return self._by_field(self.limit)
+
+    def unused(self, sums: Range) -> Mapping[str, int]:
+        """A limit that is never reached."""
+        return self._by_field(sums[1] + 1)
+
+    @staticmethod
+    def _by_field(limit: Any) -> dict[str, Any]:
+        """Numbers for limits, or for one, by field of `THRESHOLDS` and of `REQUANTISATION`."""
+        return {"thresholds": limit, "bias": -limit, "multiplier": 0 * limit + 1, "shift": 0 * limit}
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         """(..., out_channels * levels) uint8 bits of (..., out_channels) sums."""
@@ -89,12 +170,10 @@ class Thresholds(Action):
         return bits
 
     def biased_range(self, sums: Range) -> Range:
-        """Smallest and largest of sums in a range, biases, and sums with their bias: a limit is a bias of its negative,
-        and one that is never reached is one more than the largest sum."""
+        """A limit is a bias of its negative, and one that is never reached is one more than the largest sum."""
         return with_biases(sums, np.append(-self.limit, -1 - sums[1]))
 
     def roomy_range(self, sums: Range) -> Range:
-        """``biased_range`` with room for other limits."""
         return with_any_thresholds(sums)
 
     def turned(self, kernels: Array, sums: Range) -> "Thresholds":
@@ -107,7 +186,7 @@ class Thresholds(Action):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scale(FeatureAction):
+class Scale(FeatureAction, Activation):
     """Requantisation of sums."""
 
     bias: Array
@@ -130,7 +209,6 @@ class Scale(FeatureAction):
 
     @property
     def levels(self) -> int:
-        """Results that a kernel gives."""
         return int(self.bias.shape[1])
 
     @cached_property
@@ -149,8 +227,7 @@ class Scale(FeatureAction):
         return super().needs | widths | {"bias_fraction_bits": self.fraction}
 
     @property
-    def of_layer(self) -> dict[str, int]:
-        """Numbers of the layer, by field of `REQUANTISATION`."""
+    def of_layer(self) -> Mapping[str, int]:
         return {
             "low": self.low,
             "high": self.high,
@@ -159,8 +236,7 @@ class Scale(FeatureAction):
         }
 
     @property
-    def of_channel(self) -> dict[str, Array]:
-        """Numbers of channels, by field of `REQUANTISATION`, with the fraction of the layer."""
+    def of_channel(self) -> Mapping[str, Array]:
         multiplier, shift = self.factors
         return {"bias": self.bias, "multiplier": multiplier, "shift": shift}
 
@@ -171,12 +247,9 @@ class Scale(FeatureAction):
         return whole
 
     def biased_range(self, sums: Range) -> Range:
-        """Smallest and largest of sums in a range, biases, and sums with their bias; what is behind the point is cut
-        off."""
         return with_biases(sums, self.whole_bias)
 
     def roomy_range(self, sums: Range) -> Range:
-        """``biased_range`` with room for other biases."""
         return with_any_biases(sums, self.whole_bias)
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
@@ -392,8 +465,8 @@ class Depthwise(WindowAction):
 
 
 def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action]:
-    """The actions of the layers behind the sums of a part. Where a pool is the first of these layers, its action is the
-    last: engines pool what thresholds make.
+    """The actions of the layers behind the sums of a part; where there are none, that sums are the result. Where a pool
+    is the first of these layers, its action is the last: engines pool what thresholds make.
 
     ValueError if there is no function for a layer.
     """
@@ -402,7 +475,8 @@ def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action
     for layer in tail:
         if type(layer) not in FUNCTIONS:
             raise ValueError(f"{layer.name}: nothing lowers a {layer.kind}")
-    return [FUNCTIONS[type(layer)](model, part, layer) for layer in tail]
+    of_tail = [FUNCTIONS[type(layer)](model, part, layer) for layer in tail]
+    return [Sums(beside_bits=part.binary), *of_tail] if part.raw else of_tail
 
 
 def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:

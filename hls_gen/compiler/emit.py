@@ -17,7 +17,7 @@ from bitloom.hls_gen.compiler.rows.layer_rows import LayerRows, row
 from bitloom.hls_gen.compiler.rows.loader import network_row
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, memory_words, rows_of
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork, Turn
-from bitloom.hls_gen.design.frame_layout import RAW_BITS, ResultMap
+from bitloom.hls_gen.design.frame_layout import RESULT_KINDS, ResultMap
 from bitloom.hls_gen.design.gearbox import geared
 from bitloom.hls_gen.design.headers import Words
 from bitloom.hls_gen.design.lanes import UNUSED
@@ -30,7 +30,6 @@ from bitloom.hls_gen.design.rows import pack_fields
 
 from .choices import CompileChoices
 from .host_tail import split
-from .lowered_layers import LoweredLayer
 from .partitions import partitions
 from .plan import Plan, plan
 from .planned_layer import PlannedLayer
@@ -85,7 +84,7 @@ def compile_model(
         model_digest=model_digest(model),
         input=network.input,
         output_shape=device.network.output.shape,
-        output_kind=_output_kind(network_plan.outputs[0].layer),
+        output_kind=network_plan.outputs[0].layer.result_kind,
         classes=network.classes,
         output_maps=len(network.outputs),
         ideal_cycles=max(_beats(network_plan, n) for n in range(len(manifest.npus))),
@@ -121,13 +120,6 @@ def compile_network(
         classes=model.network.classes,
         host=host,
     )
-
-
-def _output_kind(layer: LoweredLayer) -> str:
-    """Which values a lowered layer gives whose map leaves, as of `Program.output_kind`."""
-    if layer.raw:
-        return "raw"
-    return "bits" if layer.binary else "signed"
 
 
 def _beats(plan: Plan, n: int) -> int:
@@ -196,17 +188,16 @@ def _result_map(planned: PlannedLayer, first: int) -> ResultMap:
     """Where the values of a layer's map are, which begins with 32-bit word ``first``."""
     layer = planned.layer
     output = planned.output
-    levels = layer.levels if layer.binary else 1
+    kind = RESULT_KINDS[layer.result_kind]
     lane = output.ravel()
-    places = np.empty(layer.out_channels * levels, np.int32)
+    places = np.empty(layer.out_channels * layer.levels, np.int32)
     places[lane[lane != UNUSED]] = np.flatnonzero(lane != UNUSED)
-    words, lanes = (output.size, 1) if layer.raw else output.shape  # raw: a 32-bit word each
-    bits = 1 if layer.binary else planned.npu.array.feature_bits
+    words, lanes = (output.size, 1) if kind.alone else output.shape
     return ResultMap(
         first=first,
-        positions=planned.sequencers[-1].counts.windows,
+        positions=planned.positions,
         words=words,
         lanes=lanes,
-        lane_bits=RAW_BITS if layer.raw else bits,
-        places=places.reshape(-1, levels),
+        lane_bits=kind.lane_bits or planned.npu.array.feature_bits,
+        places=places.reshape(-1, layer.levels),
     )

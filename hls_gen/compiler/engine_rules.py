@@ -61,12 +61,12 @@ def check_binary(segment: Segment) -> None:
         _check_signs(segment)
     elif kinds not in BINARY.tails:
         raise ValueError(f"{layer.name}: what follows must be {BINARY.rule}, got {', '.join(kinds)}")
-    if not kinds and segment.readers:
+    if segment.raw and segment.readers:
         raise ValueError(f"{layer.name}: a threshold must follow before the next layer, got none")
     if layer.weight not in (BIPOLAR, TERNARY):
         raise ValueError(f"{layer.name}: weight must be bipolar 1 bit or ternary, got {layer.weight}")
     even = source.encoding.kind == "bipolar" and source.channels * source.encoding.bits % 2 == 0
-    if not kinds and layer.weight == TERNARY and not even:
+    if segment.raw and layer.weight == TERNARY and not even:
         raise ValueError(
             f"{layer.name}: ternary weights without a threshold need a bipolar map with an even number of bits at "
             f"each position, got {source.channels} channels of {source.encoding}"
@@ -145,7 +145,7 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
             f"{layer.name}: what follows, where no binary engine reads it, must be {INTEGER.rule}, got "
             f"{', '.join(kinds)}"
         )
-    if not kinds and segment.readers:
+    if segment.raw and segment.readers:
         raise ValueError(f"{layer.name}: a requantise must follow before the next layer, got none")
     bipolar = source.encoding.kind == "bipolar"
     if bipolar != from_bits or (not bipolar and stored_bits(source.encoding) > engine.feature_bits):

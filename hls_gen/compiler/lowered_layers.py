@@ -22,7 +22,9 @@ The actions behind the sums stand in a list, in the order in which they are comp
     scale, units, addition, pool                   integers
     scale, pool, sign                              bits of the integer engine, where a binary engine reads them
 
-Each but the first may be missing, and without any action the sums are the map. Thresholds make bits of sums: bit t of
+    sums                                           sums that leave
+
+Each but the first may be missing. Thresholds make bits of sums: bit t of
 channel o is sum >= limit[o, t]. A scale makes integers of them, as golden/layers/requantise.py does. Feature units may
 make other integers of these, such as the entries of a table (golden/layers/lookup.py), and another map may be added to
 them (golden/layers/add.py). The binary engine hands on which integers are at least 0, as bits (docs/decisions/0022);
@@ -44,8 +46,8 @@ from bitloom.golden.layers.conv import signed_sum
 from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 from bitloom.hls_gen.design.split_window import SplitWindow
 
-from .actions import Action, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
-from .margins import Range, with_biases
+from .actions import Action, Activation, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
+from .margins import Range
 from .parts import MapReader, Part
 
 ActionKind = TypeVar("ActionKind", bound=Action)
@@ -114,6 +116,7 @@ class Multiply:
 
     weight: Array
     """(out_channels, places, channels) int64."""
+    double: ClassVar[bool] = False
     visits: ClassVar[int] = 1
     accumulate: ClassVar[str] = "popcount"
     word_channels: ClassVar[int] = 0
@@ -154,8 +157,8 @@ class LoweredLayer(MapReader):
     """One trip through an engine; the rule is in the module's text."""
 
     arithmetic: Xnor | Multiply
-    actions: tuple[Action, ...] = ()
-    """Behind the sums, in the order in which they are computed; none where sums are the result."""
+    actions: tuple[Action, ...]
+    """Behind the sums, in the order in which they are computed; the first one is an `Activation`."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
     formed_taps: FormedTaps | None = None
@@ -194,9 +197,11 @@ class LoweredLayer(MapReader):
         return next((action for action in self.actions if isinstance(action, kind)), None)
 
     @cached_property
-    def activation(self) -> Thresholds | Scale | None:
-        """What makes results of sums; None where sums are the result."""
-        return self.action(Thresholds) or self.scale
+    def activation(self) -> Activation:
+        """What makes results of sums."""
+        first = self.actions[0]
+        assert isinstance(first, Activation)
+        return first
 
     @property
     def adds(self) -> str | None:
@@ -238,12 +243,17 @@ class LoweredLayer(MapReader):
     @property
     def raw(self) -> bool:
         """Whether sums are the result."""
-        return not self.actions
+        return self.activation.raw
+
+    @property
+    def result_kind(self) -> str:
+        """What the values of its map are where that leaves: a name of `RESULT_KINDS`."""
+        return "raw" if self.raw else "bits" if self.binary else "signed"
 
     @cached_property
     def levels(self) -> int:
         """Results that a kernel gives."""
-        return 1 if self.activation is None else self.activation.levels
+        return self.activation.levels
 
     @property
     def makes_bits(self) -> bool:
@@ -254,14 +264,12 @@ class LoweredLayer(MapReader):
     def biased_range(self) -> Range:
         """Smallest and largest of all sums, biases, and sums with their bias, what is behind the point cut off: a
         threshold is a bias of its negative, and one that is never reached is sum_range[1] + 1."""
-        if self.activation is None:
-            return with_biases(self.sum_range, np.zeros(1, np.int64))
         return self.activation.biased_range(self.sum_range)
 
     @cached_property
     def roomy_range(self) -> Range:
         """``biased_range`` with room for other biases and thresholds."""
-        return self.biased_range if self.activation is None else self.activation.roomy_range(self.sum_range)
+        return self.activation.roomy_range(self.sum_range)
 
     @property
     def accumulations(self) -> "tuple[LoweredLayer | Depthwise, ...]":

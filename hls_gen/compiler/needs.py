@@ -132,7 +132,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         window_lanes=lanes,
         kernel_rows=planned.kernel_rows,
         largest_kernel=planned.kernel_rows,
-        threshold_rows=0 if p.raw else len(planned.steps),
+        threshold_rows=len(planned.activation_steps),
         joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.input_words if from_ring else 0,

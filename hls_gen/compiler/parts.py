@@ -16,7 +16,7 @@ from bitloom.golden.encoding import TERNARY, Array
 from bitloom.golden.flatten import flat
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.grouped import ConvByGroups, as_plain
-from bitloom.golden.layers.roles import Activation, FeatureLayer
+from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Pair
@@ -269,7 +269,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         out_channels=layer.out_channels,
         levels=threshold.levels if threshold else 1,
         pool=pooled(segment, engine.name),
-        raw=segment.behind_sums(Activation) is None and layer.accumulate != "or",
+        raw=segment.raw,
         output=segment.output,
         values=_values(segment) if engine.name == "integer" and threshold is None else None,
         segment=segment,

@@ -134,14 +134,24 @@ class PlannedLayer:
         return -(-rest // self.npu.results.ol)
 
     @property
+    def activation_steps(self) -> Layout:
+        """(steps, ol) of its results that have a row in the activation's memory: none where sums leave."""
+        return self.steps[:0] if self.layer.raw else self.steps
+
+    @property
     def scale_steps(self) -> Layout:
         """(steps, ol) in which the results of a pool unit with weights leave."""
         return regroup(self.pooled, self.npu.results.ol)
 
     @property
+    def positions(self) -> int:
+        """Positions of the map that it makes."""
+        return self.sequencers[-1].counts.windows
+
+    @property
     def map_words(self) -> int:
         """Words of the map that it makes."""
-        return self.sequencers[-1].counts.windows * len(self.output)
+        return self.positions * len(self.output)
 
 
 def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:

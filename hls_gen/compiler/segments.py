@@ -27,6 +27,7 @@ from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.pool import Pool
+from bitloom.golden.layers.roles import Activation
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.design.results import PAIRS
@@ -131,6 +132,11 @@ class Segment:
     def name(self) -> str:
         """Name of the weighted layer."""
         return self.layer.name
+
+    @property
+    def raw(self) -> bool:
+        """Whether sums are the result: no layer makes results of them, and the layer accumulates no bits by OR."""
+        return self.behind_sums(Activation) is None and self.layer.accumulate != "or"
 
     @property
     def tail_kinds(self) -> tuple[str, ...]:

@@ -22,8 +22,6 @@ from .lanes import UNUSED
 Array = NDArray[Any]
 ZERO, ONE = -1, -2
 """Values of ``FrameLayout.lanes`` that are no bit of an image: the number 0, the number 1."""
-RAW_BITS = 32
-"""Bits of a lane of raw values."""
 MOST_BITS = 62
 """Thermometer bits of a value at most, as of `Encoding.bits`."""
 RESULT_NUMBERS = ("first", "positions", "words", "lanes", "lane_bits")
@@ -172,6 +170,26 @@ class FrameLayout:
         return np.asarray(regroup(words, stream_bits), np.int32).ravel()
 
 
+@dataclass(frozen=True, kw_only=True)
+class ResultKind:
+    """What the values of a map are that leaves."""
+
+    lane_bits: int | None
+    """Bits of a lane; None: those of a feature."""
+    places: int = 1
+    """Lanes of a value at most."""
+    alone: bool = False
+    """Whether each lane is a word."""
+
+
+RESULT_KINDS = {
+    "raw": ResultKind(lane_bits=32, alone=True),
+    "bits": ResultKind(lane_bits=1, places=MOST_BITS),
+    "signed": ResultKind(lane_bits=None),
+}
+"""By name: "raw", accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResultMap:
     """How the words of a map that leaves hold its values."""
@@ -232,10 +250,11 @@ class ResultMap:
         for name in ("positions", "words", "lanes"):
             _require(getattr(self, name) >= 1, f"result_maps: {name} must be >= 1", getattr(self, name))
         _require(self.lanes <= MOST_LANES, f"result_maps: lanes must be <= {MOST_LANES}", self.lanes)
-        low, high = {"raw": (RAW_BITS, RAW_BITS), "bits": (1, 1), "signed": (1, MOST_LANE_BITS)}[kind]
+        bits = RESULT_KINDS[kind].lane_bits
+        low, high = (bits, bits) if bits else (1, MOST_LANE_BITS)
         rule = f"result_maps: lanes of {kind} values must have {low}..{high} bits"
         _require(low <= self.lane_bits <= high, rule, self.lane_bits)
-        several, most = self.places.shape[1], MOST_BITS if kind == "bits" else 1
+        several, most = self.places.shape[1], RESULT_KINDS[kind].places
         rule = f"result_places of {kind} values must have k = " + ("1" if most == 1 else f"1..{most}")
         _require(several <= most, rule, several)
         lanes = self.words * self.lanes

@@ -25,7 +25,7 @@ from .parts import present
 from .pool_unit import PRODUCTS, Beside, PoolReduction, PoolUnit, PoolWeights, Reduction
 from .ports import SOURCES, Ports
 from .reader import Reader
-from .results import Results
+from .results import REQUANTISATION, THRESHOLDS, Activation, Results
 from .rules import require
 from .sequencer import Sequencer
 from .sequencer_kind import SequencerKind, TapTable
@@ -295,9 +295,14 @@ class Npu:
         return "loop" in self.ports.outlets
 
     @property
+    def activation(self) -> Activation:
+        """What makes results of sums: integers in the integer engine, and in a binary NPU that adds maps."""
+        return REQUANTISATION if self.array.engine == "integer" or self.has_skip else THRESHOLDS
+
+    @property
     def requantises(self) -> bool:
         """Whether sums are requantised; else they are compared with thresholds."""
-        return self.array.engine == "integer" or self.has_skip
+        return self.activation is REQUANTISATION
 
     @property
     def keeps_steps(self) -> bool:

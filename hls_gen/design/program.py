@@ -34,7 +34,7 @@ from .array_file import array_bytes, array_digest, arrays_of, check_digest
 from .compiled_network import OUTPUT, CompiledNetwork, MapChannels, Turn
 from .copies import copied, is_copy
 from .design import STREAM_BITS
-from .frame_layout import FrameLayout, ResultMap
+from .frame_layout import RESULT_KINDS, FrameLayout, ResultMap
 from .program_host import read_host, read_tail
 from .reader import Reader
 
@@ -42,7 +42,6 @@ Array = NDArray[Any]
 
 FORMAT = "bitloom-program"
 VERSION = 3
-OUTPUT_KINDS = ("raw", "bits", "signed")
 LARGEST = (1 << 31) - 1
 """Heights, widths, channels and cycles at most."""
 ARRAYS = ("parameters", "frame_positions", "frame_lanes", "result_maps", "result_places")
@@ -80,7 +79,7 @@ class Program(CompiledNetwork["Program"]):
     output_shape: tuple[int, int, int]
     """(height, width, channels) of the device's output."""
     output_kind: str
-    """"raw", 32-bit accumulators; "bits", thermometer bits; "signed", bits in two's complement, low bit first."""
+    """Which values the maps have that leave: a name of `RESULT_KINDS`."""
     classes: tuple[str, ...] = ()
     """Names of the output's channels, or ()."""
     output_maps: int = 1
@@ -124,8 +123,8 @@ class Program(CompiledNetwork["Program"]):
                 repr(value),
             )
         self.require(
-            self.output_kind in OUTPUT_KINDS,
-            f"output_kind must be one of {', '.join(OUTPUT_KINDS)}",
+            self.output_kind in RESULT_KINDS,
+            f"output_kind must be one of {', '.join(RESULT_KINDS)}",
             repr(self.output_kind),
         )
         self.require(

@@ -33,6 +33,8 @@ class Column:
     """Whether they are in two's complement; else they are never negative."""
     of: str = ""
     """Of a feature unit: the array of golden's layer that has them, or an attribute of the layer."""
+    together: bool = False
+    """Of channels: whether the numbers of all lanes lie side by side in one field, that of lane 0 lowest."""
     none: int | str = 0
     """The number where the unit has nothing to do: of another layer, or of a lane without a channel.
 
@@ -54,11 +56,35 @@ class Unit:
     of_layer: Mapping[str, Column] = field(default_factory=dict)
     """By field of the layer's row, in memory ``results`` where nothing else is said."""
     of_channel: Mapping[str, Column] = field(default_factory=dict)
-    """By field of a row of memory ``scales``, which has one for each of OL lanes: ``bias`` is ``bias_0``, ``bias_1``
-    and so on."""
+    """By field of a row of the activation's memory, which has one for each of OL lanes: ``bias`` is ``bias_0``,
+    ``bias_1`` and so on."""
 
 
-REQUANTISATION = Unit(
+@dataclass(frozen=True, kw_only=True)
+class Activation(Unit):
+    """A way in which the results unit makes results of sums. An NPU has one, `Npu.activation`. Sums that leave as they
+    are pass it by.
+
+        sums[OL] --> activation --results[OL]--> feature units, where it requantises
+
+    The numbers of a layer come from its first action (`bitloom.hls_gen.compiler.actions.Activation`).
+    """
+
+    memory: str
+    """The memory with the numbers of channels: a row for each step of OL results."""
+    stages: tuple[str, ...]
+    """The register stages, in order: one step of the arithmetic each, so that none is deeper than 8 LUT levels."""
+
+
+THRESHOLDS = Activation(
+    memory="thresholds",
+    stages=("value",),
+    of_channel={"thresholds": Column(bits="array.acc_bits", together=True)},
+)
+"""Comparison with thresholds: a result is the bit whether the sum is at least the threshold."""
+REQUANTISATION = Activation(
+    memory="scales",
+    stages=("value", "product", "half", "rounded", "shifted", "feature"),
     of_layer={
         "low": Column(bits="value_bits", none="lowest_value"),
         "high": Column(bits="value_bits", none="highest_value"),

@@ -11,6 +11,7 @@ own tests measure those latencies.
 from dataclasses import dataclass
 
 from .npu import Npu
+from .results import REQUANTISATION
 from .signed_sum import signed_stages
 from .widths import bits_for
 
@@ -84,16 +85,11 @@ words is a register, and so is the writer's permission."""
 CREDITS = 2
 """Kernel groups whose results may be on their way or waiting, with one accumulator a PE: one in the queue of results,
 one in the PEs. (With several accumulators each is a credit.)"""
-REQUANTISE_STAGES = ("value", "product", "half", "rounded", "shifted", "feature")
-"""Register stages of a requantisation, in order: one step each, so that none is deeper than 8 LUT levels."""
 
 
 def activation_stages(npu: Npu) -> tuple[str, ...]:
-    """Register stages of the results unit's activation, in order: a requantisation and feature units behind it, or
-    the values that are compared with thresholds."""
-    if not npu.requantises:
-        return ("value",)
-    return (*REQUANTISE_STAGES, *(stage for unit in npu.results.feature_units for stage in unit.stages))
+    """Register stages of the results unit's activation, and of the feature units behind it, in order."""
+    return (*npu.activation.stages, *(stage for unit in npu.results.feature_units for stage in unit.stages))
 
 
 # Addition
@@ -123,7 +119,7 @@ def tap_stages(npu: Npu) -> int:
 
 def pool_activation_stages(npu: Npu) -> tuple[str, ...]:
     """Register stages of the activation of a pool unit with weights, in order; none where the unit has none."""
-    return REQUANTISE_STAGES if npu.depthwise else ()
+    return REQUANTISATION.stages if npu.depthwise else ()
 
 
 # Units together

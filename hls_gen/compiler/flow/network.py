@@ -255,8 +255,7 @@ class ProcessNetwork:
         if npu.passes_by:
             steps = [
                 (layer.reading.windows * layer.tuple_steps, unit.outlet_words(layer) * unit.pools(layer))
-                for layer in layers
-                if not layer.raw
+                for layer in (system.layers[i] for i in system.activated(n))
             ]
             taker = make(WayPast, steps, to_pool, outlets, left)
             behind = make(FromPool, [pool_steps for _, pool_steps in steps if pool_steps], outlets, left)
@@ -306,8 +305,7 @@ class ProcessNetwork:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
         ``added``."""
         unit = self.system.units[n]
-        layers = [self.system.layers[i] for i in self.system.of(n)]
-        activated = [layer for layer in layers if not layer.raw]
+        activated = [self.system.layers[i] for i in self.system.activated(n)]
         if not unit.latencies.addition:
             return gears
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
@@ -325,7 +323,7 @@ class ProcessNetwork:
         system = self.system
         unit = self.system.units[n]
         lanes = unit.npu.outlet_lanes
-        layers = [i for i in system.of(n) if not system.layers[i].raw]
+        layers = system.activated(n)
         boxes: dict[tuple[int, bool], Gearbox] = {}
         for box in dict.fromkeys(system.gearbox(i) for i in layers):
             maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]

@@ -209,3 +209,7 @@ class System:
     def of(self, npu: int) -> Sequence[int]:
         """Numbers of the layers of an NPU, in their order."""
         return [i for i, n in enumerate(self.mapping) if n == npu]
+
+    def activated(self, npu: int) -> Sequence[int]:
+        """Numbers of the layers of an NPU whose results come from its activation: all but those whose sums leave."""
+        return [i for i in self.of(npu) if not self.layers[i].raw]

@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.widths import COUNT_BITS
 
 from .layer_rows import Columns, row
 from .ports import way_fields
-from .results import scale_columns
+from .results import activation_columns
 from .sequencer import sequencer_rows
 
 
@@ -45,10 +45,11 @@ def _depthwise_rows(planned: PlannedLayer, depthwise: Depthwise | None) -> dict[
     }
     if depthwise is None:
         return rows
+    steps = planned.scale_steps
     return {
         **rows,
         "pool_kernels": {"weights": _kernels(depthwise, planned)},
-        "pool_scales": scale_columns(depthwise.scale, planned.scale_steps, npu),
+        "pool_scales": activation_columns(REQUANTISATION, depthwise.scale, depthwise.sum_range, steps, npu),
     }
 
 

@@ -9,9 +9,3 @@ def fork_fields(planned: PlannedLayer) -> dict[str, int]:
     if not planned.npu.forks_maps:
         return {}
     return {"forks": int(planned.way.forks), "for_addition": int(planned.way.adder is not None)}
-
-
-def kept_fields(planned: PlannedLayer) -> dict[str, int]:
-    """Whether a binary NPU keeps the steps of a layer's results, by fields of memory ``results``. None in NPUs that
-    keep no steps."""
-    return {"keeps": int(planned.way.adder is not None)} if planned.npu.keeps_steps else {}

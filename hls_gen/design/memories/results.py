@@ -12,7 +12,7 @@ from functools import cache
 from operator import attrgetter
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import ADDITION, REQUANTISATION, Column, FeatureUnit, Unit
+from bitloom.hls_gen.design.results import ADDITION, Column, FeatureUnit, Unit
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import FieldWidths, Rows
@@ -20,14 +20,13 @@ from .ports import way
 
 
 def results_memories(npu: Npu) -> dict[str, Rows]:
-    """Memory ``results``; ``scales`` in an NPU that requantises sums, else ``thresholds``; those of the
-    feature units; ``additions`` where there is a skip store."""
-    name, fields = feature_memory(npu)
+    """Memory ``results``; that of the activation; those of the feature units; ``additions`` where there is a skip
+    store."""
     memories = {
         "results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True),
-        name: Rows(
+        npu.activation.memory: Rows(
             npu.results.threshold_rows,
-            fields,
+            lane_fields(npu, npu.activation, *npu.results.feature_units),
             counted_as="threshold_rows",
             based_by=("results", "threshold_base"),
         ),
@@ -46,13 +45,6 @@ def results_memories(npu: Npu) -> dict[str, Rows]:
     return memories
 
 
-def feature_memory(npu: Npu) -> tuple[str, FieldWidths]:
-    """Name and fields of the memory by which sums become features: scales, or thresholds."""
-    if npu.requantises:
-        return "scales", lane_fields(npu, REQUANTISATION, *npu.results.feature_units)
-    return "thresholds", [("thresholds", npu.results.ol * npu.array.acc_bits)]
-
-
 def fields_of(npu: Npu, columns: Mapping[str, Column]) -> FieldWidths:
     """The fields that an NPU has for some columns."""
     return [(name, width) for name, column in columns.items() if (width := _number(npu, column.bits))]
@@ -68,8 +60,11 @@ _attribute = cache(attrgetter)
 
 def lane_fields(npu: Npu, *units: Unit) -> FieldWidths:
     """The fields of a row by which OL sums become features: what units have of each channel."""
-    fields = [field for unit in units for field in fields_of(npu, unit.of_channel)]
-    return [(f"{name}_{lane}", width) for lane in range(npu.results.ol) for name, width in fields]
+    ol = npu.results.ol
+    fields = [(unit.of_channel[name], name, width) for unit in units for name, width in fields_of(npu, unit.of_channel)]
+    together = [(name, ol * width) for column, name, width in fields if column.together]
+    apart = [(name, width) for column, name, width in fields if not column.together]
+    return [*together, *((f"{name}_{lane}", width) for lane in range(ol) for name, width in apart)]
 
 
 def _layer_fields(npu: Npu) -> FieldWidths:
@@ -85,7 +80,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *([("pooled", 1)] if npu.passes_by else []),
         *addition_marks(npu),
         *([("double", 1)] if npu.engine == "binary" else []),
-        *(fields_of(npu, REQUANTISATION.of_layer) if npu.requantises else []),
+        *fields_of(npu, npu.activation.of_layer),
         *(field for unit in npu.results.feature_units for field in _unit_fields(npu, unit)),
     ]
 

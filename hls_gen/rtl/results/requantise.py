@@ -106,7 +106,7 @@ def requantise(
     taken = pipe.control(ready)
     side = values_of(b, npu, step)
     b.on(step.free, (valid, step.busy))
-    pipe.enter(valid if side.raw is None else valid & ~side.raw)  # a raw value has left already
+    pipe.enter(side.go_on(valid))
     goes = pipe.beside("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))
 
     given = step.row | step.layer

@@ -20,7 +20,6 @@ from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.memories.results import feature_memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -79,7 +78,7 @@ def results(library: Library, npu: Npu) -> Block:
     binary = npu.engine == "binary"
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
-    factors = memory_of(npu, feature_memory(npu)[0])
+    factors = memory_of(npu, npu.activation.memory)
     units = npu.results.feature_units
     tables = [memory_of(npu, unit.table.memory) for unit in units if unit.table]
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])

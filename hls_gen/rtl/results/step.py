@@ -63,6 +63,10 @@ class Values:
         b.output("raw_last", 1, self.map_last)
         return b.input("raw_ready")
 
+    def go_on(self, valid: Signal) -> Signal:
+        """Whether values go on to the activation: those that are ``valid`` and have not left already."""
+        return valid if self.raw is None else valid & ~self.raw
+
     def free(self, b: Block, step: Step, valid: Signal, ready: Ready, raw_ready: Signal | None) -> None:
         """Assign whether the values' registers take a step: ``valid`` says whether there are values, ``ready`` whether
         they are taken; raw ones are by ``raw_ready``, which `leave` gives."""

@@ -60,8 +60,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> S
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
     side.free(b, step, valid, ready, side.leave(b, npu, valid, values))
-    leaves = valid if side.raw is None else valid & ~side.raw
-    return Stream(leaves, ready.now, side_by_side(verdicts), side.tuple_last, side.side)
+    return Stream(side.go_on(valid), ready.now, side_by_side(verdicts), side.tuple_last, side.side)
 
 
 def matches_value(step: Step, total: Signal, offset: Signal) -> Signal:

@@ -16,7 +16,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.actions import Pooling, Thresholds
+from bitloom.hls_gen.compiler.actions import Pooling, Sums, Thresholds
 from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
@@ -107,7 +107,13 @@ def test_the_rule_on_a_tiny_pass():
     assert p.weight.tolist() == [[[[1], [1], [0]]]]
     of = p.arithmetic
     assert (of.visits, of.coefficient.tolist(), of.double, of.tap_offset) == (1, [1], True, 3)
-    assert (p.activation, p.pool, p.sum_range, p.levels, p.out_channels) == (None, None, (-3, 3), 1, 1)
+    assert (p.activation, p.pool, p.sum_range, p.levels, p.out_channels) == (
+        Sums(beside_bits=True),
+        None,
+        (-3, 3),
+        1,
+        1,
+    )
     image = np.array([1, -1, 1]).reshape(1, 1, 1, 3)
     assert check(model, images=image).forward(image).tolist() == [[[[2 * 1 - 3]]]]
 

@@ -22,8 +22,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import results
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of, memory_rows
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUP, REQUANTISATION, Column
-from bitloom.hls_gen.design.timing import REQUANTISE_STAGES
+from bitloom.hls_gen.design.results import FEATURE_UNITS, LOOKUP, REQUANTISATION, THRESHOLDS, Column
 from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_extend
 from bitloom.hls_gen.rtl.primitives.memory import LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -131,10 +130,10 @@ def test_no_two_units_have_a_name_in_common():
     """A field of the same name would take the other one's place in the row."""
     fields = [
         name
-        for unit in (REQUANTISATION, *FEATURE_UNITS)
+        for unit in (THRESHOLDS, REQUANTISATION, *FEATURE_UNITS)
         for name in (*unit.of_layer, *unit.of_channel, *([unit.mark] if unit in FEATURE_UNITS else []))
     ]
-    stages = [*REQUANTISE_STAGES, *(stage for unit in FEATURE_UNITS for stage in unit.stages)]
+    stages = [*REQUANTISATION.stages, *(stage for unit in FEATURE_UNITS for stage in unit.stages)]
     assert (len(set(fields)), len(set(stages))) == (len(fields), len(stages))
 
 

@@ -9,8 +9,8 @@ import pytest
 from bitloom.golden.encoding import signed, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
-from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.results import REQUANTISATION
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.results.requantise import requantise
@@ -59,7 +59,7 @@ def probe(one: Npu) -> Block:
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     free, free_before = b.output("in_ready"), b.wire("free_before_unused")
     step = Step(free=free, free_before=free_before, busy=busy, sums=sums, row=row, layer=layer, **ends)
-    give(b, requantise(b, one, step, timing.REQUANTISE_STAGES, Ready(b.input("features_ready"))))
+    give(b, requantise(b, one, step, REQUANTISATION.stages, Ready(b.input("features_ready"))))
     return b
 
 

@@ -50,7 +50,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    free = b.wire("free")
+    free, free_before = b.wire("free"), b.wire("free_before")
     go = b.wire("go")
     layer_end = b.wire("map_ends")
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
@@ -65,6 +65,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     acc = npu.array.acc_bits
     step = Step(
         free=free,
+        free_before=free_before,
         busy=b.wire("busy", 1, source.valid & layer.loaded),
         sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
         row=_row(b, wide, layer.now["depthwise"], scale, reciprocal),
@@ -73,7 +74,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         map_last=marks["map_last"],
         to_outlets=True,
     )
-    go.assign(step.busy & free)
+    go.assign(step.busy & free_before)
     in_luts = "pool" in npu.results.lut_products
     stages = timing.pool_activation_stages(npu)
     give(b, requantise(b, wide, step, stages, Ready(b.input("features_ready")), in_luts=in_luts))

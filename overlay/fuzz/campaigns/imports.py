@@ -61,6 +61,8 @@ NEAR = 1e-4
 """How far real numbers that leave may be off, relative to the largest one: authorities have 32 bits."""
 WRITTEN = 2.01
 """Steps by which scores may be off that the host leaves as they are, and that a file's kernel writes as integers."""
+LEAST_LOGARITHM = -15.5
+"""Of numbers below it TFLite's LOG_SOFTMAX may make its lowest integer, by the scale of what it reads."""
 LONGEST_LINE = 600
 RULE = 160
 """Characters of a rule at most, as counts of refusals have it."""
@@ -285,7 +287,7 @@ def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off:
         if output.closing and steps is not None:  # the host has real numbers where the file has integers
             wanted = steps.real(wanted)
             room = WRITTEN * steps.scale
-            got = np.maximum(got, steps.least)  # such as of a logarithm far below 0
+            got, wanted = (np.maximum(x, max(steps.least, LEAST_LOGARITHM)) for x in (got, wanted))
         if got.size != wanted.size:
             raise _Finding("wrong", f"{output.name}: must have the shape {wanted.shape}, got {got.shape}")
         got, wanted = (x.reshape(len(found), -1) for x in (got, wanted))

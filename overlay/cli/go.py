@@ -3,8 +3,8 @@
     import -> explore -> build -> evaluate, or simulate -> report -> deploy
 
 Each step is the command of that name, run with --json, whose answer is kept as steps/NAME.json. go.json has for each
-step the words of its command, and digests: of the user's files, of what the steps before gave, and of what it gave.
-Where all of these are the same again, the step is not run again.
+step the words of its command, and digests: of the user's files, of what the steps before gave, of what Vivado gave
+where the step reads it, and of what the step gave. Where all of these are the same again, the step is not run again.
 """
 
 import hashlib
@@ -28,8 +28,10 @@ from bitloom.golden.atomic import write_bytes, write_text
 from bitloom.golden.host.file import path_of
 from bitloom.golden.names import check_name
 from bitloom.golden.reading.json_text import parse_json, read_json
+from bitloom.overlay.build.build import SOURCES
 from bitloom.overlay.build.folder import PART, listed_files
 from bitloom.overlay.build.loading import LOADING, loading_rows
+from bitloom.overlay.deploy.deploy import OUTPUT
 from bitloom.overlay.deploy.wheel import package_digest
 from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
 from bitloom.overlay.evaluation.host_transform import check_transform
@@ -60,6 +62,8 @@ class Step:
     """Of the command line, without ``bitloom``; the first one is the command's name."""
     gives: tuple[Path, ...] = ()
     """Files that it writes, and folders with a listing of their files, beside its answer."""
+    reads: tuple[Path, ...] = ()
+    """What it reads that neither the user nor a step gives: a folder, which may be missing."""
 
     @property
     def name(self) -> str:
@@ -205,7 +209,8 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     explored = ("--explored", str(folder / "steps" / "explore.json"))
     steps.append(Step(("report", str(build), "--out", str(page), *clock, *explored, *accuracy), (page,)))
     to = folder / "board"
-    steps.append(Step(("deploy", str(build), "--to", str(to), *_option(options, "transform")), (to,)))
+    deploy = ("deploy", str(build), "--to", str(to), *_option(options, "transform"))
+    steps.append(Step(deploy, (to,), reads=(build / SOURCES / OUTPUT,)))
     return steps
 
 
@@ -237,7 +242,8 @@ def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]
 
     def record() -> dict[str, Any]:
         gave = {str(path): _digest(path) for path in (place, *step.gives)}
-        return {"words": list(step.words), "bitloom": package_digest(), "before": before, "gave": gave}
+        read = before | {str(path): _digest(path) for path in step.reads}
+        return {"words": list(step.words), "bitloom": package_digest(), "before": read, "gave": gave}
 
     done = _records(folder)
     now = record()

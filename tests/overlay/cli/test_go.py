@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -92,6 +93,16 @@ def test_a_file_becomes_a_folder_for_a_board(source, tmp_path, in_process):
     (tmp_path / "out" / "board" / "driver.py").unlink()  # a file of the board that is gone is made again
     assert steps(go(*words)) == [*(f"{name}: as before" for name in ALL[:5]), "bitloom deploy"]
     assert go(*words, "-q").stderr == ""
+    (bit,) = (tmp_path / "out" / "board").glob("*.bit")  # Vivado makes a bitstream, which goes to the board
+    output = tmp_path / "out" / "build" / "vivado" / "output"
+    output.mkdir()
+    (output / bit.name).write_bytes(b"configuration data")
+    for suffix in (".hwh", ".manifest.json"):
+        shutil.copy(bit.with_suffix(suffix), output)
+    card = json.loads(go(*words, "--json").stdout)
+    assert not card["simulation"]
+    assert bit.read_bytes() == b"configuration data"
+    assert steps(go(*words)) == [f"{name}: as before" for name in ALL]
 
 
 @pytest.mark.slow

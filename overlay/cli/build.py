@@ -35,7 +35,7 @@ from bitloom.overlay.show.report.compiled import plans_of
 from bitloom.overlay.study.lane_counts import lanes
 
 from .option_groups import GroupedCommand, option_group
-from .options import AUTO, FILE, FOLDER, board_option, design_options, given, partitions_option, wanted_of
+from .options import AUTO, FILE, WRITTEN_FOLDER, board_option, design_options, given, partitions_option, wanted_of
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 from .subject import Subject, hosts_of, subject_of, tell_kept
@@ -47,7 +47,7 @@ LOG = "build.log"
 
 @click.command("build", cls=GroupedCommand)
 @click.argument("networks", metavar="NETWORK|DESIGN [NETWORK]...", nargs=-1, required=True)
-@click.option("--out", type=FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
+@click.option("--out", type=WRITTEN_FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
 @design_options
 @click.option(
     "--design", "design_name", help="Reference design to build, see bench.  [default: that of NETWORK's name]"

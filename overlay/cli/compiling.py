@@ -20,7 +20,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.programs import compiled
 
-from .options import FOLDER, NONE, compile_options, map_order_option, partitions_option
+from .options import FOLDER, NONE, WRITTEN_FOLDER, compile_options, map_order_option, partitions_option
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 from .subject import hosts_of, loaded
@@ -32,7 +32,7 @@ ENDING = ".program.npz"
 @click.command("compile")
 @click.argument("given", metavar="NETWORK...", nargs=-1, required=True)
 @click.option("--for", "folder", type=FOLDER, required=True, metavar="BUILD", help="Folder of the build.")
-@click.option("--out", type=FOLDER, help="Folder of the programs.  [default: that of the model's file]")
+@click.option("--out", type=WRITTEN_FOLDER, help="Folder of the programs.  [default: that of the model's file]")
 @compile_options(mapping="the build's, or chosen", chunk="the build's", shortcuts="the build's")
 @map_order_option("auto", *ORDERS)
 @partitions_option(NONE, "none: one program.  [default: the build's]")

@@ -7,7 +7,7 @@ import click
 
 from bitloom.overlay.deploy.deploy import Deployed, deploy
 
-from .options import FILE, FOLDER
+from .options import FILE, FOLDER, WRITTEN_FOLDER
 from .progress import step_lines, working
 from .show import dump, json_option, one_line_errors, table
 from .subject import loaded, tell_kept_in
@@ -15,7 +15,7 @@ from .subject import loaded, tell_kept_in
 
 @click.command("deploy")
 @click.argument("build", metavar="FOLDER", type=FOLDER)
-@click.option("--to", "folder", type=FOLDER, help="Folder to write.  [default: FOLDER/board]")
+@click.option("--to", "folder", type=WRITTEN_FOLDER, help="Folder to write.  [default: FOLDER/board]")
 @click.option(
     "--bitstream", type=FILE, help="The .bit file.  [default: the newest in FOLDER/vivado/output, else simulation's]"
 )

@@ -28,7 +28,7 @@ from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, FOLDER, POSITIVE
+from .options import FILE, POSITIVE, WRITTEN_FILE, WRITTEN_FOLDER
 from .progress import bar, working
 from .show import dump, fail_unless_exact, grid, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -73,9 +73,11 @@ MOST_RECALLS = 20
         "--hardware", type=click.IntRange(2), help="Images that also run on simulated hardware, the first ones."
     ),
     click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second."),
-    click.option("--out", type=FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]"),
+    click.option(
+        "--out", type=WRITTEN_FOLDER, help="Folder for the build of --hardware.  [default: build/evaluate/NETWORK]"
+    ),
 )
-@click.option("--plot", "picture", type=FILE, help="Write a picture of the confusion matrix, .png or .svg.")
+@click.option("--plot", "picture", type=WRITTEN_FILE, help="Write a picture of the confusion matrix, .png or .svg.")
 @json_option
 @one_line_errors
 def evaluate_command(

@@ -28,7 +28,16 @@ from bitloom.overlay.timing.design_clock import HOW, clock_figures
 from . import interrupted
 from .found_designs import RESOURCES, called, number, show_front, show_npus
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, FOLDER, LATENCY, PERCENT, board_option, given, map_order_option, stream_bits_option
+from .options import (
+    LATENCY,
+    PERCENT,
+    WRITTEN_FILE,
+    WRITTEN_FOLDER,
+    board_option,
+    given,
+    map_order_option,
+    stream_bits_option,
+)
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
 
@@ -84,15 +93,17 @@ _FROM = {
     ),
     click.option(
         "--resume",
-        type=FILE,
+        type=WRITTEN_FILE,
         help="Keep what is done in this file until the search is at its end, and go on from there.",
     ),
     click.option("--jobs", type=click.IntRange(1), default=1, help="Processes at work."),
     click.option("--scheduler", help="Address of a Dask scheduler whose workers do the jobs."),
 )
-@click.option("--plot", "picture", type=FILE, help="Write a picture of the front, .png or .svg.")
-@click.option("--save", type=FILE, help="Write the chosen design's foldings, JSON.")
-@click.option("--save-front", "each", type=FOLDER, help="Write the foldings of each design of the front, as N.json.")
+@click.option("--plot", "picture", type=WRITTEN_FILE, help="Write a picture of the front, .png or .svg.")
+@click.option("--save", type=WRITTEN_FILE, help="Write the chosen design's foldings, JSON.")
+@click.option(
+    "--save-front", "each", type=WRITTEN_FOLDER, help="Write the foldings of each design of the front, as N.json."
+)
 @click.option("--synthesise", is_flag=True, help="Also the chosen design's area by Yosys, and clock (minutes).")
 @json_option
 @one_line_errors

@@ -8,7 +8,7 @@ from bitloom.golden import zoo as networks
 from bitloom.golden.atomic import inside, write_bytes
 from bitloom.overlay.exporters.qonnx import to_qonnx
 
-from .options import FILE
+from .options import WRITTEN_FILE
 from .progress import working
 from .show import dump, json_option, one_line_errors, table
 
@@ -16,7 +16,7 @@ from .show import dump, json_option, one_line_errors, table
 @click.command("export")
 @click.argument("network")
 @click.option("--qonnx", is_flag=True, required=True, help="As QONNX, which Netron, qonnx and Brevitas users read.")
-@click.option("--out", type=FILE, help="The file.  [default: NETWORK.onnx in the working folder]")
+@click.option("--out", type=WRITTEN_FILE, help="The file.  [default: NETWORK.onnx in the working folder]")
 @json_option
 @one_line_errors
 def export_command(network: str, qonnx: bool, out: Path | None, as_json: bool) -> None:

@@ -9,7 +9,7 @@ import click
 from bitloom.overlay.explore.workers import MOST_JOBS, Workers
 from bitloom.overlay.fuzz.campaign import CAMPAIGNS, CampaignState, read_case, replay, run_campaign, until
 
-from .options import FILE, FOLDER, NumberRange, given
+from .options import FILE, WRITTEN_FOLDER, NumberRange, given
 from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
@@ -24,7 +24,7 @@ OF_CAMPAIGNS = ("minutes", "cases", "seed", "out", "resume", "jobs", "scheduler"
 @click.option("--minutes", type=NumberRange(0, 1e6, min_open=True), help="Time at most.  [default: 5]")
 @click.option("--cases", type=click.IntRange(1), help="Cases at most, since the campaign began.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Which cases; each has a number besides.")
-@click.option("--out", type=FOLDER, help="Folder of the campaign.  [default: build/fuzz/CAMPAIGN]")
+@click.option("--out", type=WRITTEN_FOLDER, help="Folder of the campaign.  [default: build/fuzz/CAMPAIGN]")
 @click.option("--resume", is_flag=True, help="Go on with the campaign in --out.")
 @click.option("--replay", "case", type=FILE, help="Run the case of this file instead.")
 @click.option("--jobs", type=click.IntRange(1), help="Processes at work.  [default: one a processor]")

@@ -42,7 +42,7 @@ from bitloom.overlay.platform.board_file import find_board, is_board_file
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, FOLDER, LATENCY, PERCENT, POSITIVE, board_option
+from .options import FILE, LATENCY, PERCENT, POSITIVE, WRITTEN_FOLDER, board_option
 from .progress import QUIET, VERBOSE, verbosity
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -94,7 +94,7 @@ class Step:
 )
 @click.option("--points", type=click.IntRange(1), help="Intervals of the search's sweep, as explore takes them.")
 @click.option("--frames", type=click.IntRange(2), default=16, help="Images that run on simulated hardware.")
-@click.option("--out", type=FOLDER, help="Folder of all results.  [default: build/go/NETWORK]")
+@click.option("--out", type=WRITTEN_FOLDER, help="Folder of all results.  [default: build/go/NETWORK]")
 @json_option
 @one_line_errors
 def go_command(net: str, out: Path | None, as_json: bool, **options: Any) -> None:

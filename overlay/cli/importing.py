@@ -1,6 +1,5 @@
 """The command import: a network from outside becomes a model file."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from bitloom.overlay.importers.explain import rows, write_explanation
 from bitloom.overlay.importers.imported import Imported, import_file, network_name, parse_input
 from bitloom.overlay.importers.verify import Checked, verify
 
-from .options import FILE
+from .options import FILE, check_place
 from .progress import bar, working
 from .show import dump, grid, json_option, one_line_errors, table
 
@@ -127,11 +126,8 @@ def _check_target(target: Path) -> None:
     """Refuse a file that can't be written, before the work that it is for."""
     if target.suffix != ".npz":
         raise ValueError(f"--out: must end in .npz, got {shown(str(target))}")
-    place = next(folder for folder in target.absolute().parents if folder.exists())
-    if not place.is_dir():
-        raise ValueError(f"--out: must lie in a folder, got the file {place}")
-    if not os.access(place, os.W_OK):
-        raise ValueError(f"--out: must lie in a folder that can be written to, got {place}")
+    with naming("--out"):
+        check_place(target)
 
 
 def _facts(imported: Imported, checked: list[Checked], written: list[Path]) -> dict[str, Any]:

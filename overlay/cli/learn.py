@@ -27,7 +27,7 @@ from bitloom.overlay.study.machine_learning import (
 from bitloom.overlay.study.machine_setting import MACHINE_SETTINGS, MachineSetting
 
 from .option_groups import GroupedCommand, in_group, option_group
-from .options import FILE, MACHINE_SLAVES, given, held_out_option, out_option
+from .options import MACHINE_SLAVES, WRITTEN_FILE, given, held_out_option, out_option
 from .progress import bar
 from .show import dump, grid, json_option, one_line_errors
 
@@ -88,12 +88,12 @@ DRAWN_EVERY = 5.0
 )
 @option_group(
     "Results",
-    click.option("--plot", "picture", type=FILE, help="Draw the learning curves as they come, .png or .svg."),
+    click.option("--plot", "picture", type=WRITTEN_FILE, help="Draw the learning curves as they come, .png or .svg."),
 )
 @option_group(
     WITHOUT_MACHINE,
     click.option("--rate-times", type=float, default=1.0, help="Multiplies the rates of each setting."),
-    click.option("--save", type=FILE, help="Write what setting hardware learned with its first seed, .npz."),
+    click.option("--save", type=WRITTEN_FILE, help="Write what setting hardware learned with its first seed, .npz."),
 )
 @option_group(
     WITH_MACHINE,
@@ -121,7 +121,9 @@ DRAWN_EVERY = 5.0
         help="The first hidden layer is a convolution: its neurons see square windows of this size and stride.",
     ),
     click.option("--normalised", is_flag=True, help="Sums of hidden layers are normalised over the batch."),
-    click.option("--timeline", type=FILE, help="Write a picture of what its units do for a sample, .png or .svg."),
+    click.option(
+        "--timeline", type=WRITTEN_FILE, help="Write a picture of what its units do for a sample, .png or .svg."
+    ),
 )
 @out_option(Path("build/learn"), "Folder for results; an interrupted command goes on from what is there.")
 @json_option

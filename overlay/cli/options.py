@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import click
 from click.core import ParameterSource
 
+from bitloom.golden.names import shown
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices, is_dataflow
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.compiler.segments import SHORTCUTS
@@ -32,6 +33,41 @@ class _GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _WrittenPath(_GivenPath):
+    """A path that a command writes to, which is checked before the work whose results go there."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails where nothing can be written there."""
+        path = super().convert(value, param, ctx)
+        try:
+            check_place(path)
+        except ValueError as e:
+            self.fail(str(e), param, ctx)
+        return path
+
+
+def check_place(path: Path) -> None:
+    """Check beforehand that a file or a folder can be written.
+
+    Raises
+    ------
+    ValueError
+        If it can't be written to, or isn't there and can't be made.
+    """
+    place = Path(os.path.realpath(path)) if path.is_symlink() else path.absolute()
+    if place.exists() and not os.access(place, os.W_OK):
+        raise ValueError(f"must be what can be written to, got {path}")
+    if place.exists() and not place.is_file():  # a folder, a pipe, or /dev/stdout: nothing is made beside it
+        return
+    folder = next(parent for parent in place.parents if os.path.lexists(parent))
+    if not folder.is_dir():
+        raise ValueError(
+            f"must lie in a folder, got {'the file' if folder.exists() else 'the link to nothing'} {folder}"
+        )
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"must lie in a folder that can be written to, got {folder}")
+
+
 def given(parameters: Collection[str]) -> str | None:
     """The first option of these parameters that the command line has, as a user writes it; None: it has none."""
     context = click.get_current_context()
@@ -44,6 +80,8 @@ def given(parameters: Collection[str]) -> str | None:
 
 FOLDER = _GivenPath(file_okay=False, path_type=Path)
 FILE = _GivenPath(dir_okay=False, path_type=Path)
+WRITTEN_FOLDER = _WrittenPath(file_okay=False, path_type=Path)
+WRITTEN_FILE = _WrittenPath(dir_okay=False, path_type=Path)
 MACHINE_SLAVES = ("1", "2", "4", "8", "16")
 """Slaves of a training machine, for a choice."""
 
@@ -108,6 +146,10 @@ class _Latency(click.ParamType):
         return number * cls.UNITS[parts[2]] * clock_mhz if parts[2] else number
 
 
+A_BOARD = f"{', '.join(BOARDS)}, or a TOML file of your own board"
+"""What ``--board`` takes."""
+
+
 class _BoardName(click.Choice):
     """A name of a board of ours, or the path of a board's file, which is read where the board is made of it."""
 
@@ -120,9 +162,17 @@ class _BoardName(click.Choice):
         """What help shows in the place of the value."""
         return "BOARD"
 
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What stands behind the message that an option is missing."""
+        return f"It must be one of {A_BOARD}."
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name as we write it, or the path; fails for a name that no board has."""
-        return value if is_board_file(value) else str(super().convert(value, param, ctx))
+        if is_board_file(value):
+            return str(value)
+        if value.lower() not in map(str.lower, BOARDS):
+            self.fail(f"must be one of {A_BOARD}, got {shown(value)}", param, ctx)
+        return str(super().convert(value, param, ctx))
 
 
 PERCENT = _Percent()
@@ -143,7 +193,7 @@ held_out_option = click.option(
 
 def out_option(default: Path, help: str) -> Decorator:
     """``--out``, the folder that a command writes to."""
-    return click.option("--out", type=FOLDER, default=default, help=help)
+    return click.option("--out", type=WRITTEN_FOLDER, default=default, help=help)
 
 
 def map_order_option(*orders: str, default: str | None = None) -> Decorator:
@@ -346,5 +396,4 @@ stall_options = together(
 
 def board_option(help: str, required: bool = False) -> Decorator:
     """``--board``, as parameter ``board_name``, which `find_board` takes."""
-    boards = f"[{', '.join(BOARDS)}, or a TOML file of your own board]"
-    return click.option("--board", "board_name", type=_BoardName(), required=required, help=f"{help}  {boards}")
+    return click.option("--board", "board_name", type=_BoardName(), required=required, help=f"{help}  [{A_BOARD}]")

@@ -22,7 +22,7 @@ from bitloom.overlay.show.report.programs import ProgramFacts
 from bitloom.overlay.show.report.text import number, percent
 from bitloom.overlay.timing.design_clock import clock_figures
 
-from .options import FILE, FOLDER, POSITIVE
+from .options import FILE, FOLDER, POSITIVE, WRITTEN_FILE
 from .progress import bar, working
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -42,8 +42,8 @@ from .subject import loaded, model_of
 @click.option("--evaluated", type=FILE, help="Show the accuracy in what `bitloom evaluate --json` printed.")
 @click.option("--explored", type=FILE, help="Show the designs in what `bitloom explore --json` printed.")
 @click.option("--dated", is_flag=True, help="Say the date on the page: today, or that of SOURCE_DATE_EPOCH.")
-@click.option("--out", type=FILE, help="The page.  [default: FOLDER/report.html]")
-@click.option("--png", type=FILE, help="Also write the plots as one picture.")
+@click.option("--out", type=WRITTEN_FILE, help="The page.  [default: FOLDER/report.html]")
+@click.option("--png", type=WRITTEN_FILE, help="Also write the plots as one picture.")
 @json_option
 @one_line_errors
 def report_command(

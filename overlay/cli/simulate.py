@@ -12,7 +12,7 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images, read_images
 from bitloom.overlay.build.run import Conditions
 
-from .options import FILE, FOLDER, stall_options
+from .options import FILE, FOLDER, WRITTEN_FILE, stall_options
 from .show import fail_unless_exact, json_option, one_line_errors
 from .simulation import require_pynq, show_report, simulated
 from .subject import loaded, model_of
@@ -37,9 +37,9 @@ LARGE_MB = 100
 @click.option("--frames", type=click.IntRange(1), help="Images to run.  [default: all of --images; else 16]")
 @click.option("--batch", type=click.IntRange(1), help="Frames a transfer.  [default: as many as fit]")
 @stall_options
-@click.option("--vcd", type=FILE, help="Write a waveform as VCD.")
-@click.option("--fst", type=FILE, help="Write a waveform as FST, some 10 times smaller; its name ends in .fst.")
-@click.option("--out", type=FILE, help="Write the outputs, (N, H, W, C), as .npy.")
+@click.option("--vcd", type=WRITTEN_FILE, help="Write a waveform as VCD.")
+@click.option("--fst", type=WRITTEN_FILE, help="Write a waveform as FST, some 10 times smaller; its name ends in .fst.")
+@click.option("--out", type=WRITTEN_FILE, help="Write the outputs, (N, H, W, C), as .npy.")
 @json_option
 @one_line_errors
 def simulate_command(

@@ -19,7 +19,7 @@ from bitloom.overlay.study.training_data import TrainingData, training_data
 from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_accuracy, plot_training, run_training
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, NumberRange, held_out_option
+from .options import WRITTEN_FILE, NumberRange, held_out_option
 from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
@@ -80,16 +80,16 @@ MOST_SEEDS = 100
 )
 @option_group(
     "Results",
-    click.option("--plot", "picture", type=FILE, help="Write a picture of the learning curves, .png or .svg."),
+    click.option("--plot", "picture", type=WRITTEN_FILE, help="Write a picture of the learning curves, .png or .svg."),
     click.option(
         "--out",
-        type=FILE,
+        type=WRITTEN_FILE,
         help="Model file to write; its stem names the network.  "
         "[default: build/digits-cnn.npz, with DATA build/trained.npz]",
     ),
     click.option("--real-weights", is_flag=True, help="Write the real numbers of which binary weights are the signs."),
     click.option("--resume", is_flag=True, help="Go on from where the same command was interrupted."),
-    click.option("--checkpoint", type=FILE, help="Save here after each epoch, and go on from here."),
+    click.option("--checkpoint", type=WRITTEN_FILE, help="Save here after each epoch, and go on from here."),
 )
 @json_option
 @one_line_errors

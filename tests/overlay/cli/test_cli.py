@@ -1,6 +1,7 @@
 """The command line: what people and scripts see."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS, ReferenceDesign
 from bitloom.overlay.cli.group import bitloom
-from tests.errors import OR_A_FILE
+from bitloom.overlay.cli.options import check_place
+from tests.errors import OR_A_FILE, value_error
 from tests.printed import row
 
 REPORT_KEYS = {
@@ -228,6 +230,47 @@ def test_an_empty_path_is_none() -> None:
         result = call(*arguments)
         assert result.exit_code == 2
         assert result.output.splitlines()[-1] == f"Error: Invalid value for '{option}': must be a path, got ''"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("explore", "lfc-w1a1", "--save"),
+        ("explore", "lfc-w1a1", "--resume"),
+        ("explore", "lfc-w1a1", "--save-front"),
+        ("explore", "lfc-w1a1", "--plot"),
+        ("train", "--out"),
+        ("learn", "--out"),
+        ("build", "digits-cnn", "--out"),
+        ("go", "digits-cnn", "--board", "pynq-z2", "--out"),
+        ("simulate", "build", "--vcd"),
+    ],
+    ids=lambda words: f"{words[0]}{words[-1]}",
+)
+def test_what_can_not_be_written_is_told_before_the_work(words, tmp_path, monkeypatch) -> None:
+    def told(path: Path) -> str:
+        result = call(*words, str(path))
+        assert result.exit_code == 2
+        return str(result.output.splitlines()[-1].removeprefix(f"Error: Invalid value for '{words[-1]}': "))
+
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name, kind in (("file", "file"), ("link", "link to nothing")):
+        assert told(tmp_path / name / "new.svg") == f"must lie in a folder, got the {kind} {tmp_path / name}"
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(tmp_path))  # as of a read-only disk
+    assert told(tmp_path / "new" / "new.svg") == f"must lie in a folder that can be written to, got {tmp_path}"
+
+
+def test_what_is_there_must_be_what_can_be_written_to(tmp_path, monkeypatch) -> None:
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "link").symlink_to("file")
+    for path in (tmp_path, tmp_path / "file", tmp_path / "link", Path("/dev/null")):
+        check_place(path)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / "file")  # as of a protected file
+    for name in ("file", "link"):
+        with value_error(f"must be what can be written to, got {tmp_path / name}"):
+            check_place(tmp_path / name)
+    check_place(tmp_path / "new")
 
 
 def test_bad_images_are_told(folder: str, tmp_path: Path) -> None:

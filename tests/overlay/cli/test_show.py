@@ -73,3 +73,12 @@ def test_an_error_line_steers_no_terminal() -> None:
 
     with pytest.raises(SystemExit, match=r"^bitloom: \\x1b\[31mred\\x07: name must be short, got \\u202e$"):
         fail()
+
+
+def test_a_folder_that_can_not_be_made_is_told(tmp_path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    (tmp_path / "file").write_text("")
+    for name, got in (("link", "a link to nothing"), ("file", "a file")):
+        with pytest.raises(SystemExit) as error:
+            show.one_line_errors((tmp_path / name).mkdir)(exist_ok=True)
+        assert error.value.code == f"bitloom: {tmp_path / name}: must be a folder, got {got}"

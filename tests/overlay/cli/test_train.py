@@ -164,12 +164,3 @@ def test_too_few_images_for_a_batch(data: str, tmp_path: Path) -> None:
     message = error("train", data, "--layers", "dense3", "--batch", "97", "--out", str(tmp_path / "x.npz"))
     kept = "of 120, of which 24 are kept to test with or held out"
     assert message == f"bitloom: {data}: images to learn from must be a batch of 97 at least (--batch), got 96 {kept}"
-
-
-def test_a_link_to_nothing_is_told_as_one(data: str, tmp_path: Path) -> None:
-    link, taken = tmp_path / "link", tmp_path / "taken"
-    link.symlink_to("nowhere")
-    taken.write_text("")
-    for folder, got in ((link, "a link to nothing"), (taken, "a file")):
-        message = error("train", data, "--layers", "dense3", "--checkpoint", str(folder / "x.npz"))
-        assert message == f"bitloom: {folder}: must be a folder, got {got}"

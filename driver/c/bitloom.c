@@ -907,8 +907,8 @@ static bitloom_status take_turn(bitloom_device *d, const passage *p, bitloom_err
     return stopped(d, compute(d, p, error), error);
 }
 
-/* All images of a call, in rounds of `most`. The maps of a round lie in `memory`. */
-static bitloom_status compute_rounds(bitloom_device *d, const request *r, size_t most, uint8_t *memory,
+/* All images of a call, in rounds of `most`. The maps of a round lie in `space`. */
+static bitloom_status compute_rounds(bitloom_device *d, const request *r, size_t most, uint8_t *space,
                                      bitloom_error *error) {
     const bitloom_program *network = d->network;
     bitloom_held *input = d->maps, *output = d->maps + network->turns[network->turn_count - 1].gives.map;
@@ -918,7 +918,7 @@ static bitloom_status compute_rounds(bitloom_device *d, const request *r, size_t
     for (p.first = 0; p.first < r->count; p.first += p.count) {
         p.count = r->count - p.first < most ? r->count - p.first : most;
         for (i = 0; i < network->map_count; i++) {
-            d->maps[i].values = network->maps[i].bytes ? memory + most * network->maps[i].offset : NULL;
+            d->maps[i].values = network->maps[i].bytes ? space + most * network->maps[i].offset : NULL;
             d->maps[i].type = network->maps[i].type;
             d->maps[i].first = p.first;
         }
@@ -943,17 +943,17 @@ static bitloom_status compute_all(bitloom_device *d, const request *r, bitloom_e
     const bitloom_heap *heap = &d->platform.heap;
     const size_t bytes = d->network->facts.map_bytes;
     size_t most = r->count;
-    uint8_t *memory;
+    uint8_t *space;
     bitloom_status status;
     if (!bytes) return compute_rounds(d, r, most, NULL, error);
     if (most > ROUND_BYTES / bytes) most = ROUND_BYTES / bytes;
     if (!most) most = 1;
-    while (!(memory = bitloom_allocate(heap, most, bytes)) && most > 1) most /= 2;
-    if (!memory)
+    while (!(space = bitloom_allocate(heap, most, bytes)) && most > 1) most /= 2;
+    if (!space)
         return bitloom_fail(error, BITLOOM_NO_MEMORY, d->network->name,
                             "maps between programs need %lu bytes a frame, got no memory", (unsigned long)bytes);
-    status = compute_rounds(d, r, most, memory, error);
-    bitloom_release(heap, memory);
+    status = compute_rounds(d, r, most, space, error);
+    bitloom_release(heap, space);
     return status;
 }
 

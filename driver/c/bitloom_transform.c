@@ -132,7 +132,7 @@ bool bitloom_transform_pixel(const bitloom_transform *transform, int64_t *value,
         case THRESHOLD: *value = *value >= argument ? 1 : -1; break;
         default: {
             const double half = (double)((int64_t)1 << (argument - 1));
-            const double scaled = floor((2.0 * (double)*value / LARGEST_PIXEL - 1) * half + 0.5);
+            const double scaled = floor((2.0 * (double)*value / (double)LARGEST_PIXEL - 1) * half + 0.5);
             *rule = "what fixed takes must be 0..255";
             if (*value < 0 || *value > LARGEST_PIXEL) return false;
             *value = (int64_t)(scaled < half - 1 ? scaled : half - 1);

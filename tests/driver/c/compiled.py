@@ -15,7 +15,7 @@ from bitloom.driver.c import FOLDER
 from bitloom.golden.kernels.cache import cached_folder
 from bitloom.golden.kernels.native import digest, run_tool
 
-WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
+WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", "-pedantic")
 C99 = ("-std=c99", *WARNINGS)
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 OF_C = (("cc",), ("gcc",), ("clang",), ("g++", "-x", "c"), ("clang++", "-x", "c"))

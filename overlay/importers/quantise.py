@@ -25,6 +25,7 @@ from .errors import ImportRefused, Unsupported, merged_lines, node_line, printab
 from .held import SeveralZeroPoints, zero_groups
 from .indexes import Grown
 from .links import Link, first_line
+from .map_view import MapView
 from .node_view import several_maps
 from .operations import (
     Closing,
@@ -55,7 +56,8 @@ from .sections import (
     golden_order,
 )
 from .source import MOST_CHANNELS
-from .walk import Unlinked, Walk
+from .trail import Trail, Unlinked
+from .walk import Walk
 
 
 def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionGraph:
@@ -161,8 +163,7 @@ class _WayEnd:
     map: int
     source: Quantised | None
     links: tuple[Link, ...]
-    index: Array
-    size: Size
+    view: MapView
     closing: tuple[tuple[Closing, Array], ...]
     behind: tuple[Operation, ...]  # the map, on the way
 
@@ -175,7 +176,7 @@ class _WayEnd:
     @property
     def levels(self) -> Quantised:
         """The map as the next way reads it: its levels, and what they are worth behind the links."""
-        line, behind = first_line(self.links, self.size[2])
+        line, behind = first_line(self.links, self.view.size[2])
         if self.source is None or behind:
             raise Unsupported("a map that several operators read, or that is joined, must be quantised")
         multiply = same(line.multiply)
@@ -224,7 +225,7 @@ class _Sections:
         if tensor in self._outputs:
             return self._outputs[tensor]
         end = self._ends[tensor]
-        return _section_output(tensor, [end.output_map], end.index, end.closing)
+        return _section_output(tensor, [end.output_map], end.view.index, end.closing)
 
     def _joins_at_end(self, way: Way) -> bool:
         """Whether a way is a concatenation at the network's end: then the maps leave as they are, and the host puts
@@ -233,8 +234,8 @@ class _Sections:
         if not isinstance(join, Concatenation) or self._hindrance(way):
             return False
         ends = [self._ends[tensor] for tensor in way.reads]
-        firsts = np.cumsum([0, *(end.index.size for end in ends)])
-        index = join.run(*(first + end.index for first, end in zip(firsts, ends)))
+        firsts = np.cumsum([0, *(end.view.index.size for end in ends)])
+        index = join.run(*(first + end.view.index for first, end in zip(firsts, ends)))
         closing = list[tuple[Closing, Array]]()
         for operation in behind:
             if isinstance(operation, Layout):
@@ -255,7 +256,7 @@ class _Sections:
                 return operation
         return next((operation for operation in self._graph.operations if way.makes in operation.reads), None)
 
-    def _walk_input(self, way: Way) -> Walk:
+    def _walk_input(self, way: Way) -> Trail:
         """The way that begins at the input."""
         operations = way.operations
         first = next((place for place, operation in enumerate(operations) if operation.reads_map), len(operations))
@@ -279,40 +280,23 @@ class _Sections:
         self._order, self._size = _input_order(self._graph, [*operations, *_behind(self._graph, makes)])
         if self._size[2] > MOST_CHANNELS:
             raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {self._size[2]:,}"])
-        walk = Walk(
-            operations=operations,
-            tensor=self._graph.source,
-            source=self._source,
-            index=self._order,
-            size=self._size,
-            map=0,
-            number=1,
-            channels_last=self._graph.channels_last,
-            apart=self._apart,
-        )
+        view = MapView(index=self._order, size=self._size, channels_last=self._graph.channels_last)
+        walk = self._begun(way, self._source, view, 0, self._graph.source)
         for place in range(len(operations)):
             walk.take(place)
             if place == last:  # so far the host computes
-                walk.links = []
-                walk.nodes = []
+                walk.leave_to_host()
         if first == len(operations) and reader is not None:  # several read the input, or what the host makes of it
-            self._copy(walk, reader)
+            walk.copy_map(reader)
         self._end(makes, walk, operations)
         head = self._sections[0]
         self._input = head.map if isinstance(head, PassSection) else head.reads[0].source
-        return walk
+        return walk.trail
 
     def _walk(self, way: Way) -> None:
         """A way that begins at a fork or with a join."""
         walk = self._walk_join(way) if isinstance(way.operations[0], Join) else self._walk_fork(way)
         self._end(way.makes, walk, way.operations)
-
-    def _copy(self, walk: Walk, reader: Operation) -> None:
-        """Let weights copy the input, so that several operators may read it."""
-        try:
-            walk.copy_map(reader)
-        except ValueError as e:
-            raise ImportRefused([node_line(reader.name, reader.op, e)]) from None
 
     def _walk_join(self, way: Way) -> Walk:
         """A way that begins with a sum or a concatenation, which is its first section."""
@@ -325,10 +309,11 @@ class _Sections:
         else:
             assert isinstance(join, Pair)
             section, index, taken = self._pair(way, join, reads)
-        walk = self._begun(way, section.quantised, index, section.size, len(self._sections) + 1)
-        walk.done.append(section)
-        walk.number += 1
-        walk.unlinked = Unlinked(way.operations[taken - 1].makes, index)
+        view = MapView(index=index, size=section.size, channels_last=self._graph.channels_last)
+        walk = self._begun(way, section.quantised, view, len(self._sections) + 1)
+        walk.trail.sections.append(section)
+        walk.trail.number += 1
+        walk.trail.unlinked = Unlinked(way.operations[taken - 1].makes, view)
         for place in range(taken, len(way.operations)):
             walk.take(place)
         return walk
@@ -336,11 +321,12 @@ class _Sections:
     def _put_in_order(self, way: Way, tensor: str) -> None:
         """Copy a tensor in blocks in front of a way that joins it with others."""
         end = self._ends[tensor]
-        walk = self._begun(way, end.source, end.index, end.size, end.map, tensor)
-        if end.source is not None and not end.links and walk.blocks(way.operations[0]):
+        if end.source is not None and not end.links and end.view.blocks(way.operations[0]):
+            walk = self._begun(way, end.source, end.view, end.map, tensor)
             walk.copy_map(way.operations[0])
-            self._sections += walk.done
-            self._ends[tensor] = replace(end, map=walk.map, source=walk.source, index=walk.index, size=walk.size)
+            trail = walk.trail
+            self._sections += trail.sections
+            self._ends[tensor] = replace(end, map=trail.map, source=trail.source, view=trail.view)
 
     def _walk_fork(self, way: Way) -> Walk:
         """A way of a map with several readers, whose levels it must leave as they are."""
@@ -348,42 +334,40 @@ class _Sections:
         levels = end.levels
         limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
         levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
-        walk = self._begun(way, levels, end.index, end.size, end.map)
-        walk.closing += end.closing
+        walk = self._begun(way, levels, end.view, end.map)
+        walk.trail.closing += end.closing
         for place in range(len(way.operations)):
             walk.take(place)
         return walk
 
-    def _begun(
-        self, way: Way, source: Quantised | None, index: Array, size: Size, number: int, tensor: str = ""
-    ) -> Walk:
-        """A walk along a way that begins at a map."""
-        return Walk(
+    def _begun(self, way: Way, source: Quantised | None, view: MapView, number: int, tensor: str = "") -> Walk:
+        """A walk along a way that begins at a tensor of a map with this number."""
+        trail = Trail(
             operations=way.operations,
             tensor=tensor or way.reads[0],
             source=source,
-            index=index,
-            size=size,
+            view=replace(view, padded_with=Fraction(0)),
             map=number,
             number=len(self._sections) + 1,
-            channels_last=self._graph.channels_last,
             apart=self._apart,
         )
+        return Walk(trail)
 
     def _end(self, makes: str, walk: Walk, operations: Sequence[Operation]) -> None:
         """Take over the sections of a walk that has come to the end of a way."""
         walk.finish()
         last = max((place for place, operation in enumerate(operations) if operation.makes_map), default=-1)
-        self._sections += walk.done
-        source = walk.done[-1].quantised if walk.done else walk.source
-        closing = tuple(walk.closing)
+        trail = walk.trail
+        self._sections += trail.sections
+        source = trail.last.quantised if trail.last else trail.source
+        closing = tuple(trail.closing)
         behind = tuple(operations[last + 1 :])
-        self._ends[makes] = _WayEnd(walk.map, source, tuple(walk.links), walk.index, walk.size, closing, behind)
+        self._ends[makes] = _WayEnd(trail.map, source, walk.stand.links, trail.view, closing, behind)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a way ends with."""
         end = self._ends[tensor]
-        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.index)
+        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.view.index)
 
     def _pair(self, way: Way, join: Pair, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
         """The section of a sum or a product, the index of its result, and how many operations it takes, up to the
@@ -410,7 +394,7 @@ class _Sections:
             op=join.op,
             nodes=_names(way.operations[: place + 1]),
             reads=tuple(reads),
-            size=self._ends[first.tensor].size,
+            size=self._ends[first.tensor].view.size,
             quantised=Quantised(name=join.name, base=base, step=step, levels=levels),
             join=join,
             between=between,
@@ -429,27 +413,17 @@ class _Sections:
         out = []
         for reading in reads:
             end = self._ends[reading.tensor]
-            walk = Walk(
-                operations=way.operations,
-                tensor=reading.tensor,
-                source=reading.source,
-                index=end.index,
-                size=end.size,
-                map=end.map,
-                number=len(self._sections) + 1,
-                channels_last=self._graph.channels_last,
-                apart=self._apart,
-            )
+            walk = self._begun(way, reading.source, end.view, end.map, reading.tensor)
             walk.quantise_copy(functions)
-            self._sections += walk.done
+            self._sections += walk.trail.sections
             tensor = f"{reading.tensor}, requantised for {way.makes}"
-            out.append(replace(reading, map=walk.map, source=walk.input, tensor=tensor))
+            out.append(replace(reading, map=walk.trail.map, source=walk.trail.input, tensor=tensor))
         return out, place + 1
 
     def _concatenation(self, way: Way, join: Concatenation, reads: Sequence[Reading]) -> tuple[Section, Array, int]:
         """The section of a concatenation, as `_sum`: values of golden's maps lie behind one another at each
         position."""
-        sizes = [self._ends[tensor].size for tensor in way.reads]
+        sizes = [self._ends[tensor].view.size for tensor in way.reads]
         if len({size[:2] for size in sizes}) > 1:
             got = " and ".join(f"{rows} x {columns}" for rows, columns, _ in sizes)
             hindrance = self._hindrance(way)

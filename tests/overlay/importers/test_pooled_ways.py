@@ -279,3 +279,14 @@ def test_what_the_host_computes_at_the_end_is_refused_in_front_of_a_fork_and_of_
     name, follows = ("Softmax_6", "Conv_8") if several else ("Softmax_10", "Add_11")
     line = f"the host computes it at the network's end alone, and {follows} follows"
     assert refused(chain.scores(72 if several else 96)) == (f"{name} (Softmax): {line}",)
+
+
+def test_a_max_pool_of_a_mean():
+    """A mean that nobody quantised becomes sums of weights; the max pool lies in front of their quantiser."""
+    chain, fork = begun((2, 8, 8))
+    chain.pool(fork, "AveragePool", kernel_shape=[2, 2], strides=[2, 2])
+    chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).quantised()
+    chain.conv(np.random.default_rng(7), 4, 2)
+    made = check(chain.scores(8), by_onnxruntime, near=0)
+    kinds = [layer.kind for layer in made.model.network.layers]
+    assert kinds[2:5] == ["depthwise_conv", "requantise", "max_pool"]

@@ -1,0 +1,176 @@
+"""Two quantisers, one behind the other, with nothing but links between them.
+
+    quantiser --levels of the map--> links --> quantiser
+
+A map has one quantiser. So the second one becomes part of the first, whose boundaries it keeps some of (`Kept`); or the
+levels of the map become others behind it, by weights that copy the map, where a line in each channel has them, else by
+a table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from bitloom.golden.host.host import level_of
+from bitloom.golden.layers.lookup import ENTRIES
+
+from .boundaries import Steps, staircases
+from .errors import Unsupported
+from .links import Chain, Line, bend_name, is_looked_up, is_uniform, worth_in
+from .operations import Levels
+from .rows import LevelTable
+from .sections import MOST_THERMOMETER, Quantised
+from .weights import MOST_WEIGHT
+
+
+def quantised_by(levels: Levels) -> Quantised:
+    """The map that a quantiser makes."""
+    return Quantised(
+        name=levels.name,
+        base=levels.base,
+        step=levels.step,
+        boundaries=levels.boundaries,
+        reached=levels.reached,
+        levels=levels.levels,
+        rule=levels.rule,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """The boundaries of a first quantiser that are left where both are one."""
+
+    base: Fraction
+    """What the lowest level of the map is worth then."""
+    places: tuple[int, ...]
+    """Numbers of the boundaries, rising: each begins another level."""
+
+    def has_all(self, first: Quantised) -> bool:
+        """Whether the first quantiser keeps all levels, each one step apart."""
+        return list(self.places) == list(range(first.levels))
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the boundaries are evenly apart, as those of a requantisation are."""
+        return len({after - before for before, after in pairwise(self.places)}) <= 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SecondQuantiser:
+    """A quantiser of a quantised map."""
+
+    first: Quantised
+    """The map."""
+    verb: str
+    """For messages, what the section that makes the map does with those that it reads."""
+    links: Chain
+    """What lies between both quantisers."""
+    levels: Levels
+    """The second quantiser: its numbers of channels are in the order of golden's map."""
+    channels: int
+    """Of the map."""
+
+    def kept(self) -> Kept:
+        """The boundaries of the first one that are left if both become one; Unsupported if no boundaries do."""
+        first = self.first
+        if first.boundaries is None:
+            raise Unsupported(f"what was {self.verb} must be quantised once, got a second time")
+        if len(self.levels.boundaries) > 1 or not is_uniform(self.links):
+            raise Unsupported("what lies between two quantisers must be the same in every channel")
+        line = Line(multiply=np.array([first.step], object), add=np.array([first.base], object))
+        chain = [link.of_channel(0) for link in self.links]
+        (stair,) = staircases(chain, self.levels.boundaries, self.levels.reached, line)
+        if not stair.rising:
+            raise Unsupported("a second quantiser must rise with the first one")
+        base = self.levels.base
+        places = []
+        for limit, always in zip(stair.limits, stair.always):
+            if always if limit is None else limit < 1:  # the lowest level has reached it: it counts into the base
+                base += self.levels.step
+            elif limit is not None and limit <= first.levels:
+                places.append(limit - 1)
+        if not places:
+            raise Unsupported("a second quantiser must leave two levels at least")
+        return Kept(base=base, places=tuple(places))
+
+    def is_apart(self, kept: Kept) -> bool:
+        """Whether means are rounded to the values of the first one, and only then come those of the second one."""
+        now = len(kept.places), kept.base, self.levels.step
+        return self.first.averaged and now != (self.first.levels, self.first.base, self.first.step)
+
+    def is_bent(self, kept: Kept) -> bool:
+        """Whether both in one would have levels of any width, as thresholds may be, and more than thermometer bits
+        have, or levels that a kernel's rule doesn't have, but for fewer ones in a row."""
+        ruled = self.first.rule is not None and self.first.rule.needs_sums and self.merged(kept).rule is None
+        return len(kept.places) > MOST_THERMOMETER and (not kept.is_even or ruled)
+
+    def merged(self, kept: Kept) -> Quantised:
+        """The map that both make as one."""
+        first = self.first
+        assert first.boundaries is not None
+        assert first.reached is not None
+        places = list(kept.places)
+        cut = places == list(range(places[0], places[0] + len(places))) and self.levels.step == first.step
+        rule = None
+        if first.rule is not None and cut and kept.base == first.base + first.step * places[0]:
+            rule = replace(first.rule, low=first.rule.low + places[0])  # the kernel's, cut to fewer levels
+        return replace(
+            first,
+            base=kept.base,
+            step=self.levels.step,
+            boundaries=first.boundaries[:, places],
+            reached=first.reached[places],
+            levels=len(places),
+            rule=rule,
+        )
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether a line in each channel has its levels of those of the map."""
+        if is_looked_up(self.links):
+            return False
+        return Steps.of(tuple(self.links), self.levels.boundaries, self.levels.reached, self.channels).straight
+
+    @property
+    def multiplies_by_more(self) -> bool:
+        """Whether a kernel multiplies by one whole number that is no weight, in all channels alike."""
+        first = self.links[0] if self.links else None
+        if self.levels.rule is None or not isinstance(first, Line) or not first.is_uniform:
+            return False
+        factor = first.multiply[0]
+        return bool(factor.denominator == 1 and abs(factor) > MOST_WEIGHT)
+
+    def table(self) -> LevelTable:
+        """Its level of each level of the map."""
+        source = self.first
+        if source.levels >= ENTRIES:
+            name = bend_name(self.links)
+            raise Unsupported(f"{name} must read at most {ENTRIES} values, got {source.levels + 1}")
+        alike = is_uniform(self.links) and len(self.levels.boundaries) == 1
+        channels = range(1 if alike else self.channels)
+        values = [[worth_in(self.links, value, channel) for channel in channels] for value in source.values]
+        levels = level_of(np.array(values, object), self.levels.boundaries, self.levels.reached)
+        return LevelTable.of(levels.T)
+
+
+def is_rounded_mean(source: Quantised, links: Sequence[object], levels: Levels) -> bool:
+    """Whether a quantiser rounds means of a map to the map's values, halves away from 0, as golden's average pool does;
+    ``links`` lie between them."""
+    if links or source.averaged or len(levels.boundaries) > 1:
+        return False
+    first = source.base / source.step
+    offset = (source.base - levels.base) / source.step
+    if source.step != levels.step or first.denominator != 1 or offset.denominator != 1:
+        return False
+    # The quantiser may have more values below and above: no mean is there.
+    below = int(offset)
+    above = int(offset) + source.levels
+    if not 0 <= below <= above <= levels.levels:
+        return False
+    values = [first + level for level in range(1, source.levels + 1)]
+    middles = [(value - Fraction(1, 2)) * source.step for value in values]
+    away = [value > 0 for value in values]
+    return list(levels.boundaries[0][below:above]) == middles and levels.reached.tolist()[below:above] == away

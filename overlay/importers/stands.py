@@ -1,0 +1,507 @@
+"""What a walk stands at, between two operations: a tensor of a map, of sums or of means; and what may follow each.
+
+    AtMap   values of a quantised map --links--> the tensor
+    AtSums  sums of weights, whose section is open until a quantiser comes --links, max pools--> the tensor
+    AtMean  means of a map, for which it isn't known yet what computes them --links--> the tensor
+
+==========  ============================  ============================  =====================================
+what comes  `AtMap`                       `AtSums`                      `AtMean`
+==========  ============================  ============================  =====================================
+a link      one more                      one more                      one more
+a curve     one more link                 refused                       refused
+max pool    behind the map's section      in front of the quantiser     the means become sums
+mean        `AtMean`                      the sums are added up         refused
+quantiser   part of the map's quantiser,  the section ends: `AtMap`     a pool, where it rounds as the map has
+            a copy or a table between                                   its values; else the means become sums
+weights     `AtSums`                      refused                       `AtSums`, of means of a whole map
+a copy      `AtMap`, of another map       refused                       refused
+the end     nothing                       the section ends: `AtMap`     the means become sums
+==========  ============================  ============================  =====================================
+
+Each of these is a method, which gives what the walk stands at then. Tensor, map and sections are in the trail
+(trail.py), which all of them change.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from bitloom.golden.window import Window
+
+from . import ahead
+from .errors import ImportRefused, Unsupported, node_line
+from .indexes import Copy, reaching
+from .links import Line, Link, bend_name, falls, first_line, is_looked_up
+from .operations import Levels, Linear, Operation, Pooling
+from .rationals import same
+from .scaled_weights import with_scales
+from .second_quantiser import Kept, SecondQuantiser, is_rounded_mean, quantised_by
+from .sections import PassSection, TableSection, WeightSection
+from .tflite_rules import KernelRule
+from .trail import Trail, Unlinked
+from .weight_sections import lead_of, of_copy, of_linear, of_linear_mean, of_mean
+from .wide_weights import in_parts
+
+MOST_LINKS = 64
+"""Links of a chain at most."""
+
+
+class Stand(ABC):
+    """What a walk stands at.
+
+    Parameters
+    ----------
+    trail : Trail
+    links : sequence of Link
+        What lies between the map, the sums or the means and the tensor.
+    """
+
+    noun: ClassVar[str]
+    """For messages, what the tensor is."""
+
+    def __init__(self, trail: Trail, links: Sequence[Link] = ()) -> None:
+        self.trail = trail
+        self.behind = list(links)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Links since the last quantiser or the last weights."""
+        return tuple(self.behind)
+
+    @property
+    def joinable(self) -> bool:
+        """Whether another link may become one with the last one."""
+        return bool(self.behind)
+
+    def follow(self, link: Link) -> None:
+        """Let a link follow; lines that follow each other become one."""
+        one = link.joined(self.behind[-1]) if self.joinable else None
+        if one is None:
+            self.behind.append(link)
+        else:
+            self.behind[-1] = one
+        if len(self.links) > MOST_LINKS:
+            rule = f"at most {MOST_LINKS} activations and scales may lie between two quantisers"
+            raise Unsupported(f"{rule}, got more")
+
+    def check_curve(self, link: Link) -> None:
+        """Refuse a curve, which only a table of a map's values has."""
+        raise Unsupported(f"what {link.name} reads must be quantised, got {self.noun}", "quantise before it")
+
+    def in_front_of(self, operation: Operation) -> "Stand":
+        """Where the walk stands in front of an operation: at a copy of the map, if the operation can't be taken of the
+        tensor as it is."""
+        return self if self.trail.view.takes(operation) else self.copy(operation)
+
+    def in_front_of_pool(self, operation: Pooling) -> tuple["Stand", Pooling]:
+        """The same of a pool, which may take padding in front of it."""
+        return self.in_front_of(operation), operation
+
+    def copy(self, following: Operation, at_end: bool = False) -> "AtMap":
+        """Make the map again, padded, grown, cut and in blocks as the tensor is, by weights that copy values: of each
+        window one counts. The copy is made in front of an operation, or ``at_end`` behind it."""
+        rule = "a map that is padded, cut or grows must be quantised before, or be read by a convolution"
+        raise Unsupported(rule)
+
+    def copy_channels(self) -> "Stand":
+        """Put weights between two quantisers, where the second one needs them."""
+        return self
+
+    @abstractmethod
+    def pool(self, operation: Pooling) -> "Stand":
+        """Let a max pool follow."""
+
+    @abstractmethod
+    def average(self, operation: Pooling) -> "Stand":
+        """Let a mean of each window follow."""
+
+    @abstractmethod
+    def quantise(self, operation: Levels) -> "AtMap":
+        """Let a quantiser follow, whose numbers of each channel are in the order of golden's map."""
+
+    @abstractmethod
+    def weigh(self, operation: Linear) -> "Stand":
+        """Let weights follow."""
+
+    @abstractmethod
+    def end(self) -> "Stand":
+        """Let nothing follow."""
+
+    def begin(self, section: WeightSection, links: Sequence[Link] = ()) -> "AtSums":
+        """Begin a section with weights; links lie behind its sums."""
+        return AtSums(self.trail, replace(with_scales(section), nodes=tuple(self.trail.nodes)), links)
+
+
+class AtMap(Stand):
+    """At values of a quantised map, or of the input while the host works on real numbers."""
+
+    noun = "a map"
+
+    def check_curve(self, link: Link) -> None:
+        pass
+
+    def in_front_of_pool(self, operation: Pooling) -> tuple[Stand, Pooling]:
+        view = self.trail.view
+        stand = self if view.takes(operation) and not self._lacks_mean(operation) else self.copy(operation)
+        return (stand, operation) if self.trail.view.has_each_once else stand._with_padding(operation)
+
+    def pool(self, operation: Pooling) -> Stand:
+        if falls(self.links):
+            raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
+        self.trail.pool(operation)
+        return self
+
+    def average(self, operation: Pooling) -> Stand:
+        return AtMean(self, operation)
+
+    def weigh(self, operation: Linear) -> Stand:
+        lead = lead_of(self.links, self.trail.input, self.trail.channels)
+        view = self.trail.view
+        section, self.trail.view = of_linear(operation, view, self.trail.reading(operation.reads[0], view, lead), lead)
+        return self.begin(section)
+
+    def end(self) -> Stand:
+        return self
+
+    def _lacks_mean(self, operation: Pooling) -> bool:
+        """Whether a pool is a padded mean of a map whose integers golden's average pool can't read. No convolution is a
+        padded mean: so the map is copied."""
+        if self.trail.source is None or not operation.average or not any(operation.window.padding):
+            return False
+        return self.trail.input.name in self.trail.apart or self.trail.is_shifted
+
+    def _with_padding(self, operation: Pooling) -> tuple[Stand, Pooling]:
+        """A pool that takes the padding in front of it: a maximum where padding is no larger than any value of the map.
+        Elsewhere the padded map is made before, by weights."""
+        source = self.trail.input
+        view = self.trail.view
+        lowest = min(self._worth_of(source.base + source.step * level) for level in (0, source.levels))
+        index, window = reaching(view.index, operation.window)
+        fits = window is not None and window.growth == (1, 1) and window.beside == "nothing"
+        if operation.average or view.padded_with > lowest or not fits:
+            return self.copy(operation), operation
+        assert window is not None
+        self.trail.view = view.with_index(index)
+        return self, replace(operation, window=window)
+
+    def _worth_of(self, value: Fraction) -> Fraction:
+        """What a value of the map is worth behind the links, which must be alike in all channels."""
+        for link in self.links:
+            value = self.trail.view.behind(link, value)
+        return value
+
+    # Copies
+
+    def copy(self, following: Operation, at_end: bool = False) -> "AtMap":
+        if self.trail.source is None:
+            return super().copy(following, at_end)
+        trail = self.trail
+        view = trail.view
+        source = trail.input
+        first, behind = first_line(self.links, trail.channels)
+        multiply = same(first.multiply)
+        add = same(first.add)
+        if behind or multiply is None or add is None or multiply <= 0:
+            raise Unsupported("a map that is padded must have one scale > 0 behind its quantiser")
+        trail.nodes = [name for name in trail.nodes if at_end or name != following.name] or [following.name]
+        copy, index = view.made_again(following)
+        number = Fraction(0)
+        if view.is_padded:
+            number = (view.padded_with - add) / multiply
+            level = (number - source.base) / source.step
+            if level.denominator != 1 or not 0 <= level <= source.levels:
+                raise Unsupported(f"what a map is padded with must be one of its values, got {float(number):g}")
+        # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
+        line = Line.identity(trail.channels)
+        self.behind.insert(0, replace(line, add=line.add + number))
+        sums = self.begin_copy(following, replace(line, add=line.add - number), copy)
+        trail.view = trail.view.with_index(index)
+        base = source.base * multiply + add
+        step = source.step * multiply
+        limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
+        reached = np.ones(source.levels, bool)
+        named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
+        stand = sums.quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
+        trail.unlinked = Unlinked(following.reads[0], trail.view)
+        trail.nodes = [following.name]
+        return stand
+
+    def copy_channels(self) -> Stand:
+        trail = self.trail
+        if trail.sections and not trail.view.is_padded and ahead.differs_by_channel(trail.following, trail.view):
+            return self.begin_copy(trail.following[0])
+        return self
+
+    def begin_copy(self, following: Operation, lead: Line | None = None, copy: Copy | None = None) -> "AtSums":
+        """Begin a section whose weights copy channels, for what may follow only weights; ``following`` is next.
+
+        With a ``lead`` weights read the map as its quantiser made it, behind that line, and links stay behind them;
+        else they read what the links make.
+        """
+        copy = copy or Copy(window=Window(kernel=(1, 1)))
+        view = self.trail.view
+        links: Sequence[Link] = ()
+        if lead is None:
+            lead = lead_of(self.links, self.trail.input, view.size[2])
+            reading = self.trail.reading(following.reads[0], view, lead)
+        else:
+            reading = self.trail.unlinked_reading
+            links = self.links
+        section = of_copy(following, copy, view.size, reading, lead)
+        # Of a map in blocks, the links are the same in all channels.
+        of_each = copy.channels if copy.blocks is None else np.zeros(len(section.weight), np.int64)
+        if of_each is not None:
+            links = [link.taken(of_each) for link in links]
+        self.trail.view = replace(view, size=section.size)
+        return self.begin(section, links)
+
+    # A quantiser behind that of the map
+
+    def quantise(self, operation: Levels) -> "AtMap":
+        self.trail.view = self.trail.view.quantised(operation)
+        if self.trail.source is None:  # the host's quantiser
+            self.trail.source = quantised_by(operation)
+            self.trail.front = self.links
+            return AtMap(self.trail)
+        second = self.second(operation)
+        if is_looked_up(self.links):
+            return self.look_up(second)
+        try:
+            kept = second.kept()
+            self._check_passes(kept)
+        except Unsupported:
+            stand = self._between(second)
+            if stand is None:
+                raise
+            return stand
+        apart = second.is_apart(kept)
+        stand = self._between(second) if self.trail.sections and (apart or second.is_bent(kept)) else None
+        if stand is None and apart:
+            name = bend_name(self.links)
+            raise Unsupported(f"a mean that is quantised twice must have no {name} between both quantisers")
+        return stand or self._merge(second, kept)
+
+    def second(self, operation: Levels) -> SecondQuantiser:
+        """A quantiser behind that of the map."""
+        trail = self.trail
+        verb = trail.last.verb if trail.last else "quantised"
+        return SecondQuantiser(
+            first=trail.input, verb=verb, links=self.links, levels=operation, channels=trail.channels
+        )
+
+    def _check_passes(self, kept: Kept) -> None:
+        """Refuse to leave out levels of a map that others read, too."""
+        trail = self.trail
+        passes = isinstance(trail.last, PassSection) if trail.last else trail.map > 0
+        if passes and not kept.has_all(trail.input):
+            rule = f"a quantiser of a map with several readers must keep its {trail.input.levels + 1} values"
+            got = f"{len({*kept.places}) + 1} in {len(kept.places) + 1} steps"
+            raise Unsupported(f"{rule}, each one step apart, got {got}")
+
+    def _merge(self, second: SecondQuantiser, kept: Kept) -> "AtMap":
+        """Let two quantisers be one."""
+        trail = self.trail
+        trail.source = second.merged(kept)
+        section = trail.last
+        if section is not None:  # else the host has both
+            if isinstance(section, TableSection):
+                section = replace(section, table=section.table.behind(kept.places))
+            trail.change_last(replace(section, quantised=trail.source))
+        return AtMap(trail)
+
+    def _between(self, second: SecondQuantiser) -> "AtMap | None":
+        """Put a copy of every channel between two quantisers, if it can be. Where no line has the second one's levels
+        either, a table has them."""
+        if self.trail.view.is_padded:
+            return None
+        if not second.is_straight or second.multiplies_by_more:
+            return self.look_up(second)
+        line, bent = first_line(self.links, self.trail.channels)
+        leads = not bent and same(line.multiply) not in (None, Fraction(0))
+        lead = None if leads else Line.identity(self.trail.channels)
+        return self.begin_copy(second.levels, lead).quantise(second.levels)
+
+    def look_up(self, second: SecondQuantiser) -> "AtMap":
+        """Let a table have what links and a quantiser make of each value of a map; of a map that a table makes, that
+        one, where both are the same in all channels."""
+        trail = self.trail
+        table = second.table()
+        quantised = replace(quantised_by(second.levels), rule=None)
+        before = trail.last
+        if isinstance(before, TableSection) and not before.pools and before.table.is_uniform and table.is_uniform:
+            trail.change_last(replace(before, quantised=quantised, table=before.table.through(table)))
+        else:
+            section = TableSection(
+                name=second.levels.name,
+                op=second.levels.op,
+                nodes=tuple(trail.nodes),
+                reads=(trail.unlinked_reading,),
+                size=trail.view.size,
+                quantised=quantised,
+                table=table,
+            )
+            trail.close(section)
+        trail.source = quantised
+        return AtMap(trail)
+
+
+class AtSums(Stand):
+    """At sums of weights, in front of their quantiser.
+
+    Parameters
+    ----------
+    section : WeightSection
+        The section as far as it is known.
+    """
+
+    noun = "sums of weights"
+
+    def __init__(self, trail: Trail, section: WeightSection, links: Sequence[Link] = ()) -> None:
+        super().__init__(trail, links)
+        self.section = section
+
+    @property
+    def joinable(self) -> bool:
+        return len(self.behind) > self.section.inner_at
+
+    def pool(self, operation: Pooling) -> Stand:
+        section = self.section
+        if section.inner and section.inner_at != len(self.behind):
+            raise Unsupported("two max pools before a quantiser must follow each other")
+        inner = (*section.inner, operation.window)
+        self.section = replace(section, inner=inner, inner_at=len(self.behind))
+        return self
+
+    def average(self, operation: Pooling) -> Stand:
+        """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or
+        multiplied with, is the same behind the mean."""
+        section = self.section
+        _, bent = first_line(self.behind, self.trail.channels)
+        if section.inner or bent:
+            rule = f"a mean of sums must come before a {bend_name(bent) if bent else 'max pool'}"
+            raise Unsupported(rule, "quantise before it")
+        window = operation.window
+        counts = np.unique((window.positions(*self.trail.view.size[:2]) >= 0).sum(axis=1))
+        if counts.tolist() != [window.taps]:
+            rule = f"a mean of sums must have {window.taps} values in every window"
+            raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
+        self.section = replace(section, sums=(*section.sums, window), scale=section.scale / window.taps)
+        return self
+
+    def quantise(self, operation: Levels) -> AtMap:
+        self.trail.view = self.trail.view.quantised(operation)
+        if self.section.copies and operation.rule is not None:
+            self._multiply_weights(operation.rule)
+        self.trail.source = quantised_by(operation)
+        return self._closed(replace(self.section, quantised=self.trail.source))
+
+    def weigh(self, operation: Linear) -> Stand:
+        raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
+
+    def end(self) -> Stand:
+        if self.section.inner:
+            why = "a max pool must be behind a quantiser or before one, got neither"
+            raise ImportRefused([f"{self.section.name}: {why}"])
+        return self._closed(self.section)
+
+    def _closed(self, section: WeightSection) -> AtMap:
+        """At the map that the section makes."""
+        self.trail.close(replace(section, chain=self.links, nodes=tuple(self.trail.nodes)))
+        return AtMap(self.trail)
+
+    def _multiply_weights(self, rule: KernelRule) -> None:
+        """Multiply weights that copy with the whole numbers that follow, as a kernel's rule is for such products."""
+        first = self.behind[0] if self.behind else None
+        if isinstance(first, Line) and all(number.denominator == 1 for number in first.multiply):
+            factors = np.array([int(number) for number in first.multiply], np.int64)
+            weight = self.section.weight * factors[:, None, None, None]
+            product = replace(self.section, weight=weight, copies=False)
+            self.section = in_parts(product) if rule.needs_sums else product
+            self.behind[0] = Line(multiply=np.full(len(factors), Fraction(1), object), add=first.add)
+
+
+class AtMean(Stand):
+    """At means of a map.
+
+    Parameters
+    ----------
+    stand : AtMap
+        In front of the means.
+    mean : Pooling
+    """
+
+    noun = "a mean"
+
+    def __init__(self, stand: AtMap, mean: Pooling) -> None:
+        super().__init__(stand.trail)
+        self.mean = mean
+        self.before = stand.links
+        self.view = stand.trail.view
+        """The tensor in front of the means."""
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        return (*self.before, *self.behind)
+
+    def pool(self, operation: Pooling) -> Stand:
+        return self.sums().pool(operation)
+
+    def average(self, operation: Pooling) -> Stand:
+        raise Unsupported("a mean of means must be quantised between")
+
+    def quantise(self, operation: Levels) -> AtMap:
+        return self._rounded(operation) or self.sums().quantise(operation)
+
+    def weigh(self, operation: Linear) -> Stand:
+        trail = self.trail
+        view = trail.view
+        if operation.window is not None or view.size[:2] != (1, 1) or any(self.mean.window.padding):
+            self.sums()
+            raise Unsupported("a mean must be quantised before weights read it, unless it is of the whole map")
+        _, bent = first_line(self.links, trail.channels)
+        if bent:
+            raise Unsupported(f"a {bend_name(bent)} must not lie between a quantiser and a mean that weights read")
+        reading = trail.reading(self.mean.reads[0], self.view, lead_of(self.before, trail.input, trail.channels))
+        lead = lead_of(self.links, trail.input, trail.channels)
+        section = of_linear_mean(operation, self.mean, view, reading, lead)
+        trail.view = view.of_map(section.size).flat
+        return self.begin(section)
+
+    def end(self) -> Stand:
+        try:
+            sums = self.sums()
+        except ValueError as e:
+            raise ImportRefused([node_line(self.mean.name, self.mean.op, e)]) from None
+        return sums.end()
+
+    def sums(self) -> AtSums:
+        """At the means as sums of weights."""
+        trail = self.trail
+        lead = lead_of(self.before, trail.input, trail.channels)
+        reading = trail.reading(self.mean.reads[0], self.view, lead)
+        return self.begin(of_mean(self.mean, trail.view.size, reading, lead), self.behind)
+
+    def _rounded(self, operation: Levels) -> AtMap | None:
+        """At the map of a pool, if a quantiser rounds means to the values of their map, as golden's average pool
+        does."""
+        trail = self.trail
+        window = self.mean.window
+        padded = any(window.padding)
+        if not is_rounded_mean(trail.input, self.links, operation):
+            return None
+        halves = padded or window.taps % 2 == 0
+        following = trail.following
+        apart = ahead.pads_elsewhere(following) or ahead.pools_again(following) or trail.input.name in trail.apart
+        if (apart or (halves and trail.is_shifted)) and not padded:
+            return None
+        trail.source = replace(trail.input, averaged=True, halves=halves)
+        trail.pool(self.mean)
+        stand = AtMap(trail)
+        if not apart or not following:
+            return stand
+        trail.unlinked = Unlinked(operation.makes, trail.view)
+        return stand.copy(following[0])

@@ -74,8 +74,8 @@ class Activation(Action):
     @property
     @abstractmethod
     def of_layer(self) -> Mapping[str, int]:
-        """Numbers of the layer by field. Of an action that either activation can compute
-        (hls_gen/design/results.py) the fields of both; an NPU takes those of its own."""
+        """Numbers of the layer by field, of `SUMS` and of the activations in hls_gen/design/results.py that compute it;
+        an NPU takes those that it has."""
 
     @property
     def of_channel(self) -> Mapping[str, Array]:
@@ -123,7 +123,7 @@ class Sums(Activation):
 
     @property
     def of_layer(self) -> Mapping[str, int]:
-        return {"low": -int(self.beside_bits), "high": 0}
+        return {"raw": 1, "low": -int(self.beside_bits), "high": 0}
 
     def biased_range(self, sums: Range) -> Range:
         return with_biases(sums, np.zeros(1, np.int64))

@@ -385,7 +385,7 @@ def _runs(
                 candidate = (work, mapping + [n] * (end - start))
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)
-                elif "host" in npu.ports.outlets:
+                elif npu.ports.sends_results:
                     final = candidate if final is None or work < final[0] else final
         best = following
     if final is None:

@@ -94,7 +94,7 @@ class Design:
                     raise ValueError(
                         f"{self.name}: {name} must be the same in all NPUs, got {npu.value(name)} in NPU {n}"
                     )
-        if not any("host" in npu.ports.outlets for npu in self.npus):
+        if not any(npu.ports.sends_results for npu in self.npus):
             raise ValueError(f"{self.name}: an NPU must have outlet host, got none")
         if self.spill_words != 0 and (not self.closed or self.spill_words < 2):
             raise ValueError(

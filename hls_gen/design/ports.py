@@ -52,3 +52,8 @@ class Ports(Part):
         if ("loop" in self.inlets) != ("loop" in self.outlets):
             raise ValueError(f"npu: loop must be inlet and outlet or neither, got {self.inlets} and {self.outlets}")
         require(self.binariser is None or "host" in self.inlets, "a binariser needs inlet host", self.inlets)
+
+    @property
+    def sends_results(self) -> bool:
+        """Whether results leave the device here: outlet "host"."""
+        return "host" in self.outlets

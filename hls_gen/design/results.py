@@ -76,6 +76,8 @@ class Activation(Unit):
     """The register stages, in order: one step of the arithmetic each, so that none is deeper than 8 LUT levels."""
 
 
+SUMS = Unit(of_layer={"raw": Column(bits="ports.sends_results", signed=False)})
+"""The way of sums past the activation, to the host, in an NPU with outlet "host": whether a layer's sums go there."""
 THRESHOLDS = Activation(
     memory="thresholds",
     stages=("value",),

@@ -29,7 +29,7 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     yield skid(features, npu.result_side_bits, n)
     if npu.passes_by:
         yield skid(features, 1 + npu.way_bits, n)
-    if "host" in npu.ports.outlets:
+    if npu.ports.sends_results:
         acc = npu.array.acc_bits
         yield from gear(npu.results.ol * acc, acc, 0, n)
         yield skid(acc, 0, n)
@@ -55,5 +55,5 @@ def ports_stores(npu: Npu) -> Iterator[Store]:
     """The buffers of the ping-pong pair, and the words of a last map in front of the output."""
     if "ring" in npu.ports.inlets:
         yield Store.of_fifo("buffers", npu.array.map_bits, 2 << bits_for(npu.ports.buffer_words - 1))
-    if "host" in npu.ports.outlets:
+    if npu.ports.sends_results:
         yield Store("map_held", npu.array.map_bits + 1, timing.MAP_HELD, 0)

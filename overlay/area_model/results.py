@@ -28,7 +28,7 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "pointer": bits_for(npu.results.threshold_rows - 1),
         "slot": slot_bits(npu),
         "several": npu.array.accumulators > 1,
-        "raw": ol * acc * ("host" in npu.ports.outlets),
+        "raw": ol * acc * npu.ports.sends_results,
         **(requantise_sizes(npu) if npu.requantises else {}),
     }
     kind = "results_integer" if npu.requantises else "results_binary"

@@ -481,4 +481,4 @@ def way(pick: Pick, design: Design, layers: int) -> list[int] | None:
         if not ways:
             return None
         path.append(pick.of(ways))
-    return path if "host" in npus[path[-1]].ports.outlets else None
+    return path if npus[path[-1]].ports.sends_results else None

@@ -13,7 +13,7 @@ from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.results import numbers_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import ADDITION, Unit
+from bitloom.hls_gen.design.results import ADDITION, SUMS, Unit
 
 from .layer_rows import Columns, row
 from .ports import way_fields
@@ -29,13 +29,12 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         "last_units_minus_1": planned.last_units - 1,
         "windows_minus_1": planned.on_array.counts.windows - 1,
         "levels_minus_1": p.levels - 1,
-        "raw": int(p.raw),
         **way_fields(planned),
         "pooled": int(p.pool is not None),
         "adds": int(p.action(Addition) is not None),
         "keeps": int(planned.way.adder is not None),
         "double": int(p.arithmetic.double),
-        **numbers_of(npu, npu.activation.of_layer, p.activation.of_layer),
+        **numbers_of(npu, {**SUMS.of_layer, **npu.activation.of_layer}, p.activation.of_layer),
     }
     actions = {action.unit.mark: action for action in p.actions if isinstance(action, UnitAction)}
     constants = activation_columns(npu.activation, p.activation, p.sum_range, steps, npu)

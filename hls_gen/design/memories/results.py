@@ -12,7 +12,7 @@ from functools import cache
 from operator import attrgetter
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.results import ADDITION, Column, FeatureUnit, Unit
+from bitloom.hls_gen.design.results import ADDITION, SUMS, Column, FeatureUnit, Unit
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import FieldWidths, Rows
@@ -75,7 +75,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         ("windows_minus_1", bits_for(npu.sequencer.windows - 1)),
         ("levels_minus_1", bits_for(npu.results.levels - 1)),
         ("threshold_base", bits_for(npu.results.threshold_rows - 1)),
-        *([("raw", 1)] if "host" in npu.ports.outlets else []),
+        *fields_of(npu, SUMS.of_layer),
         *(way(npu) if npu.gives_ways else []),
         *([("pooled", 1)] if npu.passes_by else []),
         *addition_marks(npu),

@@ -59,7 +59,7 @@ def result_words(
     b.comment("Results: raw values and map words become stream words.")
     streams = []
     for n, params in enumerate(design.npus):
-        if "host" in params.ports.outlets:
+        if params.ports.sends_results:
             raw = Stream.of(npus[n], "raw")
             maps = Stream.of(npus[n], "to_host")
             streams.append(_raw_words(b, library, params, f"npu{n}", raw, reset))

@@ -66,14 +66,14 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
         **{port: signal for name, stream in words.items() for port, signal in stream.ports(name).items()},
     )
     array = _array(c, beats, drain_slot)
-    raw = (
-        Stream.output(b, "raw", npu.results.ol * npu.array.acc_bits, last=True) if "host" in npu.ports.outlets else None
-    )
+    unit = c.library.get(results, c.library, npu)
+    widths = unit.port_widths
+    raw = Stream.output(b, "raw", widths["raw_data"], last=True) if "raw_data" in widths else None
     # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
     # its first beat, since all kernel groups are at work at a time.
     taken = beats["beat"] & beats["last" if drain_slot is None else "first"]
     out = c.place(
-        c.library.get(results, c.library, npu),
+        unit,
         "results_unit",
         last_layer=c.settings["last_layer"],
         taken=taken,
@@ -87,8 +87,9 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     features = Stream.of(out, "features")
     if skipped is None:
         return EngineOutputs(features, beats, None)
-    unit = c.library.get(addition, c.library, npu)
-    added = c.place(unit, "addition", **features.ports("in"), **skipped.ports("skip"))
+    added = c.place(
+        c.library.get(addition, c.library, npu), "addition", **features.ports("in"), **skipped.ports("skip")
+    )
     if not npu.keeps_steps:
         return EngineOutputs(aside(b, c.library, Stream.of(added, "out")), beats, added["waits"])
     both = c.place(c.library.get(signs, c.library, npu), "signs", **Stream.of(added, "out").ports("in"))

@@ -73,7 +73,7 @@ def _npu(report: Report, npu: NpuCycles, top: int) -> Iterator[str]:
     if "host" in params.ports.inlets:
         yield _path(f"M{BOX - 60} {top + 18}h60", True)
         yield _text(BOX - 64, top + 10, "frames", "small")
-    if "host" in params.ports.outlets:
+    if params.ports.sends_results:
         used = report.mapping[-1] == n
         yield _path(f"M{BOX} {top + height - 16}h-60", used)
         if used:

@@ -46,6 +46,8 @@ class Wanted:
     """Values of the folding (`bitloom.hls_gen.design.flat.CHOSEN`), for every NPU that can have them. Without
     ``design`` NPUs are otherwise as ``default_npu``: with any value, with a topology, or where no reference design has
     the network's name."""
+    npu: int | None = None
+    """Number of the NPU that gets the folding; None: each one that can have a value."""
     topology: str | None = None
     """One of TOPOLOGIES; None: one NPU, a pipeline where the network needs both engines, or the NPUs of ``design``,
     which has a topology of its own."""
@@ -82,9 +84,9 @@ def chosen_design(model: Model, wanted: Wanted | None = None) -> ReferenceDesign
     if wanted.design and wanted.topology:
         raise ValueError(f"{wanted.design}: its NPUs are connected already, got topology {wanted.topology}")
     design = reference_design(wanted.design) if wanted.design else REFERENCE_DESIGNS.get(name)
-    if wanted.design or design is None or wanted.folding or wanted.topology:
+    if wanted.design or design is None or wanted.folding or wanted.topology or wanted.npu is not None:
         start = design if design and wanted.design else _small_design(model, wanted)
-        design = replace(start, npus=_folded(wanted.design or name, start.npus, wanted.folding))
+        design = replace(start, npus=folded(wanted.design or name, start.npus, wanted))
     stream_bits = design.stream_bits if wanted.stream_bits is None else wanted.stream_bits
     return replace(design, stream_bits=stream_bits, choices=replace(design.choices, **wanted.choices))
 
@@ -103,6 +105,34 @@ def _small_design(model: Model, wanted: Wanted) -> ReferenceDesign:
         wanted = replace(wanted, topology="pipeline")
     npus = _connected(network, npu, wanted) if wanted.topology else (npu,)
     return ReferenceDesign(network=network.name, npus=npus)
+
+
+def folded(name: str, npus: tuple[Npu, ...], wanted: Wanted) -> tuple[Npu, ...]:
+    """NPUs with the values of a folding that was asked for, each with those that it can have, or one of them with all.
+
+    Parameters
+    ----------
+    name
+        Name of the design or of the network, for messages.
+    npus
+        The NPUs.
+    wanted
+        Its ``folding`` and ``npu`` count.
+
+    Raises
+    ------
+    ValueError
+        If no NPU can have a value, or there is no NPU of that number, or nothing for it.
+    """
+    folding = wanted.folding
+    if wanted.npu is None:
+        return _folded(name, npus, folding)
+    if not 0 <= wanted.npu < len(npus):
+        raise ValueError(f"{name}: npu must be 0..{len(npus) - 1}, got {wanted.npu}")
+    if not folding:
+        raise ValueError(f"{name}: npu {wanted.npu} must get values of a folding, got none")
+    behind = wanted.npu + 1
+    return (*npus[: wanted.npu], *_folded(name, npus[wanted.npu : behind], folding), *npus[behind:])
 
 
 def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tuple[Npu, ...]:

@@ -22,7 +22,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packetizer import MARKS, RawStream
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.chosen_design import chosen_design
+from bitloom.overlay.build.chosen_design import chosen_design, folded
 from bitloom.overlay.build.partitioning import fitting_partitions
 from bitloom.overlay.build.reference_designs import ReferenceDesign
 from bitloom.overlay.explore.advice import Advice, advice, advice_rows
@@ -35,7 +35,17 @@ from bitloom.overlay.show.report.compiled import plans_of
 from bitloom.overlay.study.lane_counts import lanes
 
 from .option_groups import GroupedCommand, option_group
-from .options import AUTO, FILE, WRITTEN_FOLDER, board_option, design_options, given, partitions_option, wanted_of
+from .options import (
+    AUTO,
+    FILE,
+    FOLDING_NAMES,
+    WRITTEN_FOLDER,
+    board_option,
+    design_options,
+    given,
+    partitions_option,
+    wanted_of,
+)
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
 from .subject import Subject, hosts_of, subject_of, tell_kept
@@ -105,9 +115,9 @@ def build_command(
     bench), for all networks that it is for. Further NETWORKs run on the same hardware.
 
     The NPUs are those of the reference design, or of --foldings; with --kfp and the like it is one NPU, with --topology
-    several of them, and of a DESIGN each NPU gets what they say. Memories are made as large as the networks need. The
-    folder then holds the Verilog, the manifest, the compiled networks, and an overlay for simulation; with --board also
-    the sources for that board's bitstream, for a machine with Vivado.
+    several of them, and of a DESIGN or of --foldings each NPU gets what they say, or that of --npu. Memories are made
+    as large as the networks need. The folder then holds the Verilog, the manifest, the compiled networks, and an
+    overlay for simulation; with --board also the sources for that board's bitstream, for a machine with Vivado.
     """
     subject = subject_of(networks, design_name, named=not (design_name or foldings))
     target = find_board(board_name) if board_name else None
@@ -116,10 +126,12 @@ def build_command(
     log = inside(folder, LOG)
     with step_lines() as lines, working("generating Verilog and compiling the network"):
         if foldings is not None:
-            if option := given(["design_name", *options]):
-                raise ValueError(f"--foldings: the file says everything about the design, got {option} too")
-            chosen: ReferenceDesign | Candidate = Candidate.load(foldings, subject.model, subject.models[1:])
-            design = chosen.design(subject.model, subject.name, subject.models[1:])
+            if option := given({"design_name", *options} - {"npu", *FOLDING_NAMES}):
+                raise ValueError(f"--foldings: the file says everything but values of NPUs, got {option} too")
+            candidate = Candidate.load(foldings, subject.model, subject.models[1:])
+            candidate = replace(candidate, npus=folded(subject.name, candidate.npus, wanted_of(options)))
+            chosen: ReferenceDesign | Candidate = candidate
+            design = candidate.design(subject.model, subject.name, subject.models[1:])
         else:
             chosen, design = _designed(subject, options, target)
         build = builds.build(
@@ -145,7 +157,7 @@ def build_command(
         dump(facts)
         return
     rows = {**_hardware_rows(facts), **_board_rows(facts), **_speed_rows(facts)}
-    table(f"{subject.name}: {build.folder}", {**rows, **advice_rows(changes, len(design.npus))})
+    table(f"{subject.name}: {build.folder}", {**rows, **advice_rows(changes)})
     needs = "" if find_spec("pynq") else ", where pynq is installed"
     click.echo(f"next, every bit against golden{needs}: bitloom simulate {quote(str(build.folder))}")
     if target:

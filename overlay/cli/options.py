@@ -360,9 +360,10 @@ chain_options = option_group(
         help="Join several NPUs of this folding.  [default: one NPU; pipeline where a network needs both engines]",
     ),
     click.option("--npus", type=int, help="How many, for --topology.  [default for a pipeline: one for each layer]"),
+    click.option("--npu", type=int, help="Number of the NPU that the folding is for, from 0 on.  [default: all]"),
     compile_options(),
 )
-"""``--topology``, ``--npus``, and `compile_options`: several NPUs, and how layers run on them."""
+"""``--topology``, ``--npus``, ``--npu``, and `compile_options`: several NPUs, and how layers run on them."""
 
 design_options = together(
     folding_options,

@@ -98,7 +98,7 @@ def report_command(
     else:
         shown = {name.replace("_", " "): number(figure) for name, figure in report.figures.items()}
         shown |= {f"{p.name}, cycles a frame": _program_row(p) for p in report.programs}
-        shown |= advice_rows(report.advice, len(report.npus))
+        shown |= advice_rows(report.advice)
         table(f"{model.network.name}: {out}", shown | ({"picture": str(png)} if png else {}))
     fail_unless_exact(run.network, run.frames, run.bit_exact_frames)
 

@@ -33,7 +33,7 @@ class Advice:
     npu: int
     """The NPU's number."""
     option: str
-    """The value's name, as `bitloom build` calls it, and the value, such as ``--ol 8``."""
+    """As `bitloom build` takes it, such as ``--ol 8``, or of a design with several NPUs ``--npu 2 --ol 8``."""
     cycles: float
     """Cycles a frame with it, by the flow model; of a network in partitions those of all programs, without loading."""
     gain: float
@@ -52,9 +52,9 @@ class Advice:
         return ", ".join([f"{self.gain:.2f} times as fast", *takes])
 
 
-def advice_rows(changes: Sequence[Advice], npus: int) -> dict[str, str]:
-    """Changes of a design with so many NPUs as rows of a table."""
-    return {f"NPU {each.npu} with {each.option}" if npus > 1 else f"with {each.option}": each.text for each in changes}
+def advice_rows(changes: Sequence[Advice]) -> dict[str, str]:
+    """Changes as rows of a table."""
+    return {f"with {each.option}": each.text for each in changes}
 
 
 def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice]:
@@ -85,7 +85,8 @@ def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice
         if cycles / after >= LEAST_GAIN:
             area = estimate(changed)
             lut = area.device_lut - size.device_lut
-            option = f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
+            option = f"--npu {busiest} " if len(npus) > 1 else ""
+            option += f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")
             bram36 = area.bram36 - size.bram36
             changes.append(Advice(busiest, option, after, cycles / after, lut, bram36, area.dsp - size.dsp))
     return sorted(changes, key=lambda change: -change.gain)

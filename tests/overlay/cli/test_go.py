@@ -127,7 +127,6 @@ def test_the_card_says_what_makes_frames_faster():
         "latency_us": 1.0,
         "latency_cycles": 1,
         "share_of": {"board": "B", **dict.fromkeys(RESOURCES, 0.5)},
-        "npus": 1,
         "advice": [asdict(change)],
         "page": "",
         "front": "",

@@ -16,6 +16,7 @@ from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.advice import LEAST_GAIN, Advice, advice, advice_rows
+from bitloom.overlay.explore.candidate import Candidate
 
 
 def test_figures_are_those_of_a_build_with_the_option() -> None:
@@ -55,7 +56,7 @@ def test_build_says_it_where_it_is_asked(tmp_path: Path) -> None:
     assert [change.option for change in changes] == ["--kgp 32", "--window-former"]
     assert load(tmp_path / "build").command == ("bitloom", *words)  # it is the same build
     shown = CliRunner().invoke(bitloom, [*words, "--advice"]).stdout
-    for label, text in advice_rows(changes, 1).items():
+    for label, text in advice_rows(changes).items():
         assert re.search(rf"{label} +│ +{text} ", shown)
 
 
@@ -69,7 +70,24 @@ def test_of_several_npus_the_one_with_most_beats_is_changed() -> None:
     number = changes[0].npu
     wider = design.npus[number].changed(kgp=2 * design.npus[number].array.kgp)
     npus = (*design.npus[:number], wider, *design.npus[number + 1 :])
-    (by_kernels,) = [change for change in changes if change.option.startswith("--kgp")]
-    assert by_kernels.option == f"--kgp {wider.array.kgp}"
-    sized = reference.__class__(network="digits-cnn", npus=npus, choices=reference.choices).design("wider", [model])
+    (by_kernels,) = [change for change in changes if "--kgp" in change.option]
+    assert by_kernels.option == f"--npu {number} --kgp {wider.array.kgp}"
+    asked = Wanted(design="digits-cnn-pipeline", npu=number, folding={"kgp": wider.array.kgp})
+    sized = chosen_design(model, asked).design("wider", [model])
+    assert [npu.array.kgp for npu in sized.npus] == [npu.array.kgp for npu in npus]
     assert by_kernels.cycles == cycles_by_flow(model, sized, reference.choices).cycles_per_frame
+
+
+def test_it_is_followed_behind_a_foldings_file(tmp_path: Path) -> None:
+    reference = REFERENCE_DESIGNS["digits-cnn-pipeline"]
+    (model,) = reference.models()
+    candidate = Candidate("digits-cnn", reference.npus, (0, 1, 2, 3))
+    first, *_ = advice(model, candidate.design(model), candidate.choices)
+    (tmp_path / "foldings.json").write_text(json.dumps(candidate.to_dict()))
+    words = ("build", "digits-cnn", "--foldings", str(tmp_path / "foldings.json"), *first.option.split())
+    done = CliRunner().invoke(bitloom, [*words, "--out", str(tmp_path / "build")])
+    assert done.exit_code == 0, done.output
+    design = load(tmp_path / "build").design
+    assert cycles_by_flow(model, design, candidate.choices).cycles_per_frame == first.cycles
+    key = first.option.split()[2].removeprefix("--")
+    assert [n for n, npu in enumerate(design.npus) if npu.value(key) != reference.npus[n].value(key)] == [first.npu]

@@ -79,12 +79,13 @@ def test_a_foldings_file_may_stream_weights() -> None:
          "stream_bits, map_order, dataflow, mapping, npus, chunk, shortcuts, copy_depthwise, partitions, got 'npu'"),
         (json.dumps(SOME | {"npus": [{"kernel_rows": 8}]}), (), "{path}: foldings: npus[0]: npu: keys must be "
          + ", ".join(NPU_KEYS) + ", got 'kernel_rows'"),
-        ("{}", ("--kfp", "4"), "--foldings: the file says everything about the design, got --kfp too"),
-        ("{}", ("--kfp", "0"), "--foldings: the file says everything about the design, got --kfp too"),
+        (json.dumps(SOME), ("--kfp", "0"), "npu: kfp must be an integer >= 1, got 0"),
+        (json.dumps(SOME), ("--npu", "1", "--kfp", "4"), "digits-cnn: npu must be 0..0, got 1"),
+        (json.dumps(SOME), ("--npu", "0"), "digits-cnn: npu 0 must get values of a folding, got none"),
         ("{}", ("--stream-weights",),
-         "--foldings: the file says everything about the design, got --stream-weights too"),
+         "--foldings: the file says everything but values of NPUs, got --stream-weights too"),
         ("{}", ("--map-order", "raster"),
-         "--foldings: the file says everything about the design, got --map-order too"),
+         "--foldings: the file says everything but values of NPUs, got --map-order too"),
     ],
 )  # fmt: skip
 def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[str, ...], message: str) -> None:

@@ -112,6 +112,8 @@ def _operations_of(
     asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
     result = next(asked, node.outputs[0])
     shapes[result] = shapes.pop(last.makes)
+    if last.makes in constants.ranges:
+        constants.ranges[result] = constants.ranges.pop(last.makes)
     if view.makes_imageless:
         constants.imageless.add(result)
     return [*view.operations[:-1], replace(last, makes=result)]

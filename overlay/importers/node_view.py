@@ -212,6 +212,9 @@ class NodeView:
             steps=LEVEL_STEPS * operation.boundaries.size if isinstance(operation, Levels) else 0,
         )
         self._shapes[makes] = operation.shape(*shapes)
+        known = [self._constants.ranges[name] for name in reads if name in self._constants.ranges]
+        if operation.picks and len(known) == len(reads):
+            self._constants.ranges[makes] = min(low for low, _ in known), max(high for _, high in known)
         self.operations.append(operation)
         self._here = makes
 
@@ -230,11 +233,11 @@ class NodeView:
         """
         axis = self._axis_of(rule.scale)
         boundaries, reached = rule.boundaries()
-        if integers:
-            self._constants.ranges[self.node.outputs[0]] = rule.low, rule.high
         step: Fraction = Fraction(1) if integers else rule.scale.flat[0]
         base = Fraction(rule.low) if integers else (rule.low - rule.zero) * step
         self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached, axis=axis)
+        if integers:
+            self._constants.ranges[self.here] = rule.low, rule.high
         if rule.scale.size > 1 and not integers:
             self.affine(multiply=rule.scale / step)
 

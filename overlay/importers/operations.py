@@ -66,6 +66,11 @@ class Operation(ABC):
     """The tensor that it makes."""
 
     @property
+    def picks(self) -> bool:
+        """Whether each value that it makes is one of those that it reads: of integers it makes integers."""
+        return False
+
+    @property
     def keeps_largest(self) -> bool:
         """Whether of the largest value of a channel it makes the largest one: it is a function of each value, alike at
         all places of a channel, and never falls."""
@@ -341,6 +346,10 @@ class Pooling(Operation):
     """The mean of all taps, padded ones not counted; else the maximum."""
 
     @property
+    def picks(self) -> bool:
+        return not self.average
+
+    @property
     def aside(self) -> "Pooling":
         """The same of a map on its side, whose rows are the columns."""
         return replace(self, window=aside(self.window))
@@ -375,6 +384,10 @@ class Reduction(Operation):
     """tuple of int: of a tensor with the image in front, each >= 1, rising."""
     average: bool
     """The mean; else the maximum."""
+
+    @property
+    def picks(self) -> bool:
+        return not self.average
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
@@ -423,6 +436,10 @@ class Layout(Operation):
 
     order: Array
     """For each value of what is made, its place in what is read, both of one image with the 1 in front."""
+
+    @property
+    def picks(self) -> bool:
+        return True
 
     def shape(self, *sources: Shape) -> Shape:
         return check_shape(self.name, self.order.shape, MOST_MAP)
@@ -490,6 +507,10 @@ class Extreme(Pointwise):
     ends: tuple[int, int] | None = None
     """(int, int): the least and the largest value of both tensors, which hold integers; None if these are any
     numbers."""
+
+    @property
+    def picks(self) -> bool:
+        return True
 
     def value(self, *numbers: Fraction) -> Fraction:
         return max(numbers) if self.largest else min(numbers)
@@ -603,6 +624,10 @@ class Concatenation(Join):
 
     axis: int
     """Of the tensors with the image in front, >= 1."""
+
+    @property
+    def picks(self) -> bool:
+        return True
 
     def shape(self, *sources: Shape) -> Shape:
         others = {(*shape[: self.axis], *shape[self.axis + 1 :]) for shape in sources}

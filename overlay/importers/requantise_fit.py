@@ -198,12 +198,13 @@ def fits(factors: Factors, fraction: int, sums: Encoding) -> bool:
 
 
 def _rounded(slope: Fraction, bits: int) -> tuple[int, int]:
-    """(m, e) with m / 2^e nearest to the slope, m of ``bits`` bits at most; e may not be below 0."""
+    """(m, e) with m / 2^e nearest to the slope, m of ``bits`` bits at most; e may not be below 0. Of a slope that is
+    too steep m is the largest one: each sum but a few is at an end with either."""
     length = slope.numerator.bit_length() - slope.denominator.bit_length()
     exponent = min(MOST_EXPONENT, max(bits - length + 1, 0))  # from there on the product has too many bits
     while slope * (1 << exponent) >= (1 << bits) - Fraction(1, 2) and exponent:
         exponent -= 1
-    multiplier = max(1, round(slope * (1 << exponent)))
+    multiplier = min(max(1, round(slope * (1 << exponent))), (1 << bits) - 1)
     while exponent and multiplier % 2 == 0:
         multiplier = multiplier // 2
         exponent = exponent - 1

@@ -220,8 +220,8 @@ def _node_checked(
         got = spans[operations[-1].makes]
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)
         quantises = any(operation.unit for operation in operations)
-        room = 1e-5 if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
-        wrong = np.abs(got.x - wanted) > room * (1 + np.abs(wanted))
+        room = 1e-5 * (1 + np.abs(wanted)) if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
+        wrong = np.abs(got.x - wanted) > room
         tied = wrong & (got.low - room <= wanted) & (wanted <= got.high + room)
         _refuse(wrong & ~tied, node.name, "the operator's own definition", got.x, wanted)
         count = count + got.x.size

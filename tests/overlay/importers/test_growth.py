@@ -14,6 +14,7 @@ from .against import by_onnxruntime, by_qonnx
 from .against import check as check_onnx
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import onnx
+from .test_selections import onnx_slice
 from .test_tflite import imported, values_of
 from .test_tflite_forms import check
 from .tflite_files import DATA, Chain
@@ -498,8 +499,8 @@ def test_linear_upsampling_of_columns_alone():
     check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
 
 
-def integers_upsampled(dtype, inputs, attributes):
-    """Integers of an ONNX file that linear upsampling reads."""
+def integers_upsampled(dtype, inputs, attributes, before=lambda chain: chain):
+    """Integers of an ONNX file that linear upsampling reads, behind other operators of integers."""
     rng = np.random.default_rng(6)
     chain = OnnxChain((2, 5, 6))
     middle = 128 if dtype == np.uint8 else 0
@@ -507,7 +508,7 @@ def integers_upsampled(dtype, inputs, attributes):
     chain.node("QuantizeLinear", *first).node("DequantizeLinear", *first)
     weight = chain.weight("DequantizeLinear", chain.constant(rng.integers(-99, 99, (4, 2, 1, 1)), np.int8),
                           np.float32(0.01709), chain.constant(0, np.int8))  # fmt: skip
-    chain.node("Conv", weight).node("QuantizeLinear", *second)
+    chain = before(chain.node("Conv", weight).node("QuantizeLinear", *second))
     return chain.node("Resize", *inputs, mode="linear", **attributes).node("DequantizeLinear", *second)
 
 
@@ -524,6 +525,20 @@ def test_linear_upsampling_of_integers(name, dtype):
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     ramps = [layer.name for layer in made.model.network.layers if layer.name.startswith("ramps_")]
     assert len(ramps) == (dtype == np.int8)
+
+
+OF_INTEGERS = {
+    "Slice": lambda chain: onnx_slice(chain, [0], [3], [1], [1]),
+    "MaxPool": lambda chain: chain.node("MaxPool", kernel_shape=[2, 2]),
+    "Concat": lambda chain: chain.node("Concat", chain.here, axis=1),
+}
+
+
+@pytest.mark.parametrize("op", OF_INTEGERS)
+def test_linear_upsampling_behind_operators_of_integers(op):
+    """What picks values of integers makes integers."""
+    chain = integers_upsampled(np.uint8, *LINEAR["half_pixel"], OF_INTEGERS[op])
+    check_onnx(chain, each_by_onnxruntime, near=1e-6)
 
 
 @pytest.mark.parametrize(("mode", "beside"), [("edge", "nearest"), ("reflect", "mirrored")])

@@ -58,6 +58,7 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     **{f"padding that reflects, of a {reader}": (
         onnx(lambda rng, reader=reader: test_growth.with_padding(rng, reader, "reflect")), {}
     ) for reader in ("Conv", "MaxPool")},
+    "padding that reflects, of TFLite": (tflite(lambda rng: test_tflite_forms.mirrored(rng, ((1, 1), (2, 0)))), {}),
     "a detector with boxes": (lambda: import_file(DATA / "ssd.tflite"), {}),
     "constants, pads and means": (tflite(test_tflite_forms.constants), {}),
     "an input that several operators read": (tflite(test_tflite_forms.readers), {}),

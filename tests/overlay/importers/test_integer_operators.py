@@ -216,6 +216,16 @@ def test_a_type_instead_of_a_zero_point():
     check(chain, by_reference, near=0)
 
 
+def test_a_scale_far_below_the_sums():
+    """All sums but 0 lie at the quantiser's ends."""
+    rng = np.random.default_rng(15)
+    chain = quantised(Chain((2, 4, 4)), 0.25, 128, np.uint8)
+    chain.node("Conv", rng.integers(-1, 2, (4, 2, 2, 2)).astype(np.float32))
+    quantised(chain, 2.0**-40, 100, np.uint8).node("Conv", rng.integers(-1, 2, (4, 4, 3, 3)).astype(np.float32))
+    made = check(chain.node("Flatten"), by_onnxruntime, near=0)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
 def test_integers_that_are_quantised_again():
     """An input of 8 bits is what the file's quantiser reads, not what the accelerator does."""
     rng = np.random.default_rng(16)

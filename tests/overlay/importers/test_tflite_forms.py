@@ -432,12 +432,15 @@ def test_a_dense_layer_of_a_map(shape):
 @pytest.mark.parametrize("widths", [((1, 1), (2, 0)), ((0, 3), (1, 2))])
 def test_a_map_with_its_mirror_image_around(widths):
     """As style transfer and image restoration have it."""
-    rng = np.random.default_rng(7)
+    check(mirrored(np.random.default_rng(7), widths))
+
+
+def mirrored(rng, widths):
     chain = Chain((5, 6, 2), 0.02, 3).conv(rng, 3, (3, 3), (0.03, -100))
     sides = np.array([(0, 0), *widths, (0, 0)], np.int32)
     shape = tuple(int(size + sum(pair)) for size, pair in zip(chain.now.shape, sides))
     chain.operator("MIRROR_PAD", shape, None, (chain.constant(sides),), "MirrorPadOptions", Mode=0)
-    check(chain.conv(rng, 2, (3, 3), (0.1, 7), same=False).flat().dense(rng, 5, (0.3, 3)))
+    return chain.conv(rng, 2, (3, 3), (0.1, 7), same=False).flat().dense(rng, 5, (0.3, 3))
 
 
 ASIDE = {

@@ -2,7 +2,7 @@
 
     read        file --> SourceGraph             onnx_file.py, tflite_file.py: the file's own words
     canonical   SourceGraph --> OperationGraph   constants.py, operators/: a few kinds of operations, in fractions
-    quantise    OperationGraph --> SectionGraph  rules.py, quantise.py, walk.py: cut at quantisers
+    quantise    OperationGraph --> SectionGraph  rules.py, branches.py, walk.py: cut at quantisers
     choose      SectionGraph --> EngineChoice    held.py: engines, and which integers maps hold
     emit        both --> Emitted                 boundaries.py, requantise_fit.py, pair_fit.py: the model
 

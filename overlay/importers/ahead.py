@@ -1,4 +1,4 @@
-"""What comes on a way behind an operation: where a step of the walk depends on what will read its tensor.
+"""What comes on a branch behind an operation: where a step of the walk depends on what will read its tensor.
 
 Each function gets the operations behind the step, in their order.
 """

@@ -1,0 +1,91 @@
+"""Both ends of a network: how its input lies in map 0, and what an output is put together from."""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from bitloom.golden.encoding import Array
+
+from .branches import Branch
+from .errors import ImportRefused, Unsupported, node_line
+from .indexes import Grown
+from .map_view import MapView
+from .operations import Closing, Function, Layout, Operation, OperationGraph
+from .sections import OutputMap, SectionOutput, Size, golden_order
+from .source import MOST_CHANNELS
+
+
+def input_view(graph: OperationGraph, branch: Branch) -> MapView:
+    """The input, at which a branch begins, as map 0: in the order of `golden_order`, or if layouts come first, of the
+    map that the weights read, as far as that is one map that grows."""
+    index, size = _input_order(
+        graph, [*branch.operations, *_behind(graph, branch.makes if branch.operations else graph.source)]
+    )
+    if size[2] > MOST_CHANNELS:
+        raise ImportRefused([f"the input must have at most {MOST_CHANNELS:,} channels, got {size[2]:,}"])
+    return MapView(index=index, size=size, channels_last=graph.channels_last)
+
+
+def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
+    """The place of each value of the input in map 0, and the map's size; operations come behind it."""
+    shape = graph.shapes[graph.source]
+    places = made = np.arange(int(np.prod(shape))).reshape(shape)
+    turned = False
+    for operation in operations:
+        if isinstance(operation, Layout):
+            if operation.order.size < made.size:
+                break
+            made = made.ravel()[operation.order]
+            try:
+                places = Grown.of(made).index if made.size > prod(shape) else made
+            except Unsupported:
+                break
+            turned = True
+        elif not isinstance(operation, Function):
+            break
+    if graph.channels_last and not turned and len(shape) <= 4:
+        return places, (*(1, 1, *shape[1:-1])[-2:], shape[-1])
+    if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
+        return golden_order(shape)
+    there, size = golden_order(places.shape)
+    order = np.empty(places.size, np.int64)
+    order[places.ravel()] = there.ravel()
+    return order.reshape(shape), size
+
+
+def _behind(graph: OperationGraph, tensor: str) -> list[Operation]:
+    """The operations behind a tensor, from each tensor to the first one that reads it, as far as a layout."""
+    out = list[Operation]()
+    for operation in graph.operations:
+        if tensor in operation.reads and not any(isinstance(before, Layout) for before in out):
+            out.append(operation)
+            tensor = operation.makes
+    return out
+
+
+def section_output(
+    tensor: str, maps: Sequence[OutputMap], index: Array, closing: Sequence[tuple[Closing, Array]]
+) -> SectionOutput:
+    """An output with an index, and what ends it: operators, each with the index of what it reads."""
+    places = np.empty(index.size, np.int64)  # of each value of the maps, in the output
+    places[index.ravel()] = np.arange(index.size)
+    classes = apart = 1
+    for operation, before in closing:
+        if operation.classes == 1:
+            continue
+        groups = np.sort(places[operation.groups(before)], axis=1)
+        over = operation.classes, int(groups[0, 1] - groups[0, 0])
+        steps = groups // over[1] % over[0] - np.arange(over[0])
+        if (np.diff(groups, axis=1) != over[1]).any() or steps.any() or (classes > 1 and over != (classes, apart)):
+            why = "what the network ends in must be over one axis of its output, got values in another order"
+            raise ImportRefused([node_line(operation.name, operation.op, why)])
+        classes, apart = over
+    return SectionOutput(
+        tensor=tensor,
+        maps=tuple(maps),
+        order=index.ravel(),
+        closing=tuple(operation.op for operation, _ in closing),
+        classes=classes,
+        apart=apart,
+    )

@@ -90,7 +90,7 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
 def _least(name: str) -> int:
     """Least value of a capacity; 0 of what an NPU needn't have where no network has a use for it, as the sizes of a
     window former."""
-    return 0 if name in FORMER or flat.NUMBERS[name].or_zero else flat.NUMBERS[name].least
+    return 0 if name in FORMER or flat.NUMBERS[name].or_zero else flat.LEAST[name]
 
 
 def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:

@@ -58,9 +58,8 @@ class Needs:
         meant = flat.meant(npu)
         needs = {
             **self.sizes,
-            "aheads": max(2, self.sizes.get("aheads", 0)),
-            "skip_bits": max(2, self.sizes.get("skip_bits", 0)),
-            "skip_words": 2,  # how large it must be says the flow model
+            **{name: max(flat.LEAST[name], self.sizes.get(name, 0)) for name in ("aheads", "skip_bits")},
+            "skip_words": flat.LEAST["skip_words"],  # how large it must be says the flow model
             "skips_onward": npu.skips_onward,
         }
         return {name: needs.get(name, 0) for name in SIZES if name in meant}
@@ -133,7 +132,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         kernel_rows=planned.kernel_rows,
         largest_kernel=planned.kernel_rows,
         threshold_rows=len(planned.activation_steps),
-        joined_words=max(2, *planned.read.parts) if planned.read.parts else 0,
+        joined_words=max(flat.LEAST["joined_words"], *planned.read.parts) if planned.read.parts else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.input_words if from_ring else 0,
         **_of_values(p, npu.keeps_steps),

@@ -15,6 +15,7 @@ import numpy as np
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.rows.array import check_shared_weights
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import SKIP_BITS
@@ -296,8 +297,9 @@ def _with_skip_store(network: str, npu: Npu, joins: bool, bits: int) -> Npu:
     skip store.
     """
     try:
-        npu = npu if npu.has_skip else npu.changed(skip_words=2, skip_bits=bits, aheads=2)
-        return npu if npu.joined_words or not joins else npu.changed(joined_words=2)
+        if not npu.has_skip:
+            npu = npu.changed(skip_words=flat.LEAST["skip_words"], skip_bits=bits, aheads=flat.LEAST["aheads"])
+        return npu if npu.joined_words or not joins else npu.changed(joined_words=flat.LEAST["joined_words"])
     except ValueError as e:
         what = "concatenated" if joins else "added or have two readers"
         raise ValueError(f"{network}: maps that are {what} need a skip store: {e}") from None

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 
@@ -145,14 +146,14 @@ def _keeping(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
 def _with_parts(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
     """The NPU with kernel groups that read parts of tuples, where a layer gains by that."""
     gains = any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans for n in numbers)
-    return npu.changed(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2)) if gains else npu
+    return npu.changed(tuple_parts=1, aheads=npu.sequencer.aheads or flat.LEAST["aheads"]) if gains else npu
 
 
 def _claiming(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
     """The NPU with a table of tuples that are claimed ahead, where a network needs one. Then every network claims by
     it, and needs rows for that."""
     claims = any(plan.foldings[n].sequencer.aheads for plan in plans for n in numbers)
-    return npu.changed(aheads=2) if claims else npu
+    return npu.changed(aheads=flat.LEAST["aheads"]) if claims else npu
 
 
 class Extension(NamedTuple):

@@ -166,6 +166,8 @@ _STEPS = {name: place.split(".") for name, place in PLACES.items()}
 """That place, attribute by attribute."""
 NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Number)}
 """What must hold for each name that is a number."""
+LEAST = {name: rule.least for name, rule in NUMBERS.items()}
+"""The least of each, where it isn't 0 because something is left out."""
 CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)}
 """What must hold for each name that is one of a few words, or some of them."""
 MEANS = {name: item.metadata["means"] for name, (_, item) in _DECLARED.items() if item.metadata.get("means")} | {

@@ -40,7 +40,7 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
-    width = npu.pool_word_bits if npu.pool_unit and not npu.depthwise else npu.results.ol * npu.array.feature_bits
+    width = npu.outlet_lanes * npu.array.feature_bits
     words = {name: ring_bits if name == "ring" else npu.array.map_bits for name in npu.targets}
     out: list[AreaPart] = []
     for word in dict.fromkeys(words.values()):

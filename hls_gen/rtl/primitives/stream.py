@@ -87,6 +87,16 @@ class Stream:
         )
 
     @classmethod
+    def output_of(cls, b: Block, name: str, block: Block) -> "Stream | None":
+        """Ports ``name_*`` of ``b`` as those by which an instance of ``block`` gives words; None where it gives none.
+        Result and assignments are as of `Stream.output`."""
+        widths = block.port_widths
+        if f"{name}_data" not in widths:
+            return None
+        side_bits = widths.get(f"{name}_side", 0)
+        return cls.output(b, name, widths[f"{name}_data"], last=f"{name}_last" in widths, side_bits=side_bits)
+
+    @classmethod
     def wires(cls, b: Block, name: str, data_bits: int, *, last: bool = False, side_bits: int = 0) -> "Stream":
         """Wires ``name_*`` between two instances in ``b``; parameters and result are those of `Stream.input`."""
         return cls(

@@ -67,8 +67,7 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     )
     array = _array(c, beats, drain_slot)
     unit = c.library.get(results, c.library, npu)
-    widths = unit.port_widths
-    raw = Stream.output(b, "raw", widths["raw_data"], last=True) if "raw_data" in widths else None
+    raw = Stream.output_of(b, "raw", unit)
     # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
     # its first beat, since all kernel groups are at work at a time.
     taken = beats["beat"] & beats["last" if drain_slot is None else "first"]

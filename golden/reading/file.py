@@ -53,6 +53,15 @@ def reason(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
+def system_words(error: OSError) -> str:
+    """An error of the system as thing, rule and value; the thing is a file, or standard output, which has no name. An
+    error that isn't the system's, but pynq's, keeps its words."""
+    if error.errno is None:
+        return reason(error)
+    said = error.strerror or type(error).__name__
+    return f"{error.filename or 'standard output'}: must be usable, got: {said[:1].lower()}{said[1:]}"
+
+
 def foreign_reason(error: BaseException) -> str:
     """As `reason`, of an error that isn't ours: what it quotes of a file may be of any length, and is cut off."""
     text = reason(error)

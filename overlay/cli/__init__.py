@@ -5,6 +5,7 @@ import sys
 from typing import NoReturn
 
 from bitloom.golden.distribution import pip_install
+from bitloom.golden.reading.file import system_words
 
 
 def main() -> None:
@@ -29,12 +30,6 @@ def interrupted() -> NoReturn:
     """Say that the command was interrupted, and end with the exit status of one that was."""
     sys.stderr.write("bitloom: interrupted\n")
     raise SystemExit(130) from None
-
-
-def system_words(error: OSError) -> str:
-    """An error of the system as thing, rule and value; the thing is a file, or standard output, which has no name."""
-    said = error.strerror or type(error).__name__
-    return f"{error.filename or 'standard output'}: must be usable, got: {said[:1].lower()}{said[1:]}"
 
 
 def _run() -> None:

@@ -16,17 +16,16 @@ from rich.table import Table
 from rich.text import Text
 
 from bitloom.driver.errors import DeviceError
+from bitloom.golden.reading.file import system_words
 from bitloom.overlay.virtual.sim import BuildError, ProtocolError, SimulationTimeout
-from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
-from . import interrupted, system_words
+from . import interrupted
 
 EXPECTED = (
     ValueError,
     OSError,
     ImportError,
     DeviceError,
-    OverlayError,
     BuildError,
     ProtocolError,
     SimulationTimeout,

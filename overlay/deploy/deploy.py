@@ -219,6 +219,15 @@ def _options(program: CompiledNetwork[Program]) -> str:
     return f"--outputs --out outputs.{'npz' if by_name else 'npy'}"
 
 
+def _images(program: CompiledNetwork[Program], transform: str) -> str:
+    """The shape of the images that driver.py takes, and what becomes of their numbers, as cells of a table."""
+    if program.host is not None and transform == NONE:
+        shape, words = program.host.shape, f"{NONE}: numbers are what the imported file takes"
+    else:
+        shape, words = program.input.shape, transform
+    return f"`(N, {', '.join(map(str, shape))})` | {words}"
+
+
 def _readme(
     text: str,
     description: Mapping[str, Any],
@@ -228,7 +237,7 @@ def _readme(
 ) -> str:
     """The page of the folder, with what is in it."""
     networks = "\n".join(
-        f"| `{name}` | {said['transform']} | `{_options(programs[name])}` |"
+        f"| `{name}` | {_images(programs[name], said['transform'])} | `{_options(programs[name])}` |"
         for name, said in description["networks"].items()
     )
     make = f"make -C {quote(str(build.sources or 'vivado'))}"

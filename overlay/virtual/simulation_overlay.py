@@ -42,7 +42,7 @@ MAGIC = bytes.fromhex("0009 0ff00ff00ff00ff000 0001")
 """First bytes of every .bit file."""
 
 
-class OverlayError(RuntimeError):
+class OverlayError(ValueError):
     """The files of a simulation overlay are incomplete or don't belong together."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from bitloom import BitloomOverlay
 from bitloom.driver.errors import DeviceError
 from bitloom.golden.atomic import write_bytes
-from bitloom.golden.reading.file import naming, read_file
+from bitloom.golden.reading.file import naming, read_file, system_words
 from bitloom.golden.reading.json_text import read_json
 from bitloom.golden.reading.npy import parse_npy
 from bitloom.hls_gen.design.array_file import array_bytes, npy_bytes, read_arrays
@@ -31,7 +31,7 @@ TIMED = 16
 def arguments(content: dict[str, Any]) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(description="Run the networks of this folder on the board.")
-    parser.add_argument("images", nargs="?", type=Path, help=".npy file of images: (N, height, width, channels)")
+    parser.add_argument("images", nargs="?", type=Path, help=".npy file of images, of the shape in README.md")
     parser.add_argument("--network", choices=list(content["networks"]), help="which network runs, by default the first")
     parser.add_argument("--transform", help="how pixels become the input, as `bitloom evaluate` takes it")
     parser.add_argument("--outputs", action="store_true", help="give what the network gives instead of classes")
@@ -133,5 +133,7 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (OSError, ValueError, DeviceError) as e:
+    except OSError as e:
+        sys.exit(f"driver.py: {system_words(e)}")
+    except (ValueError, DeviceError) as e:
         sys.exit(f"driver.py: {e}")

@@ -23,13 +23,12 @@ from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.damage import damaged
 from bitloom.overlay.fuzz.kinds import KINDS
 from bitloom.overlay.fuzz.pick import Pick
-from bitloom.overlay.virtual.simulation_overlay import OverlayError
 
 BATCH = 25
 """Cases that a process does at a time."""
 LARGEST = 64 << 20
 """Bytes of a damaged file at most, when a case is run."""
-EXPECTED = (ValueError, OSError, OverlayError)
+EXPECTED = (ValueError, OSError)
 """What a reader may raise."""
 LONGEST = 600
 """Characters of a message at most, the path not counted."""

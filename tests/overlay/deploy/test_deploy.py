@@ -194,6 +194,16 @@ def test_a_damaged_file_is_told_in_a_line(folder, name, tmp_path):
     assert len(said.splitlines()) == 1
 
 
+@pytest.mark.parametrize("name", ["networks.json", "digits-cnn.program.npz", "*.manifest.json", "*.bit"])
+def test_a_missing_file_is_told_in_a_line(folder, name, tmp_path):
+    shutil.copytree(folder, tmp_path / "board")
+    (gone,) = (tmp_path / "board").glob(name)
+    gone.unlink()
+    said = driver(tmp_path / "board", "--check", "--virtual", status=1)
+    assert re.fullmatch(rf"driver\.py: .*{re.escape(gone.name)}.*\n", said)
+    assert "Errno" not in said
+
+
 def test_a_simulation_overlay_is_not_loaded_into_a_device(folder):
     said = driver(folder, "--check", status=2).splitlines()[-1]
     bit = next(folder.glob("*.bit")).name
@@ -274,7 +284,10 @@ def test_a_network_with_several_outputs_is_told_how_it_runs(several):
     ]
     page = (folder / "README.md").read_text()
     assert "\npython3 driver.py images.npy --outputs --out outputs.npy\n" in page
-    assert "\n| `imported` | none | `--outputs --out outputs.npz` |\n" in page
+    rows, columns, channels = three_heads().network.input.shape
+    assert f"\n| `heads` | `(N, {rows}, {columns}, {channels})` | none | `--outputs --out outputs.npy` |\n" in page
+    takes = f"`(N, {channels}, {rows}, {columns})` | none: numbers are what the imported file takes"
+    assert f"\n| `imported` | {takes} | `--outputs --out outputs.npz` |\n" in page
     assert " It doesn't take `heads`: its networks have one output, of one map. It doesn't" in page
 
 

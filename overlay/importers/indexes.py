@@ -165,14 +165,15 @@ def whole(index: Array, size: Size) -> tuple[Array, Window]:
     """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
     rows, columns, channels = size
     plain = golden_order((1, channels, rows, columns))[0]
-    grown = Grown.of(index)
-    for axes in permutations(range(1, index.ndim)) if index.ndim == 4 else ():
+    grown = Grown.of(index.reshape(*index.shape, *(1,) * (4 - index.ndim)))
+    for axes in permutations((1, 2, 3)) if index.ndim <= 4 else ():
         turned = (0, *axes)  # of the tensor's axes, those of channels, rows and columns
         if not np.array_equal(grown.index.transpose(turned), plain):
             continue
         window = grown.window(Window(kernel=(1, 1)), axes)
         whole = golden_order((1, channels, *window.output_size(rows, columns)))[0]
-        return whole.transpose(np.argsort(turned)), window
+        made = whole.transpose(np.argsort(turned))
+        return made.reshape(made.shape[: index.ndim]), window
     raise Unsupported("only rows and columns can be padded, or grow")
 
 

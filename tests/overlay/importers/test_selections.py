@@ -89,6 +89,15 @@ CUTS = {
 }  # fmt: skip
 
 
+CUTS["a line whose places come twice"] = lambda rng: (
+    strided_slice(
+        Chain((1, 9, 3), 0.02, 11).conv(rng, 4, (1, 3), (0.03, 2)).reshape(1, 9, 1, 4).tile(1, 1, 2, 1)
+        .reshape(1, 18, 4),
+        (2, 0), (15, 4), (1, 1),
+    ).reshape(1, 1, 13, 4).conv(rng, 3, (1, 3), (0.1, 3))
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("name", CUTS)
 def test_cuts_of_tflite(name):
     check(CUTS[name](np.random.default_rng(4)))

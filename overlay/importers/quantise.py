@@ -2,8 +2,8 @@
 
     input quantiser | linear, chain, quantiser, pools | linear, chain, quantiser | linear, chain
 
-A *branch* is a run of operations, each of which reads the tensor of the one before (branches.py). A walk goes along it and
-makes sections of it (walk.py); if the branch begins with a join, the join is its first section (joins.py).
+A *branch* is a run of operations, each of which reads the tensor of the one before (branches.py). A walk goes along it
+and makes sections of it (walk.py); if the branch begins with a join, the join is its first section (joins.py).
 """
 
 from collections.abc import Collection, Sequence

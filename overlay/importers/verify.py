@@ -26,7 +26,7 @@ from bitloom.golden.host.links import back_through
 from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
-from .operations import LEFT, Closing, Elementwise, Layout, Levels, Operation, Pointwise
+from .operations import LEFT, Closing, Concatenation, Elementwise, Layout, Levels, Operation, Pointwise
 from .rationals import floats
 from .references import reference
 from .rows import row_of
@@ -410,9 +410,12 @@ def levels_off(imported: Imported) -> dict[str, int]:
     makers = {operation.makes: operation.name for operation in imported.graph.operations}
     for section, built in zip(imported.graph.sections, imported.emitted.built, strict=True):
         here = {reading.tensor for reading in section.reads}
-        nodes = {*built.nodes, *(makers.get(tensor) for tensor in here)}  # what quantises may do more behind that
+        begins = {makers.get(tensor) for tensor in here}  # what quantises may do more behind that
+        nodes = {section.name, *built.nodes, *begins}
         for operation in imported.graph.operations:
-            if built.wrong[1] and operation.name in nodes and not here.isdisjoint(operation.reads):
+            # Maps that are joined may be quantised in front of that, one by one.
+            passes = operation.name in nodes or isinstance(operation, Layout | Concatenation)
+            if built.wrong[1] and passes and not here.isdisjoint(operation.reads):
                 here.add(operation.makes)
                 off[operation.makes] = built.wrong[1]
     return off

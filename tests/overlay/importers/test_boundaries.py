@@ -388,7 +388,8 @@ def test_a_message_has_the_name_of_the_bend():
     chain = Chain((2, 5, 6)).quant(0.25, 3).node("LeakyRelu", alpha=0.5)
     with pytest.raises(ImportRefused) as refusal:
         imported(chain.node("Conv", np.ones((4, 2, 3, 3), np.float32)))
-    why = "a LeakyRelu behind a quantiser must be followed by a quantiser, or cut nothing"
+    rule = "a LeakyRelu behind a quantiser must be followed by a quantiser, or cut nothing"
+    why = f"{rule}; quantise what it makes, in onnxruntime by LeakyRelu in op_types_to_quantize"
     assert str(refusal.value) == f"Conv_2 (Conv): {why}"
 
 

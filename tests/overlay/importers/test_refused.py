@@ -92,7 +92,8 @@ ONE = {
     ),
     "a curve in front of weights": (
         lambda: begun().quant(1, 3).node("Tanh").node("Conv", np.ones((4, 4, 3, 3), np.float32)),
-        "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing",
+        "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing; quantise what it "
+        "makes, in onnxruntime by Tanh in op_types_to_quantize",
     ),
     "linear upsampling of integers": (
         lambda: of_integers().node("Resize", "", np.float32([1, 1, 3, 2]), mode="linear"),

@@ -2,6 +2,7 @@
 one they read."""
 
 import numpy as np
+import pytest
 
 from bitloom.golden import zoo
 from bitloom.golden.encoding import unsigned
@@ -54,3 +55,13 @@ def test_networks_without_parts_are_refused():
     alone = Network(name="n", input=BINARISED.input, layers=BINARISED.layers[:1])
     with value_error("n: the engine needs a conv or dense layer, got none"):
         segments(alone, alone.layers[0])
+
+
+@pytest.mark.parametrize("accumulate", ["popcount", "or"])
+def test_sums_that_leave(accumulate):
+    """Without an activation sums are the result; what is accumulated by OR are bits."""
+    network = Network(
+        name="n", input=case_map(1, 1, 4), layers=(Dense(name="d", out_channels=3, accumulate=accumulate),)
+    )
+    (part,) = lower_alone(random_model(network, np.random.default_rng(1))).parts
+    assert part.raw == (accumulate == "popcount")

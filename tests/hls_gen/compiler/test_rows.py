@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bitloom.golden import zoo
 from bitloom.hls_gen.compiler.needs import needs_of
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.rows import memories
 from bitloom.hls_gen.compiler.rows.memories import kernels_in_turn, npu_columns, rows_of
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_integer_model
 from tests.rows import npu_rows
 
@@ -40,3 +43,12 @@ def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
     monkeypatch.setattr(memories, "needs_of", lambda planned: needs)
     with pytest.raises(AssertionError, match=r"^conv_3: 7 rows of olds are needed, 0 are made$"):
         rows_of(planned)
+
+
+def test_sums_that_leave_read_no_thresholds():
+    """Of digits-cnn the last layer's sums leave: its row has the mark alone."""
+    model = zoo.load("digits-cnn")
+    (npu,) = size_memories("d", [model], Npu.of()).npus
+    layers = npu_rows(plan(model, [npu]))
+    assert [layer.row("results")["raw"] for layer in layers] == [0, 0, 0, 1]
+    assert [layer.count("thresholds") > 0 for layer in layers] == [True, True, True, False]

@@ -439,3 +439,15 @@ def test_words_of_frames_and_at_outlets():
     weighted = Npu.of(**{**DEPTHWISE, "pfp": 8, "ol": 2})
     assert weighted.outlet_tuple(5, pool=True) == (8, 2)  # 2 words of 8 sums, each in 4 steps
     assert weighted.outlet_tuple(5, pool=False) == (5, 2)  # past the pool unit
+
+
+@pytest.mark.parametrize(
+    ("parameters", "through"),
+    [({"pool": False}, set()), (INTEGER, {"plain", "pooled"}), (DEPTHWISE, {"pooled"})],
+    ids=["no pool unit", "pool unit", "pool unit with weights"],
+)
+def test_which_results_go_through_the_pool_unit(parameters, through):
+    """Sums never do; past a pool unit with weights maps without a pool have a way of their own."""
+    npu = Npu.of(**parameters)
+    layers = {"plain": (False, False), "pooled": (False, True), "sums": (True, False)}
+    assert {name for name, (raw, pool) in layers.items() if npu.pools_results(raw=raw, pool=pool)} == through

@@ -29,6 +29,7 @@ from veriloggen.core import vtypes
 
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.overlay.area.yosys import run_yosys
+from tests.hls_gen.rtl.bench import text_of
 
 RULES = Path(__file__).parent / "rules"
 SCRIPT = """
@@ -185,7 +186,7 @@ class Prepared:
         self.proof, self.folder = proof, folder
         veriloggen.reset()
         block = proof.block()
-        text = "\n".join(block.modules().values())
+        text = text_of(block)
         if broken is not None:
             count = text.count(broken.old)
             if count != 1:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hls_gen.rtl.bench import text_of
 from tests.paths import ROOT
 from tests.proofs.__main__ import HEAD, row
 from tests.proofs.carry_out import fault_of
@@ -26,7 +27,7 @@ def test_proof(proof: Proof, tmp_path: Path) -> None:
 def test_every_break_is_of_text_that_is_there_once() -> None:
     """In all proofs, also those of the slow tier: a changed module shows here first."""
     for proof in PROOFS:
-        text = "\n".join(proof.block().modules().values())
+        text = text_of(proof.block())
         assert proof.breaks, proof.name
         assert {broken.old: text.count(broken.old) for broken in proof.breaks} == dict.fromkeys(
             [broken.old for broken in proof.breaks], 1

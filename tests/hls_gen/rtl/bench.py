@@ -17,7 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import veriloggen
 from veriloggen.core import vtypes as vt
 
 from bitloom.golden.kernels.cache import cached_folder
@@ -163,11 +162,15 @@ class Bench:
         self.close()
 
 
+def text_of(block: Block) -> str:
+    """Verilog of a block and of all modules below it, as designs have it."""
+    return "\n".join(block.modules().values())
+
+
 def build(block: Block, place: Mapping[str, tuple[bool, int, int]]) -> Path:
     """Shared object of ``block``, from the cache where it has been built before."""
     verilator, compiler = find_verilator(), find_compiler()
-    veriloggen.reset()
-    text, accessor = block.m.to_verilog(), _accessor(block, place)
+    text, accessor = text_of(block), _accessor(block, place)
     listing = ["--make", "json"] if verilator.version >= sim.MAKE_JSON_SINCE else []
     sizes = [f"-G{name}={value}" for name, value in block.values.items()]
     verilate = ["--cc", "--prefix", sim.PREFIX, "--top-module", block.m.name, *sizes, *sim.VERILATE_FLAGS, *listing]

@@ -12,7 +12,7 @@ from bitloom.hls_gen.rtl.array.popcount_planes import popcount_planes, stages, w
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.virtual.sim import lint
 
-from .bench import Bench, together
+from .bench import Bench, text_of, together
 
 SMALL = ((3, 2), (5, 2), (6, 2), (7, 2), (9, 2), (12, 3), (9, 8), (10, 8), (10, 9), (13, 4), (17, 8))
 LARGE = ((20, 8), (27, 8), (29, 8), (30, 9), (32, 6), (72, 8), (70, 3), (130, 2), (200, 2))
@@ -29,8 +29,8 @@ def lane_weights(lanes: int, planes: int) -> np.ndarray:
 def text(lanes: int, planes: int, width: int, target: Target, name: str = "") -> str:
     veriloggen.reset()
     block = popcount_planes(lanes, planes, width, target)
-    made = block.m.to_verilog()
-    return made.replace(f"module {block.m.name}\n", f"module {name}\n") if name else made
+    made = text_of(block)
+    return made.replace(f"module {block.m.name} (", f"module {name} (") if name else made
 
 
 @pytest.mark.sample(5)

@@ -12,7 +12,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.overlay.area.yosys import run_yosys
 from bitloom.overlay.virtual.sim import lint
 
-from .bench import Bench, together
+from .bench import Bench, text_of, together
 
 SMALL = (1, 2, 3, 4, 5, 6)
 SIMULATED = (33, 47, 63, 64, 65, 96, 127, 128, 130)
@@ -30,7 +30,7 @@ design -reset
 
 def text(lanes: int, target: Target, name: str | None = None) -> str:
     veriloggen.reset()
-    made = popcount(lanes, target).m.to_verilog()
+    made = text_of(popcount(lanes, target))
     return made.replace(f"module popcount_{lanes}", f"module {name}") if name else made
 
 

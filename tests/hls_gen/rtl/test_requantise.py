@@ -17,7 +17,7 @@ from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step, give
 from bitloom.overlay.virtual.sim import lint
 
-from .bench import Bench, Sink, Source, run, steady
+from .bench import Bench, Sink, Source, run, steady, text_of
 
 LATENCY = 6
 """Cycles from a step to its features; a raw value is there after one."""
@@ -224,4 +224,4 @@ def test_many_values(built):
 @pytest.mark.parametrize("name", ["f8_a32", "f9_a32_m31", "f9_a22_m31_b4_twice", "f4_a9_m3_b5_even", "f3_a7_m0"])
 def test_lint(name):
     """A product in one block with LUTs, in two, and of synthesis' choice; none."""
-    assert lint("\n".join(probe(NPUS[name]).modules().values()), top="requantise_probe") == []
+    assert lint(text_of(probe(NPUS[name])), top="requantise_probe") == []

@@ -27,6 +27,8 @@ from bitloom.hls_gen.rtl.training.generate import training_verilog
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from tests.proofs.catalogue.packetizer import SIZES
 
+from .bench import text_of
+
 CASES: tuple[tuple[str, Target], ...] = (
     ("digits-cnn", "simulation"),
     ("digits-cnn", "synthesis"),
@@ -146,7 +148,7 @@ def test_printing_changes_the_form_alone(target: Target):
     """Signals with their widths, assignments, instances and always blocks are those of what Veriloggen writes."""
     reference = REFERENCE_DESIGNS["digits-cnn"]
     block = top(reference.design("digits-cnn", reference.models()), "0" * 64, target)
-    plain, ours = parse(block.m.to_verilog()), parse("\n".join(block.modules().values()))
+    plain, ours = parse(block.m.to_verilog()), parse(text_of(block))
     assert plain.keys() == ours.keys()
     for name in plain:
         assert contents(plain[name].node) == contents(ours[name].node)

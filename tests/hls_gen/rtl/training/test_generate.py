@@ -27,6 +27,7 @@ from bitloom.hls_gen.rtl.training.top import top
 from bitloom.hls_gen.rtl.training.word_divider import word_divider
 from bitloom.overlay.area.yosys import run_yosys
 from bitloom.overlay.virtual.sim import lint
+from tests.hls_gen.rtl.bench import text_of
 
 EVERY = {"divider": "words", "converter": "multiplying", "root": "table"}
 """All units that a machine may lack."""
@@ -68,7 +69,7 @@ UNIT_MACHINES = (
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("machine", UNIT_MACHINES, ids=lambda machine: str(machine.form))
 def test_units_alone(name, machine):
-    text = "\n".join(UNITS[name](Library(32, "synthesis"), machine).modules().values())
+    text = text_of(UNITS[name](Library(32, "synthesis"), machine))
     assert lint(text, top=name) == []
     check(text, name)
 
@@ -95,7 +96,7 @@ def test_the_manifest_is_that_of_the_text():
 
 def multipliers(block, tmp_path) -> int:
     """Products in the netlist of a module: cells $mul before mapping, and DSP blocks after the step that makes them."""
-    (tmp_path / "design.v").write_text("\n".join(block.modules().values()))
+    (tmp_path / "design.v").write_text(text_of(block))
     top = block.m.name
     commands = [
         f"read_verilog -sv design.v\nhierarchy -top {top}\nproc\nflatten\nopt",

@@ -9,8 +9,9 @@ hardware it is a shift register with four taps, since x is a generator of the fi
 built-in self-test).
 """
 
+from functools import lru_cache
+
 import numpy as np
-from numpy.typing import NDArray
 
 from .headers import HEADER_WORDS, Words
 from .manifest import Manifest
@@ -46,12 +47,12 @@ def signature(words: Words, before: int = START) -> int:
         The signature, 32 bits.
     """
     part = np.concatenate([np.array([before], np.uint32), words])
-    power = step(1)
+    joined = 0
     while len(part) > 1:  # neighbours become one; leading words that are 0 change nothing here
         if len(part) % 2:
             part = np.concatenate([np.zeros(1, np.uint32), part])
-        part = _times(part[::2], power) ^ part[1::2]
-        power = int(_times(np.array([power], np.uint32), power)[0])
+        part = _times(part[::2], _products(joined)) ^ part[1::2]
+        joined += 1
     return int(part[0])
 
 
@@ -86,10 +87,27 @@ def loads_signature(manifest: Manifest, words: Words, before: int = START) -> in
     return signature(np.concatenate(signed), before)
 
 
-def _times(values: NDArray[np.uint32], factor: int) -> NDArray[np.uint32]:
-    """Each value times ``factor``, in the field."""
-    total = np.zeros_like(values)
-    for bit in range(BITS):
-        total ^= (values >> np.uint32(bit) & np.uint32(1)) * np.uint32(factor)
-        factor = step(factor)
+def _times(values: Words, products: Words) -> Words:
+    """Each value times that of which ``products`` are (`_products`), in the field."""
+    total: Words = products[0, values & np.uint32(0xFF)]
+    for byte in range(1, BITS // 8):
+        total ^= products[byte, values >> np.uint32(8 * byte) & np.uint32(0xFF)]
     return total
+
+
+@lru_cache
+def _products(exponent: int) -> Words:
+    """Products of x^(2^exponent) with every value of each byte of a word, (4, 256), byte 0 low."""
+    if exponent:
+        root = _products(exponent - 1)
+        factor = int(_times(root[0, 1:2], root)[0])
+    else:
+        factor = step(1)
+    of_bits = []
+    for _ in range(BITS):
+        of_bits.append(factor)
+        factor = step(factor)
+    parts = np.array(of_bits, np.uint32).reshape(-1, 8, 1)
+    has_bit = np.arange(256, dtype=np.uint32) >> np.arange(8, dtype=np.uint32)[:, None] & np.uint32(1)
+    products: Words = np.bitwise_xor.reduce(parts * has_bit, axis=1)
+    return products

@@ -167,6 +167,24 @@ class _Text(ASTCodeGenerator):
             self.template_cache[filename] = _Filled(self.env.get_template(filename))
         return self.template_cache[filename]
 
+    # Leaves of the tree, more than half of its nodes: of these, Pyverilog's templates hold the text alone.
+
+    def visit_Identifier(self, node: ast.Identifier) -> str:
+        """``ready``"""
+        return str(node.name if node.scope is None else super().visit_Identifier(node))
+
+    def visit_IntConst(self, node: ast.IntConst) -> str:
+        """``8'd255``"""
+        return str(node.value)
+
+    def visit_Lvalue(self, node: ast.Lvalue) -> str:
+        """``sum[3:0]``"""
+        return del_paren(self.visit(node.var))
+
+    def visit_Rvalue(self, node: ast.Rvalue) -> str:
+        """``a + b``"""
+        return del_paren(self.visit(node.var))
+
     def visit__WireWithValue(self, node: _WireWithValue) -> str:
         """``wire [6:0] sum = a + b;``"""
         return indent_multiline_assign(f"{self.visit(node.wire).removesuffix(';')} = {self.visit(node.value)};")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.outlets import outlet_groups
 from bitloom.hls_gen.design.widths import bits_for
 
 from .area_part import AreaPart, fifo, gear, skid
@@ -41,13 +42,9 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
 def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
     width = npu.outlet_lanes * npu.array.feature_bits
-    words = {name: ring_bits if name == "ring" else npu.array.map_bits for name in npu.targets}
     out: list[AreaPart] = []
-    for word in dict.fromkeys(words.values()):
-        names = [name for name, bits in words.items() if bits == word]
-        marks = not {"loop", "skip"}.issuperset(names)  # stores alone don't look at a map's end
-        side = marks + npu.target_bits * (len(names) > 1) + 2 * ("skip" in names)
-        out += gear(width, word, side, n)
+    for group in outlet_groups(npu, ring_bits):
+        out += gear(width, group.word_bits, sum(w for _, w in group.marks), n)
     return out
 
 

@@ -9,9 +9,10 @@ The map's outlet is a side bit or two of each word. Outlets whose words have the
 an outlet with another width goes past it into a gearbox of its own. Behind that of outlet "loop" maps are forked.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from bitloom.hls_gen.design.memories.ports import way
+from bitloom.hls_gen.design.outlets import OutletGroup, outlet_groups
 from bitloom.hls_gen.design.ports import OUTLETS
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
@@ -20,28 +21,6 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream, connect
 from bitloom.hls_gen.rtl.stores.map_fork import Marks, goes_to, map_fork
 
 from .context import NpuContext
-
-
-@dataclass(frozen=True)
-class Group:
-    """Outlets that share a gearbox."""
-
-    names: list[str]
-    """The outlets."""
-    word_bits: int
-    """Width of their words."""
-    of_signs: bool
-    """They get a bit for each feature, its sign."""
-
-    @property
-    def marks_maps(self) -> bool:
-        """Whether a taker looks at the last word of a map; the stores alone don't."""
-        return not {"loop", "skip"}.issuperset(self.names)
-
-    @property
-    def label(self) -> str:
-        """What its signals are called after."""
-        return "_".join(self.names)
 
 
 def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | None) -> dict[str, Signal]:
@@ -67,7 +46,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
     signs = _signs(c, maps.data) if c.ring.to_bits else None
     assert maps.side is not None  # made by the pool unit, or by the results unit where there is none
     marks = Marks.split(maps.side, [("map_last", 1), *way(c.npu)])
-    groups = _groups(c)
+    groups = outlet_groups(c.npu, c.ring.out_bits, to_bits=c.ring.to_bits)
     ready: list[Signal] = []
     waits = {name: const(0, 1) for name in (*OUTLETS, *(["skip"] if skip is not None else []))}
     for group in groups:
@@ -76,7 +55,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
             given, takes = _for_group(c, group, given, marks)
             ready.append(takes)
         words = _regrouped(c, group, given, marks)
-        names = group.names
+        names = list(group.names)
         if "skip" in names:
             assert skip is not None  # the caller makes one for every NPU with this target
             names = [name for name in names if name != "skip"]
@@ -91,23 +70,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
     return {name: c.b.wire(f"waits_{name}", 1, signal) for name, signal in waits.items()}
 
 
-def _groups(c: NpuContext) -> list[Group]:
-    """The NPU's outlets by the width and kind of their words."""
-    groups: dict[tuple[int, bool], list[str]] = {}
-    for name in c.npu.targets:
-        ring = name == "ring"
-        groups.setdefault((c.ring.out_bits if ring else c.npu.array.map_bits, ring and c.ring.to_bits), []).append(name)
-    return [Group(names, w, of_signs) for (w, of_signs), names in groups.items()]
-
-
-def _parts(c: NpuContext, group: Group) -> tuple[tuple[str, int], ...]:
-    """Marks of a word that are still needed behind the group's gearbox: name and width of each."""
-    names = [*(["map_last"] if group.marks_maps else []), *(["target"] if len(group.names) > 1 else [])]
-    names += ["for_addition", *(["forks"] if len(group.names) > 1 else [])] if "skip" in group.names else []
-    return tuple(part for part in (("map_last", 1), *way(c.npu)) if part[0] in names)
-
-
-def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple[Stream, Signal]:
+def _for_group(c: NpuContext, group: OutletGroup, maps: Stream, marks: Marks) -> tuple[Stream, Signal]:
     """(words of ``maps`` for one group of several, whether such a word is there and can be taken)."""
     label = group.label
     for_group = c.b.wire(f"for_{label}", 1, any_of(*[goes_to(c.b, c.npu, marks.target, name) for name in group.names]))
@@ -116,26 +79,26 @@ def _for_group(c: NpuContext, group: Group, maps: Stream, marks: Marks) -> tuple
     return given, for_group & takes
 
 
-def _regrouped(c: NpuContext, group: Group, given: Stream, marks: Marks) -> Stream:
+def _regrouped(c: NpuContext, group: OutletGroup, given: Stream, marks: Marks) -> Stream:
     """Words of ``given`` in the group's width; side: what is left to be said of a word."""
-    parts = _parts(c, group)
     return gearbox(
         c.b,
         c.library,
         f"words_to_{group.label}",
-        given.replace(side=marks.together(parts)),
+        given.replace(side=marks.together(group.marks)),
         group.word_bits,
         unused=() if group.marks_maps else ("last",),
     )
 
 
-def _forked(c: NpuContext, group: Group, names: list[str], words: Stream, skip: Stream) -> Stream:
+def _forked(c: NpuContext, group: OutletGroup, names: list[str], words: Stream, skip: Stream) -> Stream:
     """The words for the outlets ``names``, which are those of ``group`` but the skip store. Words for the skip store,
     alone or as well, are given to ``skip``."""
-    parts = _parts(c, group)
-    on = _parts(c, replace(group, names=names))
+    on = replace(group, names=tuple(names))
     words = words if group.marks_maps else words.replace(last=None)
-    ports = c.place(c.library.get(map_fork, c.library, c.npu, parts, on), "map_fork", **words.ports("in"))
+    ports = c.place(
+        c.library.get(map_fork, c.library, c.npu, tuple(group.marks), tuple(on.marks)), "map_fork", **words.ports("in")
+    )
     connect(Stream.of(ports, "skip"), skip)
     return Stream.of(ports, "out")
 

@@ -86,9 +86,8 @@ class NpuMemories:
         """Let go of what was worked out."""
         self._known.clear()
 
-    def sizes(self, indices: Indices, npu: Npu) -> dict[str, Any]:
-        """Sizes of the memories that layers need together, and what the NPU has for their sake besides, by the NPU's
-        parameter.
+    def sized(self, indices: Indices, npu: Npu) -> Npu:
+        """The NPU with memories that hold what layers need together, and with what it has for their sake besides.
 
         Parameters
         ----------
@@ -112,13 +111,13 @@ class NpuMemories:
         if any(self._layers[i].bits > 1 for i in indices):
             npu, plans = self._sharing(each, plans, npu)
         needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
-        sizes = fitting(npu, needs)
-        sizes |= margins(npu.unchecked(**sizes), needs)
+        sizes = {name: size for name, size in fitting(npu, needs).items() if name not in UNSIZED}
         sizes["tuple_words"] = max(sizes["tuple_words"], _roomy_words(chain(*plans)))
         if npu.has_skip:
             waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]
             sizes["skip_words"] = max(2, 1 + max(waiting))
-        return sizes | npu.values(*UNSIZED)
+        npu = npu.unchecked(**sizes)
+        return npu.unchecked(**margins(npu, needs))
 
     def _former(self, indices: Indices, npu: Npu) -> dict[str, int]:
         """Sizes of the window former that several networks have in common; nothing where taps are not formed."""

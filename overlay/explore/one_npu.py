@@ -50,8 +50,6 @@ PFPS = (1, 2, 4, 8, 16)
 """How often a pool unit's channels are as many as results leave in a cycle; the last one with weights alone."""
 SAVED = ("kernels_per_multiplier", "lut_products")
 """What `saving` varies, where DSP blocks are limited."""
-Sizes = tuple[dict[str, int], dict[str, Any]]
-"""Sizes of an NPU's memories, which several share, and what else it has beside its folding, both by parameter."""
 
 
 @dataclass(frozen=True)
@@ -77,33 +75,31 @@ class Sized:
     Parameters
     ----------
     npu
-        Its folding.
-    memories
-        The sizes, by the NPU's parameter.
+        The NPU with the sizes.
     styles
         Kinds of RAM that are tried for its kernels.
+    lanes
+        Its lanes as a budget counts them.
     """
 
-    __slots__ = ("_each", "_npu", "_styles", "memories")
+    __slots__ = ("_each", "_lanes", "_npu", "_styles")
 
-    def __init__(self, npu: Npu, memories: dict[str, Any], styles: Sequence[str]):
-        self.memories = memories
+    def __init__(self, npu: Npu, styles: Sequence[str], lanes: int):
         self._npu = npu
         self._styles = styles
+        self._lanes = lanes
         self._each: list[tuple[dict[str, Any], list[Resources]]] = []
         """Of what `saving` gives, as far as somebody looked: the values of SAVED, and the area in each kind of RAM."""
 
-    def areas(self, stream_bits: int, dear: bool) -> list[tuple[Sizes, Resources]]:
-        """Sizes and what else the NPU may have, and the area of each; where DSP blocks are ``dear``, also with fewer of
-        them."""
+    def foldings(self, stream_bits: int, dear: bool) -> "list[SizedFolding]":
+        """What the NPU may be; where DSP blocks are ``dear``, also with fewer of them."""
         if dear or not self._each:
-            with_sizes = saving(self._npu.unchecked(**self.memories), dear)
-            for npu in islice(with_sizes, len(self._each), None):
+            for npu in islice(saving(self._npu, dear), len(self._each), None):
                 saved = {key: npu.value(key) for key in SAVED}
                 self._each.append((saved, estimate_cores(npu, stream_bits, self._styles)))
         each = self._each if dear else self._each[:1]
         return [
-            ((self.memories, {**saved, "kernel_ram": style}), areas[k])
+            SizedFolding(self._npu, {**saved, "kernel_ram": style}, areas[k], self._lanes)
             for k, style in enumerate(self._styles)
             for saved, areas in each
         ]
@@ -113,9 +109,9 @@ class SizedFolding(NamedTuple):
     """What an NPU may be: its folding with the sizes of its memories, and what it takes."""
 
     npu: Npu
-    """Its folding, the memories without sizes."""
-    sizes: Sizes
-    """Of its memories."""
+    """Its folding with the sizes."""
+    besides: dict[str, Any]
+    """What else it has, by parameter."""
     area: Resources
     """Of the NPU without the gearboxes at its outlets."""
     lanes: int
@@ -324,9 +320,8 @@ class NpuChoices:
 
     def segment(self, sized: SizedFolding, indices: Indices) -> Segment:
         """The NPU with its layers."""
-        memories, besides = sized.sizes
         copies = tuple(i for i in indices if is_copy(self.layers[i].name))
-        return Segment(sized.npu.unchecked(**memories, **besides), indices, copies)
+        return Segment(sized.npu.unchecked(**sized.besides), indices, copies)
 
     def layers_of(self, indices: Indices, npu: Npu) -> list[LayerDemand]:
         """The layers ``indices`` as that NPU reads them."""
@@ -553,39 +548,35 @@ class NpuChoices:
     def _sized(self, indices: Indices, folding: Folding, dear: bool) -> list[SizedFolding]:
         """What an NPU of that folding may be: its memories are as large as its layers need, its kernels in each kind of
         RAM; where DSP blocks are ``dear``, also with fewer of them."""
-        npu = folding.npu
-        dear = dear and npu.engine == "integer"
+        dear = dear and folding.npu.engine == "integer"
         if dear not in folding.sized:
-            lanes = self._lanes(indices, npu)
-            folding.sized[dear] = [
-                SizedFolding(npu, sizes, area, lanes) for sizes, area in self._areas(indices, npu, dear)
-            ]
+            sized = self._with_memories(indices, folding.npu)
+            folding.sized[dear] = sized.foldings(self.stream_bits, dear) if sized else []
         return folding.sized[dear]
 
-    def _areas(self, indices: Indices, npu: Npu, dear: bool) -> list[tuple[Sizes, Resources]]:
-        """Sizes of the NPU's memories and what else it may have beside its folding, and the area of each."""
+    def _with_memories(self, indices: Indices, npu: Npu) -> Sized | None:
+        """The NPU with sizes, which are found once."""
         if self.elder is not None and self.alike.issuperset(indices):
-            return self.elder._areas(indices, npu, dear)
+            return self.elder._with_memories(indices, npu)
         key = indices, FOLDING(npu)
         if key not in self._known.sized:
             self._known.sized[key] = self._with_sizes(indices, npu)
-        sized = self._known.sized[key]
-        return sized.areas(self.stream_bits, dear) if sized else []
+        return self._known.sized[key]
 
     def _with_sizes(self, indices: Indices, npu: Npu) -> Sized | None:
         """The NPU with sizes; None where words don't lie as its layers take them."""
         try:
-            memories = self.depths(indices, npu)
+            sized = self.sized(indices, npu)
         except ValueError:
             return None
-        rows = memories["kernel_rows"]
+        rows = sized.array.kernel_rows
         large = ("auto", "distributed")
         styles = STYLES if rows <= MOST_LUT_ROWS else large if rows <= self.lut_rows else large[:1]
-        return Sized(npu, memories, styles)
+        return Sized(sized, styles, self._lanes(indices, npu))
 
-    def depths(self, indices: Indices, npu: Npu) -> dict[str, int]:
-        """As of `NpuMemories.sizes`."""
-        return self._memories.sizes(indices, npu)
+    def sized(self, indices: Indices, npu: Npu) -> Npu:
+        """As of `NpuMemories.sized`."""
+        return self._memories.sized(indices, npu)
 
     def _gears(self, folding: Folding, bits: int) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of words of so many bits."""

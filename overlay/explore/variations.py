@@ -87,7 +87,7 @@ def _resized(candidate: Candidate, setting: MapSetting, choices: NpuChoices) -> 
     npus = []
     for n, npu in enumerate(candidate.npus):
         other = npu.unchecked(raster=setting.counters, stream_weights=setting.streamed)
-        npus.append(other.unchecked(**choices.depths(choices.indices_on(n, candidate.mapping), other)))
+        npus.append(choices.sized(choices.indices_on(n, candidate.mapping), other))
     return replace(candidate, npus=with_equal_steps(npus), map_order=setting.map_order)
 
 

@@ -42,9 +42,11 @@ def test_npus_for_layers_that_are_alike_have_the_same_memories(pairs: list[tuple
             assert elder.bare(run) == younger.bare(run)
             for bare in elder.bare(run)[::3]:
                 npu = bare.unchecked(kgp=4, ol=2, pfp=2)
-                sizes = younger.depths(run, npu)  # which asks nobody
-                assert sizes == elder.depths(run, npu)
-                assert younger._areas(run, npu, False)[0][0][0] == sizes
+                sized = younger.sized(run, npu)  # which asks nobody
+                assert sized == elder.sized(run, npu)
+                with_memories = younger._with_memories(run, npu)
+                assert with_memories is not None
+                assert with_memories.foldings(64, False)[0].npu == sized
                 assert younger.kept == 0
                 count += 1
     assert count > 50

@@ -141,7 +141,7 @@ def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -
         bare = next(npu for npu in choices.bare(indices) if npu.former is None and not npu.array.planes)
         npu = bare.unchecked(kfp=12, line_taps=3, kgp=4, ol=4, pfp=4, pool_line_taps=3)
         try:
-            npu = npu.unchecked(**choices.depths(indices, npu))
+            npu = choices.sized(indices, npu)
         except ValueError:  # a map that is added doesn't lie as its results leave
             continue
         (made,) = sized([model], [npu], (0,) * len(indices), setting)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from bitloom.golden.network import Model
@@ -16,7 +17,7 @@ from .effects import check_effects
 from .fitted import fitted, margins, streamed, unsized
 from .flow import System, smooth, smooth_skips
 from .formed_taps import former_sizes
-from .lowering import lowered_for
+from .lowering import Lowered, lowered_for
 from .needs import NpuNeeds
 from .partitions import check_partitions, partitions
 from .plan import Plan, plan_lowered
@@ -46,6 +47,14 @@ class Sizing:
     """Whether every NPU gets the largest of all NPUs' memories."""
 
 
+class SizedDesign(NamedTuple):
+    """A design, and the networks for which it was sized."""
+
+    design: Design
+    networks: list[list[Lowered]]
+    """Of each network the lowered layers of its programs: of partitions, or of the network as a whole."""
+
+
 def size_memories(
     name: str,
     models: Sequence[Model],
@@ -55,6 +64,19 @@ def size_memories(
     stream_bits: int = 32,
     sizing: Sizing | None = None,
 ) -> Design:
+    """The design alone; parameters and errors as of `sized_design`."""
+    return sized_design(name, models, foldings, choices, stream_bits=stream_bits, sizing=sizing).design
+
+
+def sized_design(
+    name: str,
+    models: Sequence[Model],
+    foldings: Npu | Sequence[Npu],
+    choices: CompileChoices | None = None,
+    *,
+    stream_bits: int = 32,
+    sizing: Sizing | None = None,
+) -> SizedDesign:
     """Find capacities with which NPUs run all of the given networks.
 
     Parameters
@@ -84,8 +106,8 @@ def size_memories(
     sizing = sizing or Sizing()
     npus = tuple(unsized(folding) for folding in ((foldings,) if isinstance(foldings, Npu) else foldings))
     check_partitions(name, models, choices.partitions)
-    models = [part.model for model in models for part in partitions(model, choices.partitions, npus)]
-    npus, plans = _planned(name, models, npus, choices.of_partition, equal=sizing.equal)
+    programs = [[part.model for part in partitions(model, choices.partitions, npus)] for model in models]
+    npus, lowered, plans = _planned(name, [*chain(*programs)], npus, choices.of_partition, equal=sizing.equal)
     needs_by_npu = [[p.needs[n] for p in plans] for n in range(len(npus))]
     if sizing.stream_weights:
         needs_by_npu = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
@@ -99,15 +121,17 @@ def size_memories(
     spill_words = sizing.spill_words
     if spill_words is None or "ring" not in npus[0].ports.inlets:
         spill_words = _spill_words(plans, sized, stream_bits, sizing.frames)
-    return Design(name=name, stream_bits=stream_bits, npus=sized, spill_words=spill_words)
+    design = Design(name=name, stream_bits=stream_bits, npus=sized, spill_words=spill_words)
+    each = iter(lowered)
+    return SizedDesign(design, [[next(each) for _ in of_model] for of_model in programs])
 
 
 def _planned(
     name: str, models: Sequence[Model], npus: Npus, choices: CompileChoices, *, equal: bool
-) -> tuple[Npus, list[Plan]]:
-    """(NPUs, plans of all networks). Plans say by what NPUs are extended (`EXTENSIONS`). Where one is, all networks
-    are planned anew. Last, lanes share weights where they can and no frame takes longer by it. ``equal`` is as of
-    `Sizing`."""
+) -> tuple[Npus, list[Lowered], list[Plan]]:
+    """(NPUs, lowered layers and plans of all networks). Plans say by what NPUs are extended (`EXTENSIONS`). Where one
+    is, all networks are planned anew. Last, lanes share weights where they can and no frame takes longer by it.
+    ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices.mapping, **choices.cut) for model in models]
     check_effects(name, networks, npus, choices)
     plans = [plan_lowered(m, npus, choices) for m in networks]
@@ -121,13 +145,13 @@ def _planned(
             plans = [plan_lowered(m, npus, choices) for m in networks]
     shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
     if shared == npus:
-        return npus, plans
+        return npus, networks, plans
     # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
-    networks = [lowered_for(model, shared, choices.mapping, **choices.cut) for model in models]
-    again = [plan_lowered(lowered, shared, choices) for lowered in networks]
+    others = [lowered_for(model, shared, choices.mapping, **choices.cut) for model in models]
+    again = [plan_lowered(lowered, shared, choices) for lowered in others]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
-        return npus, plans
-    return shared, again
+        return npus, networks, plans
+    return shared, others, again
 
 
 def _with_former(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:

@@ -10,7 +10,7 @@ from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.compiler.choices import CompileChoices, Dataflow
-from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.compiler.sizing import SizedDesign, Sizing, sized_design
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import STREAM_BITS, Design
 from bitloom.hls_gen.design.npu import Npu
@@ -130,30 +130,29 @@ class Candidate:
         """Whether weights come over the stream in each frame."""
         return any(npu.loader.stream_weights for npu in self.npus)
 
-    def design(
-        self, model: Model, name: str = "explored", also: Sequence[Model] = (), room: int | None = None
-    ) -> Design:
+    def design(self, model: Model, name: str = "explored", also: Sequence[Model] = ()) -> Design:
         """The design for ``model``, called ``name``, with room for the models ``also``; skip stores and spill store
-        have ``room`` words, or as many as are ever in use.
+        have as many words as are ever in use.
 
         Raises
         ------
         ValueError
             If the NPUs can't compute the network.
         """
-        words = room or ROOM_FOR_ALL
-        sizing = Sizing(stream_weights=self.stream_weights, skip_words=words, spill_words=words)
-        design = size_memories(
-            name, [model, *also], self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing
-        )
+        design, networks = self.roomy((model, *also), name)
+        if not has_stores(design):
+            return design
+        return with_stores(design, [flow for each in networks for flow in run_flow(each, self.choices, design)])
+
+    def roomy(self, models: Sequence[Model], name: str = "explored") -> SizedDesign:
+        """The design for networks with skip stores and a spill store that never get full; errors as of ``design``."""
+        sizing = Sizing(stream_weights=self.stream_weights, skip_words=ROOM_FOR_ALL, spill_words=ROOM_FOR_ALL)
+        sized = sized_design(name, models, self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
         npus = tuple(
             npu.changed(**{key: max(npu.value(key), given.value(key)) for key in CAPACITIES if _has(npu, key)})
-            for npu, given in zip(design.npus, self.npus)
+            for npu, given in zip(sized.design.npus, self.npus)
         )
-        design = replace(design, npus=npus)
-        if room or not has_stores(design):
-            return design
-        return with_stores(design, [flow for each in (model, *also) for flow in run_flow(each, self.choices, design)])
+        return sized._replace(design=replace(sized.design, npus=npus))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON data, of which ``from_dict`` makes the candidate again.

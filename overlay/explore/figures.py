@@ -6,6 +6,7 @@ from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow import Result
+from bitloom.hls_gen.compiler.sizing import SizedDesign
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
@@ -14,7 +15,7 @@ from bitloom.overlay.area_model.estimate import estimate
 
 from .candidate import Candidate
 from .folding_keys import AREA_ALONE
-from .stores_in_use import ROOM_FOR_ALL, has_stores, run_flow, with_stores
+from .stores_in_use import has_stores, lowered_programs, run_flow, with_stores
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def figures(
     """
     models = (model, *also)
     if design is not None:
-        flow = _on_design(models, candidate, design)
+        networks = [lowered_programs(each, candidate.choices, design.npus) for each in models]
+        flow = _on_design(candidate, SizedDesign(design, networks))
     else:
         known = {} if known is None else known
         alike = replace(candidate, npus=tuple(npu.unchecked(**_of_area(npu, AREA_ALONE)) for npu in candidate.npus))
@@ -98,22 +100,23 @@ def figures(
     return Figures(estimate(flow.design), lanes(candidate), sum(by_network), latency, stores, each)
 
 
-def _on_design(models: Sequence[Model], candidate: Candidate, design: Design) -> FlowOnDesign | None:
+def _on_design(candidate: Candidate, sized: SizedDesign) -> FlowOnDesign | None:
     """The networks on a design; None where one doesn't finish."""
+    design, networks = sized
     try:
-        return FlowOnDesign(design, [run_flow(model, candidate.choices, design) for model in models])
+        return FlowOnDesign(design, [run_flow(each, candidate.choices, design) for each in networks])
     except ValueError:
         return None
 
 
 def _with_design(models: Sequence[Model], candidate: Candidate) -> FlowOnDesign | None:
     """The networks on the candidate's design; None where it makes none that finishes."""
-    model, *also = models
     try:
-        design = candidate.design(model, also=also, room=ROOM_FOR_ALL)
+        sized = candidate.roomy(models)
     except ValueError:
         return None
-    flow = _on_design(models, candidate, design)
+    flow = _on_design(candidate, sized)
+    design = sized.design
     if flow is not None and has_stores(design):  # one run of the flow model is enough
         return replace(flow, design=with_stores(design, [each for programs in flow.results for each in programs]))
     return flow

@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.flow import skips_of, spill_of
-from bitloom.hls_gen.compiler.lowering import lowered_for
+from bitloom.hls_gen.compiler.flow import Result, skips_of, spill_of
+from bitloom.hls_gen.compiler.lowering import Lowered, lowered_for
 from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import plan_lowered
 from bitloom.hls_gen.compiler.weight_order import whole_run
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.npu import Npu
 
 FRAMES = 4
 """Frames that the flow model is run for."""
@@ -19,13 +19,22 @@ ROOM_FOR_ALL = 1 << 22
 """Words of a skip store, or of the spill store, that never gets full."""
 
 
-def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FRAMES) -> list[Any]:
-    """Run the flow model for a network on a design.
+def lowered_programs(model: Model, choices: CompileChoices, npus: Sequence[Npu]) -> list[Lowered]:
+    """The lowered layers of each of a network's programs on these NPUs."""
+    of_part = choices.of_partition
+    parts = partitions(model, choices.partitions, npus)
+    return [lowered_for(part.model, npus, of_part.mapping, **of_part.cut) for part in parts]
+
+
+def run_flow(
+    networks: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FRAMES
+) -> list[Result]:
+    """Run the flow model for programs, as `lowered_programs` gives them, on a design.
 
     Returns
     -------
-    list of bitloom.hls_gen.compiler.flow.Result
-        Cycles, latency, waits and fill levels, of each of its programs.
+    list of Result
+        Cycles, latency, waits and fill levels, of each program.
 
     Raises
     ------
@@ -33,11 +42,7 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
         If the design can't finish a frame.
     """
     of_part = choices.of_partition
-    lowered = [
-        lowered_for(part.model, design.npus, of_part.mapping, **of_part.cut)
-        for part in partitions(model, choices.partitions, design.npus)
-    ]
-    return [whole_run(plan_lowered(each, design.npus, of_part), design, frames) for each in lowered]
+    return [whole_run(plan_lowered(each, design.npus, of_part), design, frames) for each in networks]
 
 
 def has_stores(design: Design) -> bool:
@@ -45,7 +50,7 @@ def has_stores(design: Design) -> bool:
     return bool(design.spill_words) or any(npu.has_skip for npu in design.npus)
 
 
-def with_stores(design: Design, flows: Sequence[Any]) -> Design:
+def with_stores(design: Design, flows: Sequence[Result]) -> Design:
     """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
     found for each network; nobody waited for room there."""
     words = [max(column) for column in zip(*(skips_of(flow, len(design.npus)) for flow in flows))]

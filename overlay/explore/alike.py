@@ -1,7 +1,8 @@
-"""Layers that are the same to an NPU, though other layers of their network are for other engines: memories and area of
-an NPU for such layers alone are worked out once.
+"""Layers that are the same to an NPU, though other layers of their network are for other engines, or have their maps in
+another order: NPUs for such layers alone are worked out once.
 
-Example: where the first layer of a binary network may have an integer NPU, all others are alike for either engine.
+Examples: where the first layer of a binary network may have an integer NPU, all others are alike for either engine;
+dense layers are alike in either map order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,16 +12,18 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.graph import INPUT
+from bitloom.hls_gen.compiler.schedule import StageTables
 
 from .layer_demand import LayerDemand
 
-OF_NETWORK = ("network", "cache")
-"""Fields of a layer that are not compared as a whole: of its network only what an NPU for the layer depends on."""
+NOT_COMPARED: Mapping[type, tuple[str, ...]] = {LayerDemand: ("network", "cache"), StageTables: ("map_order",)}
+"""Fields that are not compared: of a layer's network only what an NPU for the layer depends on is; the order of maps is
+in the tables of a schedule, and its name is asked for by counters alone."""
 
 
 def alike(layers: Sequence[LayerDemand], others: Sequence[LayerDemand]) -> frozenset[int]:
-    """Numbers of the layers that are the same in both sequences; none where maps wait in a skip store, as what an NPU
-    keeps there depends on other layers, too."""
+    """Numbers of the layers that are the same in both sequences, to NPUs all of which have counters, or none of which;
+    no layers where maps wait in a skip store, as what an NPU keeps there depends on other layers, too."""
     if len(layers) != len(others) or any(layer.taker is not None for layer in (*layers, *others)):
         return frozenset()
     return frozenset(i for i, pair in enumerate(zip(layers, others)) if _same(*pair) and pair[0].reads is not None)
@@ -35,7 +38,8 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, LayerDemand) and not _same(_of_network(one), _of_network(other)):
         return False
     if is_dataclass(one) and not isinstance(one, type):
-        names = [item.name for item in fields(one) if not (isinstance(one, LayerDemand) and item.name in OF_NETWORK)]
+        left_out = NOT_COMPARED.get(type(one), ())
+        names = [item.name for item in fields(one) if item.name not in left_out]
         return all(_same(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, Mapping):
         return list(one) == list(other) and all(_same(one[key], other[key]) for key in one)

@@ -79,12 +79,11 @@ class Joinings:
                 continue
             self.engines.append(in_common[0])
             self._each[in_common[0]] = in_common
-            first = self.engines[0]
             for setting in settings:
                 for where in (replace(setting, streamed=streams) for streams in streamed):
                     npus = self._npus(where, in_common[0], *layers_of[setting.map_order])
-                    if in_common[0] != first and in_common[0].depthwise == first.depthwise and not several:
-                        elder = self.choices[first, where]
+                    elder = None if several else self._elder(in_common[0], where)
+                    if elder:
                         npus = replace(npus, elder=elder, alike=alike(npus.layers, elder.layers))
                     self.choices[in_common[0], where] = npus
         if not self.engines:
@@ -198,6 +197,16 @@ class Joinings:
         """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""
         each = zip(self._models, engines)
         return _numbered([layers(model, map_order, choice) for model, choice in each])
+
+    def _elder(self, engines: Engines, where: MapSetting) -> NpuChoices | None:
+        """What an NPU may be for the first engines, or, if these are the first ones, in the first map order; None where
+        pool units, or all NPUs, differ."""
+        first = self.engines[0]
+        if engines != first:
+            return self.choices[first, where] if engines.depthwise == first.depthwise else None
+        settings = (setting for of, setting in self.choices if of == first)
+        same = (setting for setting in settings if replace(setting, map_order=where.map_order) == where)
+        return next((self.choices[first, setting] for setting in same), None)
 
     def _npus(
         self, where: MapSetting, engines: Engines, layers: Sequence[LayerDemand], networks: Sequence[range]

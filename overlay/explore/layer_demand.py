@@ -10,7 +10,7 @@ line former take cycles of their own, and the slowest counts. What memories must
 (npu_memories.py).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Optional
@@ -314,17 +314,20 @@ class LayerDemand:
 
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
-        words = self.words(npu)
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        former = self.formed is not None or npu.array_forms_lines
-        if self.lowered.weighted is None or former or self.planes or shared:
-            return words
+        if shared or not self._has_parts(npu):
+            return self.words(npu)
         key = "read_words", npu.array.kfp, npu.array.kgp
         if key not in self.cache:
             layout = self._lanes_in_order(npu.array.kfp)
             self.cache[key] = self.lowered.weighted.part(layout, npu.array.kgp)[0].words
         words: int = self.cache[key]
         return words
+
+    def _has_parts(self, npu: Npu) -> bool:
+        """Whether kernel groups may read a part of a tuple's words alone."""
+        former = self.formed is not None or npu.array_forms_lines
+        return self.lowered.weighted is not None and not (former or self.planes)
 
     def _lanes_in_order(self, kfp: int) -> Layout:
         """The words of a tuple of its input, of so many lanes each, if lane follows lane."""
@@ -338,6 +341,13 @@ class LayerDemand:
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Beats of a frame."""
         return self.taps * self.read_words(npu, dataflow) * self.groups(npu)
+
+    def beats_by_kgp(self, npu: Npu) -> Callable[[int], int]:
+        """Beats of a frame on an NPU that is like this one but for its KGP, by that."""
+        if self._has_parts(npu):
+            return lambda kgp: self.beats(npu.unchecked(kgp=kgp))
+        of_group = self.taps * self.words(npu)
+        return lambda kgp: of_group * -(-self.kernels // kgp)
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""

@@ -133,8 +133,8 @@ class Folding:
 
     def __init__(self, npu: Npu, leaving: Sequence[LayerDemand]):
         self.npu = npu
-        self.gears: dict[int, float] = {}
-        """Bits of a word of the NPU after -> LUTs of the gearboxes at the outlets."""
+        self.gears: dict[int, float] | None = None
+        """Bits of a word of the NPU after -> LUTs of the gearboxes at the outlets; other foldings may have the same."""
         self.sized: dict[bool, list[SizedFolding]] = {}
         """Whether DSP blocks are dear -> what the NPU may be with sizes."""
         self._leaving = leaving
@@ -209,7 +209,7 @@ class _Known:
     """The interval that ``foldings`` and ``fewest_lanes`` are of."""
     foldings: dict[tuple, Foldings] = field(default_factory=dict)
     sized: dict[tuple, Sized | None] = field(default_factory=dict)
-    outlets: dict[tuple, float] = field(default_factory=dict)
+    outlets: dict[tuple, dict[int, float]] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
     array_cycles: dict[tuple, dict[int, int]] = field(default_factory=dict)
     fewest_lanes: dict[tuple, float] = field(default_factory=dict)
@@ -238,7 +238,8 @@ class NpuChoices:
     """NPU of each of ``layers`` where they are of several networks, or copies are among them, which a mapping of the
     network's own layers needs."""
     elder: "NpuChoices | None" = None
-    """The same for another choice of engines, which sizes NPUs for layers that are alike (alike.py); None: nobody."""
+    """The same for another choice of engines, or another map order, which is asked for NPUs for layers that are alike
+    (alike.py); None: nobody."""
     alike: frozenset[int] = frozenset()
     """Numbers of these layers."""
     _known: _Known = field(init=False, default_factory=_Known)
@@ -268,6 +269,9 @@ class NpuChoices:
     def foldings(self, indices: Indices, bare: Npu, interval: int) -> Foldings:
         """The foldings with which the NPU ``bare`` keeps to the interval; with its own KGP and OL if it has more than
         one kernel at a time."""
+        elder = self._elder_for(indices)
+        if elder:
+            return elder.foldings(indices, bare, interval)
         if interval != self._known.interval:  # those of another interval are not asked for again
             self._known.foldings.clear()
             self._known.fewest_lanes.clear()
@@ -281,6 +285,9 @@ class NpuChoices:
         self, indices: Indices, foldings: Foldings, reader: Npu | None, price: Price
     ) -> tuple[float, SizedFolding] | None:
         """The cheapest NPU in front of the NPU ``reader``, and its price; None where there is none."""
+        elder = self._elder_for(indices)
+        if elder:
+            return elder.cheapest(indices, foldings, reader, price)
         best: tuple[float, SizedFolding] | None = None
         bits = reader and _reader_bits(reader, self.layers[indices[0]].engine)
         for folding in foldings.before(reader and reader.array.map_lanes):
@@ -288,11 +295,14 @@ class NpuChoices:
                 folding.take_cheapest(self._sized(indices, folding, price.dear), price)
             if folding.cheapest:
                 word = folding.npu.array.map_bits if bits is None else bits
-                gears = folding.gears.get(word)
-                cost = folding.cheapest[0] + (self._gears(folding, word) if gears is None else gears)
+                cost = folding.cheapest[0] + self._gears(folding, word)
                 if best is None or cost < best[0]:
                     best = cost, folding.cheapest[1]
         return best
+
+    def _elder_for(self, indices: Indices) -> "NpuChoices | None":
+        """Who is asked in its place what an NPU for these layers may be."""
+        return self.elder if self.alike.issuperset(indices) else None
 
     def bare(self, indices: Indices) -> list[Npu]:
         """NPUs for layers ``indices``, one for each KFP that is looked at, without a folding beside; none where the
@@ -401,8 +411,12 @@ class NpuChoices:
 
     def cycles(self, indices: Indices, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        of_array = zip(indices, self._array_cycles(indices, npu))
-        each = (self.layers[i].seen_by(npu).with_others(npu, cycles) for i, cycles in of_array)
+        return self._with_others(indices, npu, self._array_cycles(indices, npu))
+
+    def _with_others(self, indices: Indices, npu: Npu, of_array: Sequence[int]) -> int:
+        """The same where the array alone takes so many cycles for each of the layers."""
+        layers = self.layers_of(indices, npu)
+        each = (layer.with_others(npu, cycles) for layer, cycles in zip(layers, of_array))
         return sum(each) + (len(indices) - 1) * BETWEEN
 
     def round(self, segments: Sequence[Segment]) -> int:
@@ -461,9 +475,10 @@ class NpuChoices:
         if sum(b for b, _ in beats) > room or any(layer.tuples * layer.words(npu) > interval for layer in layers):
             return None
 
+        by_kgp = [layer.beats_by_kgp(npu) for layer in layers]
+
         def keeps(kgp: int) -> bool:
-            wide = npu.unchecked(kgp=kgp)
-            return sum(layer.beats(wide) for layer in layers) <= room
+            return sum(beats(kgp) for beats in by_kgp) <= room
 
         return 1 + bisect_left(range(1, max(kernels for _, kernels in beats)), True, key=keeps)
 
@@ -532,10 +547,12 @@ class NpuChoices:
             if any(value.helps(self.layers[i]) for i in indices)
         }
         tried = [npu.unchecked(**each) for each in combinations(values)]
-        tried = [folding for folding in tried if sum(self._array_cycles(indices, folding)) <= interval]
+        pairs = [(folding, self._array_cycles(indices, folding)) for folding in tried]
+        pairs = [(folding, of_array) for folding, of_array in pairs if sum(of_array) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
-            each = (folding.unchecked(pfp=npu.results.ol * times) for folding in tried)
-            yield from islice((folding for folding in each if self.cycles(indices, folding) <= interval), 1)
+            each = ((folding.unchecked(pfp=npu.results.ol * times), of_array) for folding, of_array in pairs)
+            fast = (folding for folding, of_array in each if self._with_others(indices, folding, of_array) <= interval)
+            yield from islice(fast, 1)
 
     def _adds(self, indices: Indices, npu: Npu) -> bool:
         """Whether maps that are added lie in the skip store as results leave."""
@@ -556,8 +573,6 @@ class NpuChoices:
 
     def _with_memories(self, indices: Indices, npu: Npu) -> Sized | None:
         """The NPU with sizes, which are found once."""
-        if self.elder is not None and self.alike.issuperset(indices):
-            return self.elder._with_memories(indices, npu)
         key = indices, FOLDING(npu)
         if key not in self._known.sized:
             self._known.sized[key] = self._with_sizes(indices, npu)
@@ -581,11 +596,12 @@ class NpuChoices:
     def _gears(self, folding: Folding, bits: int) -> float:
         """LUTs of the gearboxes at the NPU's outlets, in front of words of so many bits."""
         npu = folding.npu
-        key = OUTLETS(npu), npu.forks_maps, bits
-        if key not in self._known.outlets:
-            self._known.outlets[key] = estimate_outlets(npu, bits)
-        folding.gears[bits] = self._known.outlets[key]
-        return folding.gears[bits]
+        gears = folding.gears
+        if gears is None:
+            gears = folding.gears = self._known.outlets.setdefault((OUTLETS(npu), npu.forks_maps), {})
+        if bits not in gears:
+            gears[bits] = estimate_outlets(npu, bits)
+        return gears[bits]
 
     @staticmethod
     def _lanes(indices: Indices, npu: Npu) -> int:

@@ -33,5 +33,6 @@ class Price:
     def of(self, area: Resources, lanes: int) -> float:
         """Price of an NPU with that area and so many lanes."""
         lut = area.device_lut + self.lutram * area.lutram
-        lut += OVER * sum(max(0.0, getattr(area, key) / limit - 1) for key, limit in self.limits.items())
+        for key, limit in self.limits.items():
+            lut += OVER * max(0.0, getattr(area, key) / limit - 1)
         return lut + self.bram36 * area.bram36 + self.dsp * area.dsp + self.lanes * lanes + self.ff * area.ff + self.npu

@@ -344,12 +344,10 @@ def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
     for setting in (*for_formers, ordinary):
         intervals = tries.intervals(effort.points, setting)
         step = 3 if setting == ordinary else 1
-        tasks += [
-            Task(first, setting, interval, price)
-            for k, interval in enumerate(intervals)
-            for price in PRICES[: max(1, 3 - k // step * free)]
-        ]
-        tasks += [Task(way, setting, interval, FEW_NPUS) for way in others for interval in intervals[::SPARSE]]
+        for k, interval in enumerate(intervals):
+            tasks += [Task(first, setting, interval, price) for price in PRICES[: max(1, 3 - k // step * free)]]
+            if k % SPARSE == 0:  # beside the first way, which knows NPUs for this interval
+                tasks += [Task(way, setting, interval, FEW_NPUS) for way in others]
     return promising(tries, tasks, count.looked_at)
 
 

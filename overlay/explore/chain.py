@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import MOST_NPUS
-from bitloom.hls_gen.design.npu import Npu
 
 from .npu_memories import Indices
-from .one_npu import Foldings, NpuChoices, Segment, SizedFolding
+from .one_npu import NpuChoices, Segment, SizedFolding
 from .price import Price
 
 KEPT, EVEN = 8, 8
@@ -76,13 +75,7 @@ class Chain:
 
     def _keeps(self, indices: Indices, interval: int) -> bool:
         """Whether an NPU for layers ``indices`` keeps to the interval."""
-        return any(foldings.before(None) for _, foldings in self._foldings(indices, interval))
-
-    def _foldings(self, indices: Indices, interval: int) -> Iterator[tuple[Npu, Foldings]]:
-        """For each KFP of an NPU for layers ``indices`` the NPU without a folding, and its foldings."""
-        for bare in self.choices.bare(indices):
-            if indices[0] or self.choices.enters(bare, interval):
-                yield bare, self.choices.foldings(indices, bare, interval)
+        return any(foldings.before(None) for _, foldings in self.choices.by_kfp(indices, interval))
 
     def _ends(self, last: int) -> bool:
         """Whether a run may end with that layer: of all maps until there, its own alone is needed behind it, and by the
@@ -97,7 +90,7 @@ class Chain:
         self, indices: Indices, interval: int, price: Price, after: dict[int, Tail]
     ) -> Iterator[tuple[int, Head]]:
         """For each KFP of an NPU for layers ``indices``: the price, and the NPUs from there on."""
-        for bare, foldings in self._foldings(indices, interval):
+        for bare, foldings in self.choices.by_kfp(indices, interval):
             best: Head | None = None
             for tail_cost, tail in after.values() if foldings.by_kgp else ():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:

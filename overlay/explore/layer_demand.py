@@ -374,14 +374,25 @@ class LayerDemand:
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""
+        return self.array_cycles_by_ol(npu, dataflow)(npu.results.ol)
+
+    def array_cycles_by_ol(self, npu: Npu, dataflow: str) -> Callable[[int], int]:
+        """The same on an NPU that is like this one but for its OL, by that."""
         words = self.read_words(npu, dataflow)
         groups = self.groups(npu)
-        steps = npu.group_steps * self.levels
-        if npu.array.accumulators == 1:
-            steps = max(steps, -(-(steps + timing.array_latency(npu) + 1) // timing.CREDITS))
-        if dataflow == "input_stationary":
-            return self.work(npu).cycles(words * groups, groups * steps)
-        return self.work(npu).cycles(words, steps) * groups
+        work = self.work(npu)
+        kgp = npu.array.kgp
+        latency = timing.array_latency(npu) if npu.array.accumulators == 1 else 0
+
+        def cycles(ol: int) -> int:
+            steps = result_steps(kgp, self.levels, kgp, ol)
+            if latency:
+                steps = max(steps, -(-(steps + latency + 1) // timing.CREDITS))
+            if dataflow == "input_stationary":
+                return work.cycles(words * groups, groups * steps)
+            return work.cycles(words, steps) * groups
+
+        return cycles
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""

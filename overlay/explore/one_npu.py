@@ -206,7 +206,8 @@ class _Known:
     """What `NpuChoices` has worked out."""
 
     interval: int = 0
-    """The interval that ``foldings`` and ``fewest_lanes`` are of."""
+    """The interval that ``by_kfp``, ``foldings`` and ``fewest_lanes`` are of."""
+    by_kfp: dict[Indices, list[tuple[Npu, Foldings]]] = field(default_factory=dict)
     foldings: dict[tuple, Foldings] = field(default_factory=dict)
     sized: dict[tuple, Sized | None] = field(default_factory=dict)
     outlets: dict[tuple, dict[int, float]] = field(default_factory=dict)
@@ -266,20 +267,39 @@ class NpuChoices:
         """The numbers of each network's layers."""
         return self.networks or [range(len(self.layers))]
 
+    def by_kfp(self, indices: Indices, interval: int) -> list[tuple[Npu, Foldings]]:
+        """For each KFP of an NPU for layers ``indices`` the NPU without a folding, and its foldings that keep to the
+        interval; where a frame comes from the host, only NPUs to which it comes in time."""
+        elder = self._elder_for(indices)
+        if elder:
+            return elder.by_kfp(indices, interval)
+        known = self._known_at(interval).by_kfp
+        if indices not in known:
+            npus = (npu for npu in self.bare(indices) if indices[0] or self.enters(npu, interval))
+            known[indices] = [(npu, self.foldings(indices, npu, interval)) for npu in npus]
+        return known[indices]
+
     def foldings(self, indices: Indices, bare: Npu, interval: int) -> Foldings:
         """The foldings with which the NPU ``bare`` keeps to the interval; with its own KGP and OL if it has more than
         one kernel at a time."""
         elder = self._elder_for(indices)
         if elder:
             return elder.foldings(indices, bare, interval)
-        if interval != self._known.interval:  # those of another interval are not asked for again
-            self._known.foldings.clear()
-            self._known.fewest_lanes.clear()
-            self._known.interval = interval
+        known = self._known_at(interval).foldings
         key = indices, FOLDING(bare)
-        if key not in self._known.foldings:
-            self._known.foldings[key] = Foldings(self._possible(indices, bare, interval))
-        return self._known.foldings[key]
+        if key not in known:
+            known[key] = Foldings(self._possible(indices, bare, interval))
+        return known[key]
+
+    def _known_at(self, interval: int) -> _Known:
+        """What has been worked out; of intervals what is of this one: that of another one is not asked for again."""
+        known = self._known
+        if interval != known.interval:
+            known.by_kfp.clear()
+            known.foldings.clear()
+            known.fewest_lanes.clear()
+            known.interval = interval
+        return known
 
     def cheapest(
         self, indices: Indices, foldings: Foldings, reader: Npu | None, price: Price
@@ -520,24 +540,22 @@ class NpuChoices:
         ols = ols[self._too_narrow(indices, npu, ols, interval) :] if given is None else [given]
         for ol in ols:
             bare = npu.unchecked(ol=ol)
-            fast = list(self._fast(indices, bare, interval))
-            for folding in fast:
+            fast = False
+            for folding in self._fast(indices, bare, interval):
+                fast = True
                 pooled = sum(layer.pool_cycles(folding) for layer in layers)
                 fits = all(layer.outlet_tuple(folding).fits(lanes) for layer in looped)
                 if pooled <= interval and fits and self._adds(indices, folding):
                     yield folding
-            tried += bool(fast)
+            tried += fast
             if tried == CHOICES:
                 return
 
     def _too_narrow(self, indices: Indices, npu: Npu, ols: Sequence[int], interval: int) -> int:
         """How many of these OLs, the first ones, are too few for the interval: the array takes no longer with more."""
-
-        def keeps(ol: int) -> bool:
-            return sum(self._array_cycles(indices, npu.unchecked(ol=ol, **fastest))) <= interval
-
-        fastest = {name: number for name, number in FASTEST.items() if name in TRIED[npu.engine]}
-        return bisect_left(ols, True, key=keeps)
+        fastest = npu.unchecked(**{name: number for name, number in FASTEST.items() if name in TRIED[npu.engine]})
+        by_ol = [layer.array_cycles_by_ol(fastest, OUT) for layer in self.layers_of(indices, fastest)]
+        return bisect_left(ols, True, key=lambda ol: sum(cycles(ol) for cycles in by_ol) <= interval)
 
     def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
         """The NPU with each PFP that keeps to the interval, and with the numbers of TRIED that it needs."""

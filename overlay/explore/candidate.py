@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.reader import Reader
 
 from .engines import Engines
-from .stores_in_use import ROOM_FOR_ALL, has_stores, run_flow, with_stores
+from .stores_in_use import ROOM_FOR_ALL, has_stores, run_lowered, with_stores
 
 FORMAT = "bitloom-foldings"
 VERSION = 1
@@ -142,7 +142,7 @@ class Candidate:
         design, networks = self.roomy((model, *also), name)
         if not has_stores(design):
             return design
-        return with_stores(design, [flow for each in networks for flow in run_flow(each, self.choices, design)])
+        return with_stores(design, [flow for each in networks for flow in run_lowered(each, self.choices, design)])
 
     def roomy(self, models: Sequence[Model], name: str = "explored") -> SizedDesign:
         """The design for networks with skip stores and a spill store that never get full; errors as of ``design``."""

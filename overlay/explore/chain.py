@@ -90,12 +90,16 @@ class Chain:
         self, indices: Indices, interval: int, price: Price, after: dict[int, Tail]
     ) -> Iterator[tuple[int, Head]]:
         """For each KFP of an NPU for layers ``indices``: the price, and the NPUs from there on."""
-        for bare, foldings in self.choices.by_kfp(indices, interval):
+        choices = self.choices
+        ends = [
+            (cost, tail, choices.in_front_of(tail[0].npu if tail else None, indices)) for cost, tail in after.values()
+        ]
+        for bare, foldings in choices.by_kfp(indices, interval):
             best: Head | None = None
-            for tail_cost, tail in after.values() if foldings.by_kgp else ():
+            for tail_cost, tail, words in ends if foldings.by_kgp else ():
                 if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
                     continue
-                cheapest = self.choices.cheapest(indices, foldings, tail[0].npu if tail else None, price)
+                cheapest = choices.cheapest(indices, foldings, words, price)
                 if cheapest and (best is None or tail_cost + cheapest[0] < best[0]):
                     best = tail_cost + cheapest[0], cheapest[1], indices, tail
             if best is not None:

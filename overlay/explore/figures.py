@@ -1,12 +1,11 @@
 """Figures of a candidate: area, cycles and latency of the design that it makes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow import Result
-from bitloom.hls_gen.compiler.sizing import SizedDesign
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.lanes import plane_lanes
 from bitloom.hls_gen.design.npu import Npu
@@ -15,7 +14,7 @@ from bitloom.overlay.area_model.estimate import estimate
 
 from .candidate import Candidate
 from .folding_keys import AREA_ALONE
-from .stores_in_use import has_stores, lowered_programs, run_flow, with_stores
+from .stores_in_use import has_stores, run_flow, run_lowered, with_stores
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,7 @@ def figures(
     """
     models = (model, *also)
     if design is not None:
-        networks = [lowered_programs(each, candidate.choices, design.npus) for each in models]
-        flow = _on_design(candidate, SizedDesign(design, networks))
+        flow = _on_design(design, (run_flow(each, candidate.choices, design) for each in models))
     else:
         known = {} if known is None else known
         alike = replace(candidate, npus=tuple(npu.unchecked(**_of_area(npu, AREA_ALONE)) for npu in candidate.npus))
@@ -100,11 +98,10 @@ def figures(
     return Figures(estimate(flow.design), lanes(candidate), sum(by_network), latency, stores, each)
 
 
-def _on_design(candidate: Candidate, sized: SizedDesign) -> FlowOnDesign | None:
-    """The networks on a design; None where one doesn't finish."""
-    design, networks = sized
+def _on_design(design: Design, runs: Iterable[Sequence[Result]]) -> FlowOnDesign | None:
+    """What the flow model says of each network on a design; None where one doesn't finish."""
     try:
-        return FlowOnDesign(design, [run_flow(each, candidate.choices, design) for each in networks])
+        return FlowOnDesign(design, list(runs))
     except ValueError:
         return None
 
@@ -112,11 +109,10 @@ def _on_design(candidate: Candidate, sized: SizedDesign) -> FlowOnDesign | None:
 def _with_design(models: Sequence[Model], candidate: Candidate) -> FlowOnDesign | None:
     """The networks on the candidate's design; None where it makes none that finishes."""
     try:
-        sized = candidate.roomy(models)
+        design, networks = candidate.roomy(models)
     except ValueError:
         return None
-    flow = _on_design(candidate, sized)
-    design = sized.design
+    flow = _on_design(design, (run_lowered(each, candidate.choices, design) for each in networks))
     if flow is not None and has_stores(design):  # one run of the flow model is enough
         return replace(flow, design=with_stores(design, [each for programs in flow.results for each in programs]))
     return flow

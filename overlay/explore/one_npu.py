@@ -105,6 +105,14 @@ class Sized:
         ]
 
 
+class Words(NamedTuple):
+    """Words in which a map leaves for another NPU."""
+
+    lanes: int
+    bits: int
+    """lanes, bits: lanes of a word, and its bits."""
+
+
 class SizedFolding(NamedTuple):
     """What an NPU may be: its folding with the sizes of its memories, and what it takes."""
 
@@ -153,7 +161,7 @@ class Folding:
     def take_cheapest(self, sized: Iterable[SizedFolding], price: Price) -> None:
         """Of what the NPU may be with sizes the cheapest is looked for."""
         self.price = price
-        costs = ((price.of(each.area, each.lanes), each) for each in sized)
+        costs = [(price.of(each.area, each.lanes), each) for each in sized]
         self.cheapest = min(costs, key=itemgetter(0), default=None)
 
 
@@ -301,21 +309,30 @@ class NpuChoices:
             known.interval = interval
         return known
 
+    def in_front_of(self, reader: Npu | None, indices: Indices) -> Words | None:
+        """The words that the NPU ``reader`` takes of an NPU for layers ``indices``: of the other engine's features each
+        is a bit. None without a reader."""
+        if reader is None:
+            return None
+        array = reader.array
+        same = reader.engine == self.layers[indices[0]].engine
+        return Words(array.map_lanes, array.map_bits if same else array.map_lanes)
+
     def cheapest(
-        self, indices: Indices, foldings: Foldings, reader: Npu | None, price: Price
+        self, indices: Indices, foldings: Foldings, words: Words | None, price: Price
     ) -> tuple[float, SizedFolding] | None:
-        """The cheapest NPU in front of the NPU ``reader``, and its price; None where there is none."""
+        """The cheapest NPU whose map leaves in these words for another NPU, or for none, and its price; None where
+        there is none."""
         elder = self._elder_for(indices)
         if elder:
-            return elder.cheapest(indices, foldings, reader, price)
+            return elder.cheapest(indices, foldings, words, price)
         best: tuple[float, SizedFolding] | None = None
-        bits = reader and _reader_bits(reader, self.layers[indices[0]].engine)
-        for folding in foldings.before(reader and reader.array.map_lanes):
+        for folding in foldings.before(words and words.lanes):
             if folding.price is not price:
                 folding.take_cheapest(self._sized(indices, folding, price.dear), price)
             if folding.cheapest:
-                word = folding.npu.array.map_bits if bits is None else bits
-                cost = folding.cheapest[0] + self._gears(folding, word)
+                bits = words.bits if words else folding.npu.array.map_bits
+                cost = folding.cheapest[0] + self._gears(folding, bits)
                 if best is None or cost < best[0]:
                     best = cost, folding.cheapest[1]
         return best
@@ -631,11 +648,6 @@ class NpuChoices:
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval
-
-
-def _reader_bits(reader: Npu, engine: str) -> int:
-    """Bits of a word that an NPU takes of one of that engine: of the other engine's features each is a bit."""
-    return reader.array.map_bits if reader.engine == engine else reader.array.map_lanes
 
 
 def _may_be_lined(layer: LayerDemand) -> bool:

@@ -149,6 +149,7 @@ class _Segments:
         after = (n + 1) % len(self.indices_by_npu)
         reader = self.segments[after] if self.closed or after else None
         npu = reader and (reader.npu.unchecked(**alike) if after in group else reader.npu)
+        words_after = self.choices.in_front_of(npu, indices)
         best: tuple[float, Segment] | None = None
         for bare in self.choices.bare(indices):
             folding = bare.unchecked(**alike)
@@ -156,7 +157,7 @@ class _Segments:
             if words != words_of_bare or (not indices[0] and not self.choices.enters(bare, self.interval)):
                 continue
             foldings = self.choices.foldings(indices, folding, self.interval)
-            cheapest = self.choices.cheapest(indices, foldings, npu, self.price)
+            cheapest = self.choices.cheapest(indices, foldings, words_after, self.price)
             if cheapest and (best is None or cheapest[0] < best[0]):
                 best = cheapest[0], self.choices.segment(cheapest[1], indices)
         return best

@@ -11,7 +11,6 @@ from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import plan_lowered
 from bitloom.hls_gen.compiler.weight_order import whole_run
 from bitloom.hls_gen.design.design import Design
-from bitloom.hls_gen.design.npu import Npu
 
 FRAMES = 4
 """Frames that the flow model is run for."""
@@ -19,22 +18,13 @@ ROOM_FOR_ALL = 1 << 22
 """Words of a skip store, or of the spill store, that never gets full."""
 
 
-def lowered_programs(model: Model, choices: CompileChoices, npus: Sequence[Npu]) -> list[Lowered]:
-    """The lowered layers of each of a network's programs on these NPUs."""
-    of_part = choices.of_partition
-    parts = partitions(model, choices.partitions, npus)
-    return [lowered_for(part.model, npus, of_part.mapping, **of_part.cut) for part in parts]
-
-
-def run_flow(
-    networks: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FRAMES
-) -> list[Result]:
-    """Run the flow model for programs, as `lowered_programs` gives them, on a design.
+def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FRAMES) -> list[Result]:
+    """Run the flow model for a network on a design.
 
     Returns
     -------
     list of Result
-        Cycles, latency, waits and fill levels, of each program.
+        Cycles, latency, waits and fill levels, of each of its programs.
 
     Raises
     ------
@@ -42,7 +32,17 @@ def run_flow(
         If the design can't finish a frame.
     """
     of_part = choices.of_partition
-    return [whole_run(plan_lowered(each, design.npus, of_part), design, frames) for each in networks]
+    parts = partitions(model, choices.partitions, design.npus)
+    programs = [lowered_for(part.model, design.npus, of_part.mapping, **of_part.cut) for part in parts]
+    return run_lowered(programs, choices, design, frames)
+
+
+def run_lowered(
+    programs: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FRAMES
+) -> list[Result]:
+    """The same of the lowered layers of a network's programs."""
+    of_part = choices.of_partition
+    return [whole_run(plan_lowered(each, design.npus, of_part), design, frames) for each in programs]
 
 
 def has_stores(design: Design) -> bool:

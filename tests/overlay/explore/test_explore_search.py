@@ -129,8 +129,8 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
 def test_memories_are_sized_once_for_all_prices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where DSP blocks are dear: then NPUs with fewer of them are looked at, too."""
     choices = NpuChoices(layers(networks.load("cifar-quick-int8")), 64)
-    sized = Mock(side_effect=choices.depths)
-    monkeypatch.setattr(choices, "depths", sized)
+    sized = Mock(side_effect=choices.sized)
+    monkeypatch.setattr(choices, "sized", sized)
     assert Chain(choices).cheapest(200_000, Price())
     count = sized.call_count
     assert choices.kept == count > 0

@@ -30,7 +30,7 @@ from bitloom.overlay.explore.one_npu import NpuChoices
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
-from bitloom.overlay.explore.stores_in_use import lowered_programs, run_flow
+from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting, setting_of
 from tests.cases import case_map
@@ -168,8 +168,7 @@ def simulated(folder: Path, model: Model, candidate: Candidate, frames: int = 4)
     candidate = Candidate.from_dict(json.loads(json.dumps(candidate.to_dict())))
     design = candidate.design(model)
     made = builds.build(folder, design, [model], choices=candidate.choices)
-    networks = lowered_programs(model, candidate.choices, design.npus)
-    left = run_flow(networks, candidate.choices, design, frames)[0].left
+    left = run_flow(model, candidate.choices, design, frames)[0].left
     images = random_images(model.network, frames, 1)
     several, alone = run(made, model, images), run(made, model, images[:1])
     assert several.bit_exact_frames == frames

@@ -225,7 +225,7 @@ class _Emitter:
             levels = section.quantised.levels
             stairs = section.steps.staircases(sums)
             if section.ramps_only and (section.copies or not section.steps.straight):
-                reach = _reaches(weights.values, _values(held, section), section.count)
+                reach = _reaches(weights.values, held, section)
                 functions = [Stepped.of_stairs(stair, *ends) for stair, ends in zip(stairs, reach)]
                 most = MOST_RAMPS if section.copies else 2  # of which each takes the layer's beats again
                 wrong = self._append_ramps(number, layer, weights, functions, made, section.sums, most=most)
@@ -438,8 +438,7 @@ class _Emitter:
             weights, sums = undivided(weights, sums, rule)
             layer = replace(layer, weight=weights.encoding)
         stairs = section.steps.staircases(sums)
-        encoding = self._map.encoding
-        reach = _reaches(weights.values, (min(encoding.low, 0), max(encoding.high, 0)), section.count)
+        reach = _reaches(weights.values, self._choice.held[section.reading.map], section)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
         still = [all(limit is None for limit in stair.limits) for stair in inside]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
@@ -490,20 +489,16 @@ def _pool_names(number: int, *, plain: bool) -> Iterator[str]:
         yield f"pool_{number}_{place}"
 
 
-def _values(held: Held, section: WeightSection) -> tuple[int, int]:
-    """The smallest and the largest integer that the taps of a section's weights read."""
+def _reaches(values: Array, held: Held, section: WeightSection) -> list[tuple[int, int]]:
+    """The smallest and the largest sum of each output: of weights times integers of the map, or 0 where a tap is none
+    of the map's, as many times as a mean of sums adds up."""
     low, high = held.zero, held.zero + held.stride * section.source.levels
-    return (low, high) if not section.padded else (min(low, 0), max(high, 0))
-
-
-def _reaches(values: Array, ends: tuple[int, int], count: int) -> list[tuple[int, int]]:
-    """The smallest and the largest sum of each output, of values between ``ends``; ``count`` times that where so many
-    are added up."""
-    low, high = ends
+    if section.window is not None and section.window.padded:
+        low, high = min(low, 0), max(high, 0)
     rising = np.clip(values, 0, None).sum(axis=(1, 2, 3))
     falling = np.clip(values, None, 0).sum(axis=(1, 2, 3))
     smallest, largest = low * rising + high * falling, high * rising + low * falling
-    return list(zip((smallest * count).tolist(), (largest * count).tolist()))
+    return list(zip((smallest * section.count).tolist(), (largest * section.count).tolist()))
 
 
 def _checked(wrong: int, most: int) -> tuple[int, int]:

@@ -137,8 +137,7 @@ def _planned(
     plans = [plan_lowered(m, npus, choices) for m in networks]
     for extension in EXTENSIONS:
         numbers = range(len(npus))
-        counted = [numbers if equal and extension.of_all else (n,) for n in numbers]
-        extended = tuple(extension.extended(npu, plans, each) for npu, each in zip(npus, counted))
+        extended = tuple(extension.extended(npu, plans, n, numbers if equal else (n,)) for n, npu in enumerate(npus))
         known = [extension.known(npu) for npu in extended]
         if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
             npus = extended
@@ -154,48 +153,47 @@ def _planned(
     return shared, others, again
 
 
-def _with_former(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+def _with_former(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
     """The NPU with a window former for all that networks form."""
-    formed = [windows for plan in plans for n in numbers if (windows := plan.formed(n))]
+    formed = [windows for plan in plans if (windows := plan.formed(n))]
     return npu.changed(**former_sizes(npu, formed)) if formed else npu
 
 
-def _keeping(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+def _keeping(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
     """The NPU, with a skip store of steps where one of the networks needs it: then all of them are requantised
     there."""
-    foldings = (plan.foldings[n] for plan in plans for n in numbers)
+    foldings = (plan.foldings[n] for plan in plans)
     return next((folding for folding in foldings if folding.keeps_steps), npu)
 
 
-def _with_parts(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
+def _with_parts(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
     """The NPU with kernel groups that read parts of tuples, where a layer gains by that."""
-    gains = any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans for n in numbers)
+    gains = any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans)
     return npu.changed(tuple_parts=1, aheads=npu.sequencer.aheads or flat.LEAST["aheads"]) if gains else npu
 
 
-def _claiming(npu: Npu, plans: Sequence[Plan], numbers: Sequence[int]) -> Npu:
-    """The NPU with a table of tuples that are claimed ahead, where a network needs one. Then every network claims by
-    it, and needs rows for that."""
-    claims = any(plan.foldings[n].sequencer.aheads for plan in plans for n in numbers)
+def _claiming(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
+    """The NPU with a table of tuples that are claimed ahead, where a network needs one there, or on an NPU for whose
+    needs this one gets memories. Then every network claims by it, and needs rows for that."""
+    claims = any(plan.foldings[number].sequencer.aheads for plan in plans for number in alike)
     return npu.changed(aheads=flat.LEAST["aheads"]) if claims else npu
 
 
 class Extension(NamedTuple):
     """Something that an NPU gets where networks profit from it, as their plans say."""
 
-    extended: Callable[[Npu, Sequence[Plan], Sequence[int]], Npu]
-    """Gives the NPU with it, of the NPU, the plans of all networks, and the numbers of the NPUs whose layers count."""
+    extended: Callable[[Npu, Sequence[Plan], int, Sequence[int]], Npu]
+    """Gives the NPU with it, of the NPU, the plans of all networks, the NPU's number, and the numbers of the NPUs for
+    whose needs it gets memories: all, if NPUs are to be equal."""
     known: Callable[[Npu], object]
     """What a plan must know of it: a network is planned anew where its plan knows something else."""
-    of_all: bool = False
-    """Whether, if NPUs are to be equal, all have it where the layers of one ask for it."""
 
 
 EXTENSIONS = (
     Extension(_with_former, lambda npu: npu.former_sizes),
     Extension(_keeping, lambda npu: (npu.keeps_steps, npu.skips_onward)),
     Extension(_with_parts, lambda npu: npu.sequencer.tuple_parts),
-    Extension(_claiming, lambda npu: npu.sequencer.aheads > 0, of_all=True),
+    Extension(_claiming, lambda npu: npu.sequencer.aheads > 0),
 )
 """In the order in which NPUs get them."""
 

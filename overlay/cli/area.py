@@ -9,7 +9,7 @@ from bitloom.overlay.area.synthesis import PATHS, Area, area
 from bitloom.overlay.platform.boards import RESOURCES, how_large, smallest_board
 
 from .option_groups import GroupedCommand
-from .options import design_options
+from .options import design_names, design_options, words_or_paths
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 from .subject import design_of
@@ -22,7 +22,7 @@ SHARE = 0.01
 
 
 @click.command("area", cls=GroupedCommand)
-@click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
+@click.argument("source", metavar="DESIGN|NETWORK|FOLDER", shell_complete=words_or_paths(design_names))
 @design_options
 @click.option("--paths", type=click.IntRange(0, PATHS), default=5, help="Longest paths to show.")
 @json_option

@@ -41,10 +41,12 @@ from .options import (
     FOLDING_NAMES,
     WRITTEN_FOLDER,
     board_option,
+    design_names,
     design_options,
     given,
     partitions_option,
     wanted_of,
+    words_or_paths,
 )
 from .progress import append_log, step_lines, working
 from .show import dump, json_option, one_line_errors, table
@@ -56,7 +58,13 @@ LOG = "build.log"
 
 
 @click.command("build", cls=GroupedCommand)
-@click.argument("networks", metavar="NETWORK|DESIGN [NETWORK]...", nargs=-1, required=True)
+@click.argument(
+    "networks",
+    metavar="NETWORK|DESIGN [NETWORK]...",
+    nargs=-1,
+    required=True,
+    shell_complete=words_or_paths(design_names),
+)
 @click.option("--out", type=WRITTEN_FOLDER, default=None, help="Folder of the build.  [default: build/NETWORK]")
 @design_options
 @click.option(

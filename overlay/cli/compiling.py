@@ -20,7 +20,16 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.programs import compiled
 
-from .options import FOLDER, NONE, WRITTEN_FOLDER, compile_options, map_order_option, partitions_option
+from .options import (
+    FOLDER,
+    NONE,
+    WRITTEN_FOLDER,
+    compile_options,
+    map_order_option,
+    network_names,
+    partitions_option,
+    words_or_paths,
+)
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 from .subject import hosts_of, loaded
@@ -30,7 +39,7 @@ ENDING = ".program.npz"
 
 
 @click.command("compile")
-@click.argument("given", metavar="NETWORK...", nargs=-1, required=True)
+@click.argument("given", metavar="NETWORK...", nargs=-1, required=True, shell_complete=words_or_paths(network_names))
 @click.option("--for", "folder", type=FOLDER, required=True, metavar="BUILD", help="Folder of the build.")
 @click.option("--out", type=WRITTEN_FOLDER, help="Folder of the programs.  [default: that of the model's file]")
 @compile_options(mapping="the build's, or chosen", chunk="the build's", shortcuts="the build's")

@@ -17,7 +17,7 @@ from bitloom.golden.transform import NONE, Transform
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.chosen_design import chosen_design
 from bitloom.overlay.build.loading import loading, loading_rows
-from bitloom.overlay.evaluation.data import labelled_images
+from bitloom.overlay.evaluation.data import NAMES, labelled_images
 from bitloom.overlay.evaluation.hardware import FrameCycles, cycles_by_flow, cycles_by_simulation
 from bitloom.overlay.evaluation.host_transform import HostTransform, fitting_transforms, transform_of
 from bitloom.overlay.evaluation.input_use import InputUse
@@ -28,7 +28,7 @@ from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, POSITIVE, WRITTEN_FILE, WRITTEN_FOLDER
+from .options import FILE, POSITIVE, WRITTEN_FILE, WRITTEN_FOLDER, network_names, words_or_paths
 from .progress import bar, working
 from .show import dump, fail_unless_exact, grid, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -43,8 +43,8 @@ MOST_RECALLS = 20
 
 
 @click.command("evaluate", cls=GroupedCommand)
-@click.argument("net", metavar="NETWORK|FOLDER")
-@click.argument("data", required=False)
+@click.argument("net", metavar="NETWORK|FOLDER", shell_complete=words_or_paths(network_names))
+@click.argument("data", required=False, shell_complete=words_or_paths(lambda: NAMES))
 @option_group(
     "Images",
     click.option(
@@ -113,13 +113,10 @@ def evaluate_command(
         require_pynq()
     subject = _subject(net, network, host_file, out, hardware)
     rule = class_rule(subject.model.network, class_rule_name, subject.host)
-    pixels = _transform(subject, transform)
-    real = isinstance(pixels, HostTransform)
+    pixels = transform_for(subject.model, subject.host, transform)
     counted = as_counted(subject.model.network, rule, subject.host)
-    images = labelled_images(data, counted, labels=labels, resize=resize, real=real)
-    if hardware is not None and hardware > (limit or len(images.labels)):
-        most = limit or len(images.labels)
-        raise ValueError(f"{images.name}: --hardware must be <= {most}, the images to classify, got {hardware}")
+    images = labelled_images(data, counted, labels=labels, resize=resize, real=isinstance(pixels, HostTransform))
+    check_count(images, limit, hardware or 0, "--hardware")
     with bar(f"{subject.name}: classifying", "images") as update:
         classify = classifier(rule, subject.host)
         score = evaluate(subject.model, images, transform=pixels, classify=classify, limit=limit, progress=update)
@@ -190,19 +187,25 @@ def _subject(
     )
 
 
-def _transform(subject: _Evaluated, text: str | None) -> Transform | HostTransform:
+def check_count(images: LabelledImages, limit: int | None, count: int, option: str) -> None:
+    """Refuse an option that wants more images than are classified: all, or ``limit``."""
+    most = limit or len(images.labels)
+    if count > most:
+        raise ValueError(f"{images.name}: {option} must be <= {most}, the images to classify, got {count}")
+
+
+def transform_for(model: Model, host: Host | None, text: str | None) -> Transform | HostTransform:
     """How pixels become values of the input: as was said, else as a network of ours was trained, else not at all.
 
     An imported network was fed with numbers, and nobody but the user knows which number a pixel stood for.
     """
     if text is not None:
-        return transform_of(text, subject.host)
-    if subject.host is not None:
-        raise ValueError(
-            f"{subject.name}: --transform must say which real number a pixel stands for ({_proposal(subject.host)}), "
-            "got none"
-        )
-    return networks.TRANSFORMS.get(subject.name, Transform(NONE))
+        return transform_of(text, host)
+    name = model.network.name
+    if host is not None:
+        rule = f"--transform must say which real number a pixel stands for ({_proposal(host)})"
+        raise ValueError(f"{name}: {rule}, got none")
+    return networks.TRANSFORMS.get(name, Transform(NONE))
 
 
 def _proposal(host: Host) -> str:

@@ -36,7 +36,9 @@ from .options import (
     board_option,
     given,
     map_order_option,
+    network_names,
     stream_bits_option,
+    words_or_paths,
 )
 from .progress import bar, working
 from .show import dump, json_option, one_line_errors
@@ -51,7 +53,9 @@ _FROM = {
 
 
 @click.command("explore", cls=GroupedCommand)
-@click.argument("networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True)
+@click.argument(
+    "networks", metavar="NETWORK [NETWORK]...", nargs=-1, required=True, shell_complete=words_or_paths(network_names)
+)
 @option_group(
     "Budget",
     board_option("Budget: all of this board's device, but for a margin of its LUTs."),

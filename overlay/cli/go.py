@@ -33,16 +33,17 @@ from bitloom.overlay.build.folder import PART, listed_files
 from bitloom.overlay.build.loading import LOADING, loading_rows
 from bitloom.overlay.deploy.deploy import OUTPUT
 from bitloom.overlay.deploy.wheel import package_digest
-from bitloom.overlay.evaluation.data import DEFAULTS, NAMES
-from bitloom.overlay.evaluation.host_transform import check_transform
-from bitloom.overlay.evaluation.score import class_rule
+from bitloom.overlay.evaluation.data import DEFAULTS, NAMES, labelled_images
+from bitloom.overlay.evaluation.host_transform import HostTransform, check_transform
+from bitloom.overlay.evaluation.score import class_rule, inputs
 from bitloom.overlay.explore.advice import Advice, advice_rows
 from bitloom.overlay.importers.imported import network_name
 from bitloom.overlay.platform.board_file import find_board, is_board_file
 from bitloom.overlay.platform.boards import CLOCK_MHZ, RESOURCES
 
+from .evaluate import check_count, transform_for
 from .option_groups import GroupedCommand, option_group
-from .options import FILE, LATENCY, PERCENT, POSITIVE, WRITTEN_FOLDER, board_option
+from .options import FILE, LATENCY, PERCENT, POSITIVE, WRITTEN_FOLDER, board_option, network_names, words_or_paths
 from .progress import QUIET, VERBOSE, verbosity
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -72,8 +73,8 @@ class Step:
 
 
 @click.command("go", cls=GroupedCommand)
-@click.argument("net", metavar="NETWORK|FILE")
-@click.argument("data", required=False)
+@click.argument("net", metavar="NETWORK|FILE", shell_complete=words_or_paths(network_names))
+@click.argument("data", required=False, shell_complete=words_or_paths(lambda: NAMES))
 @option_group(
     "Board",
     board_option("Board that the network is for.", required=True),
@@ -111,13 +112,19 @@ def go_command(net: str, out: Path | None, as_json: bool, **options: Any) -> Non
     if folder.is_dir() and any(folder.iterdir()) and not (folder / RECORD).exists():
         raise ValueError(f"{folder}: must be empty or hold the {RECORD} of before, got a folder with other files")
     steps = _steps(net, name, file, _typed(folder), options)
+    model = next(step.words[1] for step in steps if step.name == "explore")
+    evaluated = any(step.name == "evaluate" for step in steps)
+    if evaluated and steps[0].name != "import":
+        _check_data(model, options)
     (folder / "steps").mkdir(parents=True, exist_ok=True)
+    if not (folder / RECORD).exists():  # by which the next go knows the folder, wherever this one ends
+        write_text(folder / RECORD, "{}\n")
     answers: dict[str, dict[str, Any]] = {}
     before = {str(path): _digest(path) for path in _users_files(file, options)}
     for number, step in enumerate(steps, 1):
-        if step.name == "explore" and any(later.name == "evaluate" for later in steps):
-            _check_classes(step.words[1])
         answers[step.name] = _answer(step, f"{number}/{len(steps)}", folder, before)
+        if evaluated and step.name == "import":
+            _check_data(model, options)
     card = _card(answers, folder)
     if as_json:
         dump(card)
@@ -146,24 +153,27 @@ def _check(net: str, file: Path | None, options: Mapping[str, Any]) -> None:
             raise ValueError(f"{path}: must exist, got no such file or folder")
     if options["transform"] is not None:
         check_transform(options["transform"])
-    elif imported and data is not None:
-        raise ValueError(f"{net}: --transform must say which real number a pixel of {data} stands for, got none")
     has_data = data is not None or net in DEFAULTS
     for key in ("labels", "limit"):
         if options[key] is not None and not has_data:
             raise ValueError(f"{net}: --{key} is for DATA, got {options[key]} and no DATA")
-    if options["limit"] is not None and options["limit"] < options["frames"]:
-        raise ValueError(f"{net}: --frames must be <= {options['limit']}, the images to take, got {options['frames']}")
 
 
-def _check_classes(given: str) -> None:
-    """Refuse, behind the import and before the search, a network without classes, which evaluate would refuse."""
+def _check_data(given: str, options: Mapping[str, Any]) -> None:
+    """Refuse, behind an import and before the search, what evaluate would refuse: a network without classes, images
+    that aren't for it, and the first of them with values that its input can't have."""
     model = zoo.find(given)
     network = model.network
+    host = hosts_of([given], [model]).get(network.name)
     try:
-        class_rule(network, host=hosts_of([given], [model]).get(network.name))
+        class_rule(network, host=host)
     except ValueError as e:
         raise ValueError(f"{e}; without DATA its outputs are compared with golden's on random images") from None
+    pixels = transform_for(model, host, options["transform"])
+    real = isinstance(pixels, HostTransform)
+    images = labelled_images(options["data"], network, labels=options["labels"], real=real)
+    check_count(images, options["limit"], options["frames"], "--frames")
+    inputs(images, network, pixels, 0, options["frames"])
 
 
 def _users_files(file: Path | None, options: Mapping[str, Any]) -> list[Path]:

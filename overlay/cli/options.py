@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import inf, isnan
 from pathlib import Path
@@ -10,13 +10,16 @@ from typing import Any, ClassVar
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
+from bitloom.golden import zoo
 from bitloom.golden.names import shown
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, Chunk, CompileChoices, is_dataflow
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.compiler.segments import SHORTCUTS
 from bitloom.hls_gen.design import flat
 from bitloom.overlay.build.chosen_design import TOPOLOGIES, Wanted
+from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.platform.board_file import is_board_file
 from bitloom.overlay.platform.boards import BOARDS
 
@@ -76,6 +79,33 @@ def given(parameters: Collection[str]) -> str | None:
         if name in parameters and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             return options[name]
     return None
+
+
+def words_or_paths(
+    words: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """How a shell completes an argument that is one of these words, or a path: click's ``shell_complete``."""
+
+    def completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        of_words = [CompletionItem(word) for word in words() if word.startswith(incomplete)]
+        return [_paths(incomplete), *of_words]
+
+    return completed
+
+
+def _paths(incomplete: str) -> CompletionItem:
+    """What makes the shell complete a path; in front of words, which bash would forget."""
+    return CompletionItem(incomplete, type="file")
+
+
+def network_names() -> list[str]:
+    """Names of the networks that come along."""
+    return zoo.names()
+
+
+def design_names() -> list[str]:
+    """Names of the networks that come along, and of reference designs."""
+    return sorted({*zoo.names(), *REFERENCE_DESIGNS})
 
 
 FOLDER = _GivenPath(file_okay=False, path_type=Path)
@@ -165,6 +195,10 @@ class _BoardName(click.Choice):
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         """What stands behind the message that an option is missing."""
         return f"It must be one of {A_BOARD}."
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The boards' names, or a path."""
+        return [_paths(incomplete), *super().shell_complete(ctx, param, incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name as we write it, or the path; fails for a name that no board has."""

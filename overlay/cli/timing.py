@@ -12,14 +12,14 @@ from bitloom.overlay.timing.estimate import GRADES, WORST_ERROR, Estimate, estim
 from bitloom.overlay.timing.routed import Routed, routed
 
 from .option_groups import GroupedCommand
-from .options import design_options
+from .options import design_names, design_options, words_or_paths
 from .progress import working
 from .show import dump, grid, json_option, one_line_errors
 from .subject import design_of
 
 
 @click.command("timing", cls=GroupedCommand)
-@click.argument("source", metavar="DESIGN|NETWORK|FOLDER")
+@click.argument("source", metavar="DESIGN|NETWORK|FOLDER", shell_complete=words_or_paths(design_names))
 @design_options
 @click.option("--grade", type=click.Choice(list(GRADES)), default="artix7-1", help="Family and grade of the estimate.")
 @click.option("--routed/--no-routed", "route", default=True, help="Place and route the design on an ECP5, too.")

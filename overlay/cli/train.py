@@ -19,7 +19,7 @@ from bitloom.overlay.study.training_data import TrainingData, training_data
 from bitloom.overlay.study.training_runs import TrainingRun, curve_file, mean_accuracy, plot_training, run_training
 
 from .option_groups import GroupedCommand, option_group
-from .options import WRITTEN_FILE, NumberRange, held_out_option
+from .options import WRITTEN_FILE, NumberRange, held_out_option, words_or_paths
 from .progress import bar
 from .show import dump, json_option, one_line_errors, table
 
@@ -31,7 +31,7 @@ MOST_SEEDS = 100
 
 
 @click.command("train", cls=GroupedCommand)
-@click.argument("data", required=False)
+@click.argument("data", required=False, shell_complete=words_or_paths(tuple))
 @option_group(
     "Network",
     click.option(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.shell_completion import BashComplete
 from click.testing import CliRunner, Result
 
 from bitloom.golden import file
@@ -223,6 +224,23 @@ def test_errors_are_one_line(tmp_path: Path) -> None:
     assert foreign.startswith(f"bitloom: {tmp_path / 'cut.npz'}: ")
     for message in (missing, foreign):
         assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "wanted"),
+    [
+        (("go",), "digits-c", ["digits-cnn"]),
+        (("go",), "my", []),
+        (("go", "net.onnx"), "mn", ["mnist"]),
+        (("go", "net.onnx", "--board"), "zyb", ["zybo-z7-20"]),
+        (("explore", "digits-cnn"), "lfc", ["lfc-w1a1"]),
+        (("build",), "cifar-quick-int8-r", ["cifar-quick-int8-ring2"]),
+    ],
+)
+def test_completion_of_names_and_of_paths(words: tuple[str, ...], begun: str, wanted: list[str]) -> None:
+    """A path comes first: bash forgets the words before it."""
+    items = BashComplete(bitloom, {}, "bitloom", "_BITLOOM_COMPLETE").get_completions(list(words), begun)
+    assert [(item.type, item.value) for item in items] == [("file", begun), *(("plain", word) for word in wanted)]
 
 
 def test_an_empty_path_is_none() -> None:

@@ -194,7 +194,9 @@ def test_sigterm_while_a_process_is_made_leaves_none_behind(tmp_path, monkeypatc
             os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(subprocess, "Popen", Signalled)
-    result = go("digits-cnn", "--board", "pynq-z2", "--out", tmp_path / "out")
+    result = go(
+        "cnv-w1a1", "--board", "pynq-z2", "--out", tmp_path / "out"
+    )  # whose images nobody gave: nothing is read
     monkeypatch.undo()
     assert result.exit_code == 143
     assert [process.returncode for process in made] == [-signal.SIGKILL]
@@ -205,7 +207,12 @@ def test_sigterm_while_a_process_is_made_leaves_none_behind(tmp_path, monkeypatc
     [
         (("digits-cnn", "--input", "bipolar"), "digits-cnn: --input is for a file that is imported, got bipolar"),
         (("cnv-w1a1", "--limit", "3"), "cnv-w1a1: --limit is for DATA, got 3 and no DATA"),
-        (("digits-cnn", "--limit", "3"), "digits-cnn: --frames must be <= 3, the images to take, got 16"),
+        (("digits-cnn", "--limit", "3"), "digits: --frames must be <= 3, the images to classify, got 16"),
+        (("digits-cnn", "--frames", "999"), "digits: --frames must be <= 360, the images to classify, got 999"),
+        (
+            ("digits-cnn", "--transform", "minus:64"),
+            "digits: images with transform minus:64: values must be unsigned 5 bit (0..31), got -64",
+        ),
         (("digits-cnn", "no.npz"), "no.npz: must exist, got no such file or folder"),
         (("no.onnx",), "no.onnx: must be a file, got no such file"),
         (
@@ -229,10 +236,29 @@ def test_other_folders_are_left_alone(tmp_path):
     )
 
 
-def test_images_of_a_file_need_a_transform(source, tmp_path):
-    done = go(source, source.with_name("images.npz"), "--board", "pynq-z2", "--out", tmp_path / "out")
-    rule = f"--transform must say which real number a pixel of {source.with_name('images.npz')} stands for, got none"
-    assert str(done.exception) == f"bitloom: {source}: {rule}"
+def test_images_are_checked_before_the_search(source, tmp_path, in_process):
+    """A transform that isn't said, images of another network; and the folder is taken for that of the same command."""
+
+    def refused(*words: object) -> str:
+        done = go(source, *words, "--board", "pynq-z2", "--out", tmp_path / "out")
+        assert done.exit_code == 1
+        assert steps(done) == ["bitloom import"]
+        return str(done.exception)
+
+    said = refused(source.with_name("images.npz"))
+    assert said.startswith("bitloom: tiny: --transform must say which real number a pixel stands for (")
+    np.savez(tmp_path / "other.npz", x=np.zeros((20, 3, 3, 4), int), y=np.zeros(20, int))
+    rule = "images must have shape (N, 2, 2, 4) or (N, 16), N >= 1, got (20, 3, 3, 4)"
+    assert refused(tmp_path / "other.npz", "--transform", "host") == f"bitloom: {tmp_path / 'other.npz'}: {rule}"
+
+
+def test_a_folder_in_which_the_first_step_failed_is_taken_again(source, tmp_path, in_process):
+    (tmp_path / "net.onnx").write_bytes(b"nonsense")
+    words = (tmp_path / "net.onnx", "--board", "pynq-z2", "--rate", 1e9, "--points", 1, "--out", tmp_path / "out")
+    assert (go(*words).exit_code, steps(go(*words))) == (1, ["bitloom import"])
+    shutil.copy(source, tmp_path / "net.onnx")
+    done = go(*words)
+    assert steps(done) == ["bitloom import", "bitloom explore"]
 
 
 @pytest.mark.parametrize(

@@ -110,17 +110,35 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
     Unsupported
         If a scale fits no multiplier and shift.
     """
-    away = _fit(stairs, slopes, low, sums, half_even=False)
-    if not away.wrong:
-        return away
-    even = _fit(stairs, slopes, low, sums, half_even=True)
-    return even if even.wrong < away.wrong else away
+    best: Fitted | None = None
+    for whole in (False, True):
+        tried = [_whole_slope(*each, low) for each in zip(stairs, slopes)] if whole else slopes
+        for half_even in (False, True):
+            fitted = _fit(stairs, tried, low, sums, half_even=half_even)
+            if fitted and not fitted.wrong:
+                return fitted
+            if fitted and (best is None or fitted.wrong < best.wrong):
+                best = fitted
+    if best is None:
+        raise Unsupported("a scale must fit a multiplier and a shift", "scale the layer's weights")
+    return best
+
+
+def _whole_slope(stair: Staircase, slope: Fraction, low: int) -> Fraction:
+    """The slope with which a line with a whole bias passes through every step, as a kernel's does whose scale has more
+    bits than a multiplier; ``slope`` where there is none."""
+    steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
+    if not steps:
+        return slope
+    middle = _middle_slope(steps, slope)
+    biases = [(level - Fraction(1, 2)) / middle - limit for level, limit in steps]  # each or up to 1 more
+    return _slope_with(steps, round((min(biases) + max(biases) + 1) / 2), slope)
 
 
 def _fit(
     stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding, *, half_even: bool
-) -> Fitted:
-    """The factors with one way to round halves."""
+) -> Fitted | None:
+    """The factors with one way to round halves; None where a scale fits no multiplier and shift."""
     best: Fitted | None = None
     searches: list[list[_Search]] = [[] for _ in stairs]  # of each channel, with narrow multipliers first
     for bits in WIDTHS:
@@ -136,8 +154,6 @@ def _fit(
                 return fitted
             if best is None or fitted.wrong < best.wrong:
                 best = fitted
-    if best is None:
-        raise Unsupported("a scale must fit a multiplier and a shift", "scale the layer's weights")
     return best
 
 
@@ -180,6 +196,17 @@ def _middle_slope(steps: Sequence[tuple[int, int]], slope: Fraction) -> Fraction
     least = float(((rise - 1) * inverse).max())
     most = float(((rise + 1) * inverse + others).min())
     return 1 / Fraction((least + most) / 2) if least + most > 0 and least < most else slope
+
+
+def _slope_with(steps: Sequence[tuple[int, int]], bias: int, slope: Fraction) -> Fraction:
+    """The middle of the slopes with which a line with this bias passes through every step; ``slope`` where there are
+    none. At a step's sum the line has half a level below the step or more, and less at the sum before."""
+    least, most = [Fraction(0)], list[Fraction]()
+    for level, limit in steps:
+        for place, bounds in ((limit + bias, (least, most)), (limit + bias - 1, (most, least))):
+            if place:
+                bounds[place < 0].append(Fraction(2 * level - 1, 2 * place))
+    return (max(least) + min(most)) / 2 if most and max(least) < min(most) else slope
 
 
 @lru_cache(maxsize=8)

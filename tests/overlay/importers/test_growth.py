@@ -582,10 +582,14 @@ def test_columns_alone():
     assert growths(made) == [((1, 2), False)]
 
 
-def test_upsample_of_older_files():
-    rng = np.random.default_rng(6)
+def upsampled(rng):
+    """As older files have it."""
     chain = OnnxChain((4, 3, 3), 9).quant(0.25, 3).node("Upsample", np.float32([1, 1, 2, 2]), mode="nearest")
-    made = check_onnx(chain.node("Conv", ternary(rng, 3, 4, 2, 2)), by_qonnx, near=0)
+    return chain.node("Conv", ternary(rng, 3, 4, 2, 2))
+
+
+def test_upsample_of_older_files():
+    made = check_onnx(upsampled(np.random.default_rng(6)), by_qonnx, near=0)
     assert growths(made) == [((2, 2), True)]
 
 

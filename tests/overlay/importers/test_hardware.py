@@ -17,6 +17,7 @@ from . import (
     test_curves,
     test_growth,
     test_joined,
+    test_operators,
     test_pointwise,
     test_products,
     test_ramps,
@@ -89,6 +90,9 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "a transposed convolution with weights of nine bits": (
         onnx(lambda rng: test_growth.transposed_by_unsigned("taps on each other")), {}
     ),
+    **{f"{op} of QONNX": (onnx(lambda rng, op=op: test_operators.domained(rng, op)), {})
+       for op in ("MultiThreshold", "Trunc")},
+    "Upsample of older files": (onnx(test_growth.upsampled), {}),
     "a difference of maps": (lambda: import_file(DATA / "subtraction.tflite"), {}),
     "a map times a sigmoid": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["a sigmoid"])), {}),
     "a map times a vector": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["none"])), {}),

@@ -232,19 +232,24 @@ DOMAINED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("domain", [*OLD_DOMAINS, QONNX])
-@pytest.mark.parametrize("op", DOMAINED)
-def test_old_domains(op, domain):
-    """The operators of maps, and quantisers of weights, as older files name them."""
-    rng = np.random.default_rng(12)
+def domained(rng, op, domain=QONNX):
+    """An operator of maps, and a quantiser of weights."""
     chain = DOMAINED[op](begun(rng, (2, 5, 5)), domain).node("Flatten")
     values = rng.normal(size=(36, 5))
     if op == "Quant":
         weight = chain.weight("Quant", values, 0.5, 0.0, 3.0, domain=domain, signed=1, narrow=0, rounding_mode="ROUND")
     else:
         weight = chain.weight("BipolarQuant", values, np.float32(0.5), domain=domain)
+    return chain.node("MatMul", weight)
+
+
+@pytest.mark.parametrize("domain", [*OLD_DOMAINS, QONNX])
+@pytest.mark.parametrize("op", DOMAINED)
+def test_old_domains(op, domain):
+    """The operators, as older files name them."""
+    chain = domained(np.random.default_rng(12), op, domain)
     assert domain in {node.domain for node in chain.nodes if node.op_type == op}
-    check(chain.node("MatMul", weight), by_qonnx, near=0)
+    check(chain, by_qonnx, near=0)
 
 
 @pytest.mark.parametrize("ends", [(), (-0.75, 0.5)])

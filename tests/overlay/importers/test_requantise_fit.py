@@ -78,6 +78,20 @@ def test_scales_without_ties_are_exact_in_one_way():
     assert (found.wrong, found.half_even) == (0, False)
 
 
+def test_scales_with_more_bits_than_a_multiplier():
+    """As of TFLite's dense layers: whole biases, scales of 53 bits, and sums that leave no room for many bits of a bias
+    behind the point."""
+    rng = np.random.default_rng(1)
+    levels, count = 255, 30
+    slopes = [Fraction(float(scale)) for scale in rng.uniform(1e-4, 4e-4, count)]
+    offsets = [slope * int(bias) for slope, bias in zip(slopes, rng.integers(-300_000, 300_000, count))]
+    limits = np.array([[j + Fraction(1, 2) for j in range(levels)]], object)
+    line = Line(multiply=np.array(slopes, object), add=np.array(offsets, object))
+    stairs = staircases([], limits, np.ones(levels, bool), line)
+    about = [Fraction(levels - 1, stair.limits[-1] - stair.limits[0]) for stair in stairs]  # as steps say
+    assert fit(stairs, about, 0, signed(27)).wrong == 0
+
+
 @pytest.mark.parametrize("fraction", [0, 3])
 def test_what_fits_a_layer_fits_the_importer(fraction):
     """At each limit: sums with their bias, products, and shifts."""

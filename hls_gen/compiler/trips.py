@@ -59,19 +59,14 @@ class Trip:
     """What may follow the sums of a weighted layer."""
 
     orders: tuple[tuple[Place, ...], ...]
-    """The places; several orders where the engine takes any of them."""
+    """The places; several orders where the engine takes any of them. One without places: sums may be the result."""
     rule: str
     """The same in words, for messages: "what follows must be ..."."""
-    raw: bool = False
-    """Whether sums may be the result, too."""
 
     @cached_property
     def tails(self) -> tuple[Kinds, ...]:
         """Kinds of the layers behind the sums, by everything that the places allow."""
-        tails: list[Kinds] = [()] if self.raw else []
-        for order in self.orders:
-            tails += tails_of(order)
-        return tuple(tails)
+        return tuple(tail for order in self.orders for tail in tails_of(order))
 
     @cached_property
     def layers(self) -> tuple[type[Layer], ...]:
@@ -93,11 +88,11 @@ POOL_OF_FEATURES = (optional(*(pool.layer for pool in POOLS if "integer" in pool
 
 BINARY = Trip(
     orders=(
+        (),
         (needed(Threshold), optional(MaxPool, MinPool)),
         (needed(MaxPool, MinPool), needed(Threshold)),
     ),
     rule="nothing, threshold, or threshold and a max_pool or min_pool in either order",
-    raw=True,
 )
 """On the binary engine."""
 OR = Trip(orders=((optional(MaxPool),),), rule="nothing or max_pool")
@@ -108,9 +103,8 @@ SIGNS = Trip(
 )
 """On the binary engine where it requantises."""
 INTEGER = Trip(
-    orders=((*FEATURES, *POOL_OF_FEATURES),),
+    orders=((), (*FEATURES, *POOL_OF_FEATURES)),
     rule=f"nothing, or requantise, {PERHAPS}and perhaps a pool",
-    raw=True,
 )
 """On the integer engine."""
 INTEGER_ADD = Trip(

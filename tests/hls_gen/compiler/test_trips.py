@@ -11,7 +11,7 @@ def test_a_place_is_needed_or_may_be_empty() -> None:
     places = (needed(Requantise), optional(Add, MaxPool))
     assert tails_of(places) == [("requantise",), ("requantise", "add"), ("requantise", "max_pool")]
     assert Trip(orders=(places,), rule="any").tails == tuple(tails_of(places))
-    assert Trip(orders=(places[:1],), rule="any", raw=True).tails == ((), ("requantise",))
+    assert Trip(orders=((), places[:1]), rule="any").tails == ((), ("requantise",))
     assert Trip(orders=((optional(MaxPool),), places), rule="any").feature_kinds == ("requantise", "add")
 
 

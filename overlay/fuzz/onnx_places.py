@@ -79,6 +79,10 @@ class OnnxPlaces(OnnxQuantisers):
         if not average:
             return self.moved(here, op, (), shape, **attributes)
         real = self.node(op, self.real(here), **attributes)
+        if self.chance(4):  # a max pool of means
+            kernel = self.kernel(result)
+            real = self.node("MaxPool", real, kernel_shape=kernel)
+            shape = (channels, *(size - taps + 1 for size, taps in zip(result, kernel)))
         return self.quantised(real, shape, (here.low, here.high), self.maybe(here))
 
     def whole(self, here: Map, average: bool) -> Map:

@@ -37,6 +37,9 @@ NOT_DRAWN = {
     "nothing happens there, as in Cast": {"CastLike"},
 }
 """Operators, or domains of some, that are not drawn, and why."""
+SELDOM = {("", "Log"), ("", "Mish"), ("tflite", "MIRROR_PAD")}
+"""Operators that are drawn, but seldom in files that are imported: what simulated hardware computes of them is in the
+table of test_hardware.py."""
 FILES = 200
 
 

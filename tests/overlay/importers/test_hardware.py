@@ -75,6 +75,8 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "a bottleneck with ramps": (tflite(test_ramps.bottleneck), {"kfp": 8, "kgp": 4}),
     **{f"lookups of {place}": (looked_up(place), LOOKUPS)
        for place in ("the input", "a sum", "a depthwise convolution")},
+    "the logarithm of ONNX": (onnx(lambda rng: test_curves.between(test_pointwise.FORMULAS["the logarithm"])), LOOKUPS),
+    "Mish of ONNX": (onnx(lambda rng: test_curves.between(lambda chain: chain.node("Mish"), version=18)), LOOKUPS),
     "SELU of several operators": (
         tflite(lambda rng: test_pointwise.ended(test_pointwise.selu(test_pointwise.begun(rng)), rng)), LOOKUPS
     ),

@@ -62,7 +62,7 @@ def counting_modules(modules: Iterable[str]) -> list[str]:
     return [name for name in modules if name.startswith("popcount")]
 
 
-@lru_cache(maxsize=8)  # a design is often built more than once: for simulation, for a board, for its area
+@lru_cache(maxsize=32)  # a design is often built more than once: for simulation, for a board, for its area
 def _blank(design: Design, target: Target) -> dict[str, str]:
     """Text of the modules, with the digest registers at 0; not to be changed."""
     if target == "simulation":

@@ -62,8 +62,8 @@ def named(found: list[Path], slow: Set[str] = frozenset()) -> list[object]:
 
 
 LONG = {f"docs/{name}.md" for name in (
-    "how-to/board", "how-to/evaluate", "how-to/large-networks", "how-to/many-boards", "how-to/network",
-    "how-to/without-pynq", "reference/cli", "start/tour",
+    "how-to/board", "how-to/evaluate", "how-to/import", "how-to/large-networks", "how-to/many-boards",
+    "how-to/network", "how-to/without-pynq", "reference/cli", "start/tour",
 )}  # fmt: skip
 """Pages whose blocks take more than two seconds: they run in the slow tier alone. README runs in both."""
 FAST = [page for page in pages() if any(b.mark == "" for b in of(page))]

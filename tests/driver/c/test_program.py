@@ -34,7 +34,7 @@ from .. import design
 from .compiled import C99, CORE, SANITIZERS, build
 
 HERE = Path(__file__).parent
-FILES = 300
+FILES = 100
 """Damaged files of each sort in the default tier; the slow one reads MANY."""
 MANY = 3_000
 UNREAD = ("layers", "mapping", "ideal_cycles")

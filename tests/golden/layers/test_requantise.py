@@ -258,7 +258,7 @@ def test_a_scale_becomes_the_nearest_of_any_width(bits):
     """No shift has a multiplier that is nearer; of two it is the larger."""
     rng = np.random.default_rng(bits)
     top = (1 << bits) - 1
-    scales = [*(2.0 ** rng.uniform(-61, bits, 200)), 1.0, top, 2.0**-61, 2.0 ** (bits - 62), 0.75, top * 2.0**-61]
+    scales = [*(2.0 ** rng.uniform(-61, bits, 50)), 1.0, top, 2.0**-61, 2.0 ** (bits - 62), 0.75, top * 2.0**-61]
     for scale in (min(one, float(top)) for one in scales):
         multiplier, shift = scale_to_multiplier(scale, bits)
         assert 1 <= multiplier <= top

@@ -78,7 +78,7 @@ def made(request) -> tuple[Design, Verilog]:
     return DESIGNS[request.param], generated(request.param)
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 def test_passes_the_check(made):
     check(made[1].text, TOP)
 

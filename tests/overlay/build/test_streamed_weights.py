@@ -158,7 +158,7 @@ def accelerator(board):
         yield made
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("limit", [None, 100, 60, 33])
 @pytest.mark.parametrize("batch", [None, 2, 9])
 def test_transfers_are_cut_between_packets(board, accelerator, limit, batch) -> None:

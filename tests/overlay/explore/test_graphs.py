@@ -1,8 +1,9 @@
 """Graphs of layers, depthwise convolutions, window formers, shared multipliers and several networks in the search."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.one_npu import Segment, saving
 from bitloom.overlay.explore.price import Price
-from bitloom.overlay.explore.search import Effort, explore, varied
+from bitloom.overlay.explore.search import Effort, Explored, explore, varied
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
 from bitloom.overlay.explore.tries import Row, Tries
@@ -152,12 +153,16 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
     assert abs(found - busiest) < 50 * len(tries.layers)
 
 
+@cache
+def searched(make: Callable[[], Model], dsp: int) -> Explored:
+    """What the search finds for a network and so many DSP blocks."""
+    return explore(make(), Budget(lut=20_000, dsp=dsp), map_order="raster", effort=QUICK)
+
+
 @pytest.mark.parametrize("name", ["residual", pytest.param("separable", marks=pytest.mark.slow)])
 def test_what_a_graph_gets(name: str) -> None:
     """With few DSP blocks: window former, shared multipliers, and the blocks that the network has a use for."""
-    model = MODELS[name]()
-    dsp = {"residual": 50, "separable": 60}[name]
-    found = explore(model, Budget(lut=20_000, dsp=dsp), map_order="raster", effort=QUICK)
+    model, found = MODELS[name](), searched(MODELS[name], {"residual": 100, "separable": 60}[name])
     assert lines(found.front) == FRONTS[name]
     assert found.best is not None
     candidate = Candidate.from_dict(json.loads(json.dumps(found.best.candidate.to_dict())))

@@ -119,6 +119,7 @@ def check_file(made):
     assert hosts.to_bytes(hosts.from_bytes(data, made.host.digest, network.input, network.output)) == data
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("scales", "outputs", "maps"),
     [
@@ -162,7 +163,7 @@ def test_what_the_host_makes_of_a_map_that_others_read(tmp_path, op, attributes)
     check_file(made)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("heads", [1, 2], ids=["one map", "two maps"])
 @pytest.mark.parametrize("others", [[], ["boxes"]], ids=["alone", "beside boxes"])
 def test_softmax_has_an_axis(tmp_path, heads, others):
@@ -541,6 +542,7 @@ def test_what_hinders_a_last_concatenation_is_named(tmp_path, name):
     assert str(refused.value) == f"boxes (Concat): {rule}; {follows}"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("shape", [(), (1, 128, 1), (1, 1, 4)])
 def test_one_number_in_any_shape_behind_a_last_concatenation(tmp_path, shape):
     detector = Detector(np.random.default_rng(1))

@@ -105,13 +105,15 @@ def test_batches(case, instructions):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_learning(seed):
-    """UPDATE, ACCUMULATE and APPLY with random fields."""
-    case = learning_program(FORM, seed)
-    with SimulatedMachine(SMALL, case.program) as hardware:
+@pytest.mark.parametrize(("machine", "words"), [(SMALL, True), (TABLED, False)], ids=["words", "tables"])
+def test_learning(machine, words, seed):
+    """UPDATE, ACCUMULATE and APPLY with random fields; also where the factors of all products are codes, whose products
+    are in tables."""
+    case = learning_program(FORM, seed, words=words)
+    with SimulatedMachine(machine, case.program) as hardware:
         hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
-        (words,) = hardware.run(case.data)
-    assert words.tolist() == case.expected
+        (results,) = hardware.run(case.data)
+    assert results.tolist() == case.expected
 
 
 @pytest.mark.parametrize("stalls", [{}, {"source": 0.8}, {"sink": 0.9}], ids=str)
@@ -133,16 +135,6 @@ def test_a_program_that_loads_instructions(stalls):
                 hardware.run(data[:count])
             assert (error.value.fault.name, error.value.place) == ("NO_DATA", 2)
         assert [words.tolist() for words in hardware.run(data)] == results
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_learning_by_tables(seed):
-    """The same where the factors of all products are codes, whose products are in tables."""
-    case = learning_program(FORM, seed, words=False)
-    with SimulatedMachine(TABLED, case.program) as hardware:
-        hardware.simulation.stall(source=0.3, sink=0.3, seed=seed)
-        (words,) = hardware.run(case.data)
-    assert words.tolist() == case.expected
 
 
 def test_programs_by_tables():

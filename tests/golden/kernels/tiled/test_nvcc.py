@@ -92,7 +92,7 @@ def test_the_pool_compiles(tmp_path, architecture):
         assert int(registers) <= POOL_REGISTERS
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [2, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_no_division_is_in_a_loop(tmp_path, name, size):
@@ -142,6 +142,7 @@ def mangled(how):
     return f"{name}I{letters}E"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("architecture", "kernels", "word_bits"), [(75, ["popc"], [32]), (90, ["mma-and"], [64])], ids=["sm_75", "sm_90"]
 )

@@ -85,6 +85,7 @@ def test_words_of_several_sizes_are_refused() -> None:
         explore(words_model(2, 3), Budget())
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])
 def test_depths_are_those_of_fit(name: str) -> None:
     """The search prices an NPU with the memories that size_memories gives it."""
@@ -100,6 +101,7 @@ def test_depths_are_those_of_fit(name: str) -> None:
         assert [given_npu.value(k) for k in keys] == [fitted.value(k) for k in keys]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("interval", [300, 1_000, 5_000, 40_000])
 def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     """A pipeline takes as long as its slowest layer; with a few tuples of room nothing waits."""

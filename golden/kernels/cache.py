@@ -149,16 +149,14 @@ def _used(folder: Path) -> bool:
     return True
 
 
-def _kinds() -> set[Path]:
-    """Folders of the cache that hold folders beside lock files; whatever else lies in it is not the cache's."""
-    return {lock.parent for lock in (cache_root() / LAYOUT).glob("*/*.lock")}
-
-
-def _folders() -> Iterator[Path]:
-    """What the cache holds: folders beside a lock file of theirs."""
-    for path in (path for kind in _kinds() for path in kind.iterdir() if path.is_dir()):
-        if path.with_name(f"{path.name}.lock").exists():
-            yield path
+def _kinds() -> Iterator[tuple[Path, set[str]]]:
+    """Folders of the cache that hold folders beside lock files, and the names in them; whatever else lies in it is not
+    the cache's."""
+    root = cache_root() / LAYOUT
+    for kind in root.iterdir() if root.is_dir() else ():
+        names = set(os.listdir(kind)) if kind.is_dir() else set()
+        if any(name.endswith(".lock") for name in names):
+            yield kind, names
 
 
 def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
@@ -178,14 +176,17 @@ def prune(limit_bytes: int, keep_seconds: float = KEEP_SECONDS) -> list[Path]:
     list of Path
         The folders that went.
     """
-    for kind in _kinds():
+    folders = []
+    for kind, names in _kinds():
         atomic.remove_all_left(kind)
+        folders += [kind / name for name in names if f"{name}.lock" in names]
     aged = []
-    for path in _folders():
+    for path in folders:
         try:
-            size = sum(item.stat().st_size for item in path.iterdir())
+            with os.scandir(path) as files:
+                size = sum(file.stat(follow_symlinks=False).st_size for file in files)
             aged.append((path.stat().st_mtime, size, path))
-        except OSError:  # another process prunes too
+        except OSError:  # a file that somebody put there, or another process prunes too
             continue
     total = sum(size for _, size, _ in aged)
     gone = []

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR
@@ -23,6 +22,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import PLACE_BITS, SIDE_BITS
 from bitloom.overlay.fuzz.random_models import random_model
+from tests.networks import check_draws, few_and_many
 
 
 def stage(size: tuple[int, int], name: str = "stage", weighted: bool = True, **window: tuple) -> Stage:
@@ -72,14 +72,16 @@ def even(tables: StageTables) -> bool:
     return all(len(set(np.diff([start for _, start in sorted(s)]).tolist())) <= 1 for s in starts)
 
 
-@settings(max_examples=600, deadline=None)
-@given(chains())
-def test_counters_equal_tables(chain):
-    for tables in schedule(chain, "raster").tables:
-        counters = Raster.of(tables)
-        assert (counters is not None) == even(tables)
-        if counters:
-            assert [tuple(t) for t in counters.taps()] == taps_of(tables)
+@few_and_many(200, 2_000)
+def test_counters_equal_tables(count):
+    def same(chain):
+        for tables in schedule(chain, "raster").tables:
+            counters = Raster.of(tables)
+            assert (counters is not None) == even(tables)
+            if counters:
+                assert [tuple(t) for t in counters.taps()] == taps_of(tables)
+
+    check_draws(count, same, chains())
 
 
 @pytest.mark.parametrize(

@@ -173,8 +173,8 @@ def test_transfers_are_cut_between_packets(board, accelerator, limit, batch) -> 
 
 def test_async(board, accelerator) -> None:
     accelerator._link.limit_bytes = 4 * (HEADER_WORDS + board.program.payload_words)
-    outputs = asyncio.run(accelerator.predict_async(board.images, batch=3))
-    np.testing.assert_array_equal(outputs, board.expected)
+    outputs = asyncio.run(accelerator.predict_async(board.images[:7], batch=3))
+    np.testing.assert_array_equal(outputs, board.expected[:7])
 
 
 def send(accelerator, words) -> None:

@@ -61,11 +61,12 @@ class Stand(ABC):
     """
 
     noun: ClassVar[str]
-    """For messages, what the tensor is."""
+    """For messages, what the tensor is where no curve may follow."""
 
     def __init__(self, trail: Trail, links: Sequence[Link] = ()) -> None:
         self.trail = trail
         self.behind = list(links)
+        """Links behind the map, the sums or the means."""
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -74,7 +75,7 @@ class Stand(ABC):
 
     @property
     def joinable(self) -> bool:
-        """Whether another link may become one with the last one."""
+        """Whether another link may become one with the last one: there is one, and no pool lies between."""
         return bool(self.behind)
 
     def follow(self, link: Link) -> None:
@@ -138,8 +139,6 @@ class Stand(ABC):
 
 class AtMap(Stand):
     """At values of a quantised map, or of the input while the host works on real numbers."""
-
-    noun = "a map"
 
     def check_curve(self, link: Link) -> None:
         pass

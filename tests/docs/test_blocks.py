@@ -23,6 +23,7 @@ NOT_RUN: dict[str, list[str]] = {
         "minutes of synthesis; tests/overlay/timing runs the first design",
         "minutes of synthesis; tests/overlay/timing/test_timing.py holds it in the slow tier",
     ],
+    "docs/how-to/go.md": ["a file of yours"],
     "docs/how-to/fuzz.md": ["needs a case that was found"],
     "docs/how-to/import.md": ["needs a board", "needs a detector of yours", "needs a file with open sizes"],
     "docs/how-to/own-block-design.md": ["needs a board"],

@@ -66,15 +66,15 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
     left = [join for join in joins if not isinstance(join, Pair)]  # no layer computes these
     if left:
         raise ImportRefused(merged_lines([(each.name, each.op, several_maps(len(each.reads))) for each in left]))
-    apart = frozenset[str]()
+    means_as_sums = frozenset[str]()
     while True:
-        sections = _Sections(graph, source, apart).graph()
+        sections = _Sections(graph, source, means_as_sums).graph()
         try:
             zero_groups(sections)
         except SeveralZeroPoints as e:
-            if e.means <= apart:
+            if e.means <= means_as_sums:
                 raise
-            apart |= e.means
+            means_as_sums |= e.means
         else:
             return sections
 
@@ -93,10 +93,10 @@ def quantises_input(graph: OperationGraph) -> bool:
 class _Sections:
     """The sections of a graph as they are made, branch by branch."""
 
-    def __init__(self, graph: OperationGraph, source: Quantised | None, apart: Collection[str]) -> None:
+    def __init__(self, graph: OperationGraph, source: Quantised | None, means_as_sums: Collection[str]) -> None:
         self._graph = graph
         self._source = source
-        self._apart = apart
+        self._means_as_sums = means_as_sums
         self._sections: list[Section] = []
         self._ends: dict[str, BranchEnd] = {}
         self._outputs: dict[str, SectionOutput] = {}  # those that the host puts together from several maps
@@ -262,7 +262,7 @@ class _Sections:
             view=replace(view, padded_with=Fraction(0)),
             map=number,
             number=len(self._sections) + 1,
-            apart=self._apart,
+            means_as_sums=self._means_as_sums,
         )
         return Walk(trail)
 

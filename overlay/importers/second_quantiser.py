@@ -96,7 +96,7 @@ class SecondQuantiser:
             raise Unsupported("a second quantiser must leave two levels at least")
         return Kept(base=base, places=tuple(places))
 
-    def is_apart(self, kept: Kept) -> bool:
+    def rounds_means_first(self, kept: Kept) -> bool:
         """Whether means are rounded to the values of the first one, and only then come those of the second one."""
         now = len(kept.places), kept.base, self.levels.step
         return self.first.averaged and now != (self.first.levels, self.first.base, self.first.step)

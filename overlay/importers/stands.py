@@ -171,7 +171,7 @@ class AtMap(Stand):
         padded mean: so the map is copied."""
         if self.trail.source is None or not operation.average or not any(operation.window.padding):
             return False
-        return self.trail.input.name in self.trail.apart or self.trail.is_shifted
+        return self.trail.input.name in self.trail.means_as_sums or self.trail.is_shifted
 
     def _with_padding(self, operation: Pooling) -> tuple[Stand, Pooling]:
         """A pool that takes the padding in front of it: a maximum where padding is no larger than any value of the map.
@@ -277,9 +277,9 @@ class AtMap(Stand):
             if stand is None:
                 raise
             return stand
-        apart = second.is_apart(kept)
-        stand = self._between(second) if self.trail.sections and (apart or second.is_bent(kept)) else None
-        if stand is None and apart:
+        rounded_first = second.rounds_means_first(kept)
+        stand = self._between(second) if self.trail.sections and (rounded_first or second.is_bent(kept)) else None
+        if stand is None and rounded_first:
             name = bend_name(self.links)
             raise Unsupported(f"a mean that is quantised twice must have no {name} between both quantisers")
         return stand or self._merge(second, kept)
@@ -494,13 +494,14 @@ class AtMean(Stand):
             return None
         halves = padded or window.taps % 2 == 0
         following = trail.following
-        apart = ahead.pads_elsewhere(following) or ahead.pools_again(following) or trail.input.name in trail.apart
-        if (apart or (halves and trail.is_shifted)) and not padded:
+        as_sums = trail.input.name in trail.means_as_sums
+        copied = as_sums or ahead.pads_elsewhere(following) or ahead.pools_again(following)
+        if (copied or (halves and trail.is_shifted)) and not padded:
             return None
         trail.source = replace(trail.input, averaged=True, halves=halves)
         trail.pool(self.mean)
         stand = AtMap(trail)
-        if not apart or not following:
+        if not copied or not following:
             return stand
         trail.unlinked = Unlinked(operation.makes, trail.view)
         return stand.copy(following[0])

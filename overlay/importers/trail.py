@@ -27,19 +27,32 @@ class Unlinked(NamedTuple):
 class Trail:
     """Where a walk is, and the sections that it has made."""
 
-    operations: Sequence[Operation]  # that it goes along
-    tensor: str  # the tensor that it begins with
-    source: Quantised | None  # what the map holds; none while the host works on real numbers
-    view: MapView  # the tensor, of the map or of the sums
-    map: int  # number of the map that it stands at, or reads
-    number: int  # of the map that the next section makes
-    apart: Collection[str] = ()  # names of the maps whose means are convolutions, not pools
-    sections: list[Section] = field(default_factory=list)  # that are made
-    place: int = 0  # of the operation that is taken
-    front: tuple[Link, ...] = ()  # before the host's quantiser
-    unlinked: Unlinked = field(init=False)  # the last tensor in front of links behind a map, or behind a pool
-    closing: list[tuple[Closing, Array]] = field(default_factory=list)  # each with the index of what it reads
-    nodes: list[str] = field(default_factory=list)  # since the last section
+    operations: Sequence[Operation]
+    """The operations that the walk goes along."""
+    tensor: str
+    """The tensor at which it begins."""
+    source: Quantised | None
+    """The levels of the map; None while the host works on real numbers."""
+    view: MapView
+    """The tensor at which the walk stands, of the map or of the sums."""
+    map: int
+    """Number of the map that the walk stands at, or whose sums or means it stands at."""
+    number: int
+    """Number of the map that the next section makes."""
+    means_as_sums: Collection[str] = ()
+    """Names of the maps whose means become sums of weights, not pools."""
+    sections: list[Section] = field(default_factory=list)
+    """The sections that the walk has made."""
+    place: int = 0
+    """Place in ``operations`` of the one that is taken."""
+    front: tuple[Link, ...] = ()
+    """Links in front of the host's quantiser."""
+    unlinked: Unlinked = field(init=False)
+    """The last tensor in front of links behind the map, or behind a pool."""
+    closing: list[tuple[Closing, Array]] = field(default_factory=list)
+    """Operations of the host at the network's end, each with the index of what it reads."""
+    nodes: list[str] = field(default_factory=list)
+    """Names of the nodes since the last section."""
 
     def __post_init__(self) -> None:
         self._begin_with = self.source, self.view

@@ -38,9 +38,10 @@ NEAR = 1e-6
 EXACT_NEAR = 1e-11
 """The same for float64."""
 FAR = 2.0**20
-"""How many times as large as a quantiser's largest boundary values may be that say how others are rounded: there are
-none that large in the sums which made these, but such as of an exponential function."""
+"""Largest value that counts for the rounding of others, relative to the quantiser's largest boundary. Larger ones, as
+an exponential function makes them, are no terms of the sums that made the others."""
 LARGEST = float(np.finfo(np.float64).max)
+"""Largest value that counts where all boundaries are 0."""
 MOST_AT_ONCE = 1 << 21
 """Values of the largest map, of all images that are computed at once, unless one image has more."""
 MOST_STEPS = 16

@@ -465,8 +465,8 @@ class Depthwise(WindowAction):
 
 
 def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action]:
-    """The actions of the layers behind the sums of a part; where there are none, that sums are the result. Where a pool
-    is the first of these layers, its action is the last: engines pool what thresholds make.
+    """The actions of the layers behind the sums of a part, behind `Sums` where sums are the result. Where a pool is the
+    first of these layers, its action is the last: engines pool what thresholds make.
 
     ValueError if there is no function for a layer.
     """

@@ -247,7 +247,7 @@ class LoweredLayer(MapReader):
 
     @property
     def result_kind(self) -> str:
-        """What the values of its map are where that leaves: a name of `RESULT_KINDS`."""
+        """Which values its map has where the map leaves: a name of `RESULT_KINDS`."""
         return "raw" if self.raw else "bits" if self.binary else "signed"
 
     @cached_property

@@ -172,14 +172,14 @@ class FrameLayout:
 
 @dataclass(frozen=True, kw_only=True)
 class ResultKind:
-    """What the values of a map are that leaves."""
+    """Which values a map has that leaves."""
 
     lane_bits: int | None
     """Bits of a lane; None: those of a feature."""
     places: int = 1
     """Lanes of a value at most."""
     alone: bool = False
-    """Whether each lane is a word."""
+    """Whether a word has one lane."""
 
 
 RESULT_KINDS = {

@@ -126,16 +126,16 @@ def folded(name: str, npus: tuple[Npu, ...], wanted: Wanted) -> tuple[Npu, ...]:
     """
     folding = wanted.folding
     if wanted.npu is None:
-        return _folded(name, npus, folding)
+        return _with_folding(name, npus, folding)
     if not 0 <= wanted.npu < len(npus):
         raise ValueError(f"{name}: npu must be 0..{len(npus) - 1}, got {wanted.npu}")
     if not folding:
         raise ValueError(f"{name}: npu {wanted.npu} must get values of a folding, got none")
     behind = wanted.npu + 1
-    return (*npus[: wanted.npu], *_folded(name, npus[wanted.npu : behind], folding), *npus[behind:])
+    return (*npus[: wanted.npu], *_with_folding(name, npus[wanted.npu : behind], folding), *npus[behind:])
 
 
-def _folded(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tuple[Npu, ...]:
+def _with_folding(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) -> tuple[Npu, ...]:
     """The NPUs, each with the values of a folding that it can have; ValueError for a value that no NPU can have."""
     both = len({npu.engine for npu in npus}) > 1
     for key, value in folding.items():

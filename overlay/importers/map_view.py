@@ -67,7 +67,7 @@ class MapView:
 
     @property
     def flat(self) -> "MapView":
-        """It as one row of values, (1, values)."""
+        """The tensor as one row of values, (1, values)."""
         return self.with_index(self.index.reshape(1, -1))
 
     def with_index(self, index: Array) -> "MapView":
@@ -78,27 +78,27 @@ class MapView:
 
     @cached_property
     def is_padded(self) -> bool:
-        """Whether it has padded places."""
+        """Whether the tensor has padded places."""
         return is_padded(self.index)
 
     @cached_property
     def has_each_once(self) -> bool:
-        """Whether it has each value of the map once: nothing is around it or between, or comes again."""
+        """Whether the tensor has each value of the map once: nothing is around them or between, or comes again."""
         return self.index.size == prod(self.size) and not self.is_padded
 
     @cached_property
     def is_cut(self) -> bool:
-        """Whether it has some values of the map, each once, and no others."""
+        """Whether the tensor has some values of the map, each once, and no others."""
         return self.index.size < prod(self.size) and not self.is_padded and has_each_once(self.index)
 
     @cached_property
     def is_in_order(self) -> bool:
-        """Whether it has the map's values, with channels, rows and columns in this order."""
+        """Whether the tensor has the map's values, with channels, rows and columns in this order."""
         return np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0])
 
     @cached_property
     def is_grown(self) -> bool:
-        """Whether it is the map as it grows, and is padded then."""
+        """Whether the tensor is the map as it grows, and is padded then."""
         try:
             return bool(Grown.of(self.index).index.size == prod(self.size))
         except Unsupported:
@@ -106,17 +106,17 @@ class MapView:
 
     @cached_property
     def selection(self) -> Selection | None:
-        """It as some channels, rows and columns of the map, if it is that."""
+        """The tensor as some channels, rows and columns of the map; None if it is none."""
         return None if self.is_padded else Selection.of(self.index, self.size)
 
     def blocks(self, following: Operation) -> Blocks | None:
-        """It as a map in blocks, if it is one, in front of an operation."""
+        """The tensor as a map in blocks, in front of an operation; None if it is none."""
         first = isinstance(following, Linear | Pooling | Padding) or not self.channels_last
         return Blocks.of(self.index, self.size, (1, 2, 3) if first else (3, 1, 2))
 
     @property
     def is_in_blocks(self) -> bool:
-        """Whether it is a map in blocks, for readers with their channels first."""
+        """Whether the tensor is a map in blocks, for readers with their channels first."""
         return Blocks.of(self.index, self.size) is not None
 
     def check_order(self) -> None:
@@ -130,14 +130,14 @@ class MapView:
         if not self.is_in_order:
             raise Unsupported("the map must have its channels, rows and columns in ONNX's order, got a reshaped one")
 
-    # What moves its values
+    # What moves the values
 
     def laid_out(self, layout: Layout) -> "MapView":
-        """Its values in another order."""
+        """The tensor that a layout makes of this one."""
         return self.with_index(self.index.ravel()[layout.order])
 
     def around(self, padding: Padding) -> "MapView":
-        """It with padding."""
+        """The tensor with padding."""
         return replace(self, index=padding.around(self.index, OUTSIDE), padded_with=padding.value)
 
     def behind(self, link: Link, value: Fraction) -> Fraction:
@@ -146,7 +146,7 @@ class MapView:
         return _same_value(np.array([link.value(value, channel) for channel in range(channels)], object))
 
     def quantised(self, levels: Levels) -> "MapView":
-        """It behind a quantiser, which quantises what stands at padded places, too."""
+        """The tensor behind a quantiser, which quantises what stands at padded places, too."""
         if not self.is_padded:
             return self
         counts = level_of(np.full(len(levels.boundaries), self.padded_with, object), levels.boundaries, levels.reached)
@@ -155,19 +155,19 @@ class MapView:
 
     @property
     def aside(self) -> "MapView":
-        """It on its side."""
+        """The tensor on its side."""
         return self.with_index(self.index.transpose(ASIDE))
 
     def lies_aside(self, window: Window | None) -> bool:
-        """Whether it is the map on its side, rows of one being columns of the other, and a window asks for rows: as
-        where columns alone are left of a map with one column."""
+        """Whether the tensor is the map on its side, rows of one being columns of the other, and a window asks for
+        rows: as where columns alone are left of a map with one column."""
         plain = window is not None and self.index.ndim == 4 and self.has_each_once and not self.is_in_order
         if window is None or not plain or self.places_of(window) is not None:
             return False
         rows, columns, channels = self.size
         return np.array_equal(self.aside.index, golden_order((1, channels, rows, columns))[0])
 
-    # Which operations it can be read by as it is
+    # Which operations take the tensor as it is
 
     @singledispatchmethod
     def takes(self, operation: Operation) -> bool:
@@ -226,7 +226,7 @@ class MapView:
         return not self.is_cut and not self.blocks(operation) and self.gives_one_each(operation)
 
     def gives_one_each(self, operation: Function) -> bool:
-        """Whether a function is one for each value of the map, where the tensor has that several times."""
+        """Whether the function has one number for each value of the map, wherever the tensor has that value."""
         for values in spreading(operation, self.index.ndim):
             codes, places = self._codes(values)
             first = dict(zip(places.tolist(), codes.tolist()))
@@ -247,7 +247,7 @@ class MapView:
             return blocks.copy(), blocks.whole
         return Copy(window=Window(kernel=(1, 1))), self.index
 
-    # What its readers ask
+    # What readers of the tensor ask
 
     def channel_values(self, values: Array, what: str) -> Array:
         """Numbers that spread over the tensor, as one for each channel of golden's map: (channels,)."""

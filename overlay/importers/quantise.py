@@ -21,6 +21,7 @@ from .errors import ImportRefused, Unsupported, merged_lines, node_line, printab
 from .graph_ends import input_view, section_output
 from .held import SeveralZeroPoints, zero_groups
 from .joins import alike, concatenation, pair
+from .links import Link
 from .map_view import MapView
 from .node_view import several_maps
 from .operations import (
@@ -104,7 +105,7 @@ class _Sections:
     def graph(self) -> SectionGraph:
         """The whole graph."""
         first, *others = branches(self._graph) or [Branch(operations=())]
-        begin = self._walk_input(first)
+        front, view = self._walk_input(first)
         for branch in others:
             try:
                 if not self._joins_at_end(branch):
@@ -113,12 +114,13 @@ class _Sections:
                 raise
             except ValueError as e:
                 raise ImportRefused([node_line(branch.operations[0].name, branch.operations[0].op, e)]) from None
+        head = self._sections[0]
         return SectionGraph(
             operations=self._graph.operations,
-            front=begin.front,
-            source=self._input,
-            size=self._input_view.size,
-            order=self._input_view.index,
+            front=front,
+            source=head.map if isinstance(head, PassSection) else head.reads[0].source,
+            size=view.size,
+            order=view.index,
             sections=tuple(self._sections),
             outputs=tuple(self._output(tensor) for tensor in self._graph.outputs),
         )
@@ -159,8 +161,9 @@ class _Sections:
                 return operation
         return next((operation for operation in self._graph.operations if branch.makes in operation.reads), None)
 
-    def _walk_input(self, branch: Branch) -> Trail:
-        """The branch that begins at the input."""
+    def _walk_input(self, branch: Branch) -> tuple[tuple[Link, ...], MapView]:
+        """Walk along the branch that begins at the input; the links in front of the host's quantiser, and the input as
+        map 0."""
         operations = branch.operations
         first = next((place for place, operation in enumerate(operations) if operation.reads_map), len(operations))
         makes = branch.makes if operations else self._graph.source
@@ -180,8 +183,8 @@ class _Sections:
             raise ImportRefused([node_line(operations[last].name, operations[last].op, why)])
         if last >= 0:
             check_host(operations[: branch.first(Levels)])
-        self._input_view = input_view(self._graph, branch)
-        walk = self._begun(branch, self._source, self._input_view, 0, self._graph.source)
+        view = input_view(self._graph, branch)
+        walk = self._begun(branch, self._source, view, 0, self._graph.source)
         for place in range(len(operations)):
             walk.take(place)
             if place == last:  # so far the host computes
@@ -189,9 +192,7 @@ class _Sections:
         if first == len(operations) and reader is not None:  # several read the input, or what the host makes of it
             walk.copy_map(reader)
         self._end(makes, walk, operations)
-        head = self._sections[0]
-        self._input = head.map if isinstance(head, PassSection) else head.reads[0].source
-        return walk.trail
+        return walk.trail.front, view
 
     def _walk(self, branch: Branch) -> None:
         """A branch that begins at a fork or with a join."""

@@ -129,7 +129,7 @@ class SecondQuantiser:
 
     @property
     def is_straight(self) -> bool:
-        """Whether a line in each channel has its levels of those of the map."""
+        """Whether a line in each channel makes the second quantiser's levels of those of the map."""
         if is_looked_up(self.links):
             return False
         return Steps.of(tuple(self.links), self.levels.boundaries, self.levels.reached, self.channels).straight
@@ -144,7 +144,7 @@ class SecondQuantiser:
         return bool(factor.denominator == 1 and abs(factor) > MOST_WEIGHT)
 
     def table(self) -> LevelTable:
-        """Its level of each level of the map."""
+        """The level that the second quantiser gives each level of the map."""
         source = self.first
         if source.levels >= ENTRIES:
             name = bend_name(self.links)

@@ -99,7 +99,7 @@ class Stand(ABC):
         return self if self.trail.view.takes(operation) else self.copy(operation)
 
     def in_front_of_pool(self, operation: Pooling) -> tuple["Stand", Pooling]:
-        """The same of a pool, which may take padding in front of it."""
+        """Where the walk stands in front of a pool, and the pool, which may take up padding of the tensor."""
         return self.in_front_of(operation), operation
 
     def copy(self, following: Operation, at_end: bool = False) -> "AtMap":

@@ -86,7 +86,7 @@ class Trail:
         return source.rule is not None and source.rule.needs_sums and source.base != source.rule.low * source.step
 
     def note(self, node: str) -> None:
-        """A node that the next section is made of, too, if it doesn't go on behind the quantiser of the last one."""
+        """Note a node for the next section, unless it was noted last, or the last section ends with it."""
         before = self.nodes or (self.last.nodes if self.last else ())
         if node not in before[-1:]:
             self.nodes.append(node)

@@ -78,7 +78,7 @@ def activation_columns(unit: Unit, activation: Activation, sums: Range, steps: L
         Name of a field -> its column, one row a step.
     """
     of_channel, unused = (
-        held_numbers(numbers, npu, activation.fraction) for numbers in (activation.of_channel, activation.unused(sums))
+        _held_numbers(numbers, npu, activation.fraction) for numbers in (activation.of_channel, activation.unused(sums))
     )
     return _channel_columns(unit, of_channel, unused, steps, npu)
 
@@ -111,7 +111,7 @@ def _channel_columns(
     return columns
 
 
-def held_numbers(numbers: Mapping[str, Any], npu: Npu, fraction: int) -> dict[str, Any]:
+def _held_numbers(numbers: Mapping[str, Any], npu: Npu, fraction: int) -> dict[str, Any]:
     """Numbers of channels, or of a lane, as an NPU holds them: with its bits of biases behind the point, and shifts
     within its limit.
 

@@ -44,8 +44,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     rows, scales, reciprocals = (memory_of(npu, name) for name in ("pool_results", "pool_scales", "reciprocals"))
     bus = LoadBus.ports(b, library.stream_bits, [rows, scales, reciprocals])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    way_bits = sum(w for _, w in way(npu))
-    side_bits = 1 + way_bits + COUNT_BITS
+    side_bits = 1 + npu.way_bits + COUNT_BITS
     source = Stream.input(b, "in", npu.results.ol * npu.array.acc_bits, last=True, side_bits=side_bits)
 
     # # #

@@ -27,12 +27,13 @@ Lane = Callable[[Library, Npu], Block]
 MakeField = Callable[[str], Signal]
 """``make_field(name)`` makes a register with a field of the layer's row of memory ``results``, or of the step's row of
 memory ``scales``, in time with what enters the stages: ``start`` of the layer, ``offset_2`` of lane 2's channel."""
-Behind = Callable[[Pipeline, Sequence[Signal], MakeField], list[Signal]]
-"""``behind(pipe, features, make_field)`` are other features of ``features``, in the last of the stages."""
+PlaceUnit = Callable[[Pipeline, Sequence[Signal], MakeField], list[Signal]]
+"""``place_unit(pipe, features, make_field)`` places a feature unit behind ``features``, and gives the features that it
+makes, in the last of the stages."""
 
 
-def behind(unit: FeatureUnit, lane: Lane, b: Block, library: Library, npu: Npu, bus: LoadBus) -> Behind:
-    """Place a feature unit in ``b``, with a module for each lane; ``bus`` fills its memory."""
+def unit_placer(unit: FeatureUnit, lane: Lane, b: Block, library: Library, npu: Npu, bus: LoadBus) -> PlaceUnit:
+    """What places a feature unit in ``b``, with a module for each lane; ``bus`` fills its memory."""
 
     def place(pipe: Pipeline, features: Sequence[Signal], make_field: MakeField) -> list[Signal]:
         block = library.get(lane, library, npu)

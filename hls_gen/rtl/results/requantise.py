@@ -42,8 +42,8 @@ from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline, Ready
 from bitloom.hls_gen.rtl.primitives.rows import added, rows_of_product, sum_of_rows
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .feature_unit import Behind
-from .step import Step, values_of
+from .feature_unit import PlaceUnit
+from .step import Step, marks_of
 
 ADDED_AT_ONCE = 2
 """Levels of adders in the stage in which LUTs multiply; the sums of rows that are left are added in the next one."""
@@ -76,7 +76,7 @@ def requantise(
     ready: Ready,
     *,
     in_luts: bool = False,
-    behind: Sequence[Behind] = (),
+    units: Sequence[PlaceUnit] = (),
 ) -> Stream:
     """The activation of an NPU that requantises; makes the ports ``raw_*``.
 
@@ -92,8 +92,8 @@ def requantise(
         What stands behind takes the features.
     in_luts : bool
         Whether LUTs multiply by the upper half of a multiplier, where the product is split.
-    behind : sequence of Behind
-        What makes other features of the features, one behind the other, in the last of the stages.
+    units : sequence of PlaceUnit
+        The feature units behind the limits, in their order, in the last of the stages.
 
     Returns
     -------
@@ -104,10 +104,10 @@ def requantise(
     valid = b.reg("value_valid")
     pipe = Pipeline(b, stages[1:], b.wire("move_on"))
     taken = pipe.control(ready)
-    side = values_of(b, npu, step)
+    marks = marks_of(b, npu, step)
     b.on(step.free, (valid, step.busy))
-    pipe.enter(side.go_on(valid))
-    goes = pipe.beside("side", side_by_side([side.tuple_last] + ([] if side.side is None else [side.side])))
+    pipe.enter(marks.go_on(valid))
+    goes = pipe.beside("side", side_by_side([marks.tuple_last] + ([] if marks.side is None else [marks.side])))
 
     given = step.row | step.layer
 
@@ -127,15 +127,15 @@ def requantise(
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
-    for unit in behind:
-        features = unit(pipe, features, make_field)
-    side.free(b, step, valid, taken, side.leave(b, npu, valid, values))
+    for place_unit in units:
+        features = place_unit(pipe, features, make_field)
+    marks.assign_free(b, step, valid, taken, marks.raw_ports(b, npu, valid, values))
     return Stream(
         valid=pipe.valid[stages[-1]],
         ready=ready.now,
         data=side_by_side(features),
         last=bits(goes, 0, 1),
-        side=None if side.side is None else bits(goes, 1, width(side.side)),
+        side=None if marks.side is None else bits(goes, 1, width(marks.side)),
     )
 
 

@@ -42,11 +42,11 @@ from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .feature_unit import Behind, Lane, behind
+from .feature_unit import Lane, PlaceUnit, unit_placer
 from .layer_at_work import LayerAtWork
 from .lookup import lookup
 from .requantise import requantise
-from .step import Step, aside, give, number_bits
+from .step import Step, give, number_bits, skidded_features
 from .threshold import matches_value, threshold
 
 LANES: Mapping[type[FeatureLayer], Lane] = {Lookup: lookup}
@@ -126,8 +126,8 @@ def results(library: Library, npu: Npu) -> Block:
         number=number,
         to_outlets=npu.gives_ways,
     )
-    placed = [behind(unit, LANES[unit.layer], b, library, npu, bus) for unit in units]
-    _activation(b, library, npu, step, load, sums_offset, placed)
+    placers = [unit_placer(unit, LANES[unit.layer], b, library, npu, bus) for unit in units]
+    _activation(b, library, npu, step, load, sums_offset, placers)
     return b
 
 
@@ -154,7 +154,7 @@ def _activation(
     step: Step,
     load: Signal,
     sums_offset: Signal | None,
-    units: Sequence[Behind],
+    units: Sequence[PlaceUnit],
 ) -> None:
     """Thresholds, with the offset of the window in the queue, or requantisation; in a binary NPU of sums less
     that offset. Features wait aside; those that go to an addition wait behind that (hls_gen/rtl/shell/engine.py)."""
@@ -166,7 +166,7 @@ def _activation(
         ready = Ready(b.wire("step_ready") if is_last else b.input("features_ready"))
     features = _features(b, npu, step, load, sums_offset, units, ready)
     if is_last:
-        features = aside(b, library, features, ready.following)
+        features = skidded_features(b, library, features, ready.following)
         features.ready.assign(b.input("features_ready"))
     give(b, features)
 
@@ -177,7 +177,7 @@ def _features(
     step: Step,
     load: Signal,
     sums_offset: Signal | None,
-    units: Sequence[Behind],
+    units: Sequence[PlaceUnit],
     ready: Ready,
 ) -> Stream:
     """What `_activation` gives, before it waits; ``ready``: whether it is taken."""
@@ -190,7 +190,7 @@ def _features(
         sums = [b.wire(f"matches_value_{k}", npu.array.acc_bits, value) for k, value in enumerate(values)]
         step = replace(step, sums=sums)
     stages = timing.activation_stages(npu)
-    return requantise(b, npu, step, stages, ready, behind=units)
+    return requantise(b, npu, step, stages, ready, units=units)
 
 
 def _credits(b: Block, npu: Npu, taken: Signal, given_back: Signal) -> Signal:

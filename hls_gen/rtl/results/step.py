@@ -40,8 +40,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Values:
-    """What goes with the values of a step, a register each."""
+class Marks:
+    """What goes with the values of a step in the first stage of its activation, a register each."""
 
     tuple_last: Signal
     """The tuple ends with the step."""
@@ -54,7 +54,7 @@ class Values:
     map_last: Signal | None
     """The map ends with the raw values."""
 
-    def leave(self, b: Block, npu: Npu, valid: Signal, values: list[Signal]) -> Signal | None:
+    def raw_ports(self, b: Block, npu: Npu, valid: Signal, values: list[Signal]) -> Signal | None:
         """Make the ports ``raw_*`` for the values where they may leave; the result is ``raw_ready``, None without."""
         if self.raw is None:
             return None
@@ -67,9 +67,9 @@ class Values:
         """Whether values go on to the activation: those that are ``valid`` and have not left already."""
         return valid if self.raw is None else valid & ~self.raw
 
-    def free(self, b: Block, step: Step, valid: Signal, ready: Ready, raw_ready: Signal | None) -> None:
+    def assign_free(self, b: Block, step: Step, valid: Signal, ready: Ready, raw_ready: Signal | None) -> None:
         """Assign whether the values' registers take a step: ``valid`` says whether there are values, ``ready`` whether
-        they are taken; raw ones are by ``raw_ready``, which `leave` gives."""
+        they are taken; raw ones are by ``raw_ready``, which `raw_ports` gives."""
         if self.raw is not None:
             ready = Ready(choose(self.raw, raw_ready, ready.now, 1))
         taken = takes(b, "value", valid, step.busy, ready)
@@ -77,7 +77,7 @@ class Values:
         step.free_before.assign(taken.before.now)
 
 
-def values_of(b: Block, npu: Npu, step: Step) -> Values:
+def marks_of(b: Block, npu: Npu, step: Step) -> Marks:
     """Registers that take what goes with a step as it leaves."""
 
     def held(name: str, signal: Signal, w: int = 1) -> Signal:
@@ -96,7 +96,7 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
         sides.append(held("number", step.number, number_bits(npu)))
         sides += [held(name, step.layer[name], w) for name, w in addition_marks(npu)]
     side = side_by_side(sides) if sides else None
-    return Values(
+    return Marks(
         held("tuple_last", step.tuple_last),
         side,
         held("raw", step.layer["raw"]) if raw else None,
@@ -104,7 +104,7 @@ def values_of(b: Block, npu: Npu, step: Step) -> Values:
     )
 
 
-def aside(b: Block, library: Library, features: Stream, ready_next: Signal | None = None) -> Stream:
+def skidded_features(b: Block, library: Library, features: Stream, ready_next: Signal | None = None) -> Stream:
     """Features behind a skid register, in which they wait where they aren't taken: what is ready behind them comes
     late. It stands once in an NPU, behind the last unit that makes features: the results unit, or the addition where
     there is one. ``ready_next``: as of `skidded`."""

@@ -23,7 +23,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 
-from .step import Step, values_of
+from .step import Step, marks_of
 
 
 def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> Stream:
@@ -49,7 +49,7 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> S
     b.comment("The values of a step, and whether each reaches its threshold.")
     valid = b.reg("value_valid")
     b.on(step.free, (valid, step.busy))
-    side = values_of(b, npu, step)
+    marks = marks_of(b, npu, step)
     values = []
     verdicts = []
     for k, total in enumerate(step.sums):
@@ -59,8 +59,8 @@ def threshold(b: Block, npu: Npu, step: Step, offset: Signal, ready: Ready) -> S
         b.on(step.free, (value, matches_value(step, total, offset)), (limit, limits))
         values.append(value)
         verdicts.append(b.wire(f"bit_{k}", 1, signed_at_least(value, limit)))
-    side.free(b, step, valid, ready, side.leave(b, npu, valid, values))
-    return Stream(side.go_on(valid), ready.now, side_by_side(verdicts), side.tuple_last, side.side)
+    marks.assign_free(b, step, valid, ready, marks.raw_ports(b, npu, valid, values))
+    return Stream(marks.go_on(valid), ready.now, side_by_side(verdicts), marks.tuple_last, marks.side)
 
 
 def matches_value(step: Step, total: Signal, offset: Signal) -> Signal:

@@ -573,20 +573,34 @@ class Npu:
         return bits_for(len(self.targets) - 1) if len(self.targets) > 1 else 0
 
     @property
-    def way_bits(self) -> int:
-        """Width of the fields that say where a layer's map goes (memories.way)."""
-        return self.target_bits + (2 if self.forks_maps else 0)
+    def way_fields(self) -> tuple[tuple[str, int], ...]:
+        """Where a layer's map goes, as fields with their widths, in the row of the unit that gives the map its last
+        form: its target; whether its words go to the skip store as well; whether they wait there for the addition, else
+        for the layer that reads them."""
+        target = (("target", self.target_bits),) if self.target_bits else ()
+        return (*target, ("forks", 1), ("for_addition", 1)) if self.forks_maps else target
+
+    @property
+    def map_marks(self) -> tuple[tuple[str, int], ...]:
+        """What goes with each word, or step, of a map to the outlets, with widths: whether the map ends with it, and
+        where the map goes."""
+        return (("map_last", 1), *self.way_fields)
+
+    @property
+    def map_mark_bits(self) -> int:
+        """Width of the ``map_marks``."""
+        return sum(width for _, width in self.map_marks)
 
     @property
     def pool_side_bits(self) -> int:
-        """Bits that go with a word of the pool unit: last of its tuple, last of its map, where the map goes."""
-        return 2 + self.way_bits
+        """Bits that go with a word of the pool unit: last of its tuple, and the marks of its map."""
+        return 1 + self.map_mark_bits
 
     @property
     def result_side_bits(self) -> int:
-        """Bits that go with a step of results behind activation and addition, where steps may go to the outlets: last
-        of its map, where the map goes, and whether it has a pool, where maps without one pass the pool unit by."""
-        return 1 + self.way_bits + self.passes_by if self.gives_ways else 0
+        """Bits that go with a step of results behind activation and addition, where steps may go to the outlets: the
+        marks of its map, and whether the map has a pool, where maps without one pass the pool unit by."""
+        return self.map_mark_bits + self.passes_by if self.gives_ways else 0
 
     @property
     def first_kernel_row(self) -> int:

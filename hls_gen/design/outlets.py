@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from .memories.memory import FieldWidths
-from .memories.ports import way
 from .npu import Npu
 
 
@@ -36,7 +35,7 @@ class OutletGroup:
         several = len(self.names) > 1
         skip = "skip" in self.names
         needed = {"map_last": self.marks_maps, "target": several, "forks": skip and several, "for_addition": skip}
-        return [(name, width) for name, width in (("map_last", 1), *way(self.npu)) if needed[name]]
+        return [(name, width) for name, width in self.npu.map_marks if needed[name]]
 
 
 def outlet_groups(npu: Npu, ring_bits: int, *, to_bits: bool = False) -> list[OutletGroup]:

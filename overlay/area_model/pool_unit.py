@@ -32,7 +32,7 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
     yield from line_former_parts(sequencer, n)
     if npu.passes_by:
-        steps = npu.results.ol * npu.array.feature_bits + 1 + npu.way_bits
+        steps = npu.results.ol * npu.array.feature_bits + npu.map_mark_bits
         yield AreaPart(
             "pass_by", "pass_by", {}, n, lut=steps + 3 * bits_for(pool_unit.words), ff=bits_for(pool_unit.words)
         )

@@ -29,7 +29,7 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     features = npu.results.ol * npu.array.feature_bits
     yield skid(features, npu.result_side_bits, n)
     if npu.passes_by:
-        yield skid(features, 1 + npu.way_bits, n)
+        yield skid(features, npu.map_mark_bits, n)
     if npu.ports.sends_results:
         acc = npu.array.acc_bits
         yield from gear(npu.results.ol * acc, acc, 0, n)

@@ -7,7 +7,6 @@ from bitloom.hls_gen.design.sequencer_kind import SOMETIMES
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
 from .memory import FieldWidths, Rows
-from .ports import way
 from .results import fields_of, lane_fields
 from .sequencer import counter_fields, kernel_moves, reading_fields, reading_memories, starts
 
@@ -54,7 +53,7 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
     row = sequencer.row_bits
     return [
         *reading_fields(sequencer),
-        *way(npu),
+        *npu.way_fields,
         *((pool.mark, 1) for pool in npu.pools if pool.mark),
         *counter_fields(sequencer),
         *([("depthwise", 1)] if npu.depthwise else []),

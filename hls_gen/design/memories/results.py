@@ -16,7 +16,6 @@ from bitloom.hls_gen.design.results import ADDITION, SUMS, Column, FeatureUnit, 
 from bitloom.hls_gen.design.widths import bits_for
 
 from .memory import FieldWidths, Rows
-from .ports import way
 
 
 def results_memories(npu: Npu) -> dict[str, Rows]:
@@ -76,7 +75,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         ("levels_minus_1", bits_for(npu.results.levels - 1)),
         ("threshold_base", bits_for(npu.results.threshold_rows - 1)),
         *fields_of(npu, SUMS.of_layer),
-        *(way(npu) if npu.gives_ways else []),
+        *(npu.way_fields if npu.gives_ways else ()),
         *([("pooled", 1)] if npu.passes_by else []),
         *addition_marks(npu),
         *([("double", 1)] if npu.engine == "binary" else []),

@@ -9,7 +9,6 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
@@ -59,7 +58,7 @@ class PoolPorts:
         bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, memory)]) if memory else None
         spec = SequencerSpec(present(npu.pool_sequencer))
         beat = Beat.input(b, spec)
-        flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in way(npu))]
+        flags = [beat.tuple_last, beat.map_last, *(getattr(beat.marks, name) for name, _ in npu.way_fields)]
         word = b.input("word", spec.sequencer.word_bits, means="word of the beat of the cycle before, lane 0 low")
         room = b.output("room", means="another beat may be issued")
         out = Stream.output(b, "out", npu.pool_out_bits)

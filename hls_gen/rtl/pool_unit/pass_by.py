@@ -36,7 +36,7 @@ def pass_by(library: Library, npu: Npu) -> Block:
     header = Header(__doc__, rate="a step a cycle", latency="0 cycles from in and pooled to out", parameters=sizes)
     b = Block(library.name("pass_by", npu), header)
     w = npu.results.ol * npu.array.feature_bits
-    side = 1 + npu.way_bits
+    side = npu.map_mark_bits
     source = Stream.input(b, "in", w, last=True, side_bits=side + 1)
     to_pool = Stream.output(b, "to_pool", w, last=True)
     pooled = Stream.input(b, "pooled", w, last=True, side_bits=side)

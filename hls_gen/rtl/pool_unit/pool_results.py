@@ -13,7 +13,6 @@ A step a cycle. Layers follow one another without a gap: the row of the next one
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS
@@ -44,7 +43,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     rows, scales, reciprocals = (memory_of(npu, name) for name in ("pool_results", "pool_scales", "reciprocals"))
     bus = LoadBus.ports(b, library.stream_bits, [rows, scales, reciprocals])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    side_bits = 1 + npu.way_bits + COUNT_BITS
+    side_bits = npu.map_mark_bits + COUNT_BITS
     source = Stream.input(b, "in", npu.results.ol * npu.array.acc_bits, last=True, side_bits=side_bits)
 
     # # #
@@ -57,7 +56,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     style = present(npu.pool_weights).scale_ram
     scale = layer.factors(b, library, bus, scales, "scale_base", go, source.last, style)
     b.comment("What the step at hand is requantised by.")
-    marks = split(b, source.side, [("map_last", 1), *way(npu), ("count", COUNT_BITS)], "at_")
+    marks = split(b, source.side, [*npu.map_marks, ("count", COUNT_BITS)], "at_")
     layer_end.assign(source.last & marks["map_last"])
     reciprocal = library.loadable(b, reciprocals, bus, marks["count"])["reciprocal"]
     wide = npu.of_pool_results
@@ -68,7 +67,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
         busy=b.wire("busy", 1, source.valid & layer.loaded),
         sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
         row=_row(b, wide, layer.now["depthwise"], scale, reciprocal),
-        layer={**layer.now, **{name: marks[name] for name, _ in way(npu)}},
+        layer={**layer.now, **{name: marks[name] for name, _ in npu.way_fields}},
         tuple_last=source.last,
         map_last=marks["map_last"],
         to_outlets=True,

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.memories.results import addition_marks
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
@@ -40,7 +39,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Marks:
+class StepMarks:
     """What goes with the values of a step in the first stage of its activation, a register each."""
 
     tuple_last: Signal
@@ -77,7 +76,7 @@ class Marks:
         step.free_before.assign(taken.before.now)
 
 
-def marks_of(b: Block, npu: Npu, step: Step) -> Marks:
+def marks_of(b: Block, npu: Npu, step: Step) -> StepMarks:
     """Registers that take what goes with a step as it leaves."""
 
     def held(name: str, signal: Signal, w: int = 1) -> Signal:
@@ -89,14 +88,14 @@ def marks_of(b: Block, npu: Npu, step: Step) -> Marks:
     map_last = held("map_last", step.map_last) if raw or step.to_outlets else None
     sides = []
     if step.to_outlets:
-        sides = [map_last, *[held(name, step.layer[name], w) for name, w in way(npu)]]
+        sides = [map_last, *[held(name, step.layer[name], w) for name, w in npu.way_fields]]
     if step.to_outlets and "pooled" in step.layer:
         sides.append(held("pooled", step.layer["pooled"]))
     if step.number is not None:
         sides.append(held("number", step.number, number_bits(npu)))
         sides += [held(name, step.layer[name], w) for name, w in addition_marks(npu)]
     side = side_by_side(sides) if sides else None
-    return Marks(
+    return StepMarks(
         held("tuple_last", step.tuple_last),
         side,
         held("raw", step.layer["raw"]) if raw else None,

@@ -11,7 +11,6 @@ an outlet with another width goes past it into a gearbox of its own. Behind that
 
 from dataclasses import replace
 
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.outlets import OutletGroup, outlet_groups
 from bitloom.hls_gen.design.ports import OUTLETS
 from bitloom.hls_gen.rtl.primitives.block import Signal, any_of, bits, const, side_by_side, width
@@ -45,7 +44,7 @@ def outlets(c: NpuContext, maps: Stream, loop: Stream | None, skip: Stream | Non
     c.b.comment("Outlets: where the words of maps go.")
     signs = _signs(c, maps.data) if c.ring.to_bits else None
     assert maps.side is not None  # made by the pool unit, or by the results unit where there is none
-    marks = Marks.split(maps.side, [("map_last", 1), *way(c.npu)])
+    marks = Marks.split(maps.side, c.npu.map_marks)
     groups = outlet_groups(c.npu, c.ring.out_bits, to_bits=c.ring.to_bits)
     ready: list[Signal] = []
     waits = {name: const(0, 1) for name in (*OUTLETS, *(["skip"] if skip is not None else []))}

@@ -150,7 +150,7 @@ class ImportCampaign:
         """Run a case: "exact" if all outputs are the authority's, "tied" if floating point decided otherwise at a
         boundary, "inexact" if they differ for images alone of which a map is off as the import says, "refused: ..."
         with the rule; "not compared" without an authority, or where it refuses the file; "not simulated" follows where
-        no design of `IMPORTED` has room for the network; all else is a fault."""
+        the network needs both engines, or more room than `IMPORTED` has; all else is a fault."""
         kind = case["kind"]
         data, twin = (decompressobj().decompress(b64decode(case[name]), LARGEST) for name in ("file", "twin"))
         try:
@@ -244,7 +244,8 @@ def _results(made: Imported, seed: int) -> _Results:
 
 
 def _simulated(results: _Results) -> bool:
-    """Whether simulated hardware computed some of the images, or had no room; _Finding unless it did as golden."""
+    """Whether one of the designs `IMPORTED` can run the network, on which it then computed some of the images; _Finding
+    unless as golden does."""
     engines = set(results.made.choice.engines)
     if len(engines) > 1:
         return False

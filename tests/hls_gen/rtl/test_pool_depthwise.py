@@ -161,7 +161,7 @@ def test_features_of_sums(unit, stall):
             sums *= 40
         wanted = features(sums, number, made, counts)
         for t, k in np.ndindex(tuples, STEPS):
-            side, last = int(t == tuples - 1) | int(counts[t]) << 1 + NPU.way_bits, int(k == STEPS - 1)
+            side, last = int(t == tuples - 1) | int(counts[t]) << NPU.map_mark_bits, int(k == STEPS - 1)
             steps.append({"data": packed(sums[t, k], NPU.array.acc_bits), "last": last, "side": side})
             expected.append((packed(wanted[t, k], NPU.array.feature_bits), last))
     sink = Sink(unit, "features_", ("data", "last"), expect=len(expected), stall=stall)

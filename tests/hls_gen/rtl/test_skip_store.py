@@ -4,7 +4,6 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
@@ -28,7 +27,7 @@ def npu(skip_words: int) -> Npu:
 
 def probe(one: Npu) -> Block:
     """The fork, its outlet and what comes out of the store as ports."""
-    b, library, parts = Block("skip_probe"), Library(32, npus=[one]), (("map_last", 1), *way(one))
+    b, library, parts = Block("skip_probe"), Library(32, npus=[one]), one.map_marks
     words = Stream.input(b, "in", one.array.word_bits, last=True, side_bits=5)
     ways = {name: Stream.output(b, name, one.array.word_bits) for name in ("to_addition", "to_inlet")}
     bus = LoadBus(b.input("load_valid"), b.input("load_memory"), None, b.input("load_row"), b.input("load_data"))

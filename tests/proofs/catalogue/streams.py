@@ -4,7 +4,6 @@ results/signs.py, pool_unit/pass_by.py."""
 from collections.abc import Iterator
 
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.memories.ports import way
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.design.widths import bits_for
@@ -51,7 +50,7 @@ def _ways_past() -> Iterator[Proof]:
             source="hls_gen/rtl/pool_unit/pass_by.py",
             block=lambda npu=npu: pass_by(Library(32), npu),
             rules="pass_by",
-            sizes={"WIDTH": ol * npu.array.feature_bits, "SIDE": 1 + npu.way_bits, "MOST": maps_inside(npu)},
+            sizes={"WIDTH": ol * npu.array.feature_bits, "SIDE": npu.map_mark_bits, "MOST": maps_inside(npu)},
             reach=8,
             breaks=(
                 Broken("empty <= maps == 9'd1;", "empty <= 1'd1;", "taken_once"),
@@ -105,7 +104,7 @@ def _joints() -> Iterator[Proof]:
 def _map_forks() -> Iterator[Proof]:
     """The fork of maps, whose words are marked with where they go."""
     npu = Npu.of(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=4, kgp=2, skip_words=4)
-    parts = (("map_last", 1), *way(npu))
+    parts = npu.map_marks
     yield Proof(
         name="fork of maps",
         source="hls_gen/rtl/stores/map_fork.py",

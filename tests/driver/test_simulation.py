@@ -65,6 +65,7 @@ def serve(bit, stack):
     return stack.enter_context(remote_device(server)), server.board
 
 
+pytestmark = pytest.mark.sample(2)
 FORMS = [("in process", 32), ("in process", 64), ("remote", 32)]
 
 
@@ -115,6 +116,7 @@ def test_predict_waits_for_interrupts(bench, accelerator, monkeypatch):
         loop.close()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("batch", [None, 3])
 def test_results_at_a_place_that_load_fixes(bench, accelerator, batch):
     accelerator.load(bench.programs[0], results=len(bench.images))
@@ -124,6 +126,7 @@ def test_results_at_a_place_that_load_fixes(bench, accelerator, batch):
     np.testing.assert_array_equal(accelerator.program.unpack_results(words), bench.expected[0])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("missing", ["flush", "invalidate"])
 def test_a_missing_flush_is_noticed(bench, accelerator, missing, monkeypatch):
     """Neither form of the board forgives what a real one with its cache doesn't."""

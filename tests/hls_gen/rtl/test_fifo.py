@@ -29,12 +29,6 @@ def kind(request):
     return request.param
 
 
-@pytest.fixture
-def bench(built):
-    built.reset()
-    return built
-
-
 def words(kind: str, count: int) -> list[int]:
     draw = random.Random(kind)
     return [draw.getrandbits(KINDS[kind][0]) for _ in range(count)]

@@ -62,12 +62,6 @@ def _frame_collector(name: str, library: Library, have: int, want: int, count: i
     return b
 
 
-@pytest.fixture
-def bench(built):
-    built.reset()
-    return built
-
-
 @pytest.fixture(params=SHAPES)
 def name(request):
     return request.param

@@ -22,12 +22,6 @@ def built():
         yield made
 
 
-@pytest.fixture
-def bench(built):
-    built.reset()
-    return built
-
-
 def windows(
     count: int, seed: int, words: int | None = None, taps: int | None = None
 ) -> tuple[list[PoolBeat], list[int]]:

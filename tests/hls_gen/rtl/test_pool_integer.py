@@ -37,12 +37,6 @@ def built():
         yield made
 
 
-@pytest.fixture
-def bench(built):
-    built.reset()
-    return built
-
-
 def packed(values: np.ndarray) -> int:
     bits = NPU.array.feature_bits
     return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))

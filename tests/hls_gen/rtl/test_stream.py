@@ -71,12 +71,6 @@ def built():
         yield made
 
 
-@pytest.fixture
-def bench(built):
-    built.reset()
-    return built
-
-
 def items(seed: str, count: int, **widths: int) -> list[dict[str, int]]:
     draw = random.Random(seed)
     return [{name: draw.getrandbits(w) for name, w in widths.items()} for _ in range(count)]

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden.kernels import packed
-from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.tflite_kernels import crops_of, run_kernel
 from bitloom.overlay.importers.verify import verify
+from tests.errors import refusal
 
 from .against import by_onnxruntime, by_qonnx
 from .against import check as check_onnx
@@ -652,6 +652,5 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_refused(name):
     chain, line = REFUSED[name]
-    with pytest.raises(ImportRefused) as refused:
+    with refusal(line):
         imported(chain(np.random.default_rng(1)))
-    assert refused.value.lines == (line,)

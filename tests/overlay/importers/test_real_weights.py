@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bitloom.golden import file
-from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.weights import with_signs
+from tests.errors import refusal
 
 from .against import imported
 from .onnx_files import QONNX, Chain
@@ -78,6 +78,5 @@ def test_a_number_whose_sign_changes_becomes_its_negative():
 def test_a_file_without_such_weights_is_refused():
     rng = np.random.default_rng(4)
     for chain in (begun(rng).node("Flatten", axis=1), bipolar(Chain((4,))).node("MatMul", np.ones((4, 3), np.float32))):
-        with pytest.raises(ImportRefused) as error:
+        with refusal("real weights must be made binary by BipolarQuant or Sign, got no such weights"):
             real_import(chain)
-        assert error.value.lines == ("real weights must be made binary by BipolarQuant or Sign, got no such weights",)

@@ -333,6 +333,7 @@ def test_what_a_header_says_of_its_maps(tmp_path):
     [
         ("frame_positions", lambda array: np.zeros((1, 100_000), np.int32), "frame_lanes must have a lane for each of"),
         ("frame_lanes", lambda array: np.full((1, 65537), -1, np.int32), "frame_lanes must have at most 65536 lanes"),
+        ("frame_lanes", lambda array: np.full((1, 1000), -1, np.int32), "word_bits must be"),
         ("result_maps", lambda array: other(array, 4, 65537), "result_maps: lanes must be"),
         ("result_maps", lambda array: other(array, 3, 1), "result_places must be at most"),
         ("result_places", lambda array: np.repeat(array, 2, axis=1), "result_places"),

@@ -352,7 +352,8 @@ def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
 
 
 def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
-    """Tasks with streamed weights, for the intervals of the sweep at which nothing fits and block RAM lacks.
+    """Tasks with streamed weights, for the intervals of the sweep at which nothing fits, block RAM lacks, and all but
+    memory keeps to the budget: streamed weights save nothing else.
 
     Raises
     ------
@@ -366,8 +367,16 @@ def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
         return []
     asked = dict.fromkeys(row.asked for row in rows)
     fits = {row.asked for row in rows if row.fits}
-    lacks = {row.asked for row in rows if "bram36" in tries.budget.excess(row.figures)}
+    lacks = {
+        row.asked for row in rows if "bram36" in tries.budget.excess(row.figures) and _has_logic(row, tries.budget)
+    }
     return [Task(tries.ways()[0], setting, interval, FEW_NPUS) for interval in asked if interval in lacks - fits]
+
+
+def _has_logic(row: Row, budget: Budget) -> bool:
+    """Whether a budget has what a row takes beside memory."""
+    area = replace(row.figures.area, lutram=0, bram36=0)
+    return budget.excess(replace(row.figures, area=area)).keys() <= {"cycles", "latency"}
 
 
 def _prices(effort: Effort) -> Sequence[Price]:

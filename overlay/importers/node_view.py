@@ -21,6 +21,8 @@ from .source import MOST_MAP, Shape, SourceNode, check_shape
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
+REAL = ("DequantizeLinear", "Cast", "CastLike")
+"""Operators of integers that may make real numbers, whole ones too; all others keep the type."""
 
 
 class NodeView:
@@ -213,8 +215,9 @@ class NodeView:
         )
         self._shapes[makes] = operation.shape(*shapes)
         known = [self._constants.ranges[name] for name in reads if name in self._constants.ranges]
-        if operation.picks and len(known) == len(reads):
-            self._constants.ranges[makes] = min(low for low, _ in known), max(high for _, high in known)
+        ends = operation.whole(*known) if len(known) == len(reads) and self.node.op not in REAL else None
+        if ends is not None:
+            self._constants.ranges[makes] = ends
         self.operations.append(operation)
         self._here = makes
 

@@ -34,6 +34,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.host.host import CLOSINGS, level_of
 from bitloom.golden.layers.add import Add, Pairwise
+from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.limits import TAPS
 from bitloom.golden.window import Window
@@ -45,6 +46,9 @@ from .rationals import floats
 from .rows import row_of
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import ONE, KernelRule
+
+Ends = tuple[int, int]
+"""The least and the largest of some integers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,8 +71,14 @@ class Operation(ABC):
 
     @property
     def picks(self) -> bool:
-        """Whether each value that it makes is one of those that it reads: of integers it makes integers."""
+        """Whether each value that it makes is one of those that it reads."""
         return False
+
+    def whole(self, *ends: Ends) -> Ends | None:
+        """The least and the largest integer that it makes of integers between these ends, of each tensor that it reads;
+        None if they may be others than integers."""
+        lows, highs = zip(*ends)
+        return (min(lows), max(highs)) if self.picks else None
 
     @property
     def keeps_largest(self) -> bool:
@@ -140,6 +150,18 @@ class Elementwise(Function):
 
     def value(self, x: Fraction) -> Fraction:
         return self.link.value(x)
+
+    def whole(self, *ends: Ends) -> Ends | None:
+        ((low, high),) = ends
+        if high - low >= ENTRIES or self.link.looked_up or not self.is_uniform:
+            return None
+        made = set[int]()
+        for number in range(low, high + 1):
+            value = self.value(Fraction(number))
+            if value.denominator != 1:
+                return None
+            made.add(int(value))
+        return min(made), max(made)
 
     @property
     def keeps_largest(self) -> bool:
@@ -410,6 +432,12 @@ class Padding(Operation):
     """What they are."""
     growth: tuple[int, ...] = ()
     """tuple of int: of each axis, how far apart neighbours then are; nothing: 1 in all axes."""
+
+    def whole(self, *ends: Ends) -> Ends | None:
+        ((low, high),) = ends
+        if self.value.denominator != 1:
+            return None
+        return min(low, int(self.value)), max(high, int(self.value))
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources

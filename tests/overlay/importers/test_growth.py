@@ -531,14 +531,28 @@ OF_INTEGERS = {
     "Slice": lambda chain: onnx_slice(chain, [0], [3], [1], [1]),
     "MaxPool": lambda chain: chain.node("MaxPool", kernel_shape=[2, 2]),
     "Concat": lambda chain: chain.node("Concat", chain.here, axis=1),
+    "Identity": lambda chain: chain.node("Identity"),
+    "Pad": lambda chain: chain.node("Pad", np.int64([0, 0, 1, 0, 0, 0, 0, 2]), chain.constant(131, np.uint8)),
+    "Clip": lambda chain: chain.node("Clip", chain.constant(0, np.uint8), chain.constant(255, np.uint8)),
 }
 
 
 @pytest.mark.parametrize("op", OF_INTEGERS)
 def test_linear_upsampling_behind_operators_of_integers(op):
-    """What picks values of integers makes integers."""
+    """Operators that keep the type make integers of integers."""
     chain = integers_upsampled(np.uint8, *LINEAR["half_pixel"], OF_INTEGERS[op])
     check_onnx(chain, each_by_onnxruntime, near=1e-6)
+
+
+@pytest.mark.parametrize("real", ["Cast", "DequantizeLinear"])
+def test_linear_upsampling_of_whole_numbers_that_are_real(real):
+    """Nothing is cut off."""
+    chain = OnnxChain((2, 5, 6))
+    scale = chain.constant(np.float32(1)), chain.constant(128, np.uint8)
+    chain.node("QuantizeLinear", *scale)
+    chain = chain.node("Cast", to=1) if real == "Cast" else chain.node("DequantizeLinear", *scale)
+    inputs, attributes = LINEAR["half_pixel"]
+    check_onnx(chain.node("Resize", *inputs, mode="linear", **attributes), each_by_onnxruntime, near=0)
 
 
 @pytest.mark.parametrize(("mode", "beside"), [("edge", "nearest"), ("reflect", "mirrored")])

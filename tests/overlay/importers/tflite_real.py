@@ -103,8 +103,10 @@ def by_kernels(path, imported, images):
     values = {imported.operations.source: images}
     for operation in imported.graph.operations:
         values[operation.makes] = operation.run(*(values[name].astype(float) for name in operation.reads))
-        if operation.makes in numbers:
-            values[operation.makes] = results[numbers[operation.makes]].reshape(values[operation.makes].shape)
+        made = values[operation.makes]
+        result = results[numbers[operation.makes]] if operation.makes in numbers else made
+        if result.size == made.size and result.shape[1] == 1:  # others are taken apart, for a dilated convolution
+            values[operation.makes] = result.reshape(made.shape)
     return values
 
 

@@ -314,18 +314,22 @@ def test_several_outputs_are_refused(tmp_path):
     assert outcome.text.startswith(f"digits-cnn: host: {rule}, got [")
 
 
-def test_what_a_header_says_of_its_maps(tmp_path):
-    """None, as most programs; one, as nobody writes it; and what no program has."""
-    paths = [tmp_path / f"{number}.npz" for number in range(7)]
-    for path, value in zip(paths, [None, "1", "2", "0", "2147483648", "null", '"2"']):
+def test_what_a_header_says_of_its_outputs(tmp_path):
+    """No number of maps, as most programs; one, as nobody writes it; what no program has; and no three sizes."""
+    maps = [("{", f'{{"output_maps": {value}, ') for value in ("1", "2", "0", "2147483648", "null", '"2"')]
+    sizes = [("[1, 1, 10]", text) for text in ("[1, 1, 10, 1]", "[1, 10]")]
+    paths = []
+    for number, words in enumerate([("{", "{"), *maps, *sizes]):
 
-        def change(arrays: dict[str, np.ndarray], rng: np.random.Generator, value: str | None = value) -> None:
-            more = b"{" if value is None else f'{{"output_maps": {value}, '.encode()
-            arrays["header"] = np.frombuffer(more + arrays["header"].tobytes()[1:], np.uint8)
+        def change(arrays: dict[str, np.ndarray], rng: np.random.Generator, words: tuple[str, str] = words) -> None:
+            text = arrays["header"].tobytes().decode()
+            assert words[0] in text
+            arrays["header"] = np.frombuffer(text.replace(*words, 1).encode(), np.uint8)
 
-        path.write_bytes(signed(change, 0))
+        paths.append(tmp_path / f"{number}.npz")
+        paths[-1].write_bytes(signed(change, 0))
     read = [outcome.read for outcome in outcomes(paths)]
-    assert read == [python_reads(path) is not None for path in paths] == [True] * 3 + [False] * 4
+    assert read == [python_reads(path) is not None for path in paths] == [True] * 3 + [False] * 6
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ class MapView:
     @takes.register
     def _takes_padding(self, operation: Padding) -> bool:
         if self.is_padded and self.padded_with != operation.value:
-            raise Unsupported("a map must be padded with one number, got two")
+            return False  # one number stands around a map
         grows = not operation.growth or self.has_each_once or self.around(operation).is_grown
         return not self.is_cut and grows and not self.blocks(operation)
 

@@ -318,6 +318,8 @@ PADS = {
     .node("Sub", np.float32(0.25)).node("Clip", np.float32(-0.25), np.float32(1)).quant(0.5, 3, zero=3.0, signed=0),
     "twice": lambda c: c.quant(0.5, 3, signed=0).node("Pad", c.constant([0, 0, 1, 0, 0, 0, 0, 1], np.int64))
     .node("Pad", c.constant([0, 0, 0, 1, 0, 0, 1, 0], np.int64)),
+    "with two numbers": lambda c: c.quant(0.5, 3, signed=0).node("Pad", c.constant([0, 0, 1, 0, 0, 0, 0, 1], np.int64))
+    .node("Pad", c.constant([0, 0, 0, 1, 0, 0, 1, 0], np.int64), np.float32(1)),
     "channels last": lambda c: c.quant(0.5, 3, signed=0).node("Transpose", perm=[0, 2, 3, 1])
     .node("Pad", c.constant([0, 1, 1, 0, 0, 1, 0, 0], np.int64)).node("Transpose", perm=[0, 3, 1, 2]),
 }  # fmt: skip

@@ -205,7 +205,10 @@ class AtMap(Stand):
         multiply = same(first.multiply)
         add = same(first.add)
         if behind or multiply is None or add is None or multiply <= 0:
-            raise Unsupported("a map that is padded must have one scale > 0 behind its quantiser")
+            scale = "several" if multiply is None or add is None else f"{float(multiply):g}"
+            got = f"a {bend_name(behind)}" if behind else scale
+            rule = "a map that is padded, cut or grows must have one scale > 0 behind its quantiser"
+            raise Unsupported(f"{rule}, got {got}", "quantise before it")
         trail.nodes = [name for name in trail.nodes if at_end or name != following.name] or [following.name]
         copy, index = view.made_again(following)
         number = Fraction(0)

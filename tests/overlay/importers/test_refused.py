@@ -63,6 +63,8 @@ MAPS = (
     "a concatenation, or a function of one map"
 )
 SUMS = "reads must be quantised, got sums of weights; quantise before it"
+SLICE = [np.int64([number]) for number in (0, 3, 2, 1)]
+"""The first three rows."""
 ONE = {
     "Sub of maps": (
         lambda: two_maps(begun().quant(1, 3).node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]), "Sub"),
@@ -95,6 +97,19 @@ ONE = {
         "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing; quantise what it "
         "makes, in onnxruntime by Tanh in op_types_to_quantize",
     ),
+    **{
+        f"a cut map behind a {op}": (
+            lambda op=op, others=others: begun().quant(1, 3).node(op, *others).node("Slice", *SLICE)
+            .node("MaxPool", kernel_shape=[2, 2]),
+            "MaxPool_5 (MaxPool): a map that is padded, cut or grows must have one scale > 0 behind its quantiser, got "
+            f"{got}; quantise before it",
+        )
+        for op, others, got in (
+            ("LeakyRelu", (), "a LeakyRelu"),
+            ("Neg", (), "-1"),
+            ("Mul", (np.float32([[[1]], [[2]], [[3]], [[4]]]),), "several"),
+        )
+    },
     "linear upsampling of integers": (
         lambda: of_integers().node("Resize", "", np.float32([1, 1, 3, 2]), mode="linear"),
         "Resize_3 (Resize): linear upsampling of integers must have shares of halves, quarters and so on, got shares "

@@ -133,6 +133,12 @@ class Npu:
         npu.__dict__.update(parts)
         return npu
 
+    def sharing(self, known: dict[Any, Any]) -> "Npu":
+        """The NPU with the parts of ``known``, part by part, where they equal its own; parts that are new there come to
+        it. Of many NPUs that differ in their arrays and sequencers all others are few."""
+        each = {name: getattr(self, name) for name in PARTS if name not in ("array", "sequencer")}
+        return self._with_parts({name: known.setdefault(part, part) for name, part in each.items()})
+
     def value(self, name: str) -> Any:
         """A value by flat name; where the NPU has no such part, the value that files say then."""
         return flat.value_of(self, name)

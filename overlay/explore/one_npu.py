@@ -218,6 +218,7 @@ class _Known:
     by_kfp: dict[Indices, list[tuple[Npu, Foldings]]] = field(default_factory=dict)
     foldings: dict[tuple, Foldings] = field(default_factory=dict)
     sized: dict[tuple, Sized | None] = field(default_factory=dict)
+    parts: dict[Any, Any] = field(default_factory=dict)
     outlets: dict[tuple, dict[int, float]] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
     array_cycles: dict[tuple, dict[int, int]] = field(default_factory=dict)
@@ -340,6 +341,10 @@ class NpuChoices:
     def _elder_for(self, indices: Indices) -> "NpuChoices | None":
         """Who is asked in its place what an NPU for these layers may be."""
         return self.elder if self.alike.issuperset(indices) else None
+
+    def with_elders(self) -> "list[NpuChoices]":
+        """This one, its elder, and so on."""
+        return [self, *(self.elder.with_elders() if self.elder else ())]
 
     def bare(self, indices: Indices) -> list[Npu]:
         """NPUs for layers ``indices``, one for each KFP that is looked at, without a folding beside; none where the
@@ -616,7 +621,7 @@ class NpuChoices:
     def _with_sizes(self, indices: Indices, npu: Npu) -> Sized | None:
         """The NPU with sizes; None where words don't lie as its layers take them."""
         try:
-            sized = self.sized(indices, npu)
+            sized = self.sized(indices, npu).sharing(self._known.parts)
         except ValueError:
             return None
         rows = sized.array.kernel_rows

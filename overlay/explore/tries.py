@@ -203,12 +203,13 @@ class Tries:
         return segments
 
     def _make_room(self, choices: NpuChoices) -> None:
-        """Before ``choices`` are asked: others forget, those first that were asked longest ago, where all together keep
-        more than KEPT."""
-        others = [other for other in self._asked if other is not choices]
-        while others and sum(other.kept for other in (*others, choices)) > KEPT:
+        """Before ``choices`` are asked, and their elders with them: others forget, those first that were asked longest
+        ago, where all together keep more than KEPT."""
+        asked = choices.with_elders()
+        others = [other for other in self._asked if not any(other is each for each in asked)]
+        while others and sum(other.kept for other in (*others, *asked)) > KEPT:
             others.pop(0).forget()
-        self._asked = [*others, choices]
+        self._asked = [*others, *asked]
 
     def rows(self, task: Task) -> list[Row]:
         """Everything that is tried for a task.

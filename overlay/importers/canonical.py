@@ -10,6 +10,7 @@ from bitloom.overlay.importers.operators.registry import INSTEAD
 from .budget import OverBudget
 from .constants import FOLDED, Constants
 from .errors import ImportRefused, Unsupported, merged_lines, printable
+from .integer_types import integer_ends
 from .node_view import NodeView
 from .operations import LEFT, Closing, Operation, OperationGraph
 from .operators import OPERATORS, closing, layout
@@ -26,7 +27,9 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         With a line for each node that can't be rewritten. A node that reads the result of such a node, where the file
         doesn't say the result's shape, has a line only if its operator is unknown.
     """
-    constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset)
+    ends = integer_ends(graph.source.dtype)
+    ranges = {graph.source.name: ends} if ends is not None else {}
+    constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset, ranges=ranges)
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []

@@ -308,6 +308,8 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
         return run_node(replace(node, attributes=kept), inputs, 15)[0]
     if node.op == "Conv":
         return _conv(node, inputs, opset)
+    if node.op == "LogSoftmax":
+        return _log_softmax(np.asarray(inputs[0]), node.attributes, opset)
     if node.op == "QuantizeLinear":
         inputs = [_within_integers(node, inputs[0], inputs[1]), *inputs[1:]]
     x = np.asarray(inputs[0])
@@ -326,6 +328,17 @@ def _within_integers(node: SourceNode, x: Any, scale: Any) -> Array:
     with np.errstate(over="ignore"):  # no number is beyond infinity
         most = np.asarray(scale, np.float32) * np.float32(1 << 30)
     return np.clip(x, -most, most)
+
+
+def _log_softmax(x: Array, attributes: Mapping[str, Any], opset: int) -> Array:
+    """LogSoftmax, which ONNX's reference makes as the logarithm of a share: float32 has no room for small ones.
+
+    Before version 13 of ONNX's operators a share is one of all values from the axis on.
+    """
+    axis = int(attributes.get("axis", 1 if opset < 13 else -1)) % x.ndim
+    axes = tuple(range(axis, x.ndim)) if opset < 13 else axis
+    wide = x.astype(np.float64)
+    return (wide - np.logaddexp.reduce(wide, axis=axes, keepdims=True)).astype(x.dtype)
 
 
 def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:

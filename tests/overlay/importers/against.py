@@ -13,6 +13,8 @@ def imported(chain, spec=None, engine="auto"):
 
 
 def outputs(made, images):
+    dtype = made.source.source.dtype
+    images = images.astype(dtype) if dtype.kind in "iu" else images
     return made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
 
 

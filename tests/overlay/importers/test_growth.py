@@ -13,7 +13,7 @@ from tests.errors import refusal
 from .against import by_onnxruntime, by_qonnx
 from .against import check as check_onnx
 from .onnx_files import Chain as OnnxChain
-from .onnx_files import onnx
+from .onnx_files import TensorProto, onnx
 from .test_selections import onnx_slice
 from .test_tflite import imported, values_of
 from .test_tflite_forms import check
@@ -542,6 +542,16 @@ def test_linear_upsampling_behind_operators_of_integers(op):
     """Operators that keep the type make integers of integers."""
     chain = integers_upsampled(np.uint8, *LINEAR["half_pixel"], OF_INTEGERS[op])
     check_onnx(chain, each_by_onnxruntime, near=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [TensorProto.UINT8, TensorProto.INT8])
+def test_linear_upsampling_of_an_input_of_integers(dtype):
+    """The input's type says that there are integers."""
+    chain = OnnxChain((2, 5, 6), dtype=dtype)
+    inputs, attributes = LINEAR["half_pixel"]
+    chain.node("Resize", *inputs, mode="linear", **attributes)
+    zero = chain.constant(0, np.uint8 if dtype == TensorProto.UINT8 else np.int8)
+    check_onnx(chain.node("DequantizeLinear", np.float32(0.1), zero), each_by_onnxruntime, near=1e-6)
 
 
 @pytest.mark.parametrize("real", ["Cast", "DequantizeLinear"])

@@ -391,6 +391,23 @@ def test_softmax_of_older_files(op):
     assert imported(chain.node(op)).host.only.closing == (op,)
 
 
+@pytest.mark.parametrize("opset", [11, 19])
+def test_logarithms_of_shares_that_float32_has_no_room_for(opset):
+    """ONNX's reference takes the logarithm of a share; the import's check, the operator and onnxruntime don't."""
+    chain = Chain((3, 1, 2), opset=opset)
+    scale = chain.constant(np.float32(1)), chain.constant(120, np.uint8)
+    weight = chain.weight("DequantizeLinear", chain.constant(np.eye(3).reshape(3, 3, 1, 1), np.int8), np.float32(1))
+    chain.node("QuantizeLinear", *scale).node("DequantizeLinear", *scale).node("Conv", weight)
+    chain.node("LogSoftmax", axis=1)
+    made = imported(chain)
+    verify(made, 4)
+    x = real_inputs(made, sample_inputs(made, 12, seed=3))
+    got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
+    wanted = np.concatenate([by_onnxruntime(chain, image[None]) for image in x])
+    assert wanted.min() < -150
+    assert np.abs(got.reshape(wanted.shape) - wanted).max() <= 1e-4
+
+
 def by_end(chain, images, other=by_reference):
     """The end by ONNX's reference or another, behind our quantiser, which ONNX has no operator for."""
     from onnx import helper

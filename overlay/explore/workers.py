@@ -81,7 +81,7 @@ class Workers:
                 yield from _ahead(lambda task: client.submit(work, task, pure=False), tasks, most)
         elif self.jobs > 1:
             spawn = get_context("spawn")  # gRPC and models survive no fork
-            with ProcessPoolExecutor(self.jobs, spawn, initializer=_end_with_parent) as pool:
+            with ProcessPoolExecutor(self.jobs, spawn, initializer=end_with_parent) as pool:
                 yield from _ahead(lambda task: pool.submit(work, task), tasks, AHEAD * self.jobs)
         else:
             yield from map(work, tasks)
@@ -102,7 +102,7 @@ def _begin(work: Callable[[Any], Any]) -> None:
     """Let this process do ``work``, as long as the one that began it is there."""
     global _WORK
     _WORK = work
-    _end_with_parent()
+    end_with_parent()
 
 
 def _do(task: Any) -> Any:
@@ -110,7 +110,7 @@ def _do(task: Any) -> Any:
     return _WORK(task)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Let this process end when the one that began it does, even where that one is killed: nobody waits for it then."""
     parent = parent_process()
     assert parent is not None

@@ -13,9 +13,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
@@ -24,7 +28,7 @@ from bitloom.golden import atomic
 from bitloom.golden.names import shown
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
-from bitloom.overlay.explore.workers import Workers
+from bitloom.overlay.explore.workers import Workers, end_with_parent
 
 from .pick import Pick, SeededPick
 
@@ -217,8 +221,7 @@ def run_campaign(
             yield Batch(name, state.seed, at, count)
             at += count
 
-    _save(out, state)
-    for ends, findings in (workers or Workers()).stream(run_batch, batches()):
+    def done(ends: Counter[str], findings: list[FoundCase]) -> None:
         for finding in findings:
             path = out / f"{name}-{finding.number}.json"
             about = {"campaign": name, "found": finding.what, "seed": state.seed, "number": finding.number}
@@ -228,7 +231,30 @@ def run_campaign(
         state.ends += ends
         _save(out, state)
         progress(state)
+
+    _save(out, state)
+    is_broken = True
+    while is_broken:
+        try:
+            for ends, findings in (workers or Workers()).stream(run_batch, batches()):
+                done(ends, findings)
+            is_broken = False
+        except BrokenProcessPool:  # by a case of one of the next batches: it is found when its turn comes
+            for batch in islice(batches(), 1):
+                for number in range(batch.first, batch.first + batch.count):
+                    done(*_run_alone(Batch(name, state.seed, number, 1)))
     return state
+
+
+def _run_alone(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
+    """As `run_batch` of one case, in a process of its own; that the case ends the process is a finding."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent) as pool:
+        try:
+            return pool.submit(run_batch, batch).result()
+        except BrokenProcessPool:
+            case = campaign(batch.name).case(SeededPick(batch.name, batch.seed, batch.first))
+            what = "a case must end as a word, got the end of its process"
+            return Counter({"process ended": 1}), [FoundCase(batch.first, case, what)]
 
 
 def until(cases: int | None, minutes: float | None) -> Callable[[int], int]:

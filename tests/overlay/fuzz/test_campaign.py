@@ -1,12 +1,15 @@
 """Campaigns as such: seeds, folders, going on, cases in files, and the command; with a small campaign of the test's."""
 
 import json
+import os
+from multiprocessing import get_context
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 
 from bitloom.overlay.cli.group import bitloom
+from bitloom.overlay.explore import workers
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.fuzz import campaign as campaigns
 from bitloom.overlay.fuzz.campaign import read_case, read_progress, replay, run_campaign, until
@@ -60,6 +63,28 @@ def test_the_same_seed_gives_the_same_campaign_however_it_is_cut(dice, tmp_path)
         assert run_campaign("device", tmp_path / "parts", until(cases, None)).cases == cases
     run_campaign("device", tmp_path / "other", until(90, None), seed=8)
     assert files(tmp_path / "whole") == files(tmp_path / "parts") != files(tmp_path / "other")
+
+
+class Deadly(Dice):
+    """20 ends the process."""
+
+    def run(self, case):
+        return os._exit(1) if case["number"] == 20 else super().run(case)
+
+
+def test_a_case_that_ends_its_process_is_found(dice, tmp_path, monkeypatch):
+    whole = run_campaign("device", tmp_path / "whole", until(60, None), seed=1)
+    monkeypatch.setattr(campaigns, "_module", lambda name: SimpleNamespace(campaign=Deadly, BATCH=10))
+    campaigns.campaign.cache_clear()
+    for module in (campaigns, workers):  # so that processes have this campaign
+        monkeypatch.setattr(module, "get_context", lambda _: get_context("fork"))
+    done = run_campaign("device", tmp_path / "parts", until(60, None), seed=1, workers=Workers(2))
+    assert done.ends.pop("process ended") == whole.ends.pop("wrong") > 1
+    assert (done.ends, done.case_files) == (whole.ends, whole.case_files)
+    ended = [json.loads((tmp_path / "parts" / name).read_text()) for name in done.case_files]
+    assert {each["found"] for each in ended if each["case"]["number"] == 20} == {
+        "a case must end as a word, got the end of its process"
+    }
 
 
 def test_minutes_end_a_campaign(dice, tmp_path):

@@ -23,7 +23,7 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.design.copies import copy_name
 from bitloom.hls_gen.design.npu import Npu
 
-from .engine_rules import Engine
+from .engine_rules import BINARY_ENGINE
 from .input_maps import is_input
 from .parts import Part, Parts
 from .taps import Taps
@@ -198,7 +198,7 @@ def copy_of(part: Part, reads: str, name: str) -> Part:
     identity = WeightedLanes(np.eye(channels, dtype=bool), same=bits, even=bits)
     return Part(
         name=name,
-        engine=Engine() if bits else part.engine,
+        engine=BINARY_ENGINE if bits else part.engine,
         reads=reads,
         height=height,
         width=width,

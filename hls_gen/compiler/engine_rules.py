@@ -34,6 +34,10 @@ class Engine:
     """Whether its pool unit has weights."""
 
 
+BINARY_ENGINE = Engine()
+"""The binary one, which has no widths."""
+
+
 def default_engine(segment: Segment) -> str:
     """The engine that a segment is for, "binary" or "integer".
 

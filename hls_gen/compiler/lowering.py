@@ -27,7 +27,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
 from .engine_form import engine_form_of
-from .engine_rules import Engine, check_binary, check_integer, default_engine
+from .engine_rules import BINARY_ENGINE, Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
 from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
@@ -273,7 +273,7 @@ def lower_alone(
     binariser_bits: int = 0,
     lanes: int = 1,
     *,
-    engines: Sequence[Engine] | None = None,
+    engines: Engine | Sequence[Engine] = BINARY_ENGINE,
 ) -> Lowered:
     """Lower a model for engines, without NPUs: maps have no ways, and none is copied.
 
@@ -283,26 +283,20 @@ def lower_alone(
         The layers with their arrays; what the host computes behind them (`host_tail.split`) is left out.
     planes, binariser_bits, lanes
         As of `Target`.
-    engines : sequence of Engine, optional
-        The engine of each weighted layer in the order in which they are computed; by default all are binary. Where one
-        takes depthwise convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
+    engines : Engine or sequence of Engine
+        One for all weighted layers, or one for each in the order in which they are computed. Where one takes depthwise
+        convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
 
     Raises
     ------
     ValueError
         If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
-    depthwise = any(engine.depthwise for engine in engines or ())
+    depthwise = any(engine.depthwise for engine in ([engines] if isinstance(engines, Engine) else engines))
     target = Target(planes=planes, binariser_bits=binariser_bits, lanes=lanes, depthwise=depthwise)
     segmented_model = segmented(model, target)
-    cut = segmented_model.cut(engines or [Engine()] * len(segmented_model.names))
+    cut = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
     return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
-
-
-def lower_integer(model: Model, feature_bits: int, weight_bits: int, lanes: int = 1) -> Lowered:
-    """Lower a model for the integer engine alone; parameters and errors are those of `lower_alone`."""
-    engine = Engine("integer", feature_bits, weight_bits)
-    return lower_alone(model, lanes=lanes, engines=[engine] * len(engines_of(model.network)))
 
 
 def check_engines(network: Network, engines: Sequence[str]) -> None:

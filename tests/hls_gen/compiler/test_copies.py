@@ -21,7 +21,7 @@ from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.lowering import lower, lower_alone, lower_integer
+from bitloom.hls_gen.compiler.lowering import lower, lower_alone
 from bitloom.hls_gen.compiler.mapping import Placed
 from bitloom.hls_gen.compiler.parts import Target, segmented
 from bitloom.hls_gen.compiler.plan import plan
@@ -211,7 +211,7 @@ def test_three_layers_for_one_map():
     """Without the copies that the compiler puts in."""
     net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_1"), conv("conv_4", "act_1"),
                    add("add_5", "act_3", "act_2"), add("add_6", "act_4", "add_5"))  # fmt: skip
-    made = lower_integer(random_integer_model(net, 1, 32), 9, 8).parts
+    made = lower_alone(random_integer_model(net, 1, 32), engines=Engine("integer", 9, 8)).parts
     with value_error(
         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"
     ):

@@ -12,7 +12,8 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.parts import Part
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -33,7 +34,11 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
     def same(data: st.DataObject) -> str:
         network, seed = data.draw(first_layers(npu)), data.draw(SEEDS)
         model, images = model_of(network, seed, npu), random_images(network, 2, seed)
-        lowered = lower_integer(model, 9, 8) if npu.engine == "integer" else lower_alone(model, npu.array.planes)
+        lowered = (
+            lower_alone(model, engines=Engine("integer", 9, 8))
+            if npu.engine == "integer"
+            else lower_alone(model, npu.array.planes)
+        )
         names = {part.name for part in lowered.parts if part.behind_former(npu) and _pads_with_zeros(part)}
         if "conv_1" not in names:
             of_bits = npu.array.planes > 0 and not lowered.input_bits
@@ -56,7 +61,7 @@ def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu) -> None:
         strategy = networks(8) if binary else integer_networks(IntegerChoices.of(npu))
         network, seed = data.draw(strategy), data.draw(SEEDS)
         model, images = model_of(network, seed, npu), random_images(network, 2, seed)
-        lowered = lower_alone(model) if binary else lower_integer(model, 9, 8)
+        lowered = lower_alone(model, engines=Engine() if binary else Engine("integer", 9, 8))
         names = frozenset(part.name for part in lowered.parts[1:] if part.with_lines and _lines_on_map(part))
         np.testing.assert_array_equal(lowered.with_lines(names).forward(images), lowered.forward(images))
         return "lines" if names else "none"

@@ -14,8 +14,9 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.host_tail import on_device, split
-from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lower_integer
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
@@ -73,7 +74,7 @@ def test_both_together_are_golden(encoding, layers, count):
     results = device.forward(images)
     assert np.array_equal(tail.forward(results) if tail else results, model.forward(images))
     binary = engines_of(model.network) == ["binary"]
-    lowered = lower_alone(model) if binary else lower_integer(model, 8, 8)
+    lowered = lower_alone(model, engines=Engine() if binary else Engine("integer", 8, 8))
     assert lowered.model.network == device.network
 
 

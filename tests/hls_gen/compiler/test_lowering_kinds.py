@@ -19,7 +19,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
-from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone, lower_integer
+from bitloom.hls_gen.compiler.lowering import Lowered, engines_of, lower_alone
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
 from tests.errors import value_error
@@ -140,7 +140,7 @@ def test_random_networks(data):
 
 @pytest.mark.parametrize(("name", "model"), integer_cases())
 def test_the_integer_engine_alone(name, model):
-    lowered = lower_integer(model, 9, 8)
+    lowered = lower_alone(model, engines=Engine("integer", 9, 8))
     images = random_images(model, 3, np.random.default_rng(9))
     np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
     assert not any(p.makes_bits for p in lowered.layers)
@@ -261,4 +261,4 @@ def test_a_map_must_be_wide_enough():
 def test_a_network_without_weights():
     network = Network(name="net", input=case_map(2, 2, 1, INT8), layers=(requantise(1),))
     with value_error("act_1: what an engine computes must begin with a conv or dense layer, got requantise"):
-        lower_integer(random_model(network, np.random.default_rng(0)), 8, 8)
+        lower_alone(random_model(network, np.random.default_rng(0)), engines=Engine("integer", 8, 8))

@@ -12,7 +12,8 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.lowering import lower_alone, lower_integer
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.pools import together
 from bitloom.hls_gen.design.npu import Npu
@@ -79,7 +80,7 @@ def test_a_max_pool_in_front_of_a_requantisation(pools, rounding):
         scales = {"bias": rng.integers(-500, 500, 6), "multiplier": rng.integers(1 << 30, 1 << 31, 6),
                   "shift": rng.integers(40, 44, 6)}  # fmt: skip
         model = Model(made, {**weights, "act_1": scales})
-        agree(model, lower_integer(model, 8, 8))
+        agree(model, lower_alone(model, engines=Engine("integer", 8, 8)))
 
 
 def test_windows_together_read_what_both_read():
@@ -143,7 +144,9 @@ def test_what_is_not_exact_is_refused(layers, message):
 )  # fmt: skip
 def test_what_the_integer_engine_has_not_is_refused(tail, message):
     with value_error(message):
-        lower_integer(drawn.random_integer_model(network(INT8, conv(INT8), *tail), 1, 32), 8, 8)
+        lower_alone(
+            drawn.random_integer_model(network(INT8, conv(INT8), *tail), 1, 32), engines=Engine("integer", 8, 8)
+        )
 
 
 def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:

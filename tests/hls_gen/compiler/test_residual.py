@@ -14,10 +14,11 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.fitted import fitted
 from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate, smooth_skips
 from bitloom.hls_gen.compiler.flow.of_plan import system
-from bitloom.hls_gen.compiler.lowering import lower_integer
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -43,7 +44,7 @@ NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=
 
 def lowered_equals_golden(network, seed):
     model, images = random_integer_model(network, seed, 32), random_images(network, 2, seed)
-    found = lower_integer(model, 9, 8).forward(images)
+    found = lower_alone(model, engines=Engine("integer", 9, 8)).forward(images)
     np.testing.assert_array_equal(found, model.forward(images))
 
 

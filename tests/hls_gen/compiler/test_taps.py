@@ -17,7 +17,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.engine_rules import Engine
-from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone, lower_integer
+from bitloom.hls_gen.compiler.lowering import engines_of, lower_alone
 from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
@@ -119,7 +119,7 @@ def test_a_sum_pool_in_front_of_a_requantisation() -> None:
     arrays = dict(random_model(made, np.random.default_rng(3)).arrays)
     arrays["act_1"] = {"bias": np.arange(6), "multiplier": np.full(6, 1 << 20), "shift": np.full(6, 30)}
     model = Model(made, arrays)
-    agree(model, lower_integer(model, 8, 8))
+    agree(model, lower_alone(model, engines=Engine("integer", 8, 8)))
 
 
 @pytest.mark.parametrize("engine", ["binary", "integer"])
@@ -128,7 +128,7 @@ def test_the_last_sums_are_added_up_too(engine: str) -> None:
     encoding, weight = (BIPOLAR, BIPOLAR) if engine == "binary" else (INT8, INT8)
     made = network(encoding, conv(weight), SumPool(name="pool_1", **WHOLE), SumPool(name="pool_2", **CUT), channels=4)
     model = random_model(made, np.random.default_rng(5))
-    lowered = lower_alone(model) if engine == "binary" else lower_integer(model, 8, 8)
+    lowered = lower_alone(model, engines=Engine() if engine == "binary" else Engine("integer", 8, 8))
     assert lowered.model.network == made
     agree(model, lowered)
 

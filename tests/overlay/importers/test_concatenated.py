@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden.layers.concat import Concat
-from bitloom.hls_gen.compiler.lowering import lower_integer
+from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.explain import rows
 from bitloom.overlay.importers.imported import import_graph
@@ -53,7 +54,9 @@ def test_a_network_of_tflite(pool):
     assert len(np.unique(wanted)) > 12
     assert np.abs(wanted - scores(made, images)).max() < 1e-5
     inputs = made.host.to_input(images, network.input.shape)
-    np.testing.assert_array_equal(lower_integer(made.model, 9, 8).forward(inputs), made.model.forward(inputs))
+    np.testing.assert_array_equal(
+        lower_alone(made.model, engines=Engine("integer", 9, 8)).forward(inputs), made.model.forward(inputs)
+    )
     became = "concat_4, pool_4_1" if pool else "concat_4"
     explained = next(row for row in rows(made) if row[1] == "CONCATENATION")
     assert explained[2:] == [became, "channels behind one another: unsigned 8 bit (0..255)"]

@@ -18,8 +18,8 @@ from bitloom.golden.encoding import Array
 from .branches import Branch, BranchEnd, branches, check_host
 from .budget import OverBudget
 from .errors import ImportRefused, Unsupported, merged_lines, node_line, printable
-from .graph_ends import input_view, section_output
 from .held import SeveralZeroPoints, zero_groups
+from .input_view import input_view
 from .joins import alike, concatenation, pair
 from .links import Link
 from .map_view import MapView
@@ -130,7 +130,7 @@ class _Sections:
         if tensor in self._outputs:
             return self._outputs[tensor]
         end = self._ends[tensor]
-        return section_output(tensor, [end.output_map], end.view.index, end.closing)
+        return SectionOutput.of(tensor, [end.output_map], end.view.index, end.closing)
 
     def _joins_at_end(self, branch: Branch) -> bool:
         """Whether a branch is a concatenation at the network's end: then the maps leave as they are, and the host puts
@@ -148,7 +148,7 @@ class _Sections:
             elif isinstance(operation, Closing):
                 closing.append((operation, index))
         maps = [end.output_map for end in ends]
-        self._outputs[branch.makes] = section_output(branch.makes, maps, index, closing)
+        self._outputs[branch.makes] = SectionOutput.of(branch.makes, maps, index, closing)
         return True
 
     def _hindrance(self, branch: Branch) -> Operation | None:

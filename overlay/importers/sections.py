@@ -21,9 +21,9 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 
 from .boundaries import Steps
-from .errors import Unsupported
+from .errors import ImportRefused, Unsupported, node_line
 from .links import Line, Link, bend_name, falls
-from .operations import Elementwise, Levels, Operation, Pair
+from .operations import Closing, Elementwise, Levels, Operation, Pair
 from .rows import LevelTable
 from .tflite_rules import KernelRule
 
@@ -309,6 +309,40 @@ class SectionOutput:
     classes: int
     apart: int
     """classes, apart: over which values: see `HostOutput`."""
+
+    @classmethod
+    def of(
+        cls, tensor: str, maps: Sequence[OutputMap], index: Array, closing: Sequence[tuple[Closing, Array]]
+    ) -> "SectionOutput":
+        """The output that a tensor is, whose ``index`` says where its values lie among those of the maps. ``closing``:
+        the operators that end it, each with the index of what it reads.
+
+        Raises
+        ------
+        ImportRefused
+            With a line for an operator whose classes don't lie on one axis of the output.
+        """
+        places = np.empty(index.size, np.int64)  # of each value of the maps, in the output
+        places[index.ravel()] = np.arange(index.size)
+        classes = apart = 1
+        for operation, before in closing:
+            if operation.classes == 1:
+                continue
+            groups = np.sort(places[operation.groups(before)], axis=1)
+            over = operation.classes, int(groups[0, 1] - groups[0, 0])
+            steps = groups // over[1] % over[0] - np.arange(over[0])
+            if (np.diff(groups, axis=1) != over[1]).any() or steps.any() or (classes > 1 and over != (classes, apart)):
+                why = "what the network ends in must be over one axis of its output, got values in another order"
+                raise ImportRefused([node_line(operation.name, operation.op, why)])
+            classes, apart = over
+        return cls(
+            tensor=tensor,
+            maps=tuple(maps),
+            order=index.ravel(),
+            closing=tuple(operation.op for operation, _ in closing),
+            classes=classes,
+            apart=apart,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

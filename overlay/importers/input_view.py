@@ -1,4 +1,4 @@
-"""Both ends of a network: how its input lies in map 0, and what an output is put together from."""
+"""How the input of a network lies in map 0, which the accelerator reads."""
 
 from collections.abc import Sequence
 from math import prod
@@ -8,11 +8,11 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .branches import Branch
-from .errors import ImportRefused, Unsupported, node_line
+from .errors import ImportRefused, Unsupported
 from .indexes import Grown
 from .map_view import MapView
-from .operations import Closing, Function, Layout, Operation, OperationGraph
-from .sections import OutputMap, SectionOutput, Size, golden_order
+from .operations import Function, Layout, Operation, OperationGraph
+from .sections import Size, golden_order
 from .source import MOST_CHANNELS
 
 
@@ -62,30 +62,3 @@ def _behind(graph: OperationGraph, tensor: str) -> list[Operation]:
             out.append(operation)
             tensor = operation.makes
     return out
-
-
-def section_output(
-    tensor: str, maps: Sequence[OutputMap], index: Array, closing: Sequence[tuple[Closing, Array]]
-) -> SectionOutput:
-    """An output with an index, and what ends it: operators, each with the index of what it reads."""
-    places = np.empty(index.size, np.int64)  # of each value of the maps, in the output
-    places[index.ravel()] = np.arange(index.size)
-    classes = apart = 1
-    for operation, before in closing:
-        if operation.classes == 1:
-            continue
-        groups = np.sort(places[operation.groups(before)], axis=1)
-        over = operation.classes, int(groups[0, 1] - groups[0, 0])
-        steps = groups // over[1] % over[0] - np.arange(over[0])
-        if (np.diff(groups, axis=1) != over[1]).any() or steps.any() or (classes > 1 and over != (classes, apart)):
-            why = "what the network ends in must be over one axis of its output, got values in another order"
-            raise ImportRefused([node_line(operation.name, operation.op, why)])
-        classes, apart = over
-    return SectionOutput(
-        tensor=tensor,
-        maps=tuple(maps),
-        order=index.ravel(),
-        closing=tuple(operation.op for operation, _ in closing),
-        classes=classes,
-        apart=apart,
-    )

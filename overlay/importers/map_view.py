@@ -11,7 +11,7 @@ positions. What stands there is one number. Where a tensor has grown by upsampli
 come several times.
 
 What a tensor is of a map as a whole (indexes.py) says which operations can be taken of it as it is (`MapView.takes`);
-in front of the others the map is made again, by weights that copy values (`MapView.made_again`).
+in front of the others the map is copied, by weights (`MapView.copy`).
 """
 
 from dataclasses import dataclass, replace
@@ -171,7 +171,7 @@ class MapView:
 
     @singledispatchmethod
     def takes(self, operation: Operation) -> bool:
-        """Whether the operation can be taken of the tensor; else the map is to be made again in front of it."""
+        """Whether the operation can be taken of the tensor; else the map is to be copied in front of it."""
         raise NotImplementedError(type(operation).__name__)
 
     @takes.register
@@ -214,6 +214,8 @@ class MapView:
             return self.reach(operation) is not None
         if window is None or self.is_in_order or (not self.is_cut and self.places_of(window) is not None):
             return True
+        if self.lies_aside(window):
+            return True
         if self.blocks(operation):
             return False
         some = self.selection is not None and not self.selection.is_whole
@@ -234,14 +236,14 @@ class MapView:
                 return False
         return True
 
-    def made_again(self, following: Operation) -> tuple[Copy, Array]:
-        """What makes a map that has the tensor's values alone, all in front of an operation, and the tensor's index in
+    def copy(self, following: Operation) -> tuple[Copy, Array]:
+        """The weights that make a map of the tensor's values alone, in front of an operation, and the tensor's index in
         that map."""
         if self.selection is not None and not self.selection.is_whole:
             return self.selection.copy(), self.selection.whole()
         if not self.has_each_once:
             index, window = whole(self.index, self.size)
-            return copying(window, self.size), index
+            return copying(window), index
         blocks = self.blocks(following)
         if blocks is not None:
             return blocks.copy(), blocks.whole

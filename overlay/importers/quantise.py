@@ -39,7 +39,7 @@ from .operations import (
 )
 from .rules import simplified
 from .sections import PassSection, Quantised, Reading, Section, SectionGraph, SectionOutput
-from .trail import Trail, Unlinked
+from .trail import Start, Trail
 from .walk import Walk
 
 
@@ -184,7 +184,7 @@ class _Sections:
         if last >= 0:
             check_host(operations[: branch.first(Levels)])
         view = input_view(self._graph, branch)
-        walk = self._begun(branch, self._source, view, 0, self._graph.source)
+        walk = Walk(self._trail(branch, Start(self._graph.source, view, self._source), 0))
         for place in range(len(operations)):
             walk.take(place)
             if place == last:  # so far the host computes
@@ -213,10 +213,8 @@ class _Sections:
         else:
             assert isinstance(join, Pair)
             joined = pair(branch, join, reads, views[0])
-        walk = self._begun(branch, joined.section.quantised, joined.view, len(self._sections) + 1)
-        walk.trail.sections.append(joined.section)
-        walk.trail.number += 1
-        walk.trail.unlinked = Unlinked(branch.operations[joined.taken - 1].makes, walk.trail.view)
+        start = Start(branch.operations[joined.taken - 1].makes, joined.view, joined.section.quantised)
+        walk = Walk(self._trail(branch, start, len(self._sections)).closed(joined.section))
         for place in range(joined.taken, len(branch.operations)):
             walk.take(place)
         return walk
@@ -236,7 +234,7 @@ class _Sections:
         """Copy a tensor in blocks in front of a branch that joins it with others."""
         end = self._ends[tensor]
         if end.source is not None and not end.links and end.view.blocks(branch.operations[0]):
-            walk = self._begun(branch, end.source, end.view, end.map, tensor)
+            walk = Walk(self._trail(branch, Start(tensor, end.view, end.source), end.map))
             walk.copy_map(branch.operations[0])
             trail = walk.trail
             self._sections += trail.sections
@@ -248,24 +246,21 @@ class _Sections:
         levels = end.levels
         limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
         levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
-        walk = self._begun(branch, levels, end.view, end.map)
-        walk.trail.closing += end.closing
+        trail = self._trail(branch, Start(branch.reads[0], end.view, levels), end.map)
+        walk = Walk(replace(trail, closing=end.closing))
         for place in range(len(branch.operations)):
             walk.take(place)
         return walk
 
-    def _begun(self, branch: Branch, source: Quantised | None, view: MapView, number: int, tensor: str = "") -> Walk:
-        """A walk along a branch that begins at a tensor of a map with this number."""
-        trail = Trail(
-            operations=branch.operations,
-            tensor=tensor or branch.reads[0],
-            source=source,
-            view=replace(view, padded_with=Fraction(0)),
+    def _trail(self, branch: Branch, start: Start, number: int) -> Trail:
+        """The trail of a walk along a branch that begins at a tensor of the map with this number."""
+        return Trail.begun(
+            branch.operations,
+            start._replace(view=replace(start.view, padded_with=Fraction(0))),
             map=number,
             number=len(self._sections) + 1,
             means_as_sums=self._means_as_sums,
         )
-        return Walk(trail)
 
     def _end(self, makes: str, walk: Walk, operations: Sequence[Operation]) -> None:
         """Take over the sections of a walk that has come to the end of a branch."""
@@ -274,9 +269,8 @@ class _Sections:
         trail = walk.trail
         self._sections += trail.sections
         source = trail.last.quantised if trail.last else trail.source
-        closing = tuple(trail.closing)
         behind = tuple(operations[last + 1 :])
-        self._ends[makes] = BranchEnd(trail.map, source, walk.stand.links, trail.view, closing, behind)
+        self._ends[makes] = BranchEnd(trail.map, source, walk.stand.links, trail.view, trail.closing, behind)
 
     def _reading(self, tensor: str) -> Reading:
         """How a join reads what a branch ends with."""
@@ -297,7 +291,7 @@ class _Sections:
         out = []
         for reading in reads:
             end = self._ends[reading.tensor]
-            walk = self._begun(branch, reading.source, end.view, end.map, reading.tensor)
+            walk = Walk(self._trail(branch, Start(reading.tensor, end.view, reading.source), end.map))
             walk.quantise_copy(functions)
             self._sections += walk.trail.sections
             tensor = f"{reading.tensor}, requantised for {branch.makes}"

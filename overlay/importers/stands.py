@@ -18,15 +18,14 @@ a copy      `AtMap`, of another map       refused                       refused
 the end     nothing                       the section ends: `AtMap`     the means become sums
 ==========  ============================  ============================  =====================================
 
-Each of these is a method, which gives what the walk stands at then. Tensor, map and sections are in the trail
-(trail.py), which all of them change.
+Each of these is a method, which gives what the walk stands at then. A stand is a value, and so is its trail
+(trail.py), which has the tensor, the map and the sections.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -36,6 +35,7 @@ from . import ahead
 from .errors import ImportRefused, Unsupported, node_line
 from .indexes import Copy, reaching
 from .links import Line, Link, bend_name, falls, first_line, is_looked_up
+from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
 from .scaled_weights import with_scales
@@ -48,46 +48,52 @@ from .wide_weights import in_parts
 
 MOST_LINKS = 64
 """Links of a chain at most."""
+AnyStand = TypeVar("AnyStand", bound="Stand")
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Stand(ABC):
-    """What a walk stands at.
-
-    Parameters
-    ----------
-    trail : Trail
-    links : sequence of Link
-        What lies between the map, the sums or the means and the tensor.
-    """
+    """What a walk stands at."""
 
     noun: ClassVar[str]
     """For messages, what the tensor is where no curve may follow."""
 
-    def __init__(self, trail: Trail, links: Sequence[Link] = ()) -> None:
-        self.trail = trail
-        self.behind = list(links)
-        """Links behind the map, the sums or the means."""
+    trail: Trail
+    behind: tuple[Link, ...] = ()
+    """Links between the map, the sums or the means and the tensor."""
 
     @property
     def links(self) -> tuple[Link, ...]:
         """Links since the last quantiser or the last weights."""
-        return tuple(self.behind)
+        return self.behind
 
     @property
     def joinable(self) -> bool:
         """Whether another link may become one with the last one: there is one, and no pool lies between."""
         return bool(self.behind)
 
-    def follow(self, link: Link) -> None:
+    def with_trail(self: AnyStand, trail: Trail) -> AnyStand:
+        """The stand with another trail."""
+        return replace(self, trail=trail)
+
+    def at(self: AnyStand, view: MapView) -> AnyStand:
+        """The stand at another tensor."""
+        return self.with_trail(self.trail.at(view))
+
+    @property
+    def aside(self) -> "Stand":
+        """The stand at the tensor on its side."""
+        return self.at(self.trail.view.aside)
+
+    def follow(self: AnyStand, link: Link) -> AnyStand:
         """Let a link follow; lines that follow each other become one."""
         one = link.joined(self.behind[-1]) if self.joinable else None
-        if one is None:
-            self.behind.append(link)
-        else:
-            self.behind[-1] = one
-        if len(self.links) > MOST_LINKS:
+        behind = (*self.behind, link) if one is None else (*self.behind[:-1], one)
+        stand = replace(self, behind=behind)
+        if len(stand.links) > MOST_LINKS:
             rule = f"at most {MOST_LINKS} activations and scales may lie between two quantisers"
             raise Unsupported(f"{rule}, got more")
+        return stand
 
     def check_curve(self, link: Link) -> None:
         """Refuse a curve, which only a table of a map's values has."""
@@ -132,9 +138,10 @@ class Stand(ABC):
     def end(self) -> "Stand":
         """Let nothing follow."""
 
-    def begin(self, section: WeightSection, links: Sequence[Link] = ()) -> "AtSums":
+    def begin(self, section: WeightSection, links: tuple[Link, ...] = ()) -> "AtSums":
         """Begin a section with weights; links lie behind its sums."""
-        return AtSums(self.trail, replace(with_scales(section), nodes=tuple(self.trail.nodes)), links)
+        section = replace(with_scales(section), nodes=self.trail.nodes)
+        return AtSums(trail=self.trail, behind=links, section=section)
 
 
 class AtMap(Stand):
@@ -144,24 +151,25 @@ class AtMap(Stand):
         pass
 
     def in_front_of_pool(self, operation: Pooling) -> tuple[Stand, Pooling]:
-        view = self.trail.view
-        stand = self if view.takes(operation) and not self._lacks_mean(operation) else self.copy(operation)
-        return (stand, operation) if self.trail.view.has_each_once else stand._with_padding(operation)
+        takes = self.trail.view.takes(operation) and not self._lacks_mean(operation)
+        stand = self if takes else self.copy(operation)
+        return (stand, operation) if stand.trail.view.has_each_once else stand._with_padding(operation)
 
     def pool(self, operation: Pooling) -> Stand:
         if falls(self.links):
             raise Unsupported("what lies between a quantiser and a max pool must rise in every channel")
-        self.trail.pool(operation)
-        return self
+        return self.with_trail(self.trail.pooled(operation))
 
     def average(self, operation: Pooling) -> Stand:
-        return AtMean(self, operation)
+        return AtMean(trail=self.trail, before=self.links, mean=operation, view=self.trail.view)
 
     def weigh(self, operation: Linear) -> Stand:
-        lead = lead_of(self.links, self.trail.input, self.trail.channels)
-        view = self.trail.view
-        section, self.trail.view = of_linear(operation, view, self.trail.reading(operation.reads[0], view, lead), lead)
-        return self.begin(section)
+        stand = self if self.trail.view.takes(operation) else self.copy(operation)
+        trail = stand.trail
+        lead = lead_of(stand.links, trail.input, trail.channels)
+        reading = trail.reading(operation.reads[0], trail.view, lead)
+        section, sums = of_linear(operation, trail.view, reading, lead)
+        return stand.at(sums).begin(section)
 
     def end(self) -> Stand:
         return self
@@ -184,8 +192,7 @@ class AtMap(Stand):
         if operation.average or view.padded_with > lowest or not fits:
             return self.copy(operation), operation
         assert window is not None
-        self.trail.view = view.with_index(index)
-        return self, replace(operation, window=window)
+        return self.at(view.with_index(index)), replace(operation, window=window)
 
     def _worth_of(self, value: Fraction) -> Fraction:
         """What a value of the map is worth behind the links, which must be alike in all channels."""
@@ -209,8 +216,8 @@ class AtMap(Stand):
             got = f"a {bend_name(behind)}" if behind else scale
             rule = "a map that is padded, cut or grows must have one scale > 0 behind its quantiser"
             raise Unsupported(f"{rule}, got {got}", "quantise before it")
-        trail.nodes = [name for name in trail.nodes if at_end or name != following.name] or [following.name]
-        copy, index = view.made_again(following)
+        nodes = tuple(name for name in trail.nodes if at_end or name != following.name) or (following.name,)
+        copy, index = view.copy(following)
         number = Fraction(0)
         if view.is_padded:
             number = (view.padded_with - add) / multiply
@@ -219,18 +226,18 @@ class AtMap(Stand):
                 raise Unsupported(f"what a map is padded with must be one of its values, got {float(number):g}")
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
         line = Line.identity(trail.channels)
-        self.behind.insert(0, replace(line, add=line.add + number))
-        sums = self.begin_copy(following, replace(line, add=line.add - number), copy)
-        trail.view = trail.view.with_index(index)
+        behind = (replace(line, add=line.add + number), *self.behind)
+        stand = replace(self, trail=replace(trail, nodes=nodes), behind=behind)
+        sums = stand.begin_copy(following, replace(line, add=line.add - number), copy)
+        sums = sums.at(sums.trail.view.with_index(index))
         base = source.base * multiply + add
         step = source.step * multiply
         limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
         reached = np.ones(source.levels, bool)
         named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
-        stand = sums.quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
-        trail.unlinked = Unlinked(following.reads[0], trail.view)
-        trail.nodes = [following.name]
-        return stand
+        copied = sums.quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
+        unlinked = Unlinked(following.reads[0], copied.trail.view)
+        return copied.with_trail(replace(copied.trail, unlinked=unlinked, nodes=(following.name,)))
 
     def copy_channels(self) -> Stand:
         trail = self.trail
@@ -246,7 +253,7 @@ class AtMap(Stand):
         """
         copy = copy or Copy(window=Window(kernel=(1, 1)))
         view = self.trail.view
-        links: Sequence[Link] = ()
+        links: tuple[Link, ...] = ()
         if lead is None:
             lead = lead_of(self.links, self.trail.input, view.size[2])
             reading = self.trail.reading(following.reads[0], view, lead)
@@ -257,18 +264,19 @@ class AtMap(Stand):
         # Of a map in blocks, the links are the same in all channels.
         of_each = copy.channels if copy.blocks is None else np.zeros(len(section.weight), np.int64)
         if of_each is not None:
-            links = [link.taken(of_each) for link in links]
-        self.trail.view = replace(view, size=section.size)
-        return self.begin(section, links)
+            links = tuple(link.taken(of_each) for link in links)
+        return self.at(replace(view, size=section.size)).begin(section, links)
 
     # A quantiser behind that of the map
 
     def quantise(self, operation: Levels) -> "AtMap":
-        self.trail.view = self.trail.view.quantised(operation)
-        if self.trail.source is None:  # the host's quantiser
-            self.trail.source = quantised_by(operation)
-            self.trail.front = self.links
-            return AtMap(self.trail)
+        trail = self.trail.at(self.trail.view.quantised(operation))
+        if trail.source is None:  # the host's quantiser
+            return AtMap(trail=replace(trail, source=quantised_by(operation), front=self.links))
+        return self.with_trail(trail)._quantise_again(operation)
+
+    def _quantise_again(self, operation: Levels) -> "AtMap":
+        """Let a second quantiser follow."""
         second = self.second(operation)
         if is_looked_up(self.links):
             return self.look_up(second)
@@ -306,14 +314,14 @@ class AtMap(Stand):
 
     def _merge(self, second: SecondQuantiser, kept: Kept) -> "AtMap":
         """Let two quantisers be one."""
-        trail = self.trail
-        trail.source = second.merged(kept)
+        source = second.merged(kept)
+        trail = replace(self.trail, source=source)
         section = trail.last
         if section is not None:  # else the host has both
             if isinstance(section, TableSection):
                 section = replace(section, table=section.table.behind(kept.places))
-            trail.change_last(replace(section, quantised=trail.source))
-        return AtMap(trail)
+            trail = trail.with_last(replace(section, quantised=source))
+        return AtMap(trail=trail)
 
     def _between(self, second: SecondQuantiser) -> "AtMap | None":
         """Put a copy of every channel between two quantisers, if it can be. Where no line has the second one's levels
@@ -335,36 +343,29 @@ class AtMap(Stand):
         quantised = replace(quantised_by(second.levels), rule=None)
         before = trail.last
         if isinstance(before, TableSection) and not before.pools and before.table.is_uniform and table.is_uniform:
-            trail.change_last(replace(before, quantised=quantised, table=before.table.through(table)))
+            trail = trail.with_last(replace(before, quantised=quantised, table=before.table.through(table)))
         else:
             section = TableSection(
                 name=second.levels.name,
                 op=second.levels.op,
-                nodes=tuple(trail.nodes),
+                nodes=trail.nodes,
                 reads=(trail.unlinked_reading,),
                 size=trail.view.size,
                 quantised=quantised,
                 table=table,
             )
-            trail.close(section)
-        trail.source = quantised
-        return AtMap(trail)
+            trail = trail.closed(section)
+        return AtMap(trail=replace(trail, source=quantised))
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class AtSums(Stand):
-    """At sums of weights, in front of their quantiser.
-
-    Parameters
-    ----------
-    section : WeightSection
-        The section as far as it is known.
-    """
+    """At sums of weights, in front of their quantiser."""
 
     noun = "sums of weights"
 
-    def __init__(self, trail: Trail, section: WeightSection, links: Sequence[Link] = ()) -> None:
-        super().__init__(trail, links)
-        self.section = section
+    section: WeightSection
+    """The section as far as it is known."""
 
     @property
     def joinable(self) -> bool:
@@ -375,8 +376,7 @@ class AtSums(Stand):
         if section.inner and section.inner_at != len(self.behind):
             raise Unsupported("two max pools before a quantiser must follow each other")
         inner = (*section.inner, operation.window)
-        self.section = replace(section, inner=inner, inner_at=len(self.behind))
-        return self
+        return replace(self, section=replace(section, inner=inner, inner_at=len(self.behind)))
 
     def average(self, operation: Pooling) -> Stand:
         """A mean of sums is their sum, and what follows takes up the division. What is added to sums before, or
@@ -391,15 +391,14 @@ class AtSums(Stand):
         if counts.tolist() != [window.taps]:
             rule = f"a mean of sums must have {window.taps} values in every window"
             raise Unsupported(f"{rule}, got {counts[0]} in some", "quantise before it")
-        self.section = replace(section, sums=(*section.sums, window), scale=section.scale / window.taps)
-        return self
+        section = replace(section, sums=(*section.sums, window), scale=section.scale / window.taps)
+        return replace(self, section=section)
 
     def quantise(self, operation: Levels) -> AtMap:
-        self.trail.view = self.trail.view.quantised(operation)
-        if self.section.copies and operation.rule is not None:
-            self._multiply_weights(operation.rule)
-        self.trail.source = quantised_by(operation)
-        return self._closed(replace(self.section, quantised=self.trail.source))
+        stand = self._with_products(operation.rule)
+        source = quantised_by(operation)
+        trail = replace(self.trail, view=self.trail.view.quantised(operation), source=source)
+        return stand.with_trail(trail)._closed(replace(stand.section, quantised=source))
 
     def weigh(self, operation: Linear) -> Stand:
         raise Unsupported("its input must be quantised, got sums of other weights", "quantise before it")
@@ -412,42 +411,44 @@ class AtSums(Stand):
 
     def _closed(self, section: WeightSection) -> AtMap:
         """At the map that the section makes."""
-        self.trail.close(replace(section, chain=self.links, nodes=tuple(self.trail.nodes)))
-        return AtMap(self.trail)
+        section = replace(section, chain=self.links, nodes=self.trail.nodes)
+        return AtMap(trail=self.trail.closed(section))
 
-    def _multiply_weights(self, rule: KernelRule) -> None:
-        """Multiply weights that copy with the whole numbers that follow, as a kernel's rule is for such products."""
+    def _with_products(self, rule: KernelRule | None) -> "AtSums":
+        """The stand with the whole numbers that follow multiplied into weights that copy, as a kernel's rule is for
+        such products."""
         first = self.behind[0] if self.behind else None
-        if isinstance(first, Line) and all(number.denominator == 1 for number in first.multiply):
-            factors = np.array([int(number) for number in first.multiply], np.int64)
-            weight = self.section.weight * factors[:, None, None, None]
-            product = replace(self.section, weight=weight, copies=False)
-            self.section = in_parts(product) if rule.needs_sums else product
-            self.behind[0] = Line(multiply=np.full(len(factors), Fraction(1), object), add=first.add)
+        if not self.section.copies or rule is None or not isinstance(first, Line):
+            return self
+        if any(number.denominator != 1 for number in first.multiply):
+            return self
+        factors = np.array([int(number) for number in first.multiply], np.int64)
+        weight = self.section.weight * factors[:, None, None, None]
+        product = replace(self.section, weight=weight, copies=False)
+        added = Line(multiply=np.full(len(factors), Fraction(1), object), add=first.add)
+        section = in_parts(product) if rule.needs_sums else product
+        return replace(self, behind=(added, *self.behind[1:]), section=section)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class AtMean(Stand):
-    """At means of a map.
-
-    Parameters
-    ----------
-    stand : AtMap
-        In front of the means.
-    mean : Pooling
-    """
+    """At means of a map."""
 
     noun = "a mean"
 
-    def __init__(self, stand: AtMap, mean: Pooling) -> None:
-        super().__init__(stand.trail)
-        self.mean = mean
-        self.before = stand.links
-        self.view = stand.trail.view
-        """The tensor in front of the means."""
+    before: tuple[Link, ...]
+    """Links between the map and the means."""
+    mean: Pooling
+    view: MapView
+    """The tensor in front of the means."""
 
     @property
     def links(self) -> tuple[Link, ...]:
         return (*self.before, *self.behind)
+
+    @property
+    def aside(self) -> Stand:
+        return replace(self.at(self.trail.view.aside), view=self.view.aside)
 
     def pool(self, operation: Pooling) -> Stand:
         return self.sums().pool(operation)
@@ -470,8 +471,7 @@ class AtMean(Stand):
         reading = trail.reading(self.mean.reads[0], self.view, lead_of(self.before, trail.input, trail.channels))
         lead = lead_of(self.links, trail.input, trail.channels)
         section = of_linear_mean(operation, self.mean, view, reading, lead)
-        trail.view = view.of_map(section.size).flat
-        return self.begin(section)
+        return self.at(view.of_map(section.size).flat).begin(section)
 
     def end(self) -> Stand:
         try:
@@ -501,10 +501,9 @@ class AtMean(Stand):
         copied = as_sums or ahead.pads_elsewhere(following) or ahead.pools_again(following)
         if (copied or (halves and trail.is_shifted)) and not padded:
             return None
-        trail.source = replace(trail.input, averaged=True, halves=halves)
-        trail.pool(self.mean)
-        stand = AtMap(trail)
+        source = replace(trail.input, averaged=True, halves=halves)
+        trail = replace(trail, source=source).pooled(self.mean)
         if not copied or not following:
-            return stand
-        trail.unlinked = Unlinked(operation.makes, trail.view)
-        return stand.copy(following[0])
+            return AtMap(trail=trail)
+        trail = replace(trail, unlinked=Unlinked(operation.makes, trail.view))
+        return AtMap(trail=trail).copy(following[0])

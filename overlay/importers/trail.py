@@ -1,7 +1,10 @@
-"""The trail of a walk: the tensor that it stands at, the map behind that, and the sections that it has made."""
+"""The trail of a walk: the tensor that it stands at, the map behind that, and the sections that it has made.
+
+A trail is a value. The stand of the walk has it (stands.py), and each step gives a stand with another one.
+"""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bitloom.golden.encoding import Array
@@ -11,6 +14,15 @@ from .map_view import MapView
 from .operations import Closing, Operation, Pooling
 from .sections import PassSection, Quantised, Reading, Section, WeightSection
 from .wide_weights import fitting
+
+
+class Start(NamedTuple):
+    """The tensor at which a walk begins."""
+
+    tensor: str
+    view: MapView
+    source: Quantised | None
+    """The levels of its map; None where the host works on real numbers."""
 
 
 class Unlinked(NamedTuple):
@@ -23,40 +35,51 @@ class Unlinked(NamedTuple):
     """The links in front of the pool."""
 
 
-@dataclass
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Trail:
     """Where a walk is, and the sections that it has made."""
 
     operations: Sequence[Operation]
     """The operations that the walk goes along."""
-    tensor: str
-    """The tensor at which it begins."""
+    start: Start
     source: Quantised | None
     """The levels of the map; None while the host works on real numbers."""
     view: MapView
     """The tensor at which the walk stands, of the map or of the sums."""
+    unlinked: Unlinked
+    """The last tensor in front of links behind the map, or behind a pool."""
     map: int
     """Number of the map that the walk stands at, or whose sums or means it stands at."""
     number: int
     """Number of the map that the next section makes."""
-    means_as_sums: Collection[str] = ()
+    means_as_sums: Collection[str]
     """Names of the maps whose means become sums of weights, not pools."""
-    sections: list[Section] = field(default_factory=list)
+    sections: tuple[Section, ...] = ()
     """The sections that the walk has made."""
     place: int = 0
     """Place in ``operations`` of the one that is taken."""
     front: tuple[Link, ...] = ()
     """Links in front of the host's quantiser."""
-    unlinked: Unlinked = field(init=False)
-    """The last tensor in front of links behind the map, or behind a pool."""
-    closing: list[tuple[Closing, Array]] = field(default_factory=list)
+    closing: tuple[tuple[Closing, Array], ...] = ()
     """Operations of the host at the network's end, each with the index of what it reads."""
-    nodes: list[str] = field(default_factory=list)
+    nodes: tuple[str, ...] = ()
     """Names of the nodes since the last section."""
 
-    def __post_init__(self) -> None:
-        self._begin_with = self.source, self.view
-        self.unlinked = Unlinked(self.tensor, self.view)
+    @classmethod
+    def begun(
+        cls, operations: Sequence[Operation], start: Start, *, map: int, number: int, means_as_sums: Collection[str]
+    ) -> "Trail":
+        """The trail of a walk that begins; fields as of the class."""
+        return cls(
+            operations=operations,
+            start=start,
+            source=start.source,
+            view=start.view,
+            unlinked=Unlinked(start.tensor, start.view),
+            map=map,
+            number=number,
+            means_as_sums=means_as_sums,
+        )
 
     @property
     def input(self) -> Quantised:
@@ -85,35 +108,44 @@ class Trail:
         source = self.input
         return source.rule is not None and source.rule.needs_sums and source.base != source.rule.low * source.step
 
-    def note(self, node: str) -> None:
-        """Note a node for the next section, unless it was noted last, or the last section ends with it."""
+    def at(self, view: MapView) -> "Trail":
+        """The trail at another tensor."""
+        return replace(self, view=view)
+
+    def taking(self, place: int) -> "Trail":
+        """The trail at the operation of that place. Its node counts among those of the next section, unless it was the
+        last one before, or the last section ends with it."""
+        node = self.operations[place].name
         before = self.nodes or (self.last.nodes if self.last else ())
-        if node not in before[-1:]:
-            self.nodes.append(node)
+        nodes = self.nodes if node in before[-1:] else (*self.nodes, node)
+        return replace(self, place=place, nodes=nodes)
 
-    def close(self, section: Section) -> None:
-        """Add a section, behind which the walk stands."""
-        self.sections.append(fitting(section) if isinstance(section, WeightSection) else section)
-        self.map = self.number
-        self.number = self.number + 1
-        self.nodes = self.nodes if isinstance(section, PassSection) else []
+    def closed(self, section: Section) -> "Trail":
+        """The trail behind a section more."""
+        return replace(
+            self,
+            sections=(*self.sections, fitting(section) if isinstance(section, WeightSection) else section),
+            map=self.number,
+            number=self.number + 1,
+            nodes=self.nodes if isinstance(section, PassSection) else (),
+        )
 
-    def change_last(self, section: Section) -> None:
-        """Let the last section be another one, made of the nodes since, too."""
+    def with_last(self, section: Section) -> "Trail":
+        """The trail with another section as the last one, made of the nodes since, too."""
         nodes = tuple(dict.fromkeys((*section.nodes, *self.nodes)))
-        self.sections[-1] = replace(section, nodes=nodes)
-        self.nodes = []
+        return replace(self, sections=(*self.sections[:-1], replace(section, nodes=nodes)), nodes=())
 
-    def pool(self, operation: Pooling) -> None:
-        """Let a pool take the map, behind the section that makes the map or behind one that passes it on."""
+    def pooled(self, operation: Pooling) -> "Trail":
+        """The trail behind a pool of the map, which follows in the section that makes the map or in one that passes it
+        on."""
         if not self.sections:
-            source, view = self._begin_with
-            reading = Reading(map=self.map, source=source or self.input, tensor=self.tensor, order=view.index)
+            tensor, view, source = self.start
+            reading = Reading(map=self.map, source=source or self.input, tensor=tensor, order=view.index)
             named = {"name": operation.name, "op": operation.op}
             head = PassSection(**named, reads=(reading,), size=view.size, quantised=self.input, shifts=(0,))
-            self.close(head)
+            return self.closed(head).pooled(operation)
         section = self.sections[-1]
-        self.change_last(replace(section, quantised=self.source, pools=(*section.pools, operation.window)))
+        return self.with_last(replace(section, quantised=self.source, pools=(*section.pools, operation.window)))
 
     def reading(self, tensor: str, view: MapView, *links: Link) -> Reading:
         """How a section reads a tensor of the map, behind links."""

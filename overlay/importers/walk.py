@@ -14,9 +14,9 @@ from bitloom.golden.window import Window
 
 from .errors import ImportRefused, node_line, printable
 from .links import Line
-from .map_view import ASIDE, MapView, spreading
+from .map_view import MapView, spreading
 from .operations import Closing, Elementwise, Layout, Levels, Linear, Operation, Padding, Pooling, Reduction
-from .stands import AtMap, AtMean, AtSums, Stand
+from .stands import AtMap, Stand
 from .trail import Trail, Unlinked
 
 
@@ -30,8 +30,12 @@ class Walk:
     """
 
     def __init__(self, trail: Trail) -> None:
-        self.trail = trail
-        self.stand: Stand = AtMap(trail)
+        self.stand: Stand = AtMap(trail=trail)
+
+    @property
+    def trail(self) -> Trail:
+        """The trail as far as the walk has come."""
+        return self.stand.trail
 
     def take(self, place: int) -> None:
         """One operation further.
@@ -41,24 +45,23 @@ class Walk:
         ImportRefused
             With a line for an operation that can't be taken.
         """
-        trail = self.trail
-        operation = trail.operations[place]
-        trail.place = place
-        trail.note(operation.name)
+        self.stand = self.stand.with_trail(self.trail.taking(place))
+        operation = self.trail.operations[place]
         try:
             self._take(operation)
         except ValueError as e:
             raise ImportRefused([node_line(operation.name, operation.op, e)]) from None
+        trail = self.trail
         links = self.stand.links
         moves = isinstance(operation, Layout | Padding)  # the same values elsewhere: some, or padded, or several times
         pools = isinstance(operation, Pooling | Reduction)
         if pools or (not links and (trail.view.has_each_once or not moves)):
-            trail.unlinked = Unlinked(operation.makes, trail.view, links)
+            unlinked = Unlinked(operation.makes, trail.view, links)
+            self.stand = self.stand.with_trail(replace(trail, unlinked=unlinked))
 
     def leave_to_host(self) -> None:
         """Let the host have all that was taken so far."""
-        self.stand = AtMap(self.trail)
-        self.trail.nodes = []
+        self.stand = AtMap(trail=replace(self.trail, nodes=()))
 
     def copy_map(self, following: Operation, at_end: bool = False) -> None:
         """Make the map again, in front of an operation or ``at_end`` behind it: see `Stand.copy`."""
@@ -103,31 +106,32 @@ class Walk:
 
     @_take.register
     def _padding(self, operation: Padding) -> None:
-        self.stand = self.stand.in_front_of(operation)
-        self.trail.view = self.trail.view.around(operation)
+        stand = self.stand.in_front_of(operation)
+        self.stand = stand.at(stand.trail.view.around(operation))
 
     @_take.register
     def _layout(self, operation: Layout) -> None:
-        self.stand = self.stand.in_front_of(operation)
-        self.trail.view = self.trail.view.laid_out(operation)
+        stand = self.stand.in_front_of(operation)
+        self.stand = stand.at(stand.trail.view.laid_out(operation))
 
     @_take.register
     def _closing(self, operation: Closing) -> None:
-        self.stand = self.stand.in_front_of(operation)
-        self.trail.closing.append((operation, self.trail.view.index))
+        stand = self.stand.in_front_of(operation)
+        closing = (*stand.trail.closing, (operation, stand.trail.view.index))
+        self.stand = stand.with_trail(replace(stand.trail, closing=closing))
 
     # Steps of a map, sums or means
 
     @_take.register
     def _elementwise(self, operation: Elementwise) -> None:
-        self.stand = self.stand.in_front_of(operation)
+        stand = self.stand.in_front_of(operation)
         if operation.link.looked_up:
-            self.stand.check_curve(operation.link)
-        view = self.trail.view
+            stand.check_curve(operation.link)
+        view = stand.trail.view
         link = operation.link.placed(lambda array: view.channel_values(array, "what it computes"))
-        self.stand.follow(link)
-        if view.is_padded:
-            self.trail.view = replace(view, padded_with=view.behind(link, view.padded_with))
+        stand = stand.follow(link)
+        padded = view.is_padded
+        self.stand = stand.at(replace(view, padded_with=view.behind(link, view.padded_with))) if padded else stand
 
     @_take.register
     def _levels(self, operation: Levels) -> None:
@@ -136,52 +140,26 @@ class Walk:
 
     @_take.register
     def _linear(self, operation: Linear) -> None:
-        if not isinstance(self.stand, AtMap):
-            self.stand = self.stand.weigh(operation)
-        elif self.trail.view.lies_aside(operation.window):
-            self._take_aside(operation)
-        else:
-            self.stand = self.stand.in_front_of(operation).weigh(operation)
+        self.stand = self.stand.weigh(operation)
 
     @_take.register
     def _pooling(self, operation: Pooling) -> None:
-        if self.trail.view.lies_aside(operation.window):
-            self._take_aside(operation)
-            return
-        self.stand, operation = self.stand.in_front_of_pool(operation)
         view = self.trail.view
-        view.check_order()
-        self._pool_by(operation, view.of_map((*operation.window.output_size(*view.size[:2]), view.size[2])))
+        if view.lies_aside(operation.window):
+            self.stand = _pooled(self.stand.aside, operation.aside).aside
+        else:
+            self.stand = _pooled(self.stand, operation)
 
     @_take.register
     def _reduction(self, operation: Reduction) -> None:
-        self.stand = self.stand.in_front_of(operation)
-        view = self.trail.view
+        stand = self.stand.in_front_of(operation)
+        view = stand.trail.view
         kernel, index = view.reduced(operation.axes)
         window = Window(kernel=kernel)
         named = {"name": operation.name, "op": operation.op, "reads": operation.reads, "makes": operation.makes}
         pooling = Pooling(**named, window=window, average=operation.average)
         size = (*window.output_size(*view.size[:2]), view.size[2])
-        self._pool_by(pooling, replace(view, index=index, size=size))
-
-    def _pool_by(self, operation: Pooling, pooled: MapView) -> None:
-        """Let a pool follow, behind which the tensor is this one."""
-        stand = self.stand.average(operation) if operation.average else self.stand.pool(operation)
-        self.trail.view = pooled
-        self.stand = stand.copy_channels()
-
-    def _take_aside(self, operation: Linear | Pooling) -> None:
-        """Take an operation of a tensor that is the map on its side, by a window on its side."""
-        trail = self.trail
-        trail.view = trail.view.aside
-        self._take(operation.aside)
-        trail.view = trail.view.aside
-        stand = self.stand
-        if isinstance(operation, Pooling) and isinstance(stand, AtMean):
-            stand.view = stand.view.aside
-        if isinstance(operation, Linear) and isinstance(stand, AtSums):
-            reads = tuple(replace(each, order=each.order.transpose(ASIDE)) for each in stand.section.reads)
-            stand.section = replace(stand.section, reads=reads)
+        self.stand = _pooled_to(stand, pooling, replace(view, index=index, size=size))
 
     def _of_channels(self, operation: Levels) -> Levels:
         """A quantiser whose numbers of each channel are in the order of golden's map."""
@@ -198,3 +176,17 @@ class Walk:
         elif rule is not None and len(rule.multipliers) == 1:
             rule = replace(rule, multipliers=rule.multipliers * view.size[2])
         return replace(operation, boundaries=boundaries, rule=rule)
+
+
+def _pooled(stand: Stand, operation: Pooling) -> Stand:
+    """The stand behind a pool of windows."""
+    stand, operation = stand.in_front_of_pool(operation)
+    view = stand.trail.view
+    view.check_order()
+    return _pooled_to(stand, operation, view.of_map((*operation.window.output_size(*view.size[:2]), view.size[2])))
+
+
+def _pooled_to(stand: Stand, operation: Pooling, view: MapView) -> Stand:
+    """The stand behind a pool that makes this tensor."""
+    stand = stand.average(operation) if operation.average else stand.pool(operation)
+    return stand.at(view).copy_channels()

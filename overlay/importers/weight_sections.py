@@ -45,6 +45,9 @@ def _unbent(lead: Line, link: Link, source: Quantised, channels: int) -> Line:
 
 def of_linear(operation: Linear, view: MapView, reading: Reading, lead: Line) -> tuple[WeightSection, MapView]:
     """The section of weights that read a tensor, and the tensor of sums; the view takes them (`MapView.takes`)."""
+    if view.lies_aside(operation.window):
+        section, sums = of_linear(operation.aside, view.aside, reading, lead)
+        return section, sums.aside
     outputs = len(operation.weight)
     window = operation.window
     real = operation.real

@@ -90,9 +90,9 @@ def test_what_can_be_taken(view, operation, taken):
 
 
 @pytest.mark.parametrize("view", [CUT, PADDED, GROWN, REPEATED, BLOCKS])
-def test_a_map_is_made_again(view):
+def test_a_map_is_copied(view):
     """Each output of the copy has one value of the map, or is padding; the new map has the tensor's values."""
-    copy, index = view.made_again(POOL)
+    copy, index = view.copy(POOL)
     weight = copy.weight(SIZE[2])
     taps = copy.window.positions(*SIZE[:2])  # (positions, taps): of the map, -1 where there is none
     each = weight.reshape(len(weight), -1, weight.shape[3])

@@ -136,7 +136,8 @@ def _q_gemm(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
 def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     """onnxruntime's QLinearGlobalAveragePool."""
     x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
-    return _quantised(_real(x, scale, zero).mean(axis=(2, 3), keepdims=True), y_scale, y_zero)
+    places = tuple(range(2, np.ndim(x)))
+    return _quantised(_real(x, scale, zero).mean(axis=places, keepdims=True), y_scale, y_zero)
 
 
 def _q_pair(inputs: Inputs, of: Callable[[Array, Array], Array]) -> Array:

@@ -152,6 +152,21 @@ def test_joins_of_integers(dtype):
     assert (different != 0).mean() < 0.1
 
 
+def test_means_of_integers_without_rows():
+    """Of Conv1d: QLinearGlobalAveragePool takes all axes behind the channels."""
+    rng = np.random.default_rng(7)
+    chain = Chain((3, 12), dtype=TensorProto.UINT8, output_type=TensorProto.UINT8)
+    weight = chain.constant(rng.integers(-127, 128, (4, 3, 3)), np.int8)
+    first, second, third = (0.02, 9), (0.05, 5), (0.0223, 7)
+    around = weight, np.float32(0.015), chain.constant(0, np.int8)
+    chain.node("QLinearConv", *numbers(chain, first, np.uint8), *around, *numbers(chain, second, np.uint8))
+    scales = *numbers(chain, second, np.uint8), *numbers(chain, third, np.uint8)
+    made = imported(chain.node("QLinearGlobalAveragePool", *scales, domain="com.microsoft"))
+    verify(made, 2)
+    images = rng.integers(0, 256, (20, 3, 12))
+    assert np.array_equal(outputs(made, images), by_onnxruntime(chain, images))
+
+
 def numbers(chain, scale, dtype):
     return np.float32(scale[0]), chain.constant(scale[1], dtype)
 

@@ -14,7 +14,7 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Combination, Extreme, Product, Sum
-from bitloom.overlay.importers.rationals import fractions, root
+from bitloom.overlay.importers.rationals import fractions, root, same
 
 from .quantise import dequantise, requantise
 from .registry import MICROSOFT, operator
@@ -94,8 +94,13 @@ def add(node: NodeView) -> None:
 
 @operator("QLinearAdd", domains=MICROSOFT, everywhere=True)
 def qlinear_add(node: NodeView) -> None:
-    """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
-    node.join(Sum, _dequantised(node, (0, 3)))
+    """Inputs: a map, its scale and zero point, another map or a constant with its own, and the result's scale and zero
+    point."""
+    constant = _dequantised_constant(node)
+    if constant is None:
+        node.join(Sum, _dequantised(node, (0, 3)))
+    else:
+        node.affine(add=constant)
     requantise(node, 6, zero_after=False)
 
 
@@ -114,6 +119,20 @@ def _dequantised(node: NodeView, places: Iterable[int]) -> list[str]:
         dequantise(node, place + 1)
         tensors.append(node.here)
     return tensors
+
+
+def _dequantised_constant(node: NodeView) -> Array | None:
+    """Of two quantised inputs, 0 and 3, the real numbers of the one that is a constant, while the node goes on from the
+    other one, which is a map; None where both are maps."""
+    if len(node.maps) > 1:
+        return None
+    place = 3 if node.node.inputs[0] in node.maps else 0
+    integers = fractions(node.constant(place, f"input {place}"))
+    scale, zero = (same(fractions(node.constant(place + k, f"input {place + k}"))) for k in (1, 2))
+    if scale is None or zero is None:
+        raise Unsupported("a constant's scale and zero point must be one number each")
+    _dequantised(node, (3 - place,))
+    return np.asarray((integers - zero) * scale)
 
 
 @operator("Concat")
@@ -200,8 +219,12 @@ def multiply(node: NodeView) -> None:
 
 @operator("QLinearMul", domains=MICROSOFT, everywhere=True)
 def qlinear_mul(node: NodeView) -> None:
-    """Inputs: a map, its scale and zero point, another map with its own, and the result's scale and zero point."""
-    node.join(Product, _dequantised(node, (0, 3)))
+    """Inputs as of QLinearAdd."""
+    constant = _dequantised_constant(node)
+    if constant is None:
+        node.join(Product, _dequantised(node, (0, 3)))
+    else:
+        node.affine(multiply=constant)
     requantise(node, 6, zero_after=False)
 
 

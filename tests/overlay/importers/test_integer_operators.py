@@ -152,6 +152,31 @@ def test_joins_of_integers(dtype):
     assert (different != 0).mean() < 0.1
 
 
+@pytest.mark.parametrize("constant", ["a channel", "one first"])
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+def test_joins_of_integers_with_a_constant(op, constant):
+    """As batch normalisation behind a ReLU, or GELU written as several operators, are quantised."""
+    rng = np.random.default_rng(6)
+    chain = Chain((3, 6, 6), dtype=TensorProto.UINT8, output_type=TensorProto.UINT8)
+    first, second = (0.1, 5), (0.0807, 30)
+    integer_conv(rng, chain, 3, 4, scale=(0.02, 9), made=first)
+    values = chain.constant(77 if constant == "one first" else rng.integers(1, 256, (4, 1, 1)), np.uint8)
+    scale, zero = np.float32(0.0131), chain.constant(3, np.uint8)
+    if constant == "one first":
+        inputs, chain.here = (scale, zero, chain.here, *numbers(chain, first, np.uint8)), values
+    else:
+        inputs = *numbers(chain, first, np.uint8), values, scale, zero
+    chain.node(op, *inputs, *numbers(chain, second, np.uint8), domain="com.microsoft")
+    made = imported(chain)
+    verify(made, 2)
+    images = rng.integers(0, 256, (20, 3, 6, 6))
+    wanted = by_onnxruntime(chain, images)
+    assert len(np.unique(wanted)) > 10
+    different = outputs(made, images) - wanted
+    assert np.abs(different).max() <= 1
+    assert (different != 0).mean() < 0.02
+
+
 def test_means_of_integers_without_rows():
     """Of Conv1d: QLinearGlobalAveragePool takes all axes behind the channels."""
     rng = np.random.default_rng(7)

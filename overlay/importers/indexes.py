@@ -165,16 +165,21 @@ def whole(index: Array, size: Size) -> tuple[Array, Window]:
     """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
     rows, columns, channels = size
     plain = golden_order((1, channels, rows, columns))[0]
-    grown = Grown.of(index.reshape(*index.shape, *(1,) * (4 - index.ndim)))
+    grown = Grown.of(_with_rows(index))
     for axes in permutations((1, 2, 3)) if index.ndim <= 4 else ():
         turned = (0, *axes)  # of the tensor's axes, those of channels, rows and columns
         if not np.array_equal(grown.index.transpose(turned), plain):
             continue
         window = grown.window(Window(kernel=(1, 1)), axes)
         whole = golden_order((1, channels, *window.output_size(rows, columns)))[0]
-        made = whole.transpose(np.argsort(turned))
-        return made.reshape(made.shape[: index.ndim]), window
+        return whole.transpose(np.argsort(turned)).reshape(index.shape), window
     raise Unsupported("only rows and columns can be padded, or grow")
+
+
+def _with_rows(index: Array) -> Array:
+    """An index with four axes at least: a tensor without rows, or without rows and columns, has one of each, in front
+    of its other axes, so that what grows in a map of one position are its columns."""
+    return index.reshape(1, *(1,) * (4 - index.ndim), *index.shape[1:])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -280,7 +285,7 @@ class Selection:
         """What a tensor with this index is of a map; None if it is no selection."""
         rows, columns, channels = size
         shape = index.shape
-        four = index.reshape({2: (*shape, 1, 1), 3: (*shape[:2], 1, *shape[2:])}.get(index.ndim, shape))
+        four = _with_rows(index)
         for axes in permutations(range(1, 4)) if four.ndim == 4 else ():
             position, channel = np.divmod(four.transpose((0, *axes)), channels)
             row, column = np.divmod(position, columns)

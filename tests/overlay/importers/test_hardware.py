@@ -99,6 +99,7 @@ CASES: dict[str, tuple[Made, Mapping[str, object]]] = {
     "a map times a sigmoid": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["a sigmoid"])), {}),
     "a map times a vector": (tflite(lambda rng: test_products.mobile(rng, test_products.VECTORS["none"])), {}),
     "squeeze and excite": (onnx(test_products.excited_onnx), {}),
+    "squeeze and excite without rows": (onnx(lambda rng: test_products.excited_onnx(rng, (11,))), {}),
     **{f"channels that are cut, {kind}": (tflite(lambda rng, kind=kind: test_selections.parts(rng, kind)), {})
        for kind in ("SPLIT", "SPLIT_V")},
     **{f"cuts, {name}": (onnx(make), {}) for name, make in test_selections.NETWORKS.items()},

@@ -169,14 +169,16 @@ def test_a_map_times_a_vector(name):
     assert len(products(made)) == 1
 
 
-def excited_onnx(rng):
-    """Squeeze and excite as exporters write it: a mean, two convolutions of 1 x 1, a HardSigmoid and a product."""
-    chain = onnx_files.Chain((3, 6, 5), opset=19)
+def excited_onnx(rng, sizes=(6, 5)):
+    """Squeeze and excite as exporters write it: a mean, two convolutions of 1 x 1, a HardSigmoid and a product. The map
+    has rows and columns, or columns alone: ``sizes``."""
+    chain = onnx_files.Chain((3, *sizes), opset=19)
 
     def conv(outputs, inputs, size, result, relu=False):
-        weight = chain.constant(rng.integers(-5, 6, (outputs, inputs, size, size)), np.int8)
+        kernel = [size] * len(sizes)
+        weight = chain.constant(rng.integers(-5, 6, (outputs, inputs, *kernel)), np.int8)
         weight = chain.weight("DequantizeLinear", weight, np.float32(0.0371), chain.constant(0, np.int8))
-        chain.node("Conv", weight, kernel_shape=[size, size], pads=[size // 2] * 4)
+        chain.node("Conv", weight, kernel_shape=kernel, pads=[size // 2] * 2 * len(sizes))
         qdq(chain.node("Relu") if relu else chain, *result)
 
     qdq(chain, 0.0317, 128)
@@ -191,8 +193,9 @@ def excited_onnx(rng):
     return chain
 
 
-def test_squeeze_and_excite_of_onnx():
-    made = check_onnx(excited_onnx(np.random.default_rng(5)), by_onnxruntime)
+@pytest.mark.parametrize("sizes", [(6, 5), (11,)])
+def test_squeeze_and_excite_of_onnx(sizes):
+    made = check_onnx(excited_onnx(np.random.default_rng(5), sizes), by_onnxruntime)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
 
 

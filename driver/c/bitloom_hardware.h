@@ -140,6 +140,16 @@ typedef enum bitloom_error_code {
     BITLOOM_BAD_PROGRAM = 10 /* the frame is for the parameters that were loaded, none of which was lost */
 } bitloom_error_code;
 
+/* Words of a program's file: encodings of the input, and kinds of the maps that leave. */
+typedef enum bitloom_encoding { BITLOOM_BIPOLAR, BITLOOM_TERNARY, BITLOOM_SIGNED, BITLOOM_UNSIGNED } bitloom_encoding;
+#define BITLOOM_ENCODINGS {"bipolar", "ternary", "signed", "unsigned"}
+#define BITLOOM_ENCODINGS_TEXT "bipolar, ternary, signed, unsigned"
+typedef enum bitloom_result_kind { BITLOOM_RESULT_RAW, BITLOOM_RESULT_BITS, BITLOOM_RESULT_SIGNED } bitloom_result_kind;
+#define BITLOOM_RESULT_KINDS {"raw", "bits", "signed"}
+#define BITLOOM_RESULT_KINDS_TEXT "raw, bits, signed"
+#define BITLOOM_RESULT_KIND_LANE_BITS {32, 1, 0} /* of each of these, bits of a lane; 0: those of a feature */
+#define BITLOOM_RESULT_KIND_PLACES {1, 62, 1} /* lanes of a value at most */
+
 /* Files: the version that is read, and what there is at most. */
 #define BITLOOM_PROGRAM_VERSION 3 /* of a program's file */
 #define BITLOOM_PARTITIONS_VERSION 1 /* of the file of a network in partitions */

@@ -198,9 +198,6 @@ double bitloom_transform_number(const bitloom_program *program, double pixel);
 
 /* Programs (bitloom_program.c) */
 
-typedef enum bitloom_encoding { BITLOOM_BIPOLAR, BITLOOM_TERNARY, BITLOOM_SIGNED, BITLOOM_UNSIGNED } bitloom_encoding;
-typedef enum bitloom_output { BITLOOM_RAW, BITLOOM_BITS, BITLOOM_SIGNED_BITS } bitloom_output;
-
 /* Words of lanes, and how they become stream words (hls_gen/design/lane_words.py). */
 typedef struct bitloom_words {
     uint32_t lanes, lane_bits;
@@ -246,7 +243,7 @@ struct bitloom_program {
     bitloom_array arrays[BITLOOM_ARRAYS];
     bitloom_encoding encoding;
     unsigned bits; /* of a value of the input */
-    bitloom_output output;
+    bitloom_result_kind output;
     bool single_bits; /* whether each value of the output is one bit, as the device gives it */
     size_t payload_words, result_words, weights, weights_before; /* in 32-bit words */
     uint32_t frame_words, stream_bits, position_values;

@@ -44,8 +44,17 @@ bool bitloom_read_size(const bitloom_json *json, const bitloom_node *node, uint3
     return true;
 }
 
+/* Which of some words a node is; `count` if it is none of them. */
+static unsigned word_of(const bitloom_json *json, const bitloom_node *node, const char *const *words, unsigned count) {
+    unsigned i;
+    for (i = 0; i < count && !bitloom_json_is(json, node, words[i]); i++) {
+    }
+    return i;
+}
+
 static bitloom_status read_input(bitloom_program *p, const bitloom_json *json) {
-    static const char *const KINDS[] = {"bipolar", "ternary", "signed", "unsigned"};
+    static const char *const ENCODINGS[] = BITLOOM_ENCODINGS;
+    const unsigned encodings = sizeof ENCODINGS / sizeof *ENCODINGS;
     static const char *const SIZES[] = {"height", "width", "channels"};
     bitloom_program_facts *facts = &p->facts;
     const bitloom_node *input = bitloom_json_get(json, json->nodes, "input");
@@ -60,10 +69,8 @@ static bitloom_status read_input(bitloom_program *p, const bitloom_json *json) {
     for (i = 0; i < 3; i++)
         if (!bitloom_read_size(json, bitloom_json_get(json, input, SIZES[i]), sizes[i]))
             return bitloom_json_wrong(json, "input: height, width and channels must be integers 1..2147483647", input);
-    for (i = 0; i < 4 && !bitloom_json_is(json, kind, KINDS[i]); i++) {
-    }
-    if (i == 4)
-        return bitloom_json_wrong(json, "encoding: kind must be one of bipolar, ternary, signed, unsigned", kind);
+    i = word_of(json, kind, ENCODINGS, encodings);
+    if (i == encodings) return bitloom_json_wrong(json, "encoding: kind must be one of " BITLOOM_ENCODINGS_TEXT, kind);
     p->encoding = (bitloom_encoding)i;
     if (!bitloom_read_size(json, bitloom_json_get(json, encoding, "bits"), &bits) || bits > BITLOOM_MOST_BITS ||
         (p->encoding == BITLOOM_TERNARY && bits != 2))
@@ -103,17 +110,17 @@ static bitloom_status read_frame(bitloom_program *p, const bitloom_json *json) {
 }
 
 static bitloom_status read_output(bitloom_program *p, const bitloom_json *json) {
-    static const char *const KINDS[] = {"raw", "bits", "signed"};
+    static const char *const KINDS[] = BITLOOM_RESULT_KINDS;
+    const unsigned kinds = sizeof KINDS / sizeof *KINDS;
     bitloom_program_facts *facts = &p->facts;
     const bitloom_node *kind = bitloom_json_get(json, json->nodes, "output_kind"), *entry;
     const bitloom_node *shape = bitloom_json_get(json, json->nodes, "output_shape");
     uint32_t sizes[3];
     uint64_t outputs = 1;
     unsigned i;
-    for (i = 0; i < 3 && !bitloom_json_is(json, kind, KINDS[i]); i++) {
-    }
-    if (i == 3) return bitloom_json_wrong(json, "output_kind must be one of raw, bits, signed", kind);
-    p->output = (bitloom_output)i;
+    i = word_of(json, kind, KINDS, kinds);
+    if (i == kinds) return bitloom_json_wrong(json, "output_kind must be one of " BITLOOM_RESULT_KINDS_TEXT, kind);
+    p->output = (bitloom_result_kind)i;
     if (!shape || shape->kind != BITLOOM_JSON_LIST || shape->count != 3)
         return bitloom_json_wrong(json, "output_shape must be 3 integers >= 1", shape);
     for (i = 0, entry = shape + 1; i < 3; i++, entry = bitloom_json_next(json, entry)) {
@@ -292,10 +299,12 @@ static result_map map_of(const bitloom_program *p, size_t number) {
 
 /* The layout of results. */
 static bitloom_status read_results(bitloom_program *p, const char *name, bitloom_error *error) {
+    static const int32_t LANE_BITS[] = BITLOOM_RESULT_KIND_LANE_BITS;
+    static const size_t PLACES[] = BITLOOM_RESULT_KIND_PLACES;
     static const char *const NUMBERS[MAP_NUMBERS] = {"channels", "first word", "positions", "words", "lanes", "bits"};
     int32_t low[MAP_NUMBERS] = {1, 0, 1, 1, 1, 1}, high[MAP_NUMBERS];
     const bitloom_array *maps = p->arrays + BITLOOM_RESULT_MAPS, *places = p->arrays + BITLOOM_RESULT_PLACES;
-    const size_t several = p->output == BITLOOM_BITS ? BITLOOM_MOST_BITS : 1; /* lanes of a value at most */
+    const size_t several = PLACES[p->output];
     uint64_t values = 0;
     size_t i, j, first = 0;
     if (!maps->shape[0] || maps->shape[1] != MAP_NUMBERS)
@@ -306,8 +315,8 @@ static bitloom_status read_results(bitloom_program *p, const char *name, bitloom
                             (unsigned long)several, (unsigned long)places->shape[0], (unsigned long)places->shape[1]);
     for (j = 0; j < MAP_NUMBERS; j++) high[j] = INT32_MAX;
     high[4] = BITLOOM_MOST_LANES;
-    high[5] = p->output == BITLOOM_BITS ? 1 : BITLOOM_MOST_LANE_BITS;
-    if (p->output == BITLOOM_RAW) low[5] = BITLOOM_MOST_LANE_BITS;
+    high[5] = BITLOOM_MOST_LANE_BITS;
+    if (LANE_BITS[p->output]) low[5] = high[5] = LANE_BITS[p->output];
     for (i = 0; i < maps->shape[0]; i++) {
         bitloom_status status;
         result_map map;
@@ -356,7 +365,7 @@ static bitloom_status read_arrays(bitloom_program *p, const char *name, bitloom_
                              &p->weights_before, name, error);
     if (!status) status = read_layout(p, name, error);
     if (!status) status = read_results(p, name, error);
-    p->single_bits = p->output == BITLOOM_BITS && p->arrays[BITLOOM_RESULT_PLACES].shape[1] == 1;
+    p->single_bits = p->output == BITLOOM_RESULT_BITS && p->arrays[BITLOOM_RESULT_PLACES].shape[1] == 1;
     return status;
 }
 
@@ -689,7 +698,7 @@ void bitloom_unpack(const bitloom_program *p, const volatile uint32_t *words, in
             for (channel = 0; channel < map.channels; channel++) {
                 const size_t at = (first + channel) * several;
                 int64_t ones = 0;
-                if (p->output != BITLOOM_BITS) {
+                if (p->output != BITLOOM_RESULT_BITS) {
                     const int64_t code = lane_of(p, &map, position, (uint32_t)value_at(places, at), words);
                     *outputs++ = code & sign ? code - 2 * sign : code;
                     continue;

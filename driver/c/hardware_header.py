@@ -1,4 +1,4 @@
-"""bitloom_hardware.h: registers, packets, error codes and limits of files for C, written from hls_gen.design.
+"""bitloom_hardware.h: registers, packets, error codes, words and limits of files for C, written from hls_gen.design.
 
     python -m bitloom.driver.c.hardware_header
 
@@ -6,8 +6,9 @@ writes it anew; a test compares. What differs from design to design, the C side 
 in Python does: so do the texts of errors, which stand here as comments.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from bitloom.golden import encoding
 from bitloom.golden.atomic import write_bytes
 from bitloom.golden.host import file as host_file
 from bitloom.golden.limits import FRAME_BITS
@@ -80,7 +81,18 @@ def _lines() -> Iterator[str]:
     for error in headers.ERRORS:
         comma = "," if error is not headers.ERRORS[-1] else ""
         yield f"    BITLOOM_{error.name} = {error.code}{comma} /* {error.rule} */"
-    yield from ("} bitloom_error_code;", "", "/* Files: the version that is read, and what there is at most. */")
+    yield "} bitloom_error_code;"
+    yield from (
+        "",
+        "/* Words of a program's file: encodings of the input, and kinds of the maps that leave. */",
+    )
+    yield from _words("ENCODING", "", encoding.KINDS)
+    kinds = frame_layout.RESULT_KINDS
+    yield from _words("RESULT_KIND", "RESULT_", tuple(kinds))
+    lane_bits = _array(str(kind.lane_bits or 0) for kind in kinds.values())
+    yield _define("RESULT_KIND_LANE_BITS", lane_bits, "of each of these, bits of a lane; 0: those of a feature")
+    yield _define("RESULT_KIND_PLACES", _array(str(kind.places) for kind in kinds.values()), "lanes of a value at most")
+    yield from ("", "/* Files: the version that is read, and what there is at most. */")
     yield _define("PROGRAM_VERSION", str(program.VERSION), "of a program's file")
     yield _define("PARTITIONS_VERSION", str(partitioned_program.VERSION), "of the file of a network in partitions")
     yield _define("HOST_VERSION", str(host_file.VERSION), "of a host file")
@@ -99,6 +111,20 @@ def _registers(prefix: str, registers: Sequence[Register]) -> Iterator[str]:
         yield _define(f"{prefix}REG_{register.name}", f"0x{register.offset:02X}u", register.description)
         for field in register.fields:
             yield _define(f"{prefix}{register.name}_{field.name}", f"0x{field.at(-1):08X}u", field.description)
+
+
+def _words(kind: str, prefix: str, words: Sequence[str]) -> Iterator[str]:
+    """Words of a file as an enum, as an array of texts, and as one text for messages."""
+    name = f"bitloom_{kind.lower()}"
+    members = ", ".join(f"BITLOOM_{prefix}{word.upper()}" for word in words)
+    texts = _array(f'"{word}"' for word in words)
+    yield f"typedef enum {name} {{ {members} }} {name};"
+    yield f"#define BITLOOM_{kind}S {texts}"
+    yield f'#define BITLOOM_{kind}S_TEXT "{", ".join(words)}"'
+
+
+def _array(values: Iterable[str]) -> str:
+    return f"{{{', '.join(values)}}}"
 
 
 def _define(name: str, value: str, meaning: str) -> str:

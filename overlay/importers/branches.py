@@ -108,7 +108,7 @@ class BranchEnd:
         if multiply is None or add is None or multiply <= 0:
             raise Unsupported("a map that several operators read, or that is joined, must have one scale > 0")
         base = self.source.base * multiply + add
-        return replace(self.source, base=base, step=self.source.step * multiply, averaged=False, rule=None)
+        return replace(self.source, base=base, step=self.source.step * multiply, averaged=False, means_off=0, rule=None)
 
 
 def check_host(operations: Sequence[Operation]) -> None:

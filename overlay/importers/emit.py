@@ -148,7 +148,10 @@ class _Emitter:
         built = self._layers(section, place, number)
         layers = tuple(layer.name for layer in self.layers[begun:])
         engine = self._choice.engines[place]
-        self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine))
+        wrong = built.wrong
+        if section.quantised is not None and section.quantised.means_off:
+            wrong = wrong[0] + section.size[2] * section.quantised.means_off, max(wrong[1], 1)
+        self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine, wrong=wrong))
         self._makers.append(self.layers[-1].name)
 
     def outputs(self) -> tuple[tuple[EmittedMap, ...], ...]:

@@ -19,7 +19,7 @@ from bitloom.golden.layers.lookup import ENTRIES
 
 from .boundaries import Steps, staircases
 from .errors import Unsupported
-from .links import Chain, Line, bend_name, is_looked_up, is_uniform, worth_in
+from .links import Chain, Line, bend_name, first_line, is_looked_up, is_uniform, worth_in
 from .operations import Levels
 from .rows import LevelTable
 from .sections import MOST_THERMOMETER, Quantised
@@ -156,21 +156,40 @@ class SecondQuantiser:
         return LevelTable.of(levels.T)
 
 
-def is_rounded_mean(source: Quantised, links: Sequence[object], levels: Levels) -> bool:
-    """Whether a quantiser rounds means of a map to the map's values, halves away from 0, as golden's average pool does;
-    ``links`` lie between them."""
-    if links or source.averaged or len(levels.boundaries) > 1:
-        return False
-    first = source.base / source.step
-    offset = (source.base - levels.base) / source.step
-    if source.step != levels.step or first.denominator != 1 or offset.denominator != 1:
-        return False
-    # The quantiser may have more values below and above: no mean is there.
-    below = int(offset)
-    above = int(offset) + source.levels
-    if not 0 <= below <= above <= levels.levels:
-        return False
-    values = [first + level for level in range(1, source.levels + 1)]
-    middles = [(value - Fraction(1, 2)) * source.step for value in values]
-    away = [value > 0 for value in values]
-    return list(levels.boundaries[0][below:above]) == middles and levels.reached.tolist()[below:above] == away
+def rounded_mean(source: Quantised, links: Chain, levels: Levels, counts: Sequence[int]) -> Quantised | None:
+    """The means of a map as golden's average pool makes them, of windows with these ``counts`` of values; None where a
+    quantiser rounds means to other values than those of the map.
+
+    Golden rounds halves away from 0. Where the quantiser doesn't, the map says how many means are off.
+
+    Parameters
+    ----------
+    source : Quantised
+        The map.
+    links : sequence of Link
+        What lies between the map and the quantiser.
+    levels : Levels
+        The quantiser.
+    counts : sequence of int
+        Each once.
+    """
+    line, bent = first_line(links, 1) if is_uniform(links) else (None, ())
+    if source.averaged or line is None or bent or len(levels.boundaries) > 1 or line.multiply[0] <= 0:
+        return None
+    lowest = line.value(source.base, 0)
+    step = line.multiply[0] * source.step
+    limits = levels.boundaries[0].tolist()
+    first = sum(limit < lowest for limit in limits)  # the quantiser may have more values below and above
+    last = first + source.levels
+    middles = [lowest + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]
+    if limits[first:last] != middles or any(limit <= middles[-1] + step / 2 for limit in limits[last:]):
+        return None
+    base = levels.base + levels.step * first
+    integer = base / levels.step
+    if integer.denominator != 1:
+        return None
+    away = [integer + level > 0 for level in range(1, source.levels + 1)]
+    others = sum(one != other for one, other in zip(levels.reached[first:last].tolist(), away))
+    even = sum(count % 2 == 0 for count in counts)
+    made = replace(source, base=base, step=levels.step, averaged=True, halves=even > 0)
+    return replace(made, means_off=even * others)

@@ -58,6 +58,9 @@ class Quantised:
     """Whether means of the map are taken, rounded to its own values, halves away from 0."""
     halves: bool = False
     """Whether such a mean may lie halfway between two values: its rounding depends on where the values' 0 is."""
+    means_off: int = 0
+    """How many sums there are, in a channel, of which such a mean is a level off: halves that the file rounds
+    otherwise."""
     rule: KernelRule | None = None
     """See `operations.Levels`."""
 

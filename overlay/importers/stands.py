@@ -39,7 +39,7 @@ from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
 from .scaled_weights import with_scales
-from .second_quantiser import Kept, SecondQuantiser, is_rounded_mean, quantised_by
+from .second_quantiser import Kept, SecondQuantiser, quantised_by, rounded_mean
 from .sections import PassSection, TableSection, WeightSection
 from .tflite_rules import KernelRule
 from .trail import Trail, Unlinked
@@ -488,20 +488,20 @@ class AtMean(Stand):
         return self.begin(of_mean(self.mean, trail.view.size, reading, lead), self.behind)
 
     def _rounded(self, operation: Levels) -> AtMap | None:
-        """At the map of a pool, if a quantiser rounds means to the values of their map, as golden's average pool
-        does."""
+        """At the map of a pool, if a quantiser rounds means to the values of their map, as golden's average pool does;
+        of a padded mean, which no weights are, if it does so but for halves."""
         trail = self.trail
         window = self.mean.window
         padded = any(window.padding)
-        if not is_rounded_mean(trail.input, self.links, operation):
+        counts = np.unique((window.positions(*self.view.size[:2]) >= 0).sum(axis=1)).tolist()
+        source = rounded_mean(trail.input, self.links, operation, counts)
+        if source is None or (not padded and (source.means_off or self.links)):
             return None
-        halves = padded or window.taps % 2 == 0
         following = trail.following
         as_sums = trail.input.name in trail.means_as_sums
         copied = as_sums or ahead.pads_elsewhere(following) or ahead.pools_again(following)
-        if (copied or (halves and trail.is_shifted)) and not padded:
+        if (copied or (source.halves and trail.is_shifted)) and not padded:
             return None
-        source = replace(trail.input, averaged=True, halves=halves)
         trail = replace(trail, source=source).pooled(self.mean)
         if not copied or not following:
             return AtMap(trail=trail)

@@ -103,7 +103,11 @@ def of_mean(mean: Pooling, size: Size, reading: Reading, lead: Line) -> WeightSe
     """The section of a mean that is quantised: a convolution with weights of 0 and 1, each output of its own channel.
     ``size`` is that of the means."""
     if any(mean.window.padding):
-        raise Unsupported("a mean that is quantised must have no padding", "pad with zeros in a convolution")
+        rule = "the means of a pool that is padded and doesn't count that must be quantised as its map is, got others"
+        instead = (
+            "count it (count_include_pad=1), or quantise with onnxruntime's QuantFormat.QDQ, which keeps the scale"
+        )
+        raise Unsupported(rule, instead)
     channels = size[2]
     taps = mean.window.taps
     check_weights(channels * taps)

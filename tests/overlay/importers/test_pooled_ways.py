@@ -6,16 +6,23 @@ import pytest
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.tflite_file import to_tflite_graph
-from bitloom.overlay.importers.verify import verify
+from bitloom.overlay.importers.verify import images_off, verify
 from tests.errors import refusal
 
 from . import onnx_files
-from .against import by_onnxruntime, check, imported
+from .against import by_onnxruntime, check, imported, outputs
 from .test_joined import qdq
 from .test_tflite import by_kernels, scores
 from .tflite_files import Chain
 
 AROUND = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+
+
+PADDED = {
+    "padding": AROUND,
+    "padding as Keras has it": {"kernel_shape": [2, 2], "auto_pad": "SAME_UPPER"},
+    "a last window that is cut": {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1},
+}
 
 
 class Branches(onnx_files.Chain):
@@ -43,6 +50,29 @@ def begun(shape=(2, 4, 5)):
     """A chain, and its first convolution's map of 4 channels."""
     chain = Branches(shape, opset=19).quantised()
     return chain, chain.conv(np.random.default_rng(6), shape[0], 4, size=3)
+
+
+@pytest.mark.parametrize("zero", [0, -6])
+@pytest.mark.parametrize("name", PADDED)
+def test_padded_means(name, zero):
+    """Pools, as no weights are such means; halves are a level off where the file has the even one below them."""
+    rng = np.random.default_rng(8)
+    chain = Branches((1, 2, 3), opset=19).quantised()
+    weight = chain.constant(rng.integers(-3, 4, (2, 1, 1, 1)), np.int8)
+    chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.25), chain.constant(0, np.int8)))
+    qdq(qdq(chain, 0.125, zero, np.int8).node("AveragePool", **PADDED[name]), 0.125, zero, np.int8)
+    size = 4 if "strides" in PADDED[name] else 12
+    made = imported(chain.scores(size))
+    verify(made, 8)
+    assert [layer.kind for layer in made.model.network.layers].count("avg_pool") == 1
+    images = rng.integers(-128, 128, (400, 1, 2, 3)) * np.float32(0.125)
+    features = made.host.to_input(images, made.model.network.input.shape)
+    off = images_off(made, features)
+    got, wanted = outputs(made, images), by_onnxruntime(chain, images)
+    np.testing.assert_array_equal(got[~off], wanted[~off])
+    assert np.abs(got - wanted).max() == 0.125
+    assert 0 < off.mean() < 1
+    assert sum(built.wrong[0] for built in made.emitted.built) > 0
 
 
 def test_inception():
@@ -104,7 +134,10 @@ def test_a_mean_at_the_end():
     assert made.model.network.output.size == 4
     chain, _ = begun()
     chain.node("AveragePool", **AROUND)
-    why = "a mean that is quantised must have no padding; pad with zeros in a convolution"
+    rule = "the means of a pool that is padded and doesn't count that must be quantised as its map is, got others"
+    why = (
+        f"{rule}; count it (count_include_pad=1), or quantise with onnxruntime's QuantFormat.QDQ, which keeps the scale"
+    )
     with refusal(f"AveragePool_{len(chain.nodes) - 1} (AveragePool): {why}"):
         imported(chain)
 

@@ -41,7 +41,7 @@ from .operations import (
     Reduction,
 )
 from .sections import Size, golden_order
-from .wide_weights import has_gaps, needs_parts
+from .wide_weights import needs_parts, repeats_none
 
 ASIDE = (0, 1, 3, 2)
 """Axes of a tensor (1, channels, rows, columns) that is laid on its side."""
@@ -308,7 +308,7 @@ class MapView:
         if window is None or (self.padded_with != 0 and self.is_padded):
             return None
         index, more = reaching(self.index, window)
-        if more is None or (needs_parts(operation.weight) and has_gaps(more)) or not more.reaches(*self.size[:2]):
+        if more is None or (needs_parts(operation.weight) and repeats_none(more)) or not more.reaches(*self.size[:2]):
             return None
         return self.with_index(index), more
 

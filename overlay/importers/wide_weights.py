@@ -24,14 +24,14 @@ MOST_PARTS = 4
 def in_parts(section: WeightSection) -> WeightSection:
     """The section with weights that fit the integer engine: parts of them, where they don't.
 
-    There are none where a map that grows has nothing between its positions, or where taps are apart in both directions.
+    There are none where positions can't be repeated, or where taps are apart in both directions.
     """
     if not _is_wide(section.weight):
         return section
     parts = _parts(section.weight)
     window = section.window or Window(kernel=(section.weight.shape[1], section.weight.shape[2]))
     axis = 1 if window.dilation[1] == 1 else 0
-    if len(parts) > MOST_PARTS or has_gaps(window) or window.dilation[axis] != 1 or section.real is not None:
+    if len(parts) > MOST_PARTS or repeats_none(window) or window.dilation[axis] != 1 or section.real is not None:
         return section
     check_weights(section.weight.size * len(parts))
     times = (len(parts), 1) if axis == 0 else (1, len(parts))
@@ -51,9 +51,10 @@ def in_parts(section: WeightSection) -> WeightSection:
     )
 
 
-def has_gaps(window: Window) -> bool:
-    """Whether nothing lies between the positions of the map that a window reads, so that they can't be repeated."""
-    return window.growth != (1, 1) and not window.repeats
+def repeats_none(window: Window) -> bool:
+    """Whether the positions of the map that a window reads can't be repeated: nothing lies between them, or taps beside
+    the map read mirrored ones."""
+    return (window.growth != (1, 1) and not window.repeats) or window.beside == "mirrored"
 
 
 def fitting(section: WeightSection) -> WeightSection:

@@ -585,6 +585,15 @@ def with_padding(rng, reader, mode):
     return chain
 
 
+@pytest.mark.parametrize(("mode", "beside"), [("edge", ["nearest"]), ("reflect", ["mirrored", "nothing"])])
+def test_padding_with_values_of_the_map_and_weights_of_9_bits(mode, beside):
+    """A mirrored map is made first, as its positions can't be repeated."""
+    rng = np.random.default_rng(6)
+    chain = with_padding(rng, "", mode).node("Conv", rng.integers(-255, 256, (3, 4, 3, 3)).astype(np.float32))
+    made = check_onnx(chain.quant(64, 5), by_qonnx, near=0)
+    assert [layer.beside for layer in made.model.network.layers if hasattr(layer, "beside")][1:] == beside
+
+
 def test_padding_with_edges_of_a_padded_convolution():
     """Two kinds of padding: the map with its edges is made first."""
     rng = np.random.default_rng(6)

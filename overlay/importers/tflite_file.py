@@ -149,7 +149,7 @@ class _Graph:
         what = f"input {printable(self._names[number])}"
         if tensor.kind not in INPUTS:
             rule = f"must be of type {', '.join(INPUTS)}, got {tensor.kind}"
-            raise ValueError(f"{what}: {rule}; convert it with inference_input_type=tf.int8")
+            raise ValueError(f"{what}: {rule}; convert it with TFLITE_BUILTINS_INT8 and inference_input_type=tf.int8")
         shape = check_shape(what, tensor.shape)
         if len(shape) < 2 or shape[0] != 1:
             raise ValueError(f"{what}: must be one image, shape (1, ...), got {shape}")

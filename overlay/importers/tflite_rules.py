@@ -35,10 +35,14 @@ class TensorScale:
     zero: Array
     """int64 array."""
 
-    def per_tensor(self, what: str) -> tuple[float, int]:
-        """The scale and the zero point of an int8 tensor; Unsupported if it has several, or another type."""
+    def check_kind(self, what: str) -> None:
+        """Raise Unsupported unless the type is INT8."""
         if self.kind != "INT8":
             raise Unsupported(f"{what} must be of type INT8, got {self.kind}", "quantise the network to int8")
+
+    def per_tensor(self, what: str) -> tuple[float, int]:
+        """The scale and the zero point of an int8 tensor; Unsupported if it has several, or another type."""
+        self.check_kind(what)
         if self.scale.size != 1 or self.zero.size != 1:
             raise Unsupported(f"{what} must have one scale and one zero point, got {self.scale.size}")
         scale = float(self.scale[0])
@@ -49,8 +53,7 @@ class TensorScale:
 
     def channels(self, count: int) -> Array:
         """The scales of weights, (count,) float64; Unsupported if they are no symmetric int8 weights."""
-        if self.kind != "INT8":
-            raise Unsupported(f"weights must be of type INT8, got {self.kind}", "quantise the network to int8")
+        self.check_kind("weights")
         if self.scale.size not in (1, count) or (np.asarray(self.zero) != 0).any():
             raise Unsupported(f"weights must have 1 or {count} scales and zero points of 0, got {self.scale.size}")
         if not (np.isfinite(self.scale) & (self.scale >= 0)).all():

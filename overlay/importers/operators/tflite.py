@@ -548,8 +548,9 @@ def _below_one_another(node: NodeView, axis: int, zero: int) -> None:
 
 def _weights(node: NodeView, rank: int) -> Array:
     weight = node.constant(1, "weights")
-    if weight.ndim != rank or weight.dtype != np.int8:
-        raise Unsupported(f"weights must be of type INT8 and have {rank} axes, got {weight.dtype}, {weight.ndim} axes")
+    _scale(node, 1).check_kind("weights")
+    if weight.ndim != rank:
+        raise Unsupported(f"weights must have {rank} axes, got {weight.ndim}")
     return weight.astype(np.int64)
 
 

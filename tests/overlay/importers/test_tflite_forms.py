@@ -111,6 +111,17 @@ def test_an_operator_of_24_tensors_is_refused_by_its_name():
         imported(chain.dense(np.random.default_rng(1), 5, (0.1, 3)))
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.uint8])
+def test_weights_that_are_not_int8(kind):
+    """Of floating point, and of TensorFlow 1's uint8: the line says what to do."""
+    chain = Chain((3, 4, 2), 0.02, 3)
+    constants = (chain.constant(np.ones((5, 1, 1, 2), kind), (0.1,)),)
+    chain.operator("CONV_2D", (1, 3, 4, 5), (0.1, 3), constants, "Conv2DOptions")
+    got = kind.__name__.upper()
+    with refusal(f"CONV_2D_0 (CONV_2D): weights must be of type INT8, got {got}; quantise the network to int8"):
+        imported(chain)
+
+
 def test_too_many_tensors():
     chain = Chain((1, 1, 4), 0.02, 3)
     chain.operator("ADD_N", (1, 1, 1, 4), None, (0,) * 64)

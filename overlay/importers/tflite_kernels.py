@@ -220,6 +220,16 @@ def _depth_to_space(node: SourceNode, inputs: Inputs) -> Array:
     return parts.reshape(1, rows * block, columns * block, -1)
 
 
+def _space_to_depth(node: SourceNode, inputs: Inputs) -> Array:
+    x = np.asarray(inputs[0])
+    _, rows, columns, channels = x.shape
+    block = node.attributes["block"]
+    if block < 1 or rows % block or columns % block:
+        raise Unsupported(f"a block must be >= 1 and divide {rows} rows and {columns} columns, got {block}")
+    parts = x.reshape(1, rows // block, block, columns // block, block, channels).transpose(0, 1, 3, 2, 4, 5)
+    return parts.reshape(1, rows // block, columns // block, -1)
+
+
 def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
     keeps = node.attributes.get("keep", False)
 
@@ -310,11 +320,10 @@ def _pointwise(node: SourceNode, inputs: Inputs) -> Array:
 
 
 def _pad(node: SourceNode, inputs: Inputs) -> Array:
-    return np.pad(
-        np.asarray(inputs[0]),
-        np.asarray(inputs[1]),
-        constant_values=node.attributes["result_scale"].per_tensor("it")[1],
-    )
+    """With zero points around, or with a number that is given."""
+    x, widths, number = (*inputs, None)[:3]
+    around = node.attributes["result_scale"].per_tensor("it")[1] if number is None else np.ravel(number)[0]
+    return np.pad(np.asarray(x), np.asarray(widths), constant_values=around)
 
 
 def _slice(node: SourceNode, inputs: Inputs) -> Array:
@@ -359,6 +368,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "RESIZE_NEAREST_NEIGHBOR": _resize_nearest,
     "RESIZE_BILINEAR": _resize_bilinear,
     "DEPTH_TO_SPACE": _depth_to_space,
+    "SPACE_TO_DEPTH": _space_to_depth,
     "FULLY_CONNECTED": _fully_connected,
     "MAX_POOL_2D": _max_pool,
     "AVERAGE_POOL_2D": _average_pool,
@@ -373,7 +383,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     **dict.fromkeys(CURVES, _curve),
     **dict.fromkeys(POINTWISE, _pointwise),
     **{op: run_moved for op in MOVES},
-    "PAD": _pad,
+    **dict.fromkeys(("PAD", "PADV2"), _pad),
     "MIRROR_PAD": lambda node, inputs: np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), mode="reflect"),
     "SLICE": _slice,
     **dict.fromkeys(("SPLIT", "SPLIT_V"), _split),

@@ -108,6 +108,7 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
         {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)},
     ),
     "DEPTH_TO_SPACE": ("DepthToSpaceOptions", {"block": _number("BlockSize", 0)}),
+    "SPACE_TO_DEPTH": ("SpaceToDepthOptions", {"block": _number("BlockSize", 0)}),
     "FULLY_CONNECTED": (
         "FullyConnectedOptions",
         {"format": _number("WeightsFormat", 0), "keep": _number("KeepNumDims", False), **FUSED},

@@ -128,9 +128,9 @@ def _wanted_sizes(node: NodeView) -> list[tuple[int, int]]:
     return [(node.shape[1], int(sizes[0])), (node.shape[2], int(sizes[1]))]
 
 
-@operator("DEPTH_TO_SPACE", domains=TENSORFLOW)
+@operator("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", domains=TENSORFLOW)
 def depth_to_space(node: NodeView) -> None:
-    """Channels of a position become positions of a block."""
+    """Channels of a position become positions of a block, or the other way round."""
     node.check_rows()
     _as_kernel(node, 0)
 
@@ -292,14 +292,16 @@ def _axes(node: NodeView) -> list[int]:
     return [int(axis) for axis in node.constant(1, "the axes").ravel()[:9]]
 
 
-@operator("PAD", domains=TENSORFLOW)
+@operator("PAD", "PADV2", domains=TENSORFLOW)
 def pad(node: NodeView) -> None:
-    """Zero points around a map: the convolution that reads it takes them for its own padding."""
+    """Zero points around a map: the convolution that reads it takes them for its own padding. PADV2 has another number,
+    the integer that input 2 is."""
     node.only_map(0)
     result = _result_scale(node).per_tensor("the result")
     widths = node.constant(1, "the widths")
     if _scale(node, 0).per_tensor("the input") != result:
         raise Unsupported("the input and the result must have the same scale and zero point")
+    number = _number_around(node, result)
     rows = len(node.shape) != 3
     if not rows:  # maps without rows have one
         node.layout(node.places()[:, None])
@@ -309,10 +311,20 @@ def pad(node: NodeView) -> None:
         raise Unsupported(f"there must be two widths of 0 to 4096 for each axis, got shape {widths.shape}")
     sides = [(int(before), int(behind)) for before, behind in widths]
     _channels_first(node)
-    node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(result[1]))
+    node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(number))
     _channels_last(node)
     if not rows:
         node.layout(node.places()[:, 0])
+
+
+def _number_around(node: NodeView, result: tuple[float, int]) -> int:
+    """The integer that comes around a map: input 2, or else the zero point of the ``result``."""
+    number = node.optional(2)
+    if number is None:
+        return result[1]
+    if number.size != 1 or _scale(node, 2).per_tensor("the number around a map") != result:
+        raise Unsupported("the number around a map must be one, with the map's scale and zero point")
+    return int(number.ravel()[0])
 
 
 @operator("TRANSPOSE", domains=TENSORFLOW, everywhere=True)

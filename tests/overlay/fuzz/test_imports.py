@@ -35,6 +35,8 @@ NOT_DRAWN = {
     "exporters write Quant": {"IntQuant", "MultiThreshold", "Trunc"},
     "of all scores the host has the class": {"ArgMax", "TopK"},
     "nothing happens there, as in Cast": {"CastLike"},
+    "DEPTH_TO_SPACE is the same the other way round": {"SPACE_TO_DEPTH"},
+    "PAD is drawn, with zero points around": {"PADV2"},
 }
 """Operators, or domains of some, that are not drawn, and why."""
 SELDOM = {("", "Log"), ("", "Mish"), ("tflite", "MIRROR_PAD")}

@@ -312,6 +312,23 @@ def test_depth_to_space_inside(name):
     assert ((2, 2), False) in growths(made) or ((3, 3), False) in growths(made)
 
 
+@pytest.mark.parametrize("place", ["input", "inside", "end"])
+def test_space_to_depth(place):
+    """Positions of a block become channels: by the host, or by a convolution whose stride is the block."""
+    rng = np.random.default_rng(9)
+    chain = Chain((4, 6, 3), 0.02, 5) if place == "input" else Chain((4, 6, 3), 0.02, 5).conv(rng, 5, (1, 1), (0.03, 2))
+    chain.space_to_depth(2)
+    made, _ = check(chain if place == "end" else chain.conv(rng, 3, (2, 2), (0.2, 3)))
+    strides = [layer.stride for layer in made.model.network.layers if hasattr(layer, "stride")]
+    assert strides == {"input": [(1, 1)], "inside": [(1, 1), (2, 2), (1, 1)], "end": [(1, 1)]}[place]
+
+
+def test_space_to_depth_by_a_block_that_does_not_divide():
+    rule = "a block must be >= 1 and divide 4 rows and 5 columns, got 2"
+    with refusal(f"SPACE_TO_DEPTH_0 (SPACE_TO_DEPTH): {rule}"):
+        imported(Chain((4, 5, 3), 0.02, 5).space_to_depth(2).conv(np.random.default_rng(9), 3, (2, 2), (0.2, 3)))
+
+
 @pytest.mark.parametrize("reader", ["transposed", "upsampled", "constants"])
 def test_a_dense_layer_that_becomes_a_map(reader):
     """As generators begin: the channels of one position become positions."""

@@ -311,6 +311,23 @@ def test_a_pad_in_front_of_a_pool(kind, activation):
     assert kinds[0] == ("max_pool" if (kind, activation) == ("MAX", "RELU") else "depthwise_conv")
 
 
+def test_a_pad_with_the_lowest_value():
+    """As converters write the padding of PyTorch's MaxPool2d: the pool takes it."""
+    rng = np.random.default_rng(7)
+    chain = Chain((6, 5, 3), 0.02, 3).conv(rng, 4, (3, 2), (0.03, 5)).pad((1, 0), (1, 2), number=-128)
+    made, _ = check(chain.pool("MAX", (3, 3), (2, 2)).conv(rng, 4, (2, 2), (0.05, -3)))
+    assert [layer.kind for layer in made.model.network.layers[2:4]] == ["max_pool", "conv"]
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+
+
+def test_a_pad_with_another_scale():
+    chain = Chain((6, 5, 3), 0.02, 3).pad((1, 0), (1, 2), number=-128)
+    chain.tensors[-2].scale = (0.03,)
+    rule = "the number around a map must be one, with the map's scale and zero point"
+    with refusal(f"PADV2_0 (PADV2): {rule}"):
+        imported(chain.conv(np.random.default_rng(7), 4, (3, 2), (0.03, 5)))
+
+
 def test_a_pad_of_a_map_without_rows():
     """As Keras' causal Conv1D has it: the convolution takes it."""
     rng = np.random.default_rng(7)

@@ -129,6 +129,11 @@ class Chain:
         shape = (1, rows * block, columns * block, channels // block**2)
         return self.operator("DEPTH_TO_SPACE", shape, None, (), "DepthToSpaceOptions", BlockSize=block)
 
+    def space_to_depth(self, block):
+        _, rows, columns, channels = self.now.shape
+        shape = (1, rows // block, columns // block, channels * block**2)
+        return self.operator("SPACE_TO_DEPTH", shape, None, (), "SpaceToDepthOptions", BlockSize=block)
+
     def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False, inputs=0):
         """A dense layer of all values, or of every so many ``inputs``; with ``keep`` one of those of the last axis."""
         inputs = self.now.shape[-1] if keep else inputs or int(np.prod(self.now.shape))
@@ -170,11 +175,15 @@ class Chain:
             self.operators[-1] = (kind, inputs[::-1], *others)
         return self
 
-    def pad(self, rows, columns):
-        """Zero points around the map."""
+    def pad(self, rows, columns, number=None):
+        """Zero points around the map, or another ``number``."""
         widths = np.array([(0, 0), rows, columns, (0, 0)], np.int32)
         shape = tuple(int(size + sum(pair)) for size, pair in zip(self.now.shape, widths))
-        return self.operator("PAD", shape, None, (self.constant(widths),))
+        constants = [self.constant(widths)]
+        if number is not None:
+            scale, zero = self.quantised
+            constants.append(self._add(Tensor("around", (1,), "INT8", (scale,), (zero,), 0, bytes([number % 256]))))
+        return self.operator("PAD" if number is None else "PADV2", shape, None, constants)
 
     def apart(self, kind, block, sides):
         """SPACE_TO_BATCH_ND with padding, or BATCH_TO_SPACE_ND with crops."""

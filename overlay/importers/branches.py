@@ -102,7 +102,9 @@ class BranchEnd:
         """The map as the next branch reads it: its levels, and what they are worth behind the links."""
         line, behind = first_line(self.links, self.view.size[2])
         if self.source is None or behind:
-            raise Unsupported("a map that several operators read, or that is joined, must be quantised")
+            raise Unsupported(
+                "a map that several operators read, or that is joined, must be quantised", "quantise before it"
+            )
         multiply = same(line.multiply)
         add = same(line.add)
         if multiply is None or add is None or multiply <= 0:

@@ -163,7 +163,10 @@ def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
     values = np.zeros(1, np.uint8) if zero is None else np.asarray(zero)
     low, high = integer_ends(values.dtype) or (0, 0)
     if not 0 < high < 256:
-        raise Unsupported(f"quantised values must be integers of at most 8 bits, got {values.dtype}")
+        raise Unsupported(
+            f"quantised values must be integers of at most 8 bits, got {values.dtype}",
+            "quantise to these (onnxruntime: activation_type=QuantType.QInt8)",
+        )
     return Rule(
         scale=_scale(scale),
         zero=_one(values, "zero point"),

@@ -39,7 +39,8 @@ def _unbent(lead: Line, link: Link, source: Quantised, channels: int) -> Line:
     worth = [(lead.value(end, channel), channel) for channel in range(channels) for end in ends]
     if link.looked_up or any(link.value(value, channel) != value for value, channel in worth):
         rule = f"a {link.name} behind a quantiser must be followed by a quantiser, or cut nothing"
-        raise Unsupported(rule, f"quantise what it makes, in onnxruntime by {link.name} in op_types_to_quantize")
+        form = "QuantFormat.QDQ" if link.name == "clip" else f"{link.name} in op_types_to_quantize"
+        raise Unsupported(rule, f"quantise what it makes, in onnxruntime by {form}")
     return lead
 
 

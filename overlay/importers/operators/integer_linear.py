@@ -10,7 +10,15 @@ from bitloom.overlay.importers.rationals import fractions
 
 from .linear import convolve, dense, groups_of, with_rows
 from .quantise import dequantise, requantise
-from .registry import MICROSOFT, operator
+from .registry import MICROSOFT, operator, refused
+
+refused(
+    "DynamicQuantizeLinear",
+    "ConvInteger",
+    "MatMulInteger",
+    "DynamicQuantizeMatMul",
+    instead="scales must be known before: quantise by onnxruntime's quantize_static",
+)
 
 
 @operator("QLinearConv")

@@ -47,6 +47,7 @@ from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
 refused("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN", "SVDF", instead=RECURRENT)
+refused("ARG_MAX", instead="leave it out: the host gives all scores, the largest of which is the class")
 refused("GATHER", "UNPACK", "PACK", instead="what takes maps apart by single numbers has no hardware")
 
 MOST_BOUNDARIES = 1 << 21

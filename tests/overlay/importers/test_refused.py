@@ -97,6 +97,17 @@ ONE = {
         "Conv_4 (Conv): a Tanh behind a quantiser must be followed by a quantiser, or cut nothing; quantise what it "
         "makes, in onnxruntime by Tanh in op_types_to_quantize",
     ),
+    "a clip in front of a mean and weights": (
+        lambda: begun().quant(1, 3).node("Clip", np.float32(0.25), np.float32(9)).node("GlobalAveragePool")
+        .node("Conv", np.ones((4, 4, 1, 1), np.float32)),
+        "Conv_5 (Conv): a clip behind a quantiser must be followed by a quantiser, or cut nothing; quantise what it "
+        "makes, in onnxruntime by QuantFormat.QDQ",
+    ),
+    "scales that each image has for itself": (
+        lambda: begun().node("DynamicQuantizeLinear"),
+        "DynamicQuantizeLinear_2 (DynamicQuantizeLinear): this operator is not imported; scales must be known before: "
+        "quantise by onnxruntime's quantize_static",
+    ),
     **{
         f"a cut map behind a {op}": (
             lambda op=op, others=others: begun().quant(1, 3).node(op, *others).node("Slice", *SLICE)
@@ -135,11 +146,11 @@ ONE = {
     ),
     "Add of sums": (
         lambda: two_maps(begun().node("Relu"), "Add"),
-        "Relu_2 (Relu): a map that several operators read, or that is joined, must be quantised",
+        "Relu_2 (Relu): a map that several operators read, or that is joined, must be quantised; quantise before it",
     ),
     "Concat of sums": (
         lambda: two_maps(begun().node("Relu"), "Concat", axis=1),
-        "Relu_2 (Relu): a map that several operators read, or that is joined, must be quantised",
+        "Relu_2 (Relu): a map that several operators read, or that is joined, must be quantised; quantise before it",
     ),
     "Concat of images": (
         lambda: two_maps(begun().node("Relu"), "Concat", axis=0),
@@ -418,7 +429,8 @@ ONE = {
     ),
     "16 bits without a zero point": (
         lambda: begun().node("QuantizeLinear", np.float32(1), output_dtype=4),
-        "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16",
+        "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16; quantise "
+        "to these (onnxruntime: activation_type=QuantType.QInt8)",
     ),
     "a cast to integers": (
         lambda: begun().node("Cast", to=7),
@@ -535,7 +547,8 @@ def test_a_cast_behind_a_quantiser_that_is_refused():
     with pytest.raises(ImportRefused) as refused:
         import_graph(to_graph(model.SerializeToString()), name="chain")
     assert refused.value.lines == (
-        "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16",
+        "QuantizeLinear_2 (QuantizeLinear): quantised values must be integers of at most 8 bits, got uint16; quantise "
+        "to these (onnxruntime: activation_type=QuantType.QInt8)",
         "Cos_4 (Cos): this operator is not imported",
     )
 

@@ -15,6 +15,12 @@ from unittest.mock import patch
 
 from hypothesis import strategies as st
 
+from bitloom.golden.encoding import signed
+from bitloom.golden.layer import Layer, Map
+from bitloom.golden.layers.conv import Conv
+from bitloom.golden.layers.grouped import DepthwiseConv
+from bitloom.golden.layers.pool import AvgPool, MaxPool
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler import lines, weight_order
 from bitloom.hls_gen.compiler import plan as plans
@@ -39,6 +45,7 @@ from bitloom.overlay.fuzz.designs import (
     chain,
     looped,
 )
+from bitloom.overlay.fuzz.pick import SeededPick
 from bitloom.overlay.fuzz.random_networks import most_planes
 from tests.networks import (
     SEEDS,
@@ -102,6 +109,8 @@ class NetworkKind:
         Parts of the messages with which the compiler may refuse a network.
     batches
         Frames of each batch that runs without pauses.
+    reader_pauses
+        Shares of cycles in which the host takes no results in the run with pauses, to choose from.
     surroundings
         Draws what holds while a network is compiled and compared.
     """
@@ -111,6 +120,7 @@ class NetworkKind:
     chunks: tuple[int | str | None, ...] = (None,)
     refusals: tuple[str, ...] = ()
     batches: tuple[int, ...] = (4,)
+    reader_pauses: tuple[float, ...] = (0.0, 0.4)
     surroundings: Callable[[st.DataObject], AbstractContextManager[Any]] = lambda data: nullcontext()
 
 
@@ -177,6 +187,26 @@ def grouped(data: st.DataObject, design: Design) -> Drawn:
 def of_integers(strategy: Callable[..., st.SearchStrategy[Network]], data: st.DataObject, design: Design) -> Drawn:
     npu = design.npus[0]
     return model_of(data.draw(strategy(IntegerChoices.of(npu))), seeds(data), npu), None
+
+
+def pooled_at_the_end(data: st.DataObject, design: Design) -> Drawn:
+    """A convolution of 1 x 1, and at the end a pool or a depthwise convolution of few taps: results come fast."""
+    npu = design.npus[0]
+    seed = seeds(data)
+    pick = SeededPick(seed)
+    encoding = signed(npu.array.feature_bits)
+    weight = signed(npu.array.weight_bits)
+    channels = pick.integer(1, 9)
+    size = {"height": pick.integer(4, 9), "width": pick.integer(4, 9), "channels": pick.integer(1, 9)}
+    window = {"kernel": (pick.integer(1, 2), pick.integer(1, 2)), "stride": (1, 1)}
+    conv = Conv(name="conv", out_channels=channels, kernel=(1, 1), weight=weight)
+    requantise = Requantise(name="features", encoding=encoding)
+    end: tuple[Layer, ...] = (pick.of([MaxPool, AvgPool])(name="pool", **window),)
+    if pick.flip():
+        depthwise = DepthwiseConv(name="depthwise", out_channels=channels, weight=weight, **window)
+        end = (depthwise, Requantise(name="end", encoding=encoding))
+    network = Network(name="pooled", input=Map(**size, encoding=encoding), layers=(conv, requantise, *end))
+    return model_of(network, seed, npu), None
 
 
 def looked_up(data: st.DataObject, design: Design) -> Drawn:
@@ -418,6 +448,8 @@ DEPTHWISE_DESIGNS = {
     "narrow": Design(name="narrow", npus=(WEIGHTED_POOL.changed(kfp=2, kgp=3, pfp=1, ol=1),)),
 }  # fmt: skip
 """Tables and counters, one and several accumulators, words of the pool unit that are several steps or one."""
+SLOWLY_READ = NetworkKind(draw=pooled_at_the_end, reader_pauses=(0.9,))
+"""Pool units with weights whose results wait for the host."""
 LINE_DESIGNS = {
     "k4": GRAPH_K4,
     "raster": Design(name="lines_raster", npus=(
@@ -715,6 +747,8 @@ CASES: dict[str, BoardCase] = {
     **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": (4, exact(4))}, without_pool=(50, exact(10))),
     **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1, "behind copies": 3},
             {"k4": (4, {"depthwise": 1})}),
+    **cases("slowly_read", SLOWLY_READ, DEPTHWISE_DESIGNS, 20, {"plain": 5, "depthwise": 5},
+            {"k4": (4, {"plain": 1, "depthwise": 1})}),
     **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "k4", "raster", "wide"), 60, {"lines": 1, "depthwise": 1},
             {"k4": (4, {"lines": 1, "depthwise": 1})}),
     **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1}, {}),

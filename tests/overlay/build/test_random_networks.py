@@ -51,7 +51,8 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
         return {"unfit"}
     model, mapping = drawn
     choices, chunk = drawn_choices(kind, design, mapping, data)
-    stalls = {stream: data.draw(st.sampled_from([0.0, 0.4])) for stream in ("source", "sink")}
+    pauses = {"source": (0.0, 0.4), "sink": kind.reader_pauses}
+    stalls = {stream: data.draw(st.sampled_from(shares)) for stream, shares in pauses.items()}
     seed, frames = data.draw(SEEDS), max(kind.batches)
     if len(design.npus) == 1 and design.npus[0].has_skip:
         choices = replace(choices, shortcuts=SHORTCUTS[seed % 2])

@@ -318,7 +318,7 @@ def several_maps(count: int) -> Unsupported:
     """Why an operator that reads several maps can't be imported."""
     return Unsupported(
         f"one input must be a map and the others constants, got {count} maps",
-        "what joins maps must be a sum, a product, TFLite's maximum or minimum of two, "
+        "what joins maps must be a sum, a difference, a product, TFLite's maximum or minimum of two, "
         "a concatenation, or a function of one map",
     )
 

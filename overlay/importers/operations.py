@@ -14,6 +14,7 @@ Reduction      the maximum or the mean over whole axes
 Padding        the same values with others around and between
 Layout         the same values in another shape or order, some perhaps again
 Sum            of x and y: x + y, or what a table says for each pair of integers
+Difference     of x and y: x - y
 Product        of x and y: x * y
 Extreme        of x and y: the larger or the smaller one
 Combination    of any number of tensors: any function of the values at each place
@@ -623,6 +624,21 @@ class Sum(Pair):
 
     def function(self, x: Any, y: Any) -> Any:
         return x + y
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Difference(Pair):
+    """The first of two tensors less the second one."""
+
+    noun: ClassVar[str] = "difference"
+    verb: ClassVar[str] = "subtracted"
+    layer: ClassVar[type[Pairwise]] = Add
+
+    def function(self, x: Any, y: Any) -> Any:
+        return x - y
+
+    def factors(self, x: Fraction, y: Fraction) -> tuple[Fraction, ...]:
+        return x, -y
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -86,8 +86,8 @@ def pairs_of(
         slope, offset = section.line
         slopes = (slope,) * len(factors)
     if not join.needs_zero:  # else the integer 0 is worth 0
-        zeros = [source.base - step * held_map.zero for step, (source, held_map) in zip(steps, sources)]
-        offset += sum(slope * zero for slope, zero in zip(slopes, zeros))
+        x_zero, y_zero = (source.base - step * held_map.zero for step, (source, held_map) in zip(steps, sources))
+        offset += sum(slope * zero for slope, zero in zip(slopes, join.factors(x_zero, y_zero)))
     slopes = tuple(slope * factor for slope, factor in zip(slopes, factors))
     low = 0
     high = levels.levels

@@ -13,7 +13,7 @@ from bitloom.overlay.importers.curves import Formula, uniform_curve
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import integer_ends
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Combination, Extreme, Product, Sum
+from bitloom.overlay.importers.operations import Combination, Difference, Extreme, Product, Sum
 from bitloom.overlay.importers.rationals import fractions, root, same
 
 from .quantise import dequantise, requantise
@@ -199,7 +199,7 @@ for _op, _function in COMBINED.items():
 def subtract(node: NodeView) -> None:
     """x - c, c - x, or the difference of two maps."""
     if node.reads_two_maps:
-        combine(node, Formula.of_both(lambda x, y: x - y))
+        node.join(Difference)
         return
     constant = fractions(_other(node))
     if _is_first(node):

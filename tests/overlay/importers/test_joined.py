@@ -241,6 +241,28 @@ def test_an_activation_cuts_a_sum_where_its_type_goes_on(dtype, zero):
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
 
 
+@pytest.mark.parametrize("first", ["the earlier map", "the later map"])
+def test_a_difference_of_two_maps_of_onnx(first):
+    """Of maps with zero points and scales of their own."""
+    rng = np.random.default_rng(5)
+    chain = onnx_files.Chain((2, 4, 5), opset=19)
+
+    def conv(inputs, scale, zero):
+        weight = chain.constant(rng.integers(-3, 4, (4, inputs, 1, 1)), np.int8)
+        weight = chain.weight("DequantizeLinear", weight, np.float32(1), chain.constant(0, np.int8))
+        qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), scale, zero, np.int8)
+        return chain.here
+
+    qdq(chain, 0.125, 0, np.int8)
+    earlier = conv(2, 0.125, 3)
+    later = conv(4, 0.0625, -7)
+    chain.here = earlier if first == "the earlier map" else later
+    qdq(chain.node("Sub", later if first == "the earlier map" else earlier), 0.0625, 11, np.int8)
+    made = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
+    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    assert [layer.kind for layer in made.model.network.layers].count("add") == 1
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("scales", "wrong"),

@@ -3,19 +3,19 @@
 None of them is needed to import files. Which ones are installed, `missing` says.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.overlay.explore.workers import end_with_parent
 from bitloom.overlay.importers.integer_types import integer_ends
 
 ROUNDING = 1e-6
@@ -205,8 +205,10 @@ def by_qonnx(data: bytes, twin: bytes, images: Array) -> Computed:
     outputs = [each.name for each in model.graph.output]
     constants = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
     try:
-        wrapped = ModelWrapper(model).transform(InferShapes())
-        made = execute_onnx(wrapped, {source.name: images.astype(np.float32)}, return_full_exec_context=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it tells whole nodes
+            wrapped = ModelWrapper(model).transform(InferShapes())
+            made = execute_onnx(wrapped, {source.name: images.astype(np.float32)}, return_full_exec_context=True)
     except Exception as error:
         raise Refused(f"qonnx: {_line(error)}") from None
     read = [
@@ -218,23 +220,44 @@ def by_qonnx(data: bytes, twin: bytes, images: Array) -> Computed:
     return Computed(found, [None] * len(found), _tied(read, len(images)))
 
 
+def _serve(calls: Connection) -> None:
+    """Answer calls of `litert`, each with what it gives or raises, until nobody is there to call."""
+    with suppress(EOFError):
+        while True:
+            data, images = calls.recv()
+            answer: Computed | Exception
+            try:
+                answer = litert(data, images)
+            except Exception as error:  # whatever it is, it is raised where it was called
+                answer = error
+            calls.send(answer)
+
+
 @cache
-def _process() -> ProcessPoolExecutor:
-    """A process that computes what may end it."""
-    return ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent)
+def _kernels() -> Connection:
+    """A connection to a process that computes with TFLite's kernels; it ends with this one."""
+    spawn = get_context("spawn")
+    here, there = spawn.Pipe()
+    spawn.Process(target=_serve, args=(there,), daemon=True).start()
+    there.close()  # so that the other one's end is noticed
+    return here
 
 
 def by_litert(data: bytes, twin: bytes, images: Array) -> Computed:
     """The results of TFLite's reference kernels, from another process: a kernel ends its process where a file breaks a
     rule that nothing checked, as GREATER_EQUAL does at a scale of 1."""
     try:
-        return _process().submit(litert, data, twin, images).result()
-    except BrokenProcessPool:
-        _process.cache_clear()
+        _kernels().send((data, images))
+        answer = _kernels().recv()
+    except (EOFError, ConnectionError):
+        _kernels.cache_clear()
         raise Refused("ai-edge-litert: a kernel ended the process") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
 
 
-def litert(data: bytes, twin: bytes, images: Array) -> Computed:
+def litert(data: bytes, images: Array) -> Computed:
     """The results of TFLite's reference kernels, from this process."""
     import tflite
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

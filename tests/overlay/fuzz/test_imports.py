@@ -1,6 +1,8 @@
 """The campaign of files of other tools: what it calls wrong, and that it draws every operator that is imported."""
 
 import json
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.fuzz import authorities
+from bitloom.overlay.fuzz.campaign import replay
 from bitloom.overlay.fuzz.campaigns import imports
 from bitloom.overlay.fuzz.designs import IMPORTED
 from bitloom.overlay.fuzz.pick import SeededPick
@@ -227,3 +230,13 @@ def test_values_at_a_boundary():
         (helper.make_node("BipolarQuant", inputs[:2], ["y"]), [False, False, False, True, True]),
     ):
         assert authorities._tied([authorities._to_boundary(node, x, constants)], 5).tolist() == tied
+
+
+def test_a_kernel_may_end_its_process(tmp_path):
+    """The campaign goes on, and ends with all the processes that it began."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert, whose kernel ends its process, is not installed")
+    kept = Path(__file__).parent / "cases/imports-kernel-that-ends-its-process.json"
+    ended = ("tflite not compared: ai-edge-litert: a kernel ended the process", "")
+    assert [replay(kept), replay(kept)] == [ended, ended]
+    words = ("fuzz", "imports", "--seed", "7", "--cases", "20", "--jobs", "2", "--out", str(tmp_path))
+    subprocess.run([sys.executable, "-m", "bitloom", *words], check=True, timeout=600, capture_output=True)

@@ -62,7 +62,8 @@ class Activation(Action):
     """What makes results of sums: the first action of a layer."""
 
     raw: ClassVar[bool] = False
-    """Whether sums leave as they are, past the NPU's activation; then the layer has no rows there."""
+    """Whether results are raw: sums that leave as they are, past the NPU's activation, where the layer has no rows
+    then."""
     fraction: int = 0
     """Bits of a bias behind the point."""
 

@@ -242,7 +242,7 @@ class LoweredLayer(MapReader):
 
     @property
     def raw(self) -> bool:
-        """Whether sums are the result."""
+        """Whether its results are raw: sums that leave as they are."""
         return self.activation.raw
 
     @property

@@ -75,8 +75,6 @@ class Part(MapReader):
     """Results that a kernel gives: thresholds, else 1."""
     pool: ReducedWindow | None = None
     """Of the pool unit: of a pool, or of a depthwise convolution that is fused with the part."""
-    raw: bool = False
-    """Whether sums are the result."""
     output: int | None = None
     """Which of the network's outputs the map is that it makes; None where that map stays on the device."""
     values: Range | None = None
@@ -93,6 +91,11 @@ class Part(MapReader):
     def binary(self) -> bool:
         """Whether the binary engine computes it."""
         return self.engine.name == "binary"
+
+    @property
+    def raw(self) -> bool:
+        """Whether its results are raw: sums that leave as they are."""
+        return self.segment is not None and self.segment.raw
 
     @property
     def may_be_formed(self) -> bool:
@@ -269,7 +272,6 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         out_channels=layer.out_channels,
         levels=threshold.levels if threshold else 1,
         pool=pooled(segment, engine.name),
-        raw=segment.raw,
         output=segment.output,
         values=_values(segment) if engine.name == "integer" and threshold is None else None,
         segment=segment,

@@ -135,7 +135,7 @@ class Segment:
 
     @property
     def raw(self) -> bool:
-        """Whether sums are the result: no layer makes results of them, and the layer accumulates no bits by OR."""
+        """Whether its results are raw: no layer makes others of its sums, and it accumulates no bits by OR."""
         return self.behind_sums(Activation) is None and self.layer.accumulate != "or"
 
     @property

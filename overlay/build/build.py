@@ -232,9 +232,9 @@ def build(
     hosts = {host_file.name_of(name): host_file.to_bytes(host) for name, host in origin.hosts.items()}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}
     files = {**_modules(generated.modules, synthesis), **overlay, **programs, **kept, **hosts}
-    if target.raw:
+    if target.raw_stream:
         packetizer = Packetizer.of(
-            compiled_networks[names[0]].only_program("a raw stream"), design.stream_bits, target.raw
+            compiled_networks[names[0]].only_program("a raw stream"), design.stream_bits, target.raw_stream
         )
         block_design = replace(block_design, packetizer=packetizer)
     if target.board:

@@ -129,7 +129,7 @@ def build_command(
     """
     subject = subject_of(networks, design_name, named=not (design_name or foldings))
     target = find_board(board_name) if board_name else None
-    raw = _raw(raw_stream, raw_values, target)
+    described = _raw_stream(raw_stream, raw_values, target)
     folder = out or Path("build") / subject.name
     log = inside(folder, LOG)
     with step_lines() as lines, working("generating Verilog and compiling the network"):
@@ -147,7 +147,7 @@ def build_command(
             design,
             subject.models,
             choices=chosen.choices,
-            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz, dma=DMA_CORES[dma], raw=raw),
+            target=BoardTarget(arch=arch, board=target, clock_mhz=clock_mhz, dma=DMA_CORES[dma], raw_stream=described),
             origin=builds.Origin(command=_words(click.get_current_context()), hosts=hosts_of(networks, subject.models)),
         )
     done = f"bitloom {version()}, design {build.digest[:16]}: {join(build.command)}"
@@ -173,7 +173,7 @@ def build_command(
         _warn(design, target)
 
 
-def _raw(marks: str | None, values: int | None, target: Board | None) -> RawStream | None:
+def _raw_stream(marks: str | None, values: int | None, target: Board | None) -> RawStream | None:
     """The raw stream that the options describe."""
     if marks is None:
         if values is not None:

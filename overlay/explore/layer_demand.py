@@ -189,11 +189,6 @@ class LayerDemand:
         """Tuples of the map that it reads."""
         return len(self.conv.input_order)
 
-    @cached_property
-    def raw(self) -> bool:
-        """Whether results leave as sums, without a threshold."""
-        return self.lowered.raw
-
     @property
     def any_match(self) -> bool:
         """Whether the layer accumulates by OR."""

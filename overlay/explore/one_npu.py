@@ -484,7 +484,8 @@ class NpuChoices:
 
     def _possible(self, indices: Indices, bare: Npu, interval: int) -> list[Drawn[Folding]]:
         """For each KGP that keeps to the interval the foldings, the smallest first."""
-        leaving = [layer for layer in self.layers_of(indices, bare) if layer.reader not in indices and not layer.raw]
+        layers = self.layers_of(indices, bare)
+        leaving = [layer for layer in layers if layer.reader not in indices and not layer.lowered.raw]
         kgps = list(self._kgps(indices, bare, interval)) if bare.array.kgp == 1 else [bare]
         ol = bare.results.ol if bare.array.kgp > 1 else None
 

@@ -20,6 +20,6 @@ class BoardTarget:
     """Clock of the device in MHz."""
     dma: DmaCore = AMD
     """What moves its streams."""
-    raw: RawStream | None = None
+    raw_stream: RawStream | None = None
     """A stream of the board's own, frames of which go to the device beside those of the DMA; for the sources of a
     bitstream alone."""

@@ -89,7 +89,7 @@ class FlowLayer:
     pool: Reading | None = None
     """How the pool unit reads the results; None where nothing is pooled."""
     raw: bool = False
-    """Whether the accumulators themselves go to the host: of the last layer only."""
+    """Whether its results are raw: sums that leave as they are; of the last layer only."""
     chunk_words: int | None = None
     """Words of a chunk of the map that the layer reads, where that comes through a ping-pong pair; None: as many as a
     buffer holds."""

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bitloom.hls_gen.design import packetizer as raw
 from bitloom.hls_gen.design.dma import BURST_BEATS, REGISTERS, VLNV, Dma
 from bitloom.hls_gen.design.manifest import TOP
+from bitloom.hls_gen.design.packetizer import REGISTERS as PACKETIZER_REGISTERS
+from bitloom.hls_gen.design.packetizer import VLNV as PACKETIZER_VLNV
 from bitloom.hls_gen.design.packetizer import Packetizer
 from bitloom.hls_gen.design.training import TOP as TRAINING_TOP
 from bitloom.hls_gen.rtl.cores import core_ports, core_verilog
@@ -165,7 +166,7 @@ def packetizer_ip_core(sizes: Packetizer, files: Sequence[str]) -> IpCore:
     ports = [Port(name, way, width) for name, way, width in core_ports(packetizer, sizes)]
     user = {"TUSER": "s_axis_raw_tuser"} if sizes.marks == "video" else {}
     return IpCore(
-        vlnv=raw.VLNV,
+        vlnv=PACKETIZER_VLNV,
         display_name="bitloom: packetizer",
         description=f"Makes packets of a raw stream with {sizes.beats} beats of {sizes.raw_bits} bits a frame",
         ports=ports,
@@ -176,7 +177,7 @@ def packetizer_ip_core(sizes: Packetizer, files: Sequence[str]) -> IpCore:
             _interrupt("irq"),
         ],
         parameters={"BEATS": sizes.beats, "BEAT_VALUES": sizes.beat_values, "VALUE_BITS": sizes.value_bits},
-        registers=[register.to_dict() for register in raw.REGISTERS],
+        registers=[register.to_dict() for register in PACKETIZER_REGISTERS],
         files=files,
         top=PACKETIZER_TOP,
     )

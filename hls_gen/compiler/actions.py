@@ -58,7 +58,7 @@ class FeatureAction(Action):
         return {"skip_bits": held_bits([(self.low, self.high)])}
 
 
-class Activation(Action):
+class ActivationAction(Action):
     """What makes results of sums: the first action of a layer."""
 
     raw: ClassVar[bool] = False
@@ -111,7 +111,7 @@ def widths_needed(columns: Mapping[str, Column], numbers: Mapping[str, Any]) -> 
 
 
 @dataclass(frozen=True)
-class Sums(Activation):
+class Sums(ActivationAction):
     """The sums themselves."""
 
     raw: ClassVar[bool] = True
@@ -137,7 +137,7 @@ class Sums(Activation):
 
 
 @dataclass(frozen=True, eq=False)
-class Thresholds(Activation):
+class Thresholds(ActivationAction):
     """Bits of sums. Where an NPU requantises, a limit L is the requantisation of sum - L to -1..0, of which the sign is
     the bit (docs/decisions/0022)."""
 
@@ -187,7 +187,7 @@ class Thresholds(Activation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scale(FeatureAction, Activation):
+class Scale(FeatureAction, ActivationAction):
     """Requantisation of sums."""
 
     bias: Array

@@ -46,7 +46,7 @@ from bitloom.golden.layers.conv import signed_sum
 from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 from bitloom.hls_gen.design.split_window import SplitWindow
 
-from .actions import Action, Activation, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
+from .actions import Action, ActivationAction, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
 from .margins import Range
 from .parts import MapReader, Part
 
@@ -158,7 +158,7 @@ class LoweredLayer(MapReader):
 
     arithmetic: Xnor | Multiply
     actions: tuple[Action, ...]
-    """Behind the sums, in the order in which they are computed; the first one is an `Activation`."""
+    """Behind the sums, in the order in which they are computed; the first one is an `ActivationAction`."""
     sum_range: Range
     """Smallest and largest sum, for any features."""
     formed_taps: FormedTaps | None = None
@@ -197,10 +197,10 @@ class LoweredLayer(MapReader):
         return next((action for action in self.actions if isinstance(action, kind)), None)
 
     @cached_property
-    def activation(self) -> Activation:
+    def activation(self) -> ActivationAction:
         """What makes results of sums."""
         first = self.actions[0]
-        assert isinstance(first, Activation)
+        assert isinstance(first, ActivationAction)
         return first
 
     @property

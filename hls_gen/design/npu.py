@@ -25,7 +25,7 @@ from .parts import present
 from .pool_unit import PRODUCTS, Beside, PoolReduction, PoolUnit, PoolWeights, Reduction
 from .ports import SOURCES, Ports
 from .reader import Reader
-from .results import REQUANTISATION, THRESHOLDS, Activation, Results
+from .results import REQUANTISATION, THRESHOLDS, ActivationUnit, Results
 from .rules import require
 from .sequencer import Sequencer
 from .sequencer_kind import SequencerKind, TapTable
@@ -301,7 +301,7 @@ class Npu:
         return "loop" in self.ports.outlets
 
     @property
-    def activation(self) -> Activation:
+    def activation(self) -> ActivationUnit:
         """What makes results of sums: integers in the integer engine, and in a binary NPU that adds maps."""
         return REQUANTISATION if self.array.engine == "integer" or self.has_skip else THRESHOLDS
 

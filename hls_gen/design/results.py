@@ -51,7 +51,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """A unit on the way from sums to features: the numbers that it reads."""
+    """A unit between sums and features: the numbers that it reads."""
 
     of_layer: Mapping[str, Column] = field(default_factory=dict)
     """By field of the layer's row, in memory ``results`` where nothing else is said."""
@@ -61,13 +61,13 @@ class Unit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Activation(Unit):
-    """A way in which the results unit makes results of sums. An NPU has one, `Npu.activation`. Sums that leave as they
+class ActivationUnit(Unit):
+    """What makes results of sums in the results unit. An NPU has one, `Npu.activation`. Sums that leave as they
     are pass it by.
 
         sums[OL] --> activation --results[OL]--> feature units, where it requantises
 
-    The numbers of a layer come from its first action (`bitloom.hls_gen.compiler.actions.Activation`).
+    The numbers of a layer come from its first action (`bitloom.hls_gen.compiler.actions.ActivationAction`).
     """
 
     memory: str
@@ -77,14 +77,14 @@ class Activation(Unit):
 
 
 SUMS = Unit(of_layer={"raw": Column(bits="ports.sends_results", signed=False)})
-"""The way of sums past the activation, to the host, in an NPU with outlet "host": whether a layer's sums go there."""
-THRESHOLDS = Activation(
+"""Raw results, which pass the activation by, in an NPU with outlet "host": whether a layer has them."""
+THRESHOLDS = ActivationUnit(
     memory="thresholds",
     stages=("value",),
     of_channel={"thresholds": Column(bits="array.acc_bits", together=True)},
 )
 """Comparison with thresholds: a result is the bit whether the sum is at least the threshold."""
-REQUANTISATION = Activation(
+REQUANTISATION = ActivationUnit(
     memory="scales",
     stages=("value", "product", "half", "rounded", "shifted", "feature"),
     of_layer={

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bitloom.overlay.importers.activations import ACTIVATIONS, Activation
+from bitloom.overlay.importers.activations import ACTIVATIONS, ActivationFunction
 from bitloom.overlay.importers.references import reference
 from bitloom.overlay.importers.source import SourceNode
 
@@ -25,7 +25,7 @@ class OnnxValues(OnnxQuantisers):
     """An ONNX file with steps of each value."""
 
     def applied(
-        self, real: str, reach: tuple[float, float], shape: Shape, only: Sequence[Activation] = ()
+        self, real: str, reach: tuple[float, float], shape: Shape, only: Sequence[ActivationFunction] = ()
     ) -> tuple[str, tuple[float, float]]:
         """Append any activation of the importer's table, with random numbers for its attributes and further inputs."""
         from onnx import defs
@@ -50,7 +50,7 @@ class OnnxValues(OnnxQuantisers):
             constants = [constants[0] * self.rng.uniform(self.pick.of([0, -1]), 1, of_channels(shape))]
         return self.node(op, real, *(self.constant(each) for each in constants), **attributes), ends
 
-    def _attributes(self, activation: Activation) -> Mapping[str, Any]:
+    def _attributes(self, activation: ActivationFunction) -> Mapping[str, Any]:
         """Random attributes of an activation."""
         from onnx import defs
 

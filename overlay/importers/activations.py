@@ -4,8 +4,8 @@ To import another activation, add its entry to the table. It says what its funct
 never falls and consists of straight lines (bends.py), else a curve (curves.py). And it says what TFLite's kernel makes
 of int8 values (tflite_curves.py):
 
-    Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None))
-    Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh))
+    ActivationFunction(onnx="Relu", function=lambda node: clip(Fraction(0), None))
+    ActivationFunction(onnx="Exp", tflite="EXP", function=lambda node: curve("Exp", math.exp))
 
 What the host computes at a network's end are the words of `bitloom.golden.host.host.CLOSINGS`.
 """
@@ -63,7 +63,7 @@ MOST_POWER = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Activation:
+class ActivationFunction:
     """An activation, as an operator of its own."""
 
     onnx: str = ""
@@ -151,42 +151,48 @@ def _thresholded(node: NodeView) -> Curve:
 
 
 ACTIVATIONS = (
-    Activation(onnx="Relu", function=lambda node: clip(Fraction(0), None)),
-    Activation(
+    ActivationFunction(onnx="Relu", function=lambda node: clip(Fraction(0), None)),
+    ActivationFunction(
         onnx="Abs",
         tflite="ABS",
         function=lambda node: uniform_curve("Abs", Formula.of_both(abs)),
         kernel=abs_kernel,
     ),
-    Activation(onnx="Celu", function=_celu),
-    Activation(onnx="Log", tflite="LOG", function=lambda node: curve("Log", math.log), kernel=by_floats(single_log)),
-    Activation(onnx="Reciprocal", function=lambda node: curve("Reciprocal", lambda x: 1 / x)),
-    Activation(onnx="Sqrt", tflite="SQRT", function=lambda node: curve("Sqrt", math.sqrt)),
-    Activation(onnx="ThresholdedRelu", function=_thresholded),
-    Activation(onnx="HardTanh", function=_hard_tanh),
-    Activation(onnx="Hardtanh", function=_hard_tanh),
-    Activation(onnx="Softmax", tflite="SOFTMAX"),
-    Activation(onnx="LogSoftmax", tflite="LOG_SOFTMAX"),
-    Activation(
+    ActivationFunction(onnx="Celu", function=_celu),
+    ActivationFunction(
+        onnx="Log", tflite="LOG", function=lambda node: curve("Log", math.log), kernel=by_floats(single_log)
+    ),
+    ActivationFunction(onnx="Reciprocal", function=lambda node: curve("Reciprocal", lambda x: 1 / x)),
+    ActivationFunction(onnx="Sqrt", tflite="SQRT", function=lambda node: curve("Sqrt", math.sqrt)),
+    ActivationFunction(onnx="ThresholdedRelu", function=_thresholded),
+    ActivationFunction(onnx="HardTanh", function=_hard_tanh),
+    ActivationFunction(onnx="Hardtanh", function=_hard_tanh),
+    ActivationFunction(onnx="Softmax", tflite="SOFTMAX"),
+    ActivationFunction(onnx="LogSoftmax", tflite="LOG_SOFTMAX"),
+    ActivationFunction(
         onnx="Sigmoid",
         tflite="LOGISTIC",
         function=lambda node: curve("Sigmoid", sigmoid),
         qlinear=True,
         kernel=by_floats(single_logistic),
     ),
-    Activation(onnx="Elu", tflite="ELU", function=_elu, kernel=by_floats(lambda x: elu(x, 1.0))),
-    Activation(onnx="Erf", function=lambda node: curve("Erf", math.erf)),
-    Activation(onnx="Exp", tflite="EXP", function=lambda node: curve("Exp", math.exp), kernel=by_floats(math.exp)),
-    Activation(
+    ActivationFunction(onnx="Elu", tflite="ELU", function=_elu, kernel=by_floats(lambda x: elu(x, 1.0))),
+    ActivationFunction(onnx="Erf", function=lambda node: curve("Erf", math.erf)),
+    ActivationFunction(
+        onnx="Exp", tflite="EXP", function=lambda node: curve("Exp", math.exp), kernel=by_floats(math.exp)
+    ),
+    ActivationFunction(
         onnx="Gelu",
         tflite="GELU",
         function=_gelu,
         kernel=gelu_kernel,
         drawn=lambda rng: {"approximate": ("none", "tanh")[rng.integers(2)]},
     ),
-    Activation(onnx="HardSigmoid", function=_hard_sigmoid),
-    Activation(onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish(), kernel=hard_swish_kernel),
-    Activation(
+    ActivationFunction(onnx="HardSigmoid", function=_hard_sigmoid),
+    ActivationFunction(
+        onnx="HardSwish", tflite="HARD_SWISH", function=lambda node: hard_swish(), kernel=hard_swish_kernel
+    ),
+    ActivationFunction(
         onnx="LeakyRelu",
         tflite="LEAKY_RELU",
         function=_leaky_relu,
@@ -194,15 +200,17 @@ ACTIVATIONS = (
         kernel=leaky_kernel,
         drawn=lambda rng: {"alpha": float(np.float32(rng.uniform(0, 1.2)))},
     ),
-    Activation(onnx="Mish", function=lambda node: curve("Mish", mish)),
-    Activation(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
-    Activation(onnx="Pow", function=_power),
-    Activation(onnx="Selu", function=_selu),
-    Activation(onnx="Softsign", function=lambda node: uniform_curve("Softsign", Formula.of_both(softsign))),
-    Activation(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
-    Activation(onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)),
+    ActivationFunction(onnx="Mish", function=lambda node: curve("Mish", mish)),
+    ActivationFunction(onnx="PRelu", tflite="PRELU", function=_prelu, kernel=prelu_kernel, constants=("slope",)),
+    ActivationFunction(onnx="Pow", function=_power),
+    ActivationFunction(onnx="Selu", function=_selu),
+    ActivationFunction(onnx="Softsign", function=lambda node: uniform_curve("Softsign", Formula.of_both(softsign))),
+    ActivationFunction(onnx="Softplus", function=lambda node: curve("Softplus", softplus)),
+    ActivationFunction(
+        onnx="Tanh", tflite="TANH", function=lambda node: curve("Tanh", math.tanh), kernel=by_floats(math.tanh)
+    ),
 )
-"""All activations that the import knows by name."""
+"""All activation functions that the import knows by name."""
 
 AT_THE_END = {activation.tflite: activation.onnx for activation in ACTIVATIONS if activation.at_the_end}
 """What the host computes at a network's end: TFLite's name -> ONNX's, which is the host's word."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import cycle as again
 
 from .kahn import Process, Stamps, Wait
-from .results import Activation, Taker
+from .results import ResultStages, Taker
 from .stores import SkipFifo
 from .streams import Source
 
@@ -113,7 +113,7 @@ class AddedSteps:
 
 
 class AdditionUnit:
-    """The way of steps from the activation's last stage to the gearboxes. A taker of steps.
+    """What steps pass from the activation's last stage to the gearboxes. A taker of steps.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class AdditionUnit:
     """
 
     def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Taker):
-        self._stages = Activation(latency - 1, gears)
+        self._stages = ResultStages(latency - 1, gears)
         self._gears = gears
         self._maps = again(maps)
         self._left = 0

@@ -12,10 +12,10 @@ from .kahn import FlowProcess, Process, Stamps
 from .layer import Reading
 from .line_former import LineFormer, formed_lines
 from .loader import WeightLoader
-from .pool_unit import FromPool, PoolIssuer, PoolResults, WayPast, outlet
+from .pool_unit import FromPool, PassBy, PoolIssuer, PoolResults, outlet
 from .ports import FrameSource, MapResults, RawResults
 from .record import Record
-from .results import Activation, ResultsUnit, Taker
+from .results import ResultStages, ResultsUnit, Taker
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
@@ -223,7 +223,8 @@ class ProcessNetwork:
         add("issuer", make(Issuer.process, issuer, layers, frames), given, arrived, *([] if done is None else [done]))
 
         sinks = dict.fromkeys(self._sinks[i] for i, layer in zip(numbers, layers) if layer.raw)
-        raw = make(Activation, 0, self._gearboxes([(1, make(Gearbox, npu.results.ol, 1, sink)) for sink in sinks]))
+        to_host = self._gearboxes([(1, make(Gearbox, npu.results.ol, 1, sink)) for sink in sinks])
+        raw_stages = make(ResultStages, 0, to_host)
         outlets: Taker = self._outlets(n)
         if npu.passes_by:
             outlets = make(Skid, outlets)
@@ -236,8 +237,8 @@ class ProcessNetwork:
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         pooled = [layer for layer in layers if unit.pools(layer)]
         if npu.gives_ways and not pooled:
-            activation = make(Activation, depth, self._addition(n, make(Skid, outlets), added))
-            results = ResultsUnit(several, arrived, credit, activation, raw)
+            stages = make(ResultStages, depth, self._addition(n, make(Skid, outlets), added))
+            results = ResultsUnit(several, arrived, credit, stages, raw_stages)
             add("results unit", make(ResultsUnit.process, results, layers, frames), credit, *puts, *addition_writes)
             return
         pool_unit = present(npu.pool_unit)
@@ -257,18 +258,18 @@ class ProcessNetwork:
                 (layer.reading.windows * layer.tuple_steps, unit.outlet_words(layer) * unit.pools(layer))
                 for layer in (system.layers[i] for i in system.activated(n))
             ]
-            taker = make(WayPast, steps, to_pool, outlets, left)
+            taker = make(PassBy, steps, to_pool, outlets, left)
             behind = make(FromPool, [pool_steps for _, pool_steps in steps if pool_steps], outlets, left)
             result = [*puts]
-        activation = make(Activation, depth, self._addition(n, make(Skid, taker), added))
-        results = ResultsUnit(several, arrived, credit, activation, raw)
+        stages = make(ResultStages, depth, self._addition(n, make(Skid, taker), added))
+        results = ResultsUnit(several, arrived, credit, stages, raw_stages)
         process = make(ResultsUnit.process, results, layers, frames)
         add("results unit", process, credit, written, *result, *addition_writes)
         pool = PoolIssuer(unit, written, given, emitted, taken)
         add("pool issuer", make(PoolIssuer.process, pool, readings, frames), given, emitted)
         if npu.depthwise:
-            activation = make(Activation, latencies.pool_activation - 1, behind)
-            pool_results = PoolResults(latencies.pool, pool_unit.pfp // npu.results.ol, emitted, taken, activation)
+            stages = make(ResultStages, latencies.pool_activation - 1, behind)
+            pool_results = PoolResults(latencies.pool, pool_unit.pfp // npu.results.ol, emitted, taken, stages)
             process = make(PoolResults.process, pool_results, readings, frames)
         else:
             process = make(outlet, latencies.pool, readings, frames, emitted, taken, outlets)

@@ -16,7 +16,7 @@ from bitloom.hls_gen.design import timing
 
 from .kahn import Process, Stamps, Wait
 from .layer import Reading, passes
-from .results import Activation, Taker
+from .results import ResultStages, Taker
 from .system import Unit
 
 
@@ -90,7 +90,7 @@ class PoolIssuer:
                 given.extend([t] * (reading.hold_tuples * words))
 
 
-class WayPast:
+class PassBy:
     """The way past a pool unit with weights (hls_gen/rtl/pool_unit/pass_by.py): what takes the steps of results. A map
     that passes by waits until the one before has left the pool unit. The pool unit has no step of a later map then, so
     that both ways take the outlets in turn.
@@ -198,14 +198,14 @@ class PoolResults:
     emitted: Stamps
     taken: Stamps
     """emitted, taken: as of `PoolIssuer`."""
-    activation: Activation
-    """The requantisation, and the gearboxes of the outlets behind it."""
+    stages: ResultStages
+    """Those of the requantisation, and the gearboxes of the outlets behind them."""
 
     def process(self, readings: Sequence[Reading], frames: int) -> Process:
         """The process: words of all layers, frame after frame."""
         emitted = self.emitted
         taken = self.taken
-        activation = self.activation
+        stages = self.stages
         number = 0
         last = 0
         free = -1
@@ -215,20 +215,20 @@ class PoolResults:
                     for word in range(1, reading.words + 1):
                         while len(emitted) <= number:
                             more = (emitted, number)
-                            yield (more,) if activation.drained() else (*activation.room, more)
+                            yield (more,) if stages.drained() else (*stages.room, more)
                         out = max(emitted[number] + self.latency + 1, last)  # into the FIFO's register
                         last = max(out + 1, free)
                         taken.append(last)
                         number += 1
                         free = last
                         for piece in range(self.pieces):
-                            while (left := activation.left()) is None:
-                                yield activation.room
+                            while (left := stages.left()) is None:
+                                yield stages.room
                             ends = word == reading.words and piece == self.pieces - 1
-                            activation.enter(left if piece else max(free + 1, left), ends)
-                        free = activation.came
-        while not activation.drained():
-            yield activation.room
+                            stages.enter(left if piece else max(free + 1, left), ends)
+                        free = stages.came
+        while not stages.drained():
+            yield stages.room
 
 
 def outlet(

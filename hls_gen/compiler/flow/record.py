@@ -24,9 +24,9 @@ from .kahn import Stamps
 from .layer import FlowLayer, Reading
 from .line_former import LineFormer
 from .loader import LONG_AGO, TO_MEMORY, WeightLoader
-from .pool_unit import FromPool, PoolIssuer, PoolResults, WayPast, outlet
+from .pool_unit import FromPool, PassBy, PoolIssuer, PoolResults, outlet
 from .ports import FrameSource, MapResults, RawResults
-from .results import Activation, ResultsUnit
+from .results import ResultStages, ResultsUnit
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
@@ -38,7 +38,6 @@ T = TypeVar("T")
 Kind = Callable[..., Any]
 
 KINDS: Sequence[Kind] = (
-    Activation,
     AddedSteps,
     AdditionUnit,
     CollectedSteps,
@@ -56,9 +55,11 @@ KINDS: Sequence[Kind] = (
     MapResults,
     outlet,
     Pair,
+    PassBy,
     PoolIssuer.process,
     PoolResults.process,
     RawResults,
+    ResultStages,
     ResultsUnit.process,
     Ring,
     Router,
@@ -66,7 +67,6 @@ KINDS: Sequence[Kind] = (
     SkidSource,
     SkipFifo,
     SkipSource,
-    WayPast,
     WeightLoader.process,
     WindowFormer,
     writer,
@@ -201,12 +201,12 @@ def _(value: PoolIssuer) -> Iterable[Any]:
 
 @_items.register
 def _(value: PoolResults) -> Iterable[Any]:
-    return value.latency, value.pieces, value.emitted, value.taken, value.activation
+    return value.latency, value.pieces, value.emitted, value.taken, value.stages
 
 
 @_items.register
 def _(value: ResultsUnit) -> Iterable[Any]:
-    return value.several, value.arrived, value.credit, value.features, value.raw
+    return value.several, value.arrived, value.credit, value.feature_stages, value.raw_stages
 
 
 @_items.register

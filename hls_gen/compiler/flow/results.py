@@ -32,8 +32,8 @@ class Taker(Protocol):
         """Give on all that can be; False if it is not known yet when that leaves."""
 
 
-class Activation:
-    """The way of steps from the value register to what takes them.
+class ResultStages:
+    """The register stages of an activation: what steps pass from the value register to what takes them.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Activation:
 
     @property
     def room(self) -> tuple[Wait, ...]:
-        """What the activation waits for when ``left`` returns None or ``drained`` False."""
+        """What the stages wait for when ``left`` returns None or ``drained`` False."""
         return self._gears.room
 
     def enter(self, cycle: int, last: bool) -> None:
@@ -159,22 +159,22 @@ class ResultsUnit:
     credit: Stamps
     """Cycles in which the place of a result is free again: with one accumulator a PE as the last step of the result
     goes, with several as the result leaves its place."""
-    features: Activation
+    feature_stages: ResultStages
     """Where steps of a layer with an activation go."""
-    raw: Activation
-    """Where steps of a raw layer go. The host takes them at once."""
+    raw_stages: ResultStages
+    """Where steps of a layer with raw results go. The host takes them at once."""
 
     def process(self, layers: Sequence[FlowLayer], frames: int) -> Process:
         """The process: results of all layers, frame after frame."""
         arrived = self.arrived
         credit = self.credit
-        features = self.features
-        raw = self.raw
+        features = self.feature_stages
+        raw = self.raw_stages
         number = finish = 0
         before = features
         for _ in range(frames):
             for layer in layers:
-                way = raw if layer.raw else features
+                stages = raw if layer.raw else features
                 of_group = [layer.steps] * (layer.results - 1) + [layer.last_steps]
                 for _ in range(layer.reading.windows):
                     for group, steps in enumerate(of_group, 1):
@@ -189,10 +189,10 @@ class ResultsUnit:
                         for step in range(steps):
                             while (left := before.left()) is None:
                                 yield before.room
-                            before = way
+                            before = stages
                             last = group == len(of_group) and step == steps - 1
-                            way.enter(left if step else max(finish + 1, left), last)
-                        finish = way.came
+                            stages.enter(left if step else max(finish + 1, left), last)
+                        finish = stages.came
                         if not self.several:
                             credit.append(finish)
         raw.drained()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.hls_gen.compiler.actions import Activation, Addition, UnitAction
+from bitloom.hls_gen.compiler.actions import ActivationAction, Addition, UnitAction
 from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.margins import Range
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
@@ -56,7 +56,9 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     return rows
 
 
-def activation_columns(unit: Unit, activation: Activation, sums: Range, steps: Layout, npu: Npu) -> dict[str, Ints]:
+def activation_columns(
+    unit: Unit, activation: ActivationAction, sums: Range, steps: Layout, npu: Npu
+) -> dict[str, Ints]:
     """Columns of the memory of an activation, the results unit's or that of a pool unit with weights.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.overlay.importers.activations import ACTIVATIONS, Activation
+from bitloom.overlay.importers.activations import ACTIVATIONS, ActivationFunction
 from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.curves import Formula, uniform_curve
 from bitloom.overlay.importers.errors import Unsupported
@@ -23,20 +23,20 @@ MOST_END = 3e38
 """Larger ends of a clip cut nothing: files have the largest float32, or infinity, for an end that is missing."""
 
 
-def activate(node: NodeView, activation: Activation) -> None:
+def activate(node: NodeView, activation: ActivationFunction) -> None:
     """Append the function of an activation of each value."""
     assert activation.function is not None
     node.elementwise(activation.function(node))
 
 
-def _activate_integers(node: NodeView, activation: Activation) -> None:
+def _activate_integers(node: NodeView, activation: ActivationFunction) -> None:
     """Inputs: a map, its scale and zero point, and the result's scale and zero point."""
     _dequantised(node, (0,))
     activate(node, activation)
     requantise(node, 3)
 
 
-def _register(activation: Activation) -> None:
+def _register(activation: ActivationFunction) -> None:
     """Register the operators of an activation; those that the host computes at the end have another (closing.py)."""
     if not activation.at_the_end:
         operator(activation.onnx, everywhere=True)(lambda node: activate(node, activation))

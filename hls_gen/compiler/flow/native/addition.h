@@ -100,7 +100,7 @@ class AdditionUnit : public Taker {
     }
 
   private:
-    Activation stages;
+    ResultStages stages;
     Taker* gears;
     Again<MapSteps> maps;
     MapSteps map{0, false};

@@ -9,7 +9,6 @@ namespace {
 
 // Kinds of parts, in the order of KINDS in record.py.
 enum class Kind : int64_t {
-    ACTIVATION,
     ADDED_STEPS,
     ADDITION_UNIT,
     COLLECTED_STEPS,
@@ -27,9 +26,11 @@ enum class Kind : int64_t {
     MAP_RESULTS,
     OUTLET,
     PAIR,
+    PASS_BY,
     POOL_ISSUER,
     POOL_RESULTS,
     RAW_RESULTS,
+    RESULT_STAGES,
     RESULTS_UNIT,
     RING,
     ROUTER,
@@ -37,7 +38,6 @@ enum class Kind : int64_t {
     SKID_SOURCE,
     SKIP_FIFO,
     SKIP_SOURCE,
-    WAY_PAST,
     WEIGHT_LOADER,
     WINDOW_FORMER,
     WRITER,
@@ -58,8 +58,8 @@ class Network {
         const int64_t count = number();
         while (int64_t(parts.size()) < count) parts.push_back(part(Kind(number())));
         for (int64_t left = number(); left; left--) {
-            processes.push_back(&made<Process>());
-            processes.back()->writes = list<Stamps*>([this] { return &its_stamps(); });
+            processes.push_back(&next_part<Process>());
+            processes.back()->writes = list<Stamps*>([this] { return &next_stamps(); });
         }
     }
 
@@ -71,9 +71,9 @@ class Network {
 
     int64_t number() { return *at++; }
     bool flag() { return number() != 0; }
-    Stamps& its_stamps() { return stamps[size_t(number())]; }
-    Stamps* stamps_if_any() { return *at < 0 ? (at++, nullptr) : &its_stamps(); }
-    template <class Role> Role& made() { return dynamic_cast<Role&>(*parts[size_t(number())]); }
+    Stamps& next_stamps() { return stamps[size_t(number())]; }
+    Stamps* stamps_if_any() { return *at < 0 ? (at++, nullptr) : &next_stamps(); }
+    template <class Role> Role& next_part() { return dynamic_cast<Role&>(*parts[size_t(number())]); }
     template <class Item, class Read> std::vector<Item> list(const Read& read) {
         std::vector<Item> items;
         for (int64_t left = number(); left; left--) items.push_back(read());
@@ -82,7 +82,7 @@ class Network {
     std::vector<int64_t> numbers() {
         return list<int64_t>([this] { return number(); });
     }
-    Side side() { return {&its_stamps(), &its_stamps(), &its_stamps(), {}}; }
+    Side side() { return {&next_stamps(), &next_stamps(), &next_stamps(), {}}; }
     Reading reading() { return {number(), number(), number(), flag(), flag(), numbers(), numbers(), numbers()}; }
     std::vector<Reading> readings() {
         return list<Reading>([this] { return reading(); });
@@ -106,86 +106,87 @@ class Network {
 
     std::unique_ptr<Part> part(Kind kind) {
         switch (kind) {
-        case Kind::ACTIVATION: return New<Activation>{number(), &made<Taker>()};
-        case Kind::ADDED_STEPS: return New<AddedSteps>{&made<Source>(), number()};
-        case Kind::ADDITION_UNIT: return New<AdditionUnit>{number(), map_steps(), &made<AddedSteps>(), &made<Taker>()};
+        case Kind::ADDED_STEPS: return New<AddedSteps>{&next_part<Source>(), number()};
+        case Kind::ADDITION_UNIT:
+            return New<AdditionUnit>{number(), map_steps(), &next_part<AddedSteps>(), &next_part<Taker>()};
         case Kind::COLLECTED_STEPS:
-            return New<CollectedSteps>{&made<Source>(), number(), number(), its_stamps(), its_stamps()};
-        case Kind::FIFO: return New<Fifo>{timing, number(), its_stamps(), its_stamps()};
-        case Kind::FORK: return New<Fork>{&made<Sink>(), &made<Sink>()};
+            return New<CollectedSteps>{&next_part<Source>(), number(), number(), next_stamps(), next_stamps()};
+        case Kind::FIFO: return New<Fifo>{timing, number(), next_stamps(), next_stamps()};
+        case Kind::FORK: return New<Fork>{&next_part<Sink>(), &next_part<Sink>()};
         case Kind::FRAME_SOURCE: {
             New<FrameSource> source{timing,       number(),     number(),        number(),       flag(),
-                                    its_stamps(), its_stamps(), stamps_if_any(), stamps_if_any()};
+                                    next_stamps(), next_stamps(), stamps_if_any(), stamps_if_any()};
             frame_source = source.made.get();
             return source;
         }
-        case Kind::FROM_POOL: return New<FromPool>{numbers(), &made<Taker>(), its_stamps()};
-        case Kind::GEARBOX: return New<Gearbox>{number(), number(), &made<Sink>()};
-        case Kind::LINE_GEARBOX: return New<LineGearbox>{number(), number(), &made<LineFormer>()};
+        case Kind::FROM_POOL: return New<FromPool>{numbers(), &next_part<Taker>(), next_stamps()};
+        case Kind::GEARBOX: return New<Gearbox>{number(), number(), &next_part<Sink>()};
+        case Kind::LINE_GEARBOX: return New<LineGearbox>{number(), number(), &next_part<LineFormer>()};
         case Kind::GEARS: {
-            const auto map = [this] { return MapGearbox{number(), &made<Gearbox>()}; };
+            const auto map = [this] { return MapGearbox{number(), &next_part<Gearbox>()}; };
             return New<Gears>{list<MapGearbox>(map)};
         }
         case Kind::ISSUER: {
-            New<Issuer> issuer{timing,       number(),     number(),        number(),        its_stamps(), its_stamps(),
-                               its_stamps(), its_stamps(), stamps_if_any(), stamps_if_any(), layers(),     number()};
+            New<Issuer> issuer{timing,        number(),      number(),        number(),        next_stamps(), next_stamps(),
+                               next_stamps(), next_stamps(), stamps_if_any(), stamps_if_any(), layers(),      number()};
             issuers.push_back(issuer.made.get());
             return issuer;
         }
         case Kind::JOINED_SOURCE: {
             std::vector<Source*> order;
-            for (Source* source : list<Source*>([this] { return &made<Source>(); }))
+            for (Source* source : list<Source*>([this] { return &next_part<Source>(); }))
                 order.insert(order.end(), size_t(number()), source);
             return New<JoinedSource>{order};
         }
-        case Kind::KEPT_STEPS: return New<KeptSteps>{map_steps(), &made<Sink>(), &made<Taker>()};
+        case Kind::KEPT_STEPS: return New<KeptSteps>{map_steps(), &next_part<Sink>(), &next_part<Taker>()};
         case Kind::LINE_FORMER: {
             const auto map = [this] { return FormedLines{number(), number(), numbers(), numbers()}; };
-            return New<LineFormer>{&made<Sink>(), list<FormedLines>(map)};
+            return New<LineFormer>{&next_part<Sink>(), list<FormedLines>(map)};
         }
-        case Kind::MAP_RESULTS: return New<MapResults>{timing, numbers(), number(), number(), its_stamps()};
+        case Kind::MAP_RESULTS: return New<MapResults>{timing, numbers(), number(), number(), next_stamps()};
         case Kind::OUTLET:
-            return New<Outlet>{number(), readings(), number(), its_stamps(), its_stamps(), &made<Taker>()};
+            return New<Outlet>{number(), readings(), number(), next_stamps(), next_stamps(), &next_part<Taker>()};
         case Kind::PAIR: {
             const auto map = [this] { return MapChunks{number(), number()}; };
-            return New<Pair>{list<MapChunks>(map), its_stamps(), its_stamps()};
+            return New<Pair>{list<MapChunks>(map), next_stamps(), next_stamps()};
+        }
+        case Kind::PASS_BY: {
+            const auto map = [this] { return PassByMap{number(), number()}; };
+            return New<PassBy>{list<PassByMap>(map), &next_part<Taker>(), &next_part<Taker>(), next_stamps()};
         }
         case Kind::POOL_ISSUER:
-            return New<PoolIssuer>{timing,       number(),     number(),   its_stamps(), its_stamps(),
-                                   its_stamps(), its_stamps(), readings(), number()};
+            return New<PoolIssuer>{timing,        number(),      number(),   next_stamps(), next_stamps(),
+                                   next_stamps(), next_stamps(), readings(), number()};
         case Kind::POOL_RESULTS:
-            return New<PoolResults>{number(),   number(), its_stamps(), its_stamps(), &made<Activation>(),
+            return New<PoolResults>{number(),   number(), next_stamps(), next_stamps(), &next_part<ResultStages>(),
                                     readings(), number()};
-        case Kind::RAW_RESULTS: return New<RawResults>{number(), its_stamps()};
+        case Kind::RAW_RESULTS: return New<RawResults>{number(), next_stamps()};
+        case Kind::RESULT_STAGES: return New<ResultStages>{number(), &next_part<Taker>()};
         case Kind::RESULTS_UNIT:
-            return New<ResultsUnit>{flag(),   its_stamps(), its_stamps(), &made<Activation>(), &made<Activation>(),
-                                    layers(), number()};
-        case Kind::RING: return New<Ring>{timing, number(), its_stamps(), its_stamps()};
-        case Kind::ROUTER: return New<Router>{list<MapSink>([this] { return MapSink{number(), &made<Sink>()}; })};
-        case Kind::SKID: return New<Skid>{&made<Taker>()};
-        case Kind::SKID_SOURCE: return New<SkidSource>{&made<Source>()};
+            return New<ResultsUnit>{flag(), next_stamps(), next_stamps(), &next_part<ResultStages>(),
+                                    &next_part<ResultStages>(), layers(), number()};
+        case Kind::RING: return New<Ring>{timing, number(), next_stamps(), next_stamps()};
+        case Kind::ROUTER: return New<Router>{list<MapSink>([this] { return MapSink{number(), &next_part<Sink>()}; })};
+        case Kind::SKID: return New<Skid>{&next_part<Taker>()};
+        case Kind::SKID_SOURCE: return New<SkidSource>{&next_part<Source>()};
         case Kind::SKIP_FIFO: {
             const auto map = [this] { return SkippedMap{number(), flag()}; };
             return New<SkipFifo>{timing, number(), list<SkippedMap>(map), side(), side()};
         }
-        case Kind::SKIP_SOURCE: return New<SkipSource>{made<SkipFifo>(), side()};
-        case Kind::WAY_PAST: {
-            const auto map = [this] { return PastMap{number(), number()}; };
-            return New<WayPast>{list<PastMap>(map), &made<Taker>(), &made<Taker>(), its_stamps()};
-        }
+        case Kind::SKIP_SOURCE: return New<SkipSource>{next_part<SkipFifo>(), side()};
         case Kind::WEIGHT_LOADER: {
-            const auto packet = [this] { return WeightPacket{number(), number(), &its_stamps(), &its_stamps()}; };
-            return New<WeightLoader>{timing,       list<WeightPacket>(packet), number(), number(), its_stamps(),
-                                     its_stamps(), number()};
+            const auto packet = [this] { return WeightPacket{number(), number(), &next_stamps(), &next_stamps()}; };
+            return New<WeightLoader>{timing,       list<WeightPacket>(packet), number(), number(), next_stamps(),
+                                     next_stamps(), number()};
         }
         case Kind::WINDOW_FORMER: {
-            Source* source = &made<Source>();
+            Source* source = &next_part<Source>();
             FormedWindows formed{number(), number(), flag(), numbers(), numbers()};
             return New<WindowFormer>{source, formed, number()};
         }
         case Kind::WRITER: {
-            const auto map = [this] { return MapSource{number(), &made<Source>()}; };
-            return New<Writer>{list<MapSource>(map), &made<Sink>(), number()};
+            const auto map = [this] { return MapSource{number(), &next_part<Source>()}; };
+            return New<Writer>{list<MapSource>(map), &next_part<Sink>(), number()};
         }
         }
         return nullptr;

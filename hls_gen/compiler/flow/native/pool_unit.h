@@ -85,13 +85,13 @@ class PoolIssuer : public Process {
     Cycle t, shift = 0, out = 0;
 };
 
-struct PastMap {
+struct PassByMap {
     int64_t steps, pool_steps;
 };
 
-class WayPast : public Taker {
+class PassBy : public Taker {
   public:
-    WayPast(const std::vector<PastMap>& maps, Taker* to_pool, Taker* outlets, Stamps& left)
+    PassBy(const std::vector<PassByMap>& maps, Taker* to_pool, Taker* outlets, Stamps& left)
         : maps(maps), to_pool(to_pool), outlets(outlets), left(left) {}
 
     Cycle take(Cycle cycle, bool last) override {
@@ -115,8 +115,8 @@ class WayPast : public Taker {
     }
 
   private:
-    Again<PastMap> maps;
-    PastMap map{0, 0};
+    Again<PassByMap> maps;
+    PassByMap map{0, 0};
     Taker *to_pool, *outlets;
     Stamps& left;
     int64_t entered = 0;
@@ -147,9 +147,9 @@ class FromPool : public Taker {
 // The pool results, behind the FIFO of a pool unit with weights.
 class PoolResults : public Process {
   public:
-    PoolResults(int64_t latency, int64_t pieces, Stamps& emitted, Stamps& taken, Activation* activation,
+    PoolResults(int64_t latency, int64_t pieces, Stamps& emitted, Stamps& taken, ResultStages* stages,
                 std::vector<Reading> maps, int64_t frames)
-        : latency(latency), pieces(pieces), emitted(emitted), taken(taken), activation(activation),
+        : latency(latency), pieces(pieces), emitted(emitted), taken(taken), stages(stages),
           maps(std::move(maps)), frames(frames) {}
 
     void resume() override {
@@ -159,7 +159,7 @@ class PoolResults : public Process {
                 for (window = 0; window < map->windows(); window++)
                     for (word = 1; word <= map->words; word++) {
                         while (emitted.size() <= number) {
-                            if (!activation->drained()) activation->room(waits);
+                            if (!stages->drained()) stages->room(waits);
                             wait_for(emitted, number);
                             PAUSE;
                         }
@@ -168,17 +168,17 @@ class PoolResults : public Process {
                         taken.append(last);
                         free = last;
                         for (piece = 1; piece <= pieces; piece++) {
-                            while ((left = activation->left()) == UNKNOWN) {
-                                activation->room(waits);
+                            while ((left = stages->left()) == UNKNOWN) {
+                                stages->room(waits);
                                 PAUSE;
                             }
-                            activation->enter(piece > 1 ? left : std::max(free + 1, left),
+                            stages->enter(piece > 1 ? left : std::max(free + 1, left),
                                               word == map->words && piece == pieces);
                         }
-                        free = activation->came;
+                        free = stages->came;
                     }
-        while (!activation->drained()) {
-            activation->room(waits);
+        while (!stages->drained()) {
+            stages->room(waits);
             PAUSE;
         }
         END
@@ -187,7 +187,7 @@ class PoolResults : public Process {
   private:
     int64_t latency, pieces;
     Stamps &emitted, &taken;
-    Activation* activation;
+    ResultStages* stages;
     std::vector<Reading> maps;
     std::vector<Reading>::iterator map;
     int64_t frames, frame = 0, window = 0, word = 0, piece = 0, number = 0;

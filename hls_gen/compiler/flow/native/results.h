@@ -1,14 +1,15 @@
-// The way of results, step by step, as in results.py.
+// The results unit, step by step, as in results.py.
 
 #pragma once
 
 #include "gearbox.h"
 #include "layer.h"
 
-// The way of steps from the value register to what takes them; see results.py for moves and lags.
-class Activation : virtual public Part {
+// The register stages of an activation: what steps pass from the value register to what takes them; see results.py for
+// moves and lags.
+class ResultStages : virtual public Part {
   public:
-    Activation(int64_t depth, Taker* gears) : depth(depth), gears(gears), lags{{0, 0}} {}
+    ResultStages(int64_t depth, Taker* gears) : depth(depth), gears(gears), lags{{0, 0}} {}
 
     // Cycle in which the latest step came into the value register.
     Cycle came = -1;
@@ -97,10 +98,10 @@ class Activation : virtual public Part {
 
 class ResultsUnit : public Process {
   public:
-    ResultsUnit(bool several, Stamps& arrived, Stamps& credit, Activation* features, Activation* raw,
+    ResultsUnit(bool several, Stamps& arrived, Stamps& credit, ResultStages* feature_stages, ResultStages* raw_stages,
                 std::vector<FlowLayer> layers, int64_t frames)
-        : several(several), arrived(arrived), credit(credit), features(features), raw(raw), layers(std::move(layers)),
-          frames(frames), before(features) {}
+        : several(several), arrived(arrived), credit(credit), feature_stages(feature_stages), raw_stages(raw_stages),
+          layers(std::move(layers)), frames(frames), before(feature_stages) {}
 
     void resume() override {
         BEGIN;
@@ -109,8 +110,8 @@ class ResultsUnit : public Process {
                 for (window = 0; window < layer->reading.windows(); window++)
                     for (group = 1; group <= layer->groups * layer->inner; group++) {
                         while (arrived.size() <= number) {
-                            raw->drained();
-                            if (!features->drained()) features->room(waits);
+                            raw_stages->drained();
+                            if (!feature_stages->drained()) feature_stages->room(waits);
                             wait_for(arrived, number);
                             PAUSE;
                         }
@@ -123,15 +124,15 @@ class ResultsUnit : public Process {
                                 before->room(waits);
                                 PAUSE;
                             }
-                            before = layer->raw ? raw : features;
+                            before = layer->raw ? raw_stages : feature_stages;
                             before->enter(step > 1 ? left : std::max(finish + 1, left), ends && step == steps);
                         }
                         finish = before->came;
                         if (!several) credit.append(finish);
                     }
-        raw->drained();
-        while (!features->drained()) {
-            features->room(waits);
+        raw_stages->drained();
+        while (!feature_stages->drained()) {
+            feature_stages->room(waits);
             PAUSE;
         }
         END
@@ -140,11 +141,11 @@ class ResultsUnit : public Process {
   private:
     bool several;
     Stamps &arrived, &credit;
-    Activation *features, *raw;
+    ResultStages *feature_stages, *raw_stages;
     std::vector<FlowLayer> layers;
     std::vector<FlowLayer>::iterator layer;
     int64_t frames, frame = 0, window = 0, group = 0, step = 0, steps = 0, number = 0;
     bool ends = false;
-    Activation* before;
+    ResultStages* before;
     Cycle finish = 0, left = 0;
 };

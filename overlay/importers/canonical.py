@@ -29,7 +29,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
     """
     ends = integer_ends(graph.source.dtype)
     ranges = {graph.source.name: ends} if ends is not None else {}
-    constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset, ranges=ranges)
+    constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset, ranges=ranges, types=dict(ranges))
     shapes = {graph.source.name: graph.source.shape}
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
@@ -111,12 +111,15 @@ def _operations_of(
     view = NodeView(node, constants, shapes, following)
     view.check_images(operator.everywhere)
     operator.rewrite(view)
+    view.check_type()
     last = view.operations[-1]
     asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
     result = next(asked, node.outputs[0])
     shapes[result] = shapes.pop(last.makes)
     if last.makes in constants.ranges:
         constants.ranges[result] = constants.ranges.pop(last.makes)
+    if view.makes_type is not None:
+        constants.types[result] = view.makes_type
     if view.makes_imageless:
         constants.imageless.add(result)
     return [*view.operations[:-1], replace(last, makes=result)]

@@ -42,6 +42,9 @@ class Constants:
     """Version of ONNX's own operators."""
     ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
     """dict of str to (int, int): smallest and largest value of maps of integers."""
+    types: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """dict of str to (int, int): smallest and largest number of the file's type, of maps of integers in ONNX files,
+    where an operator that makes others goes on at the type's other end."""
     imageless: set[str] = field(default_factory=set)
     """Maps that begin with another axis in the file than that of the images: the places of one image, as Keras' Dense
     has them. Their shapes here have a 1 in front."""

@@ -17,7 +17,7 @@ from .links import Line, Link
 from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Pointwise
 from .quantisers import Grid, Rule
 from .rationals import fractions
-from .source import MOST_MAP, Shape, SourceNode, check_shape
+from .source import MOST_MAP, STANDARD, Shape, SourceNode, check_shape
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -48,6 +48,11 @@ class NodeView:
         self.in_rows = False
         self._here = ""
         self.makes_imageless = self.imageless
+        keeps = node.domain == STANDARD and node.op not in REAL
+        known = {constants.types.get(name) for name in self.maps} if keeps else set()
+        self.makes_type = known.pop() if len(known) == 1 else None
+        """The smallest and the largest number of the type of integers that it makes; None of other types, and of those
+        that nobody knows."""
 
     @property
     def maps(self) -> list[str]:
@@ -269,6 +274,16 @@ class NodeView:
             return False
         self._constants.ranges[self.node.outputs[0]] = integers
         return True
+
+    def check_type(self) -> None:
+        """Raise Unsupported if the integers that it makes may be none of their type."""
+        made = self._constants.ranges.get(self.here)
+        if made is None or self.makes_type is None:
+            return
+        low, high = self.makes_type
+        if not low <= made[0] <= made[1] <= high:
+            rule = f"what it makes must be integers of its type, {low}..{high}, got {made[0]}..{made[1]}"
+            raise Unsupported(rule, "put DequantizeLinear before it")
 
     def layout(self, order: Array) -> None:
         """Append another order of the values: see `operations.Layout`."""

@@ -28,6 +28,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
@@ -602,6 +603,12 @@ class Pair(Pointwise):
     @property
     def unit(self) -> float:
         return 0.0 if self.table is None else 1.0
+
+    def whole(self, *ends: Ends) -> Ends | None:
+        if self.table is not None:
+            return None
+        corners = [self.function(x, y) for x, y in product(*ends)]
+        return min(corners), max(corners)
 
     def value(self, *numbers: Fraction) -> Fraction:
         x, y = numbers

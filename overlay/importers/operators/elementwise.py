@@ -79,8 +79,8 @@ def _fits(node: NodeView, kind: int) -> bool:
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
     except KeyError:
         return False
-    ends = integer_ends(dtype)
-    return ends is not None and node.keeps_integers(*ends)
+    node.makes_type = integer_ends(dtype)
+    return node.makes_type is not None and node.keeps_integers(*node.makes_type)
 
 
 @operator("Add", "Sum", everywhere=True)
@@ -235,6 +235,8 @@ def divide(node: NodeView) -> None:
         combine(node, Formula.of_both(lambda x, y: x / y))
         return
     constant = fractions(_other(node))
+    if node.makes_type is not None:
+        raise Unsupported("integers must not be divided, whose rest is cut off", "put DequantizeLinear before it")
     if any(value == 0 for value in constant.ravel()):
         raise Unsupported("a map must be divided by numbers other than 0")
     node.affine(multiply=1 / constant)

@@ -53,7 +53,9 @@ def quantize_linear(node: NodeView) -> None:
     node.only_map(0)
     zero = zero_point(node.optional(2), int(node.attribute("output_dtype", 0)))
     scale = along(node.constant(1, "the scale"), node.shape, node.axis("axis", 1))
-    node.quantise(linear_rule(scale, zero), integers=True)
+    rule = linear_rule(scale, zero)
+    node.quantise(rule, integers=True)
+    node.makes_type = rule.low, rule.high
 
 
 @operator("DequantizeLinear", domains=ONNX + MICROSOFT, everywhere=True)
@@ -86,6 +88,7 @@ def requantise(node: NodeView, place: int, zero_after: bool = True) -> None:
     `Rule` for ``zero_after``."""
     rule = linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1))
     node.quantise(replace(rule, zero_after=zero_after), integers=True)
+    node.makes_type = rule.low, rule.high
 
 
 @operator("Trunc", domains=QONNX, everywhere=True)

@@ -103,6 +103,18 @@ ONE = {
         "Conv_5 (Conv): a clip behind a quantiser must be followed by a quantiser, or cut nothing; quantise what it "
         "makes, in onnxruntime by QuantFormat.QDQ",
     ),
+    "integers that their type has not": (
+        lambda: of_integers().node("Neg"),
+        "Neg_3 (Neg): what it makes must be integers of its type, 0..255, got -255..0; put DequantizeLinear before it",
+    ),
+    "sums that their type has not": (
+        lambda: two_maps(of_integers().node("Relu"), "Add"),
+        "Add_1 (Add): what it makes must be integers of its type, 0..255, got 0..510; put DequantizeLinear before it",
+    ),
+    "a quotient of integers": (
+        lambda: of_integers().node("Div", np.float32(2)),
+        "Div_3 (Div): integers must not be divided, whose rest is cut off; put DequantizeLinear before it",
+    ),
     "scales that each image has for itself": (
         lambda: begun().node("DynamicQuantizeLinear"),
         "DynamicQuantizeLinear_2 (DynamicQuantizeLinear): this operator is not imported; scales must be known before: "

@@ -104,9 +104,9 @@ def of_mean(mean: Pooling, size: Size, reading: Reading, lead: Line) -> WeightSe
     """The section of a mean that is quantised: a convolution with weights of 0 and 1, each output of its own channel.
     ``size`` is that of the means."""
     if any(mean.window.padding):
-        rule = "the means of a pool that is padded and doesn't count that must be quantised as its map is, got others"
+        rule = "padded means that don't count padded values must be quantised as their map is, got another scale"
         instead = (
-            "count it (count_include_pad=1), or quantise with onnxruntime's QuantFormat.QDQ, which keeps the scale"
+            "count these (count_include_pad=1), or quantise by onnxruntime's QuantFormat.QDQ, which keeps the scale"
         )
         raise Unsupported(rule, instead)
     channels = size[2]

@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.widths import PLANES, WEIGHT_BITS, bits_for
 from .demands import layers
 from .engines import Engines
 from .layer_demand import LayerDemand
-from .task import Joining
+from .task import Connection
 
 MOST_CUT = 4
 """NPUs of the longest chain with copies that is tried."""
@@ -75,14 +75,14 @@ def _cut(model: Model, npus: Sequence[Npu]) -> tuple[tuple[int, ...], bool]:
     return tuple(n for n, copy in zip(placing.mapping, copies) if not copy), any(copies) or kept
 
 
-def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[LayerDemand], tuple[int, ...]]:
+def copying_layers(model: Model, connection: Connection, map_order: str) -> tuple[list[LayerDemand], tuple[int, ...]]:
     """The layers of a mapping with their copies, and the NPU of each.
 
     Parameters
     ----------
     model
         The network.
-    way
+    connection
         How NPUs of one engine are connected, and the mapping.
     map_order
         "pull" or "raster".
@@ -92,24 +92,24 @@ def copying_layers(model: Model, way: Joining, map_order: str) -> tuple[list[Lay
     ValueError
         If maps don't find their ways.
     """
-    assert way.mapping is not None
+    assert connection.mapping is not None
     reason = ValueError()
-    for npus in _connected(way):
+    for npus in _connected(connection):
         try:
-            demands = layers(model, map_order, way.engines, npus=npus, mapping=way.mapping)
+            demands = layers(model, map_order, connection.engines, npus=npus, mapping=connection.mapping)
         except ValueError as error:
             reason = error
         else:
-            return demands, _on(demands, way.mapping)
+            return demands, _on(demands, connection.mapping)
     raise reason
 
 
-def _connected(way: Joining) -> list[tuple[Npu, ...]]:
+def _connected(connection: Connection) -> list[tuple[Npu, ...]]:
     """NPUs that are connected so, those of a ring first without map stores."""
-    assert way.mapping is not None
-    count = max(way.mapping) + 1
-    npu = NPUS[way.engines.names[0]]
-    if not way.closed:
+    assert connection.mapping is not None
+    count = max(connection.mapping) + 1
+    npu = NPUS[connection.engines.names[0]]
+    if not connection.closed:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)
     outlets = ("ring", "loop", "host")

@@ -14,7 +14,7 @@ from bitloom.overlay.build.partitioning import fitting_partitions
 
 from .candidate import Candidate
 from .figures import figures
-from .task import FEW_NPUS, STEPS, Joining, Task, raised
+from .task import FEW_NPUS, STEPS, Connection, Task, raised
 from .tries import Row, Tries
 
 MOST_CUT = 4
@@ -33,10 +33,12 @@ def tasks(tries: Tries, points: int) -> list[Task]:
     points
         Intervals.
     """
-    way = Joining(tries.engines[0], (0,) * len(tries.names(tries.engines[0])))
-    settings = [replace(setting, streamed=False) for setting in dict.fromkeys(tries.joinings.swept)]
+    connection = Connection(tries.engines[0], (0,) * len(tries.names(tries.engines[0])))
+    settings = [replace(setting, streamed=False) for setting in dict.fromkeys(tries.connections.swept)]
     return [
-        Task(way, setting, interval, FEW_NPUS) for setting in settings for interval in tries.intervals(points, setting)
+        Task(connection, setting, interval, FEW_NPUS)
+        for setting in settings
+        for interval in tries.intervals(points, setting)
     ]
 
 

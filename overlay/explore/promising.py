@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from .price import Price
-from .task import FEW_NPUS, STEPS, Joining, Task, raised
+from .task import FEW_NPUS, STEPS, Connection, Task, raised
 from .tries import ROUNDS, Tries
 from .variations import MapSetting
 
 FEW = 3
-"""Intervals of a way that are tried."""
+"""Intervals of a connection that are tried."""
 CLOSER = 3
 """Times that the gap between the shortest interval that may fit and the next shorter one is halved."""
 BEST = 2
@@ -52,25 +52,25 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
     tries
         The search's data.
     tasks
-        Tasks of one or several ways.
+        Tasks of one or several connections.
     looked_at
         Called for each interval that is looked at.
 
     Returns
     -------
     list of Task
-        All of them, unless a run of the flow model takes long: then of each way a few intervals, each with one price;
-        where a rate is asked for, the longest ones. Weights are streamed where no chain of the first way fits without,
-        and no other way is tried then; where none fits with them either, one task with streamed weights and one without
-        are left, to find the nearest design.
+        All of them, unless a run of the flow model takes long: then of each connection a few intervals, each with one
+        price; where a rate is asked for, the longest ones. Weights are streamed where no chain of the first connection
+        fits without, and no other connection is tried then; where none fits with them either, one task with streamed
+        weights and one without are left, to find the nearest design.
     """
     if not tries.heavy:
         return list(tasks)
 
-    seen = dict[tuple[Joining, MapSetting, int], Promise | None]()
+    seen = dict[tuple[Connection, MapSetting, int], Promise | None]()
 
     def look(task: Task) -> Promise | None:
-        key = task.way, task.setting, task.interval
+        key = task.connection, task.setting, task.interval
         if key not in seen:
             looked_at()
             seen[key] = _fitting(tries, task)
@@ -78,23 +78,27 @@ def promising(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
 
     chosen = list[Task]()
     asked = tries.budget.cycles
-    ways = list(dict.fromkeys(task.way for task in tasks))
-    for way, setting in dict.fromkeys((task.way, task.setting) for task in tasks if task.way.mapping is None):
-        by_interval = {task.interval: task for task in reversed(tasks) if (task.way, task.setting) == (way, setting)}
+    connections = list(dict.fromkeys(task.connection for task in tasks))
+    for connection, setting in dict.fromkeys(
+        (task.connection, task.setting) for task in tasks if task.connection.mapping is None
+    ):
+        by_interval = {
+            task.interval: task for task in reversed(tasks) if (task.connection, task.setting) == (connection, setting)
+        }
         ordered = [
             by_interval[interval] for interval in sorted(by_interval, key=lambda n: (n > asked, -n) if asked else n)
         ]
         rising = sorted(by_interval)
         longer = by_interval[rising[len(rising) // 2]], by_interval[rising[-1]]  # where neither fits, no interval does
         promises = list(islice(filter(None, map(look, ordered)), FEW)) if any(map(look, longer)) else []
-        if not promises and way == ways[0]:  # other engines and mappings take no less memory
+        if not promises and connection == connections[0]:  # other engines and mappings take no less memory
             coming = _coming(tries, ordered)
             return list(islice(_streamed(tries, coming, looked_at), FEW)) or [*coming[-1:], *ordered[-1:]]
         fits = [promise.task for promise in promises] or ordered[-1:]
         shorter = [] if asked else [task for task in ordered if task.interval < fits[0].interval]
-        nearer = _nearer(look, shorter[-1], fits[0]) if shorter and way == tasks[0].way else None
+        nearer = _nearer(look, shorter[-1], fits[0]) if shorter and connection == tasks[0].connection else None
         chosen += [nearer.task, *fits[:-1]] if nearer else fits
-    return chosen + _mapped(tries, look, [way for way in ways if way.mapping is not None], chosen)
+    return chosen + _mapped(tries, look, [each for each in connections if each.mapping is not None], chosen)
 
 
 def _coming(tries: Tries, tasks: Sequence[Task]) -> list[Task]:
@@ -113,21 +117,21 @@ def _streamed(tries: Tries, tasks: Sequence[Task], looked_at: Callable[[], None]
             yield replace(promise.task, price=promise.price)
 
 
-def _mapped(tries: Tries, look: Look, ways: Sequence[Joining], chains: Sequence[Task]) -> list[Task]:
+def _mapped(tries: Tries, look: Look, connections: Sequence[Connection], chains: Sequence[Task]) -> list[Task]:
     """One task for each of the best mappings: those with the fewest LUTs at the rate that is asked for, else those with
     the fewest cycles."""
     asked = tries.budget.cycles
     interval = int(asked) if asked else min(task.interval for task in chains)
     promises = list[Promise]()
-    for way in ways:
-        promise = look(Task(way, tries.first, interval, FEW_NPUS))
+    for connection in connections:
+        promise = look(Task(connection, tries.first, interval, FEW_NPUS))
         if promise and not asked:
             promise = (
                 _nearer(look, replace(promise.task, interval=interval // SHORTER), promise.task, CLOSER + 1) or promise
             )
         if promise:
             promises.append(promise)
-    each = ([promise for promise in promises if promise.task.way.closed == closed] for closed in (True, False))
+    each = ([promise for promise in promises if promise.task.connection.closed == closed] for closed in (True, False))
     ranked = (sorted(kind, key=lambda promise: promise.lut if asked else promise.cycles) for kind in each)
     return [promise.task for kind in ranked for promise in kind[:BEST]]
 
@@ -164,7 +168,7 @@ def _promise(tries: Tries, asked: Task, rounds: int = ROUNDS) -> Promise | None:
         candidate = tries.candidate(segments, task.setting)
         over = tries.over(candidate)
         if not over:
-            cycles = tries.joinings.of(task.way, task.setting).round(segments)
+            cycles = tries.connections.of(task.connection, task.setting).round(segments)
             return Promise(asked, tries.luts(candidate), cycles, task.price)
         dear = over.keys() & STEPS.keys()
         if not dear:

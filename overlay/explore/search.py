@@ -242,7 +242,7 @@ def _seldom_collected() -> Iterator[None]:
 def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> None:
     """Append all rows that are tried to ``rows``, each as soon as it is known."""
     sweep = _sweep(tries, effort, count)
-    at_a_time = 2 + VARIED * len(tries.joinings.swept)
+    at_a_time = 2 + VARIED * len(tries.connections.swept)
     count.total = len(sweep) + ROUNDS * at_a_time + effort.halvings * len(_prices(effort)) + 1
     for order in dict.fromkeys(task.setting.map_order for task in sweep):
         tries.know(rows)
@@ -294,13 +294,13 @@ def _explored(tries: Tries, rows: Sequence[Row]) -> Explored:
 
 def varied(tries: Tries) -> tuple[str, ...]:
     """What a search varies beside foldings, a few words each."""
-    ways = tries.ways()
+    connections = tries.connections.possible()
     one_npu = len(tries.layers) == 1 or bool(tries.also)
     rings, chains = (
-        sorted({max(way.mapping) + 1 for way in ways if way.mapping and way.closed == closed})
+        sorted({max(each.mapping) + 1 for each in connections if each.mapping and each.closed == closed})
         for closed in (True, False)
     )
-    engines = {engine for way in ways for engine in way.engines.names}
+    engines = {engine for each in connections for engine in each.engines.names}
     saves = "integer" in engines and tries.budget.dsp is not None
     searched = {
         "raster": any(setting.counters for setting in tries.settings),
@@ -308,7 +308,7 @@ def varied(tries: Tries) -> tuple[str, ...]:
         "line_taps": any(
             layer.with_lines or layer.formed_pools for choices in tries.choices.values() for layer in choices.layers
         ),
-        "depthwise": any(way.engines.depthwise for way in ways),
+        "depthwise": any(each.engines.depthwise for each in connections),
         "kernels_per_multiplier": saves,
         "lut_products": saves and any(layer.adds is not None for layer in tries.layers),
     }
@@ -335,19 +335,19 @@ def _settings(map_order: str) -> list[MapSetting]:
 
 def _sweep(tries: Tries, effort: Effort, count: Counter) -> list[Task]:
     """The tasks of the sweep. The longer its intervals, the fewer prices they are tried with, soonest in an order that
-    is there for a window former, which pays at short intervals; of ways beside the first one, fewer intervals are
-    tried."""
-    first, *others = tries.ways()
+    is there for a window former, which pays at short intervals; of connections beside the first one, fewer intervals
+    are tried."""
+    first, *others = tries.connections.possible()
     free = tries.budget.cycles is None
     tasks = list[Task]()
-    *for_formers, ordinary = tries.joinings.swept
+    *for_formers, ordinary = tries.connections.swept
     for setting in (*for_formers, ordinary):
         intervals = tries.intervals(effort.points, setting)
         step = 3 if setting == ordinary else 1
         for k, interval in enumerate(intervals):
             tasks += [Task(first, setting, interval, price) for price in PRICES[: max(1, 3 - k // step * free)]]
-            if k % SPARSE == 0:  # beside the first way, which knows NPUs for this interval
-                tasks += [Task(way, setting, interval, FEW_NPUS) for way in others]
+            if k % SPARSE == 0:  # beside the first connection, which knows NPUs for this interval
+                tasks += [Task(connection, setting, interval, FEW_NPUS) for connection in others]
     return promising(tries, tasks, count.looked_at)
 
 
@@ -370,7 +370,11 @@ def _streamed(tries: Tries, rows: Sequence[Row]) -> list[Task]:
     lacks = {
         row.asked for row in rows if "bram36" in tries.budget.excess(row.figures) and _has_logic(row, tries.budget)
     }
-    return [Task(tries.ways()[0], setting, interval, FEW_NPUS) for interval in asked if interval in lacks - fits]
+    return [
+        Task(tries.connections.possible()[0], setting, interval, FEW_NPUS)
+        for interval in asked
+        if interval in lacks - fits
+    ]
 
 
 def _has_logic(row: Row, budget: Budget) -> bool:
@@ -391,11 +395,11 @@ def _between(tries: Tries, rows: Sequence[Row], effort: Effort) -> list[Task]:
     if gap is None:
         return []
     interval, *ends = gap
-    joined = dict.fromkeys((tries.joinings.way_of(row.candidate), setting_of(row.candidate)) for row in ends)
+    joined = dict.fromkeys((tries.connections.connection_of(row.candidate), setting_of(row.candidate)) for row in ends)
     return [
-        Task(way, setting, interval, price)
-        for way, setting in joined
-        for price in (_prices(effort) if way.mapping is None else [FEW_NPUS])
+        Task(connection, setting, interval, price)
+        for connection, setting in joined
+        for price in (_prices(effort) if connection.mapping is None else [FEW_NPUS])
     ]
 
 

@@ -18,7 +18,7 @@ STEPS = {"lutram": 0.5, "bram36": 30.0, "lanes": 0.5, "dsp": 20.0, "ff": 0.1}
 
 
 @dataclass(frozen=True)
-class Joining:
+class Connection:
     """How NPUs shall be connected, and of which engines."""
 
     engines: Engines
@@ -31,9 +31,9 @@ class Joining:
 
 @dataclass(frozen=True)
 class Task:
-    """What is tried at a time: a way to connect NPUs in a setting, an interval, and the price to begin with."""
+    """What is tried at a time: a connection of NPUs in a setting, an interval, and the price to begin with."""
 
-    way: Joining
+    connection: Connection
     setting: MapSetting
     interval: int
     price: Price

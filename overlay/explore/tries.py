@@ -20,12 +20,12 @@ from bitloom.overlay.area_model.estimate import estimate
 from .budget import Budget
 from .candidate import Candidate
 from .chain import Chain
+from .connections import Connections
 from .engines import Engines
 from .figures import Figures, Known, figures, lanes
-from .joinings import Joinings
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Segment
 from .ring import cheapest_ring
-from .task import FEW_NPUS, STEPS, Joining, Task, between, candidate_of, raised
+from .task import FEW_NPUS, STEPS, Task, between, candidate_of, raised
 from .variations import MapSetting, dataflows, in_settings, streamed
 
 SHARES = (1.0, 0.985, 0.95, 0.9)
@@ -117,13 +117,13 @@ class Tries:
         self.given = settings
         self.stream_bits = stream_bits
         lut_rows = MOST_LUT_ROWS if budget.bram36 is None else MOST_LUT_ROWS_FOR_BLOCKS
-        self.joinings = Joinings((self.model, *self.also), settings, streamed, stream_bits, lut_rows)
-        self.engines = self.joinings.engines
-        self.choices = self.joinings.choices
-        self.settings = self.joinings.settings
-        self.first = self.joinings.first
+        self.connections = Connections((self.model, *self.also), settings, streamed, stream_bits, lut_rows)
+        self.engines = self.connections.engines
+        self.choices = self.connections.choices
+        self.settings = self.connections.settings
+        self.first = self.connections.first
         self.layers = self.choices[self.engines[0], self.first].layers
-        self.heavy = self.joinings.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
+        self.heavy = self.connections.graph or any(layer.depthwise for layer in self.layers) or bool(self.also)
         limits = {key: getattr(budget, key) for key in ("lutram", "bram36", "dsp", "ff")}
         self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
@@ -143,10 +143,6 @@ class Tries:
         choices = self.choices[engines, self.first]
         layers = choices.layers[: len(choices.networks[0])] if choices.networks else choices.layers
         return tuple(layer.name for layer in layers if not is_copy(layer.name))
-
-    def ways(self) -> list[Joining]:
-        """Chains and rings that are tried; the first one is the chain that most is tried of."""
-        return self.joinings.ways()
 
     def intervals(self, points: int, setting: MapSetting) -> list[int]:
         """Intervals to try in a setting: a sweep of ``points`` from the fastest one on.
@@ -180,7 +176,7 @@ class Tries:
             for layer in layers
         ]
         least = sum(each) if self.also else max(each)
-        while self.segments(Task(self.ways()[0], setting, least, FEW_NPUS)) is None:
+        while self.segments(Task(self.connections.possible()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1
             if least > 1 << 40:
                 raise ValueError(f"{self.model.network.name}: no folding was found")
@@ -189,11 +185,11 @@ class Tries:
     def segments(self, task: Task) -> list[Segment] | None:
         """The NPUs of a task at its price; None where there are none that are fast enough, or where such NPUs are more
         parallel than a design may be."""
-        choices = self.joinings.of(task.way, task.setting)
+        choices = self.connections.of(task.connection, task.setting)
         self._make_room(choices)
-        mapping = task.way.mapping
+        mapping = task.connection.mapping
         if mapping is not None:
-            segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.way.closed)
+            segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.connection.closed)
         else:
             on_one_npu = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
             price = replace(task.price, limits=self._limits) if self.also else task.price
@@ -220,7 +216,7 @@ class Tries:
         """
         out = list[Row]()
         asked = task.interval
-        ring = task.way.mapping is not None
+        ring = task.connection.mapping is not None
         cheap, dear = task.price, None  # the highest price at which the budget didn't hold, the lowest at which it did
         for last in (*[False] * (ROUNDS - 1), True):
             segments = self.segments(task)
@@ -228,7 +224,7 @@ class Tries:
             if segments is None:
                 break
             candidate = self.candidate(segments, task.setting)
-            if self._is_beaten(candidate, self.joinings.of(task.way, task.setting).round(segments)):
+            if self._is_beaten(candidate, self.connections.of(task.connection, task.setting).round(segments)):
                 break
             excess = self._hopeless(candidate)
             row = None if excess else self._row(candidate, asked)
@@ -298,7 +294,7 @@ class Tries:
     def _chunked(self, row: Row) -> list[Row]:
         """The row with chunks as large as maps, where NPUs of a chain copy them: the NPU before a copy then runs ahead
         while that waits for its map."""
-        copies = self.joinings.way_of(row.candidate).mapping is not None and not row.candidate.closed
+        copies = self.connections.connection_of(row.candidate).mapping is not None and not row.candidate.closed
         if not copies or not any(setting.map_order == "raster" for setting in self.settings):
             return []
         chunk = f"rows:{max(one.network.input.height for one in (self.model, *self.also))}"
@@ -311,7 +307,7 @@ class Tries:
         Only what promises something is run in the flow model, which takes most of the time.
         """
         candidate = row.candidate
-        choices = self.joinings.in_settings(candidate)
+        choices = self.connections.in_settings(candidate)
         other_flows = () if self.also else dataflows(candidate, choices)
         rows = [self._row(other, row.asked) for other in other_flows]
         for other in (*in_settings(candidate, choices), *streamed(candidate, choices)):

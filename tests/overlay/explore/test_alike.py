@@ -6,7 +6,7 @@ import pytest
 
 from bitloom.golden import zoo
 from bitloom.overlay.explore.alike import alike
-from bitloom.overlay.explore.joinings import Joinings
+from bitloom.overlay.explore.connections import Connections
 from bitloom.overlay.explore.one_npu import NpuChoices
 from bitloom.overlay.explore.variations import SETTINGS
 
@@ -14,10 +14,12 @@ from bitloom.overlay.explore.variations import SETTINGS
 @pytest.fixture(scope="module")
 def pairs() -> list[tuple[NpuChoices, NpuChoices]]:
     """What an NPU may be where all layers are binary, and where the first one has an integer NPU, in each setting."""
-    joinings = Joinings((zoo.load("digits-cnn"),), SETTINGS, (False, True), 64, 128)
-    binary, mixed = joinings.engines
+    connections = Connections((zoo.load("digits-cnn"),), SETTINGS, (False, True), 64, 128)
+    binary, mixed = connections.engines
     assert mixed.names == ("integer", *binary.names[1:])
-    return [(joinings.choices[binary, setting], joinings.choices[mixed, setting]) for setting in joinings.settings]
+    return [
+        (connections.choices[binary, setting], connections.choices[mixed, setting]) for setting in connections.settings
+    ]
 
 
 def test_all_layers_but_the_first_are_alike(pairs: list[tuple[NpuChoices, NpuChoices]]) -> None:

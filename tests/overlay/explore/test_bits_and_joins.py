@@ -23,7 +23,7 @@ from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.stores_in_use import run_flow
-from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
+from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from tests.networks import random_integer_model
@@ -77,7 +77,7 @@ KEYS = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_ev
 def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None:
     """Memories are those of sizing, or hold as much; cycles those of the flow model, but for a few a layer."""
     tries = Tries(MODELS[name](), Budget(), 64, SETTINGS)
-    segments = tries.segments(Task(Joining(tries.engines[0]), setting, 6_000, FEW_NPUS))
+    segments = tries.segments(Task(Connection(tries.engines[0]), setting, 6_000, FEW_NPUS))
     assert segments is not None
     candidate = tries.candidate(segments, setting)
     made = candidate.design(tries.model)
@@ -94,7 +94,7 @@ def test_integers_that_are_added_stay_on_a_binary_npu() -> None:
     """Chains that the search cuts are cut where bits alone go on; other mappings are ways of their own."""
     assert possible_engines(signs()) == [Engines(("binary",) * 5)]
     tries = Tries(signs(), Budget(), 64, SETTINGS[1:2])
-    segments = tries.segments(Task(Joining(tries.engines[0]), SETTINGS[1], 1_000, Price(npu=-10_000)))
+    segments = tries.segments(Task(Connection(tries.engines[0]), SETTINGS[1], 1_000, Price(npu=-10_000)))
     assert segments is not None
     assert [segment.indices for segment in segments] == [(0,), (1, 2, 3), (4,)]
 

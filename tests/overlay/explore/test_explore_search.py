@@ -123,7 +123,7 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     """CNV's first layer takes 8,100 beats tap by tap on any lanes."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
     assert "window former" in varied(tries)
-    segments = tries.segments(Task(tries.ways()[0], tries.first, 7_138, Price(npu=-10_000)))
+    segments = tries.segments(Task(tries.connections.possible()[0], tries.first, 7_138, Price(npu=-10_000)))
     assert segments is not None
     assert [segment.npu.former is not None for segment in segments] == [True] + [False] * 8
 
@@ -154,7 +154,7 @@ def test_only_what_lies_on_a_way_of_npus_that_are_fast_enough_is_sized() -> None
 
 def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
-    tasks = [Task(tries.ways()[0], setting, 2_000, Price()) for setting in SETTINGS]
+    tasks = [Task(tries.connections.possible()[0], setting, 2_000, Price()) for setting in SETTINGS]
     choices = [tries.choices[tries.engines[0], setting] for setting in SETTINGS]
     found = [tries.segments(task) for task in tasks]
     kept = [each.kept for each in choices]
@@ -192,10 +192,10 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     """Also where tuples that no tap reads cost cycles, as in raster order without counters."""
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
     assert tries.first.words == "raster"
-    way = tries.ways()[0]
-    segments = tries.segments(Task(way, tries.first, 7_138, Price(npu=-10_000)))
+    connection = tries.connections.possible()[0]
+    segments = tries.segments(Task(connection, tries.first, 7_138, Price(npu=-10_000)))
     assert segments is not None
-    choices = tries.joinings.of(way, tries.first)
+    choices = tries.connections.of(connection, tries.first)
     slowest = max(choices.cycles(segment.indices, segment.npu) for segment in segments)
     found = figures(tries.model, tries.candidate(segments, tries.first))
     assert found is not None
@@ -290,7 +290,7 @@ def test_a_search_tries_the_same_with_any_number_of_processes(monkeypatch):
 def test_the_sweep_is_in_the_order_in_which_window_formers_feed_most_layers() -> None:
     """In pull order they can feed the last layer of digits-cnn alone, in raster order the first two."""
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
-    assert [setting.map_order for setting in tries.joinings.swept] == ["raster", "pull"]
+    assert [setting.map_order for setting in tries.connections.swept] == ["raster", "pull"]
 
 
 def test_workers() -> None:

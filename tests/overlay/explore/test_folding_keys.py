@@ -17,10 +17,10 @@ from bitloom.overlay.explore.figures import Known, figures
 from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_NEEDS, OUTLETS, POOL_WORK
 from bitloom.overlay.explore.npu_memories import NpuMemories
 from bitloom.overlay.explore.one_npu import OUT, NpuChoices
-from bitloom.overlay.explore.task import Joining
+from bitloom.overlay.explore.task import Connection
 from bitloom.overlay.explore.variations import SETTINGS
 
-from .test_npu_memories import joinings, random_of
+from .test_npu_memories import connections_of, random_of
 
 BINARY = Npu.of(kfp=28, kgp=8, pfp=4, ol=2, planes=6, acc_bits=32)
 PLAIN = BINARY.changed(planes=0, shift_bits=0)
@@ -76,8 +76,8 @@ def pair(name: str) -> tuple[Npu, Npu]:
 
 @pytest.fixture(scope="module")
 def choices() -> NpuChoices:
-    ways = joinings(zoo.load("digits-cnn"))
-    return ways.of(Joining(ways.engines[0]), SETTINGS[0])
+    connections = connections_of(zoo.load("digits-cnn"))
+    return connections.of(Connection(connections.engines[0]), SETTINGS[0])
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -103,8 +103,8 @@ def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: s
         assert estimate_outlets(one, 24) == estimate_outlets(other, 24)
         return
     if one.engine == "integer":
-        ways = joinings(random_of("integer", 0))
-        choices = ways.of(Joining(ways.engines[0]), SETTINGS[0])
+        connections = connections_of(random_of("integer", 0))
+        choices = connections.of(Connection(connections.engines[0]), SETTINGS[0])
     if key == "layer needs":
         own = tuple(range(len(choices.layers)))
         fresh = (NpuMemories(choices.layers, [range(len(own))], streamed=False) for _ in range(2))
@@ -114,8 +114,8 @@ def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: s
         assert first == second
         return
     if key == "pool work":
-        ways = joinings(random_of("depthwise", 2))
-        for layer in ways.of(Joining(ways.engines[0]), SETTINGS[0]).layers:
+        connections = connections_of(random_of("depthwise", 2))
+        for layer in connections.of(Connection(connections.engines[0]), SETTINGS[0]).layers:
             first, second = (replace(layer).pool_work(npu) for npu in (one, other))
             assert first == second
         return

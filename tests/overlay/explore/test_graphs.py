@@ -33,7 +33,7 @@ from bitloom.overlay.explore.one_npu import Segment, saving
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, Explored, explore, varied
 from bitloom.overlay.explore.stores_in_use import run_flow
-from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
+from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
 from bitloom.overlay.explore.tries import Row, Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from bitloom.overlay.study.mlperf_tiny import NPU as BY_HAND
@@ -105,7 +105,7 @@ def test_several_taps_a_beat_where_one_is_too_slow(name: str) -> None:
     model, value = LINED[name]
     tries = Tries(model(), Budget(), 64, SETTINGS)
     slow, fast = (
-        tries.segments(Task(Joining(tries.engines[0]), COUNTERS, interval, FEW_NPUS)) for interval in (20_000, 330)
+        tries.segments(Task(Connection(tries.engines[0]), COUNTERS, interval, FEW_NPUS)) for interval in (20_000, 330)
     )
     assert slow is not None
     assert fast is not None
@@ -118,7 +118,7 @@ def test_several_taps_a_beat_where_one_is_too_slow(name: str) -> None:
 def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
     """Bit for bit, in the cycles that were told."""
     tries = Tries(LINED[name][0](), Budget(), 64, SETTINGS)
-    fast = tries.segments(Task(Joining(tries.engines[0]), COUNTERS, 330, FEW_NPUS))
+    fast = tries.segments(Task(Connection(tries.engines[0]), COUNTERS, 330, FEW_NPUS))
     assert fast is not None
     candidate = tries.candidate(fast, COUNTERS)
     design = candidate.design(tries.model)
@@ -137,7 +137,7 @@ def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
 def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None:
     """Memories are those of sizing, or hold as much; cycles those of the flow model, but for a few a layer."""
     tries = Tries(MODELS[name](), Budget(dsp=60), 64, SETTINGS)
-    segments = tries.segments(Task(Joining(tries.engines[0]), setting, 2_600, FEW_NPUS))
+    segments = tries.segments(Task(Connection(tries.engines[0]), setting, 2_600, FEW_NPUS))
     assert segments is not None
     candidate = tries.candidate(segments, setting)
     keys = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_even", "round_twice", "windows",
@@ -179,7 +179,7 @@ def test_what_a_graph_gets(name: str) -> None:
 def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
     """In chains that the search cuts; mappings with copies are ways of their own."""
     tries = Tries(residual(), Budget(), 64, SETTINGS[:1])
-    segments = tries.segments(Task(Joining(tries.engines[0]), SETTINGS[0], 1_000, Price(npu=-10_000)))
+    segments = tries.segments(Task(Connection(tries.engines[0]), SETTINGS[0], 1_000, Price(npu=-10_000)))
     assert segments is not None
     assert [segment.indices for segment in segments] == [(0, 1, 2, 3), (4,), (5,)]
 
@@ -217,9 +217,11 @@ def test_streamed_weights_are_one_of_three() -> None:
 def ring_of_two(models: list[Model]) -> Row:
     """What the search tries first on a ring of two NPUs."""
     tries = Tries(models, Budget(), 64, SETTINGS[1:2], [False])
-    way = next(way for way in tries.ways() if way.closed and way.mapping is not None and max(way.mapping) == 1)
-    assert way.mapping == (0, 1, 0, 1, 0, 1, 0, 1, 0, 1), "six layers, and four: layer after layer"
-    row = tries.rows(Task(way, SETTINGS[1], 2_500, FEW_NPUS))[0]
+    connection = next(
+        each for each in tries.connections.possible() if each.closed and each.mapping and max(each.mapping) == 1
+    )
+    assert connection.mapping == (0, 1, 0, 1, 0, 1, 0, 1, 0, 1), "six layers, and four: layer after layer"
+    row = tries.rows(Task(connection, SETTINGS[1], 2_500, FEW_NPUS))[0]
     assert (row.candidate.topology, row.candidate.also) == ("ring of 2", ("separable",))
     return row
 
@@ -257,7 +259,7 @@ def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> Non
     model, budget = MODELS[name](), Budget(dsp=1)
     found = explore(model, budget, map_order="raster", effort=QUICK)
     tries = Tries(model, budget, 64, SETTINGS[1:])
-    segments = tries.segments(Task(tries.ways()[0], tries.first, 1 << 20, FEW_NPUS))
+    segments = tries.segments(Task(tries.connections.possible()[0], tries.first, 1 << 20, FEW_NPUS))
     assert found.nearest is not None
     assert segments is not None
     assert found.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(segments, tries.first))["dsp"]
@@ -265,9 +267,9 @@ def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> Non
 
 def test_several_networks_get_chains() -> None:
     tries = Tries([residual(), separable()], Budget(), 64, SETTINGS[1:2], [False])
-    chains = [way for way in tries.ways() if way.mapping is not None and not way.closed]
+    chains = [each for each in tries.connections.possible() if each.mapping is not None and not each.closed]
     assert chains
-    rows = [row for way in chains for row in tries.rows(Task(way, SETTINGS[1], 2_500, FEW_NPUS))[:1]]
+    rows = [row for connection in chains for row in tries.rows(Task(connection, SETTINGS[1], 2_500, FEW_NPUS))[:1]]
     assert rows
     for row in rows:
         assert (len(row.candidate.npus), row.candidate.closed) == (2, False)
@@ -317,7 +319,7 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
     models, found = [residual(), separable()], list[tuple[int, int]]()
     for budget in (Budget(), Budget(dsp=40)):
         tries = Tries(models, budget, 64, SETTINGS[2:])
-        segments = tries.segments(Task(tries.ways()[0], COUNTERS, 3_000, FEW_NPUS))
+        segments = tries.segments(Task(tries.connections.possible()[0], COUNTERS, 3_000, FEW_NPUS))
         assert segments is not None
         npu = segments[0].npu
         (area,) = estimate_cores(npu, 64, [npu.array.kernel_ram])

@@ -14,7 +14,7 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.search import explore
 from bitloom.overlay.explore.stores_in_use import run_flow
-from bitloom.overlay.explore.task import FEW_NPUS, Joining, Task
+from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from tests.hls_gen.compiler.test_concatenations import CASES
@@ -37,13 +37,13 @@ KEYS = ("kfp", "kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "
 def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSetting, interval: int) -> Candidate:
     """The candidate that NPUs make which are joined so."""
     tries = Tries(model, Budget(), 64, SETTINGS)
-    way = Joining(tries.engines[0], mapping, closed)
-    assert way in tries.ways()
-    segments = tries.segments(Task(way, setting, interval, FEW_NPUS))
+    connection = Connection(tries.engines[0], mapping, closed)
+    assert connection in tries.connections.possible()
+    segments = tries.segments(Task(connection, setting, interval, FEW_NPUS))
     assert segments is not None
     made = tries.candidate(segments, setting)
     assert made.mapping == mapping
-    assert tries.joinings.way_of(made) == way
+    assert tries.connections.connection_of(made) == connection
     return made
 
 
@@ -79,18 +79,20 @@ def test_what_the_search_knows_of_npus_that_keep_integers_for_the_next(mapping: 
     for given, npu in zip(candidate.npus, made.npus):
         assert {k: given.value(k) for k in keys} == {k: npu.value(k) for k in keys}
         assert npu.value("skip_words") <= given.value("skip_words")
-    choices = tries.joinings.of(tries.joinings.way_of(candidate), RASTER)
+    choices = tries.connections.of(tries.connections.connection_of(candidate), RASTER)
     busiest = max(choices.cycles(choices.indices_on(n, mapping), npu) for n, npu in enumerate(candidate.npus))
     assert busiest - 100 < run_flow(model, candidate.choices, made)[0].cycles_per_frame < 1.4 * busiest
 
 
 def test_mappings_of_graphs() -> None:
     """Rings where maps find their ways, and chains with copies; of bits also a layer each."""
-    found = [(way.mapping, way.closed) for way in Tries(residual(), Budget(), 64, SETTINGS[1:]).ways()]
+    found = [
+        (each.mapping, each.closed) for each in Tries(residual(), Budget(), 64, SETTINGS[1:]).connections.possible()
+    ]
     assert found[:4] == [(None, False), RING, ((0, 1, 2, 0, 1, 2), True), ((0, 1, 2, 3, 0, 1), True)]
     assert CUT in found[4:]
     assert not any(closed for _, closed in found[4:])
-    found = [(way.mapping, way.closed) for way in Tries(signs(), Budget(), 64, SETTINGS[1:2]).ways()]
+    found = [(each.mapping, each.closed) for each in Tries(signs(), Budget(), 64, SETTINGS[1:2]).connections.possible()]
     assert found == [(None, False), ((0, 1, 0, 1, 0), True), ((0, 1, 2, 0, 1), True), ((0, 1, 2, 3, 0), True), EACH]
 
 

@@ -12,11 +12,11 @@ from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore import npu_memories
 from bitloom.overlay.explore.chain import Chain
-from bitloom.overlay.explore.joinings import Joinings
+from bitloom.overlay.explore.connections import Connections
 from bitloom.overlay.explore.one_npu import MOST_LUT_ROWS, NpuChoices
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ring import cheapest_ring
-from bitloom.overlay.explore.task import Joining, candidate_of
+from bitloom.overlay.explore.task import Connection, candidate_of
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from bitloom.overlay.fuzz.pick import SeededPick
 from tests.networks import random_integer_model, random_model
@@ -44,8 +44,8 @@ def is_copying(choices: NpuChoices) -> bool:
     return any(is_copy(layer.name) for layer in choices.layers)
 
 
-def joinings(*models: Model) -> Joinings:
-    return Joinings(models, SETTINGS, (False, True), 64, MOST_LUT_ROWS)
+def connections_of(*models: Model) -> Connections:
+    return Connections(models, SETTINGS, (False, True), 64, MOST_LUT_ROWS)
 
 
 def sized(models: Sequence[Model], npus: Sequence[Npu], mapping: Any, setting: MapSetting) -> Sequence[Npu]:
@@ -58,13 +58,19 @@ def sized(models: Sequence[Model], npus: Sequence[Npu], mapping: Any, setting: M
     return size_memories(name, models, npus, candidate.choices, stream_bits=64, sizing=sizing).npus
 
 
-def differences(models: Sequence[Model], choices: NpuChoices, way: Joining, setting: MapSetting, interval: int,
-                most_npus: int = 9) -> set[str] | None:  # fmt: skip
+def differences(
+    models: Sequence[Model],
+    choices: NpuChoices,
+    connection: Connection,
+    setting: MapSetting,
+    interval: int,
+    most_npus: int = 9,
+) -> set[str] | None:
     """Fields in which some NPU differs from what sizing makes of it; None where no NPUs are so fast."""
-    if way.mapping is None:
+    if connection.mapping is None:
         segments = Chain(choices, most_npus=most_npus).cheapest(interval, Price(npu=-900))
     else:
-        segments = cheapest_ring(choices, way.mapping, interval, Price(), closed=way.closed)
+        segments = cheapest_ring(choices, connection.mapping, interval, Price(), closed=connection.closed)
     if segments is None:
         return None
     candidate = candidate_of("net", segments, 64, setting.map_order)
@@ -87,13 +93,13 @@ def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetti
     tried = 0
     for number in range(2):
         model = random_of(kind, number)
-        ways = joinings(model)
-        way = Joining(ways.engines[0])
-        choices = ways.of(way, setting)
+        connections = connections_of(model)
+        connection = Connection(connections.engines[0])
+        choices = connections.of(connection, setting)
         if is_copying(choices):
             continue
         fastest = max(layer.taps for layer in choices.layers)
-        found = differences([model], choices, way, setting, 50 * fastest, most_npus=1)
+        found = differences([model], choices, connection, setting, 50 * fastest, most_npus=1)
         assert found is None or found <= FLOW, number
         tried += found is not None
     assert tried
@@ -106,12 +112,12 @@ def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting
     tried = 0
     for number in range(2):
         model = random_of(kind, number)
-        ways = joinings(model)
-        for way in ways.ways():
-            choices = ways.of(way, setting)
+        connections = connections_of(model)
+        for connection in connections.possible():
+            choices = connections.of(connection, setting)
             fastest = max(layer.taps for layer in choices.layers)
-            found = differences([model], choices, way, setting, 15 * fastest)
-            assert found is None or found <= FLOW | NEIGHBOUR, (number, way.mapping)
+            found = differences([model], choices, connection, setting, 15 * fastest)
+            assert found is None or found <= FLOW | NEIGHBOUR, (number, connection.mapping)
             tried += found is not None
     assert tried
 
@@ -120,11 +126,11 @@ def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting
 @pytest.mark.parametrize("kinds", [("integer", "integer deep"), ("residual", "integer"), ("binary", "binary deep")])
 def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Sequence[str]) -> None:
     models = [random_of(kind, 0) for kind in kinds]
-    ways = joinings(*models)
+    connections = connections_of(*models)
     for setting in SETTINGS:
-        choices = ways.of(ways.ways()[0], setting)
+        choices = connections.of(connections.possible()[0], setting)
         fastest = sum(layer.taps for layer in choices.layers)
-        found = differences(models, choices, ways.ways()[0], setting, 30 * fastest, most_npus=1)
+        found = differences(models, choices, connections.possible()[0], setting, 30 * fastest, most_npus=1)
         assert found is not None
         assert found <= FLOW, setting
 
@@ -135,8 +141,8 @@ def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -
     formed = 0
     for number in range(4):
         model = random_of(kind, number)
-        ways = joinings(model)
-        choices = ways.of(Joining(ways.engines[0]), setting)
+        connections = connections_of(model)
+        choices = connections.of(Connection(connections.engines[0]), setting)
         indices = tuple(range(len(choices.layers)))
         bare = next(npu for npu in choices.bare(indices) if npu.former is None and not npu.array.planes)
         npu = bare.unchecked(kfp=12, line_taps=3, kgp=4, ol=4, pfp=4, pool_line_taps=3)

@@ -1,5 +1,5 @@
-"""How the NPUs of a search may be connected, and what an NPU may be in each way: one list of layers for chains that the
-search cuts, and for rings of a network without forks; one for each mapping of a graph, whose maps NPUs copy
+"""How the NPUs of a search may be connected, and what an NPU may be in each connection: one list of layers for chains
+that the search cuts, and for rings of a network without forks; one for each mapping of a graph, whose maps NPUs copy
 (docs/decisions/0024), and of several networks, each of which has its own mapping.
 """
 
@@ -18,15 +18,15 @@ from .engines import Engines
 from .layer_demand import LayerDemand
 from .one_npu import NpuChoices
 from .ring import rings
-from .task import Joining
+from .task import Connection
 from .variations import MapSetting
 
 MappedLayers = tuple[list[LayerDemand], tuple[int, ...], list[range]]
 """The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
 
 
-class Joinings:
-    """The ways to connect NPUs for one network, or for several on NPUs that they have in common.
+class Connections:
+    """The connections of NPUs for one network, or for several on NPUs that they have in common.
 
     Parameters
     ----------
@@ -90,9 +90,9 @@ class Joinings:
             raise reason
         self.settings = tuple(dict.fromkeys(where for _, where in self.choices))
         self.layers = self.choices[self.engines[0], self.settings[0]].layers
-        self._copying: dict[tuple[Joining, MapSetting], NpuChoices] = {}
-        self._layers_of: dict[tuple[Joining, str], MappedLayers] = {}
-        self._ways: list[Joining] | None = None
+        self._copying: dict[tuple[Connection, MapSetting], NpuChoices] = {}
+        self._layers_of: dict[tuple[Connection, str], MappedLayers] = {}
+        self._possible: list[Connection] | None = None
 
     @cached_property
     def first(self) -> MapSetting:
@@ -116,36 +116,36 @@ class Joinings:
         """Whether maps wait in a skip store."""
         return any(layer.taker is not None for layer in self.layers)
 
-    def ways(self) -> list[Joining]:
+    def possible(self) -> list[Connection]:
         """Chains and rings that are tried; the first one is the chain that most is tried of."""
-        if self._ways is None:
-            self._ways = [Joining(engines) for engines in self.engines]
-            self._ways += [way for way in self._mapped() if self._is_possible(way)]
-        return self._ways
+        if self._possible is None:
+            self._possible = [Connection(engines) for engines in self.engines]
+            self._possible += [connection for connection in self._mapped() if self._is_possible(connection)]
+        return self._possible
 
-    def _mapped(self) -> list[Joining]:
+    def _mapped(self) -> list[Connection]:
         """Rings, and chains with a mapping of a graph or of each of several networks, as far as is known without a
         plan."""
         first = self.engines[0]
         each = self._each[first]
         several = len(self._models) > 1
-        rounds = [Joining(first, mapping, closed=True) for mapping in rings([engines.names for engines in each])]
+        rounds = [Connection(first, mapping, closed=True) for mapping in rings([engines.names for engines in each])]
         if not (self.graph or several):
             return rounds
         if len(set(first.names)) > 1:
             return []
         bits = max(layer.feature_bits for layer in self.layers)
-        return [*rounds, *(Joining(first, mapping) for mapping in cut_chains(self._models, each, bits))]
+        return [*rounds, *(Connection(first, mapping) for mapping in cut_chains(self._models, each, bits))]
 
-    def _is_possible(self, way: Joining) -> bool:
+    def _is_possible(self, connection: Connection) -> bool:
         """Whether maps find their ways."""
         try:
-            self.of(way, self.first)
+            self.of(connection, self.first)
         except ValueError:
             return False
         return True
 
-    def of(self, way: Joining, setting: MapSetting) -> NpuChoices:
+    def of(self, connection: Connection, setting: MapSetting) -> NpuChoices:
         """What an NPU may be.
 
         Raises
@@ -153,45 +153,47 @@ class Joinings:
         ValueError
             If maps don't find their ways there.
         """
-        if way.mapping is None or not (self.graph or len(self._models) > 1):
-            return self.choices[way.engines, setting]
-        if (way, setting) not in self._copying:
-            if (way, setting.map_order) not in self._layers_of:
-                self._layers_of[way, setting.map_order] = self._mapped_layers(way, setting.map_order)
-            layers, mapping, networks = self._layers_of[way, setting.map_order]
-            self._copying[way, setting] = replace(self._npus(setting, way.engines, layers, networks), mapping=mapping)
-        return self._copying[way, setting]
+        if connection.mapping is None or not (self.graph or len(self._models) > 1):
+            return self.choices[connection.engines, setting]
+        if (connection, setting) not in self._copying:
+            if (connection, setting.map_order) not in self._layers_of:
+                self._layers_of[connection, setting.map_order] = self._mapped_layers(connection, setting.map_order)
+            layers, mapping, networks = self._layers_of[connection, setting.map_order]
+            self._copying[connection, setting] = replace(
+                self._npus(setting, connection.engines, layers, networks), mapping=mapping
+            )
+        return self._copying[connection, setting]
 
-    def _mapped_layers(self, way: Joining, map_order: str) -> MappedLayers:
+    def _mapped_layers(self, connection: Connection, map_order: str) -> MappedLayers:
         """The layers of all networks with their copies, the NPU of each, and the numbers of each network's."""
         each = list[list[LayerDemand]]()
         on = tuple[int, ...]()
-        rest = way.mapping or ()
-        for model, engines in zip(self._models, self._each[way.engines]):
-            way_of_model = replace(way, engines=engines, mapping=rest[: len(engines.names)])
-            layers, mapping = copying_layers(model, way_of_model, map_order)
+        rest = connection.mapping or ()
+        for model, engines in zip(self._models, self._each[connection.engines]):
+            of_model = replace(connection, engines=engines, mapping=rest[: len(engines.names)])
+            layers, mapping = copying_layers(model, of_model, map_order)
             each = [*each, layers]
             on = (*on, *mapping)
             rest = rest[len(engines.names) :]
         numbered, networks = _numbered(each)
         return numbered, on, networks
 
-    def way_of(self, candidate: Candidate) -> Joining:
+    def connection_of(self, candidate: Candidate) -> Connection:
         """How a candidate's NPUs are connected: with its mapping, which is that of the first network, or as a chain."""
         count = len(candidate.mapping)
         kind = (candidate.engines, candidate.closed)
         fits = (
-            way
-            for way in self.ways()
-            if way.mapping is not None
-            if (way.engines, way.closed, way.mapping[:count]) == (*kind, candidate.mapping)
+            connection
+            for connection in self.possible()
+            if connection.mapping is not None
+            if (connection.engines, connection.closed, connection.mapping[:count]) == (*kind, candidate.mapping)
         )
-        return next(fits, Joining(candidate.engines))
+        return next(fits, Connection(candidate.engines))
 
     def in_settings(self, candidate: Candidate) -> dict[MapSetting, NpuChoices]:
         """What an NPU may be as a candidate's NPUs are connected, by setting."""
-        way = self.way_of(candidate)
-        return {setting: self.of(way, setting) for setting in self.settings}
+        connection = self.connection_of(candidate)
+        return {setting: self.of(connection, setting) for setting in self.settings}
 
     def _layers(self, engines: Sequence[Engines], map_order: str) -> tuple[list[LayerDemand], list[range]]:
         """The layers of all networks, numbered through, and the numbers of each one's; no numbers for one network."""

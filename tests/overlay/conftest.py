@@ -60,6 +60,12 @@ def loop():
         simulation.close()
 
 
+@pytest.fixture
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without plots, which take a second or two."""
+    monkeypatch.setattr("bitloom.overlay.show.report.page.svg", lambda report, picture: f"<svg>{picture.name}</svg>")
+
+
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory):
     """A wheel of this tree. It is built in a copy, ``source`` beside it, because setuptools leaves files behind."""

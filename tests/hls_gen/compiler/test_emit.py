@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
@@ -48,9 +47,7 @@ def test_the_packets_compute_the_case(name, folding, map_order):
     check(model, random_images(model, 2, np.random.default_rng(3)), fitted(model, folding, map_order), map_order)
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.data())
-def test_the_packets_compute_random_networks(data):
+def check_drawn(data):
     npu = Npu.of(
         kfp=data.draw(st.integers(1, 80)), kgp=(kgp := data.draw(st.integers(1, 20))),
         pfp=data.draw(st.integers(1, 40)), ol=data.draw(st.integers(1, kgp)),
@@ -63,6 +60,11 @@ def test_the_packets_compute_random_networks(data):
     made = plan(model, design.npus, CompileChoices(map_order=map_order))
     if sum(beats for _, beats in made.ideal) * npu.array.kgp < 60_000:
         check(model, drawn.random_images(network, 2, 6), design, map_order)
+
+
+@drawn.few_and_many(8, 60)
+def test_the_packets_compute_random_networks(count):
+    drawn.check_draws(count, check_drawn, st.data())
 
 
 def two_layers(channels: int, encoding: Encoding = BIPOLAR, weight: Encoding = BIPOLAR, out: int = 9) -> Model:

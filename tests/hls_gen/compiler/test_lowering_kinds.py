@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, Encoding, bipolar, signed, unsigned
@@ -130,12 +129,15 @@ def test_in_turn():
     assert engines_of(model.network) == ["integer", "binary", "integer", "integer", "binary", "integer"]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
-@given(st.data())
-def test_random_networks(data):
+def check_drawn(data):
     kinds = data.draw(st.lists(st.sampled_from(["binary", "integer"]), min_size=2, max_size=5))
     network, seed = data.draw(drawn.mixed_networks(kinds)), data.draw(st.integers(0, 2**32 - 1))
     check(drawn.random_integer_model(network, seed, 32), kinds, drawn.random_images(network, 2, seed))
+
+
+@drawn.few_and_many(15, 100)
+def test_random_networks(count):
+    drawn.check_draws(count, check_drawn, st.data())
 
 
 @pytest.mark.parametrize(("name", "model"), integer_cases())

@@ -72,7 +72,7 @@ def even(tables: StageTables) -> bool:
     return all(len(set(np.diff([start for _, start in sorted(s)]).tolist())) <= 1 for s in starts)
 
 
-@few_and_many(200, 2_000)
+@few_and_many(60, 2_000)
 def test_counters_equal_tables(count):
     def same(chain):
         for tables in schedule(chain, "raster").tables:

@@ -99,6 +99,7 @@ def test_weights_that_are_stored_several_times_are_told() -> None:
     assert weight_copies(plan(shared, size_memories("small", [shared], Npu.of(kfp=18, kgp=5, pfp=8, ol=4)).npus)) == []
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_build_and_report_tell_it(tmp_path: Path) -> None:
     model = mixed()
     save(model, tmp_path / "mixed.npz")

@@ -29,12 +29,6 @@ REPORT_KEYS = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without plots, which take a second or two."""
-    monkeypatch.setattr("bitloom.overlay.show.report.page.svg", lambda report, picture: "<svg></svg>")
-
-
 def call(*arguments: str) -> Result:
     return CliRunner().invoke(bitloom, arguments, catch_exceptions=True)
 

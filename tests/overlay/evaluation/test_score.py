@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import confusion_matrix, recall_score
 
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.network import Network
@@ -51,6 +50,8 @@ def test_a_class_needs_one_output():
 
 
 def test_figures_equal_those_of_scikit_learn():
+    from sklearn.metrics import confusion_matrix, recall_score  # which take long to import
+
     rng = np.random.default_rng(3)
     labels, found = rng.integers(0, 6, 500), rng.integers(0, 7, 500)
     confusion = confusion_matrix(labels, found, labels=range(7))

@@ -38,7 +38,7 @@ def test_command(tmp_path: Path) -> None:
     for name in ("99.json", "mine.json"):
         (each / name).write_text("{}")
     words = ("--save", str(saved), "--save-front", str(each), "--map-order", "raster")
-    result = call("digits-cnn", "--board", "pynq-z1", "--points", "2", *words)
+    result = call("digits-cnn", "--board", "pynq-z1", "--points", "1", *words)
     assert result.exit_code == 0, result.output
     shown = len(re.findall(r"(?m)^[│|] *\d+ ", result.stdout.partition("the chosen design")[0]))
     assert {path.stem for path in each.iterdir()} == {"mine", *(str(k + 1) for k in range(shown))}

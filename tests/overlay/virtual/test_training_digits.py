@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
@@ -15,6 +13,7 @@ from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import DenseLayer, Kind, MovingRule, SourceRule, Training, VelocityRule
 from bitloom.golden.discrete.machine.words import first_words, read_states, sample_words
 from bitloom.golden.discrete.table import THREE_BITS, TWO_BITS
+from bitloom.golden.zoo.digits import load_digits
 from bitloom.overlay.virtual.training_machine import SimulatedMachine
 
 RULES = {
@@ -22,6 +21,11 @@ RULES = {
     "batch": (VelocityRule(rate_places=7, bias_places=7, batch=16), 0.75),
 }
 """Rule, and the share of test images that one epoch gets right at least."""
+
+
+def flat(images: np.ndarray) -> np.ndarray:
+    """Images as rows of pixels."""
+    return images.reshape(len(images), -1)
 
 
 def training(rule: MovingRule) -> Training:
@@ -43,9 +47,8 @@ def test_an_epoch_of_digits(name, slaves):
     t = training(rule)
     machine = MachineParameters(slaves=slaves, weight_words=4096)
     form, rng = machine.form, np.random.default_rng(0)
-    images, labels = load_digits(return_X_y=True)
-    x, x_test, y, y_test = train_test_split(images / 16, labels, test_size=360, random_state=0, stratify=labels)
-    x, y = x[:1424], y[:1424]
+    digits = load_digits()
+    x, y = flat(digits.train_images[:1424]) / 16, digits.train_labels[:1424]
     weights = [rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]
     start = [first_state(form, t, layer, weight).whole(form, t, layer) for layer, weight in zip(t.layers, weights)]
     data = [first_words(t, form, start), sample_words(t, form, form.words(x), form.words(2 * np.eye(10)[y] - 1))]
@@ -56,8 +59,8 @@ def test_an_epoch_of_digits(name, slaves):
         (got,) = hardware.run(words)
         cycles = hardware.cycles / len(x)
     np.testing.assert_array_equal(got, expected)
-    scores = FixedTrainer(form, t, read_states(t, form, got)).scores(form.words(x_test))
-    assert (scores.argmax(axis=1) == y_test).mean() > right
+    scores = FixedTrainer(form, t, read_states(t, form, got)).scores(form.words(flat(digits.test_images) / 16))
+    assert (scores.argmax(axis=1) == digits.test_labels).mean() > right
     ideal = t.multiplications / slaves
     assert ideal < cycles < ideal + 600
     least = interpreter.cycles / len(x)
@@ -87,8 +90,8 @@ def test_cycles_by_units(name):
         t = replace(t, layers=layers, tables={1: (TWO_BITS, 1), 2: (THREE_BITS, 1)}, inputs=Kind(2), seed=5)
     machine = MachineParameters(slaves=8, weight_words=4096, **UNITS[name])
     form, rng = machine.form, np.random.default_rng(0)
-    images, labels = load_digits(return_X_y=True)
-    x, y = form.words(images[:160] / 8 - 1), labels[:160]
+    digits = load_digits()
+    x, y = form.words(flat(digits.train_images[:160]) / 8 - 1), digits.train_labels[:160]
     if t.inputs.table:
         x = Converter(table=THREE_BITS).word_codes(form, x)
     weights = [rng.normal(0, (2 / layer.inputs) ** 0.5, (layer.outputs, layer.inputs)) for layer in t.layers]

@@ -14,11 +14,9 @@ from bitloom.overlay.build.build import build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import Measured, measure
 from bitloom.overlay.build.reference_designs import DIGITS, reference_design
-from bitloom.overlay.show.report import page as pages
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import Compiled, compiled
 from bitloom.overlay.show.report.gather import gather
-from bitloom.overlay.show.report.page import page
 from bitloom.overlay.show.report.report import Report
 from tests.driver.test_partitions import HOLDS_ALL
 
@@ -86,18 +84,6 @@ def one(made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Repo
     """The report of digits-cnn on one NPU."""
     found = made("digits-cnn")
     return replace(gather(found, run("digits-cnn")), accuracy=accuracy_of(found.model))
-
-
-@pytest.fixture(scope="session")
-def text(report: Report) -> str:
-    """The page of each design."""
-    return page(report)
-
-
-@pytest.fixture
-def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages without plots, which take a second or two."""
-    monkeypatch.setattr(pages, "svg", lambda report, picture: f"<svg>{picture.name}</svg>")
 
 
 @pytest.fixture(scope="session")

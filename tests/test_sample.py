@@ -31,3 +31,10 @@ def test_all_cases_but_the_sample_are_slow():
     assert len(slow(names)) == 17
     assert slow(names) == slow(names[::-1])
     assert slow(names[:3]) == set()
+
+
+def test_cases_that_are_slow_anyway_are_none_of_the_sample():
+    marks = [pytest.mark.sample(2).mark]
+    items = [Item(nodeid=f"a.py::test[{k}]", marks=[*marks, *[pytest.mark.slow.mark] * (k < 8)]) for k in range(10)]
+    pytest_collection_modifyitems(items)
+    assert [item.get_closest_marker("slow") is None for item in items] == [False] * 8 + [True] * 2

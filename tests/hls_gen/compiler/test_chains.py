@@ -124,8 +124,8 @@ def runs(layers: int, count: int) -> list[list[int]]:
     return found
 
 
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("stream_bits", [32, pytest.param(64, marks=pytest.mark.slow)])
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("stream_bits", [32, 64])
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_cascade_with_runs(name, stream_bits):
     """Every way to cut the layers into runs; NPUs behind the last run have nothing to do."""

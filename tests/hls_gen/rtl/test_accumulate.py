@@ -188,10 +188,8 @@ def test_one_more_code_bit_chooses(parameters, code_bits):
 # Whole designs. Random networks on them are in tests/overlay/build/board_cases.py.
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.slow) if name in ("words", "words_shift") else name for name in ACCUMULATORS
-])  # fmt: skip
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("name", ACCUMULATORS)
 def test_verilog_is_clean(name):
     """Some of them as they are written for synthesis."""
     target = "synthesis" if name in ("collect_words", "or", "words_planes") else "simulation"

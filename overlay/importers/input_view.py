@@ -31,11 +31,16 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
     """The place of each value of the input in map 0, and the map's size; operations come behind it."""
     shape = graph.shapes[graph.source]
     places = made = np.arange(int(np.prod(shape))).reshape(shape)
-    turned = False
+    turned = cut = False
     for operation in operations:
         if isinstance(operation, Layout):
-            if operation.order.size < made.size:
+            if cut:
+                if made.ndim == 3 and _gives_a_row(operation):
+                    places = made[:, :, None]
                 break
+            cut = operation.order.size < made.size
+            if cut:
+                continue
             made = made.ravel()[operation.order]
             try:
                 places = Grown.of(made).index if made.size > prod(shape) else made
@@ -54,11 +59,20 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
     return order.reshape(shape), size
 
 
+def _gives_a_row(layout: Layout) -> bool:
+    """Whether a map without rows gets one, which leaves its values in their order."""
+    order = layout.order
+    return order.ndim == 4 and order.shape[2] == 1 and np.array_equal(order.ravel(), np.arange(order.size))
+
+
 def _behind(graph: OperationGraph, tensor: str) -> list[Operation]:
-    """The operations behind a tensor, from each tensor to the first one that reads it, as far as a layout."""
+    """The operations behind a tensor, from each tensor to the first one that reads it, as far as a layout that leaves
+    all values."""
     out = list[Operation]()
     for operation in graph.operations:
-        if tensor in operation.reads and not any(isinstance(before, Layout) for before in out):
+        if tensor in operation.reads:
             out.append(operation)
             tensor = operation.makes
+            if isinstance(operation, Layout) and operation.order.size >= prod(graph.shapes[operation.reads[0]]):
+                break
     return out

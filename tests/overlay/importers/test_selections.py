@@ -147,11 +147,11 @@ def test_parts_of_tflite(kind):
     check(parts(np.random.default_rng(6), kind))
 
 
-def quantised_conv(chain, rng, outputs, inputs, size, result, **attributes):
-    """A convolution of int8 weights, and its quantiser."""
-    weight = chain.constant(rng.integers(-5, 6, (outputs, inputs, size, size)), np.int8)
+def quantised_conv(chain, rng, outputs, inputs, size, result, axes=2, **attributes):
+    """A convolution of int8 weights over rows and columns, or columns alone, and its quantiser."""
+    weight = chain.constant(rng.integers(-5, 6, (outputs, inputs, *[size] * axes)), np.int8)
     weight = chain.weight("DequantizeLinear", weight, np.float32(0.0371), chain.constant(0, np.int8))
-    chain.node("Conv", weight, kernel_shape=[size, size], pads=[size // 2] * 4, **attributes)
+    chain.node("Conv", weight, kernel_shape=[size] * axes, pads=[size // 2] * 2 * axes, **attributes)
     return qdq(chain, *result)
 
 
@@ -188,7 +188,19 @@ def shuffled(rng):
     return quantised_conv(chain, rng, 4, 6, 3, (0.0171, 101))
 
 
-NETWORKS = {"focus": focus, "shuffled": shuffled}
+def sensors(rng):
+    """Channels of an input without rows, some for each of two convolutions."""
+    chain = onnx_files.Chain((5, 9), opset=19)
+    begin = qdq(chain, 0.0317, 128).here
+    onnx_slice(chain, (0,), (2,), (1,), (1,))
+    first = quantised_conv(chain, rng, 4, 2, 3, (0.0151, 120), axes=1).here
+    chain.here = begin
+    onnx_slice(chain, (2,), (5,), (1,), (1,))
+    quantised_conv(chain, rng, 4, 3, 3, (0.0151, 120), axes=1).node("Concat", first, axis=1)
+    return quantised_conv(chain, rng, 3, 8, 3, (0.0171, 101), axes=1)
+
+
+NETWORKS = {"focus": focus, "shuffled": shuffled, "sensors": sensors}
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -61,10 +61,10 @@ def ordered(network: str, reads: Reads) -> list[str]:
 
 def _circle(stuck: Sequence[str], reads: Reads) -> str:
     """A circle among layers that wait for each other, from maker to reader: ``a -> b -> a``."""
-    way = [stuck[0]]
-    while way[-1] not in way[:-1]:
-        way.append(next(name for name in reads[way[-1]] if name in stuck))
-    return " -> ".join(reversed(way[way.index(way[-1]) :]))
+    circle = [stuck[0]]
+    while circle[-1] not in circle[:-1]:
+        circle.append(next(name for name in reads[circle[-1]] if name in stuck))
+    return " -> ".join(reversed(circle[circle.index(circle[-1]) :]))
 
 
 def readers(network: str, reads: Reads) -> dict[str, tuple[str, ...]]:

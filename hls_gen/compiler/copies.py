@@ -28,7 +28,7 @@ from .input_maps import is_input
 from .parts import Part, Parts
 from .taps import Taps
 from .tuple_parts import WeightedLanes
-from .ways import way
+from .ways import outlet_between
 
 
 def with_copies(
@@ -122,7 +122,7 @@ class _Copier:
         direct = list[str]()
         left = set(wanted)
         for name in wanted:
-            way(self._npus, name, before, n)
+            outlet_between(self._npus, name, before, n)
             if (name, before) not in self._held:
                 self._fetched("", [name], before)
         if self._early:

@@ -29,7 +29,7 @@ from .segments import SHORTCUTS
 from .sequencer_work import SequencerWork
 from .store_copies import with_store_copies
 from .tuple_parts import tuple_part
-from .ways import MapWay, way, ways
+from .ways import MapWay, outlet_between, ways
 
 
 def check_network(network: Network) -> None:
@@ -271,7 +271,7 @@ def check(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], pla
     if mapping[0] != 0:
         raise ValueError(f"{names[0]}: the first layer must be computed by NPU 0, got NPU {mapping[0]}")
     for i in range(len(names) - 1 if plain else 0):
-        way(npus, names[i], mapping[i], mapping[i + 1])
+        outlet_between(npus, names[i], mapping[i], mapping[i + 1])
     if "host" not in npus[mapping[-1]].ports.outlets:
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
 

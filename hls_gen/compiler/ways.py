@@ -58,7 +58,7 @@ class MapWay:
         return maker if self.skip_npu is None else self.skip_npu
 
 
-def way(npus: Sequence[Npu], name: str, here: int, there: int) -> str:
+def outlet_between(npus: Sequence[Npu], name: str, here: int, there: int) -> str:
     """Find the outlet by which a map gets from an NPU to its reader.
 
     Parameters
@@ -116,7 +116,7 @@ def kept_on(npus: Sequence[Npu], name: str, on: Mapping[str, int], adder: str) -
     there = on[adder]
     if there == here:
         return None
-    way(npus, name, here, there)
+    outlet_between(npus, name, here, there)
     steps = [(npus[n].engine, npus[n].array.kgp, npus[n].results.ol) for n in (here, there)]
     if steps[0] != steps[1]:
         raise ValueError(
@@ -362,7 +362,7 @@ def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], parts: Parts) ->
     there = npus[on[first]]
     if not onward and len(needed) == 1 and "loop" not in here.ports.outlets and is_copy(name):
         return MapWay("skip", skip_reader=first)
-    target = way(npus, name, on[name], on[first])
+    target = outlet_between(npus, name, on[name], on[first])
     if adders and binary:
         return MapWay(target, first, True, adder=adders[0], skip_npu=kept_on(npus, name, on, adders[0]))
     if len(needed) > 1 and (here.array.map_lanes, here.engine) != (there.array.map_lanes, there.engine):

@@ -45,5 +45,5 @@ def core_ports(core: Core[S], sizes: S) -> tuple[tuple[str, str, int], ...]:
     """Ports of a core: name, "in" or "out", width in bits."""
     veriloggen.reset()
     block = core(Library(sizes.stream_bits), sizes)
-    ways = {name: "in" if isinstance(port, vt.Input) else "out" for name, port in block.m.io_variable.items()}
-    return tuple((name, way, block.port_widths.get(name, 1)) for name, way in ways.items())
+    directions = {name: "in" if isinstance(port, vt.Input) else "out" for name, port in block.m.io_variable.items()}
+    return tuple((name, direction, block.port_widths.get(name, 1)) for name, direction in directions.items())

@@ -88,7 +88,7 @@ class LogicPath:
     end: str
     """start, end: names of the registers."""
     through: tuple[str, ...] = ()
-    """Named nets on the way."""
+    """Named nets on the path."""
 
 
 def resources(cells: Counter[str]) -> Resources:
@@ -146,7 +146,7 @@ def ports(cell: Mapping[str, Any], direction: str) -> Iterator[tuple[str, int, i
 
 
 def _arcs(cell: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """From wire, to wire and quarter levels of each way through a combinational cell."""
+    """From wire, to wire and quarter levels of each path through a combinational cell."""
     kind = _kind(cell)
     for port, _, wire in ports(cell, "input"):
         quarters = 1 if kind == "CARRY4" and port == "CI" else QUARTERS[kind]
@@ -202,10 +202,10 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
             if wire not in arrival or (kind == "RAM" and re.fullmatch(r"ADDR[A-C]\d*|DPRA\d*", port)):
                 continue
             levels = arrival[wire] // 4
-            way = _way(wire, came)
-            key = (starts[way[0]], end)
+            path = _path(wire, came)
+            key = (starts[path[0]], end)
             if levels >= least and (key not in paths or levels > paths[key].levels):
-                through = [names[w] for w in way[1:] if w in names and not names[w].startswith("$")]
+                through = [names[w] for w in path[1:] if w in names and not names[w].startswith("$")]
                 paths[key] = LogicPath(levels, *key, tuple(dict.fromkeys(through)))
     return sorted(paths.values(), key=lambda p: (-p.levels, p.start, p.end))[:limit]
 
@@ -213,7 +213,7 @@ def longest_paths(module: Mapping[str, Any], limit: int = 10, least: int = 0) ->
 def _arrivals(
     starts: Mapping[int, str], arcs: Mapping[int, list[tuple[int, int]]], waiting: Counter[int]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Longest way to each wire from a register, in quarter levels; and the wire before it on that way."""
+    """Longest path to each wire from a register, in quarter levels; and the wire before it on that path."""
     arrival = dict.fromkeys(starts, 0)
     came: dict[int, int] = {}
     ready = [wire for wire in arcs if not waiting[wire]]
@@ -228,12 +228,12 @@ def _arrivals(
     return arrival, came
 
 
-def _way(wire: int, came: Mapping[int, int]) -> list[int]:
-    """The wires of the longest way to a wire, from a register on."""
-    way = [wire]
-    while way[-1] in came:
-        way.append(came[way[-1]])
-    return way[::-1]
+def _path(wire: int, came: Mapping[int, int]) -> list[int]:
+    """The wires of the longest path to a wire, from a register on."""
+    path = [wire]
+    while path[-1] in came:
+        path.append(came[path[-1]])
+    return path[::-1]
 
 
 def wire_names(module: Mapping[str, Any]) -> dict[int, str]:

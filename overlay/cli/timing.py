@@ -55,8 +55,8 @@ def timing_command(source: str, grade: str, route: bool, seed: int, paths: int, 
         grid("longest paths of the estimate", ["to", "from", "ns", "of these in cells"], longest, labels=2)
     if route_result and paths:
         p = route_result.path
-        way = [[p.start, "begins"], *([name, ""] for name in p.through), [p.end, "ends"]]
-        grid(f"longest path as routed: {p.ns:.2f} ns, {p.cells_ns:.2f} of these in cells", ["net or cell", ""], way)
+        path = [[p.start, "begins"], *([name, ""] for name in p.through), [p.end, "ends"]]
+        grid(f"longest path as routed: {p.ns:.2f} ns, {p.cells_ns:.2f} of these in cells", ["net or cell", ""], path)
 
 
 def _json(guess: Estimate, route_result: Routed | None) -> dict[str, Any]:

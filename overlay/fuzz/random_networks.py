@@ -1,4 +1,4 @@
-"""Random networks: of one engine, deep ones for rings, and a way through a design's NPUs.
+"""Random networks: of one engine, deep ones for rings, and a mapping on a design's NPUs.
 
 A ``Pick`` makes the choices: one of its own for a campaign, Hypothesis for a test, which then finds a smaller example.
 """
@@ -468,17 +468,17 @@ def several_outputs(pick: Pick, network: Network, choices: IntegerChoices) -> Ne
     return replace(network, layers=(*layers, Outputs(name="outputs", inputs=tuple(outputs))), classes=())
 
 
-def way(pick: Pick, design: Design, layers: int) -> list[int] | None:
-    """An NPU for each layer, each reached from the one before; None where the last NPU has no way on."""
+def random_mapping(pick: Pick, design: Design, layers: int) -> list[int] | None:
+    """An NPU for each layer, each reached from the one before; None where the last NPU leads to no other."""
     npus = design.npus
-    path = [0]
-    while len(path) < layers:
-        here = path[-1]
-        ways = [here] if "loop" in npus[here].ports.outlets else []
+    numbers = [0]
+    while len(numbers) < layers:
+        here = numbers[-1]
+        onward = [here] if "loop" in npus[here].ports.outlets else []
         after = (here + 1) % len(npus)
         if "ring" in npus[here].ports.outlets and "ring" in npus[after].ports.inlets:
-            ways.append(after)
-        if not ways:
+            onward.append(after)
+        if not onward:
             return None
-        path.append(pick.of(ways))
-    return path if npus[path[-1]].ports.sends_results else None
+        numbers.append(pick.of(onward))
+    return numbers if npus[numbers[-1]].ports.sends_results else None

@@ -63,15 +63,15 @@ def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None
 
     The largest value has the largest level, so the result is the same.
     """
-    way = _way_from(graph, graph.source)
-    order = list(way)
+    run = _run_from(graph, graph.source)
+    order = list(run)
     for begin in reversed(range(len(order))):
         pool = order[begin]
         place = begin
         while _is_max_pool(pool) and place + 1 < len(order) and order[place + 1].keeps_largest:
             order[place], order[place + 1] = order[place + 1], pool
             place += 1
-    return None if order == way else _in_order(graph, graph.source, way, order)
+    return None if order == run else _in_order(graph, graph.source, run, order)
 
 
 def max_pools_of_a_curve_come_last(graph: OperationGraph) -> OperationGraph | None:
@@ -80,12 +80,12 @@ def max_pools_of_a_curve_come_last(graph: OperationGraph) -> OperationGraph | No
     for curve in graph.operations:
         if not isinstance(curve, Elementwise) or not curve.link.looked_up:
             continue
-        way = _way_from(graph, curve.makes)
-        pools = [place for place, operation in enumerate(way) if _is_max_pool(operation)]
-        ends = [place for place, operation in enumerate(way) if isinstance(operation, Levels)]
+        run = _run_from(graph, curve.makes)
+        pools = [place for place, operation in enumerate(run) if _is_max_pool(operation)]
+        ends = [place for place, operation in enumerate(run) if isinstance(operation, Levels)]
         if not pools or not ends or ends[0] < pools[0]:
             continue
-        part = way[pools[0] : ends[0] + 1]
+        part = run[pools[0] : ends[0] + 1]
         moves = [operation for operation in part if _is_max_pool(operation) or isinstance(operation, Layout)]
         functions = [operation for operation in part if _is_function(operation) and operation.keeps_largest]
         if len(moves) + len(functions) == len(part):
@@ -100,18 +100,18 @@ def _is_max_pool(operation: Operation) -> bool:
     return isinstance(operation, Pooling) and not operation.average
 
 
-def _way_from(graph: OperationGraph, here: str) -> list[Operation]:
+def _run_from(graph: OperationGraph, here: str) -> list[Operation]:
     """The operations behind a tensor and in front of the next weights, as far as each tensor has one reader and is no
     output."""
     readers = _readers(graph)
-    way = list[Operation]()
+    run = list[Operation]()
     while len(readers.get(here, [])) == 1 and here not in graph.outputs:
         (operation,) = readers[here]
         if isinstance(operation, Linear | Join):
             break
-        way.append(operation)
+        run.append(operation)
         here = operation.makes
-    return way
+    return run
 
 
 def _readers(graph: OperationGraph) -> dict[str, list[Operation]]:
@@ -124,12 +124,12 @@ def _readers(graph: OperationGraph) -> dict[str, list[Operation]]:
 
 
 def _in_order(
-    graph: OperationGraph, tensor: str, way: Sequence[Operation], order: Sequence[Operation]
+    graph: OperationGraph, tensor: str, run: Sequence[Operation], order: Sequence[Operation]
 ) -> OperationGraph:
-    """The graph with operations behind a ``tensor`` that read each other's tensors, ``way``, in another order."""
+    """The graph with operations behind a ``tensor`` that read each other's tensors, ``run``, in another order."""
     turned = dict[int, Operation]()
     shapes = dict(graph.shapes)
-    for before, operation in zip(way, order):
+    for before, operation in zip(run, order):
         turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
         shapes[before.makes] = operation.shape(shapes[tensor])
         tensor = before.makes

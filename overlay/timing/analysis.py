@@ -30,9 +30,9 @@ class TimedPath:
     end: str
     """start, end: names of the registers."""
     fan_outs: tuple[int, ...] = ()
-    """Inputs of each net on the way that the wire model has a delay for."""
+    """Inputs of each net on the path that the wire model has a delay for."""
     through: tuple[str, ...] = ()
-    """Named nets on the way."""
+    """Named nets on the path."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,12 @@ def timed_paths(module: Mapping[str, Any], wires: WireModel, limit: int = 10) ->
             came = arrival[wire]
             fan_out = netlist.inputs(wire, cell, port)
             ns = came.ns + wires.delay(fan_out, size) + before
-            way = _way(wire, arrival)
-            first = register_name(netlist.driver_name[way[0]], netlist.driver[way[0]], netlist.names)
+            path = _path(wire, arrival)
+            first = register_name(netlist.driver_name[path[0]], netlist.driver[path[0]], netlist.names)
             key = (first, register_name(name, cell, netlist.names))
             if key not in paths or ns > paths[key].ns:
-                through = [netlist.names[w] for w in way[1:] if w in netlist.names and "$" not in netlist.names[w]]
-                fan_outs = tuple(n for n in (*(arrival[w].fan_out for w in way), fan_out) if n)
+                through = [netlist.names[w] for w in path[1:] if w in netlist.names and "$" not in netlist.names[w]]
+                fan_outs = tuple(n for n in (*(arrival[w].fan_out for w in path), fan_out) if n)
                 paths[key] = TimedPath(ns, came.cells_ns + before, *key, fan_outs, tuple(dict.fromkeys(through)))
     return sorted(paths.values(), key=lambda p: (-p.ns, p.start, p.end))[:limit]
 
@@ -128,7 +128,7 @@ def _arrivals(netlist: _Netlist, wires: WireModel, size: int) -> dict[int, _Arri
 
 
 def _arcs(netlist: _Netlist, cell: Mapping[str, Any]) -> Iterator[tuple[int, int, int, float]]:
-    """Net, next net, inputs of the net and delay of the cell, for each way through a combinational cell."""
+    """Net, next net, inputs of the net and delay of the cell, for each path through a combinational cell."""
     outputs = list(ports(cell, "output"))
     for port, i, wire in ports(cell, "input"):
         if wire not in netlist.driver:
@@ -140,9 +140,9 @@ def _arcs(netlist: _Netlist, cell: Mapping[str, Any]) -> Iterator[tuple[int, int
                 yield wire, to, fan_out, delay
 
 
-def _way(wire: int, arrival: Mapping[int, _Arrival]) -> list[int]:
-    """The nets of the longest way to a net, from a register on."""
-    way = [wire]
-    while (before := arrival[way[-1]].before) is not None:
-        way.append(before)
-    return way[::-1]
+def _path(wire: int, arrival: Mapping[int, _Arrival]) -> list[int]:
+    """The nets of the longest path to a net, from a register on."""
+    path = [wire]
+    while (before := arrival[path[-1]].before) is not None:
+        path.append(before)
+    return path[::-1]

@@ -179,10 +179,10 @@ def _request(b: Block, channel: str) -> dict[str, Signal]:
 def _core_ports(b: Block, name: str) -> dict[str, Signal]:
     """Master for a core's AXI4-Lite slave."""
     return {
-        signal: (b.output if way == "in" else b.input)(
+        signal: (b.output if direction == "in" else b.input)(
             f"{name}_{signal}", w, means=f"as s_axi_{signal} of the core {name}"
         )
-        for signal, way, w in AXI
+        for signal, direction, w in AXI
     }
 
 

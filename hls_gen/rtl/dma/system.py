@@ -51,8 +51,8 @@ def _device(name: str, stream_bits: int) -> Block:
     for stream, given in (("s_axis", False), ("m_axis", True)):
         for signal, w, forward in (("tdata", stream_bits, 1), ("tvalid", 1, 1), ("tready", 1, 0), ("tlast", 1, 1)):
             (b.output if given == bool(forward) else b.input)(f"{stream}_{signal}", w)
-    for signal, way, w in AXI:
-        (b.input if way == "in" else b.output)(f"s_axi_{signal}", w)
+    for signal, direction, w in AXI:
+        (b.input if direction == "in" else b.output)(f"s_axi_{signal}", w)
     b.output("irq")
     return b
 

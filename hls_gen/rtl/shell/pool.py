@@ -47,11 +47,11 @@ def pooling(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     c.b.comment("Pool: from features to pooled words.")
     npu = c.npu
     if npu.passes_by:
-        return _with_way_past(c, features)
+        return _with_pass_by(c, features)
     return _pooled(c, features)
 
 
-def _with_way_past(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
+def _with_pass_by(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     """As of `pooling`, where maps without a pool pass the pool unit by."""
     npu = c.npu
     w = npu.results.ol * npu.array.feature_bits

@@ -98,7 +98,9 @@ def top(design: Design, digest: str, target: Target = "simulation") -> Block:
         ready=b.input("m_axis_tready"),
         last=b.output("m_axis_tlast"),
     )
-    axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
+    axi = {
+        f"s_axi_{name}": (b.input if direction == "in" else b.output)(f"s_axi_{name}", w) for name, direction, w in AXI
+    }
     irq = b.output("irq")
 
     # # #

@@ -51,7 +51,9 @@ def top(machine: MachineParameters, digest: str) -> Block:
     m_valid = b.output("m_axis_tvalid")
     m_ready = b.input("m_axis_tready")
     m_last = b.output("m_axis_tlast")
-    axi = {f"s_axi_{name}": (b.input if way == "in" else b.output)(f"s_axi_{name}", w) for name, way, w in AXI}
+    axi = {
+        f"s_axi_{name}": (b.input if direction == "in" else b.output)(f"s_axi_{name}", w) for name, direction, w in AXI
+    }
     irq = b.output("irq")
 
     # # #

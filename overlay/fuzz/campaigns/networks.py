@@ -31,8 +31,8 @@ from bitloom.overlay.fuzz.random_networks import (
     grouped_network,
     integer_network,
     most_planes,
+    random_mapping,
     several_outputs,
-    way,
 )
 
 BATCH = 10
@@ -41,18 +41,18 @@ DESIGNS = {**SINGLE, **BLOCKS, **OUTPUTS, **GROUPED, **CHAINS, **STREAMED}
 """The designs by name."""
 FRAMES = 3
 TRIES = 20
-"""Networks at most that are picked until one has a way through the design."""
+"""Networks at most that are picked until one has a mapping on the design."""
 LINES = {"raster": ("rows", "rows:1"), "columns": ("columns", "columns:2")}
 """Chunks of rows or columns, by the map order that they need; only NPUs one behind the other have any."""
 
 
 def network_case(pick: Pick, names: Sequence[str]) -> Case:
-    """A network that has a way through one of the named designs; its tables may still not fit."""
+    """A network that has a mapping on one of the named designs; its tables may still not fit."""
     name = pick.of(names)
     design = DESIGNS[name]
     for _ in range(TRIES):
         network = _network(pick, design)
-        mapping = way(pick, design, len(engines_of(network)))
+        mapping = random_mapping(pick, design, len(engines_of(network)))
         if mapping is not None:
             break
     by_rows = "raster" in name or design.npus[0].former is not None  # which forms windows in no other order

@@ -120,7 +120,7 @@ def _ports(stream_bits: int) -> list[Port]:
         for signal, width in STREAM:
             taken = (mode == "slave") != (signal == "tready")
             ports.append(Port(f"{name}_{signal}", "in" if taken else "out", width or stream_bits))
-    return [*ports, *(Port(f"s_axi_{name}", way, width) for name, way, width in AXI), Port("irq", "out")]
+    return [*ports, *(Port(f"s_axi_{name}", direction, width) for name, direction, width in AXI), Port("irq", "out")]
 
 
 def _interfaces() -> list[Interface]:
@@ -163,7 +163,7 @@ def _files(folder: str, modules: Mapping[str, str]) -> dict[str, str]:
 def packetizer_ip_core(sizes: Packetizer, files: Sequence[str]) -> IpCore:
     """The packetizer as an IP core, with the Verilog in ``files``."""
     streams = {"s_axis": "slave", "s_axis_raw": "slave", "m_axis": "master"}
-    ports = [Port(name, way, width) for name, way, width in core_ports(packetizer, sizes)]
+    ports = [Port(name, direction, width) for name, direction, width in core_ports(packetizer, sizes)]
     user = {"TUSER": "s_axis_raw_tuser"} if sizes.marks == "video" else {}
     return IpCore(
         vlnv=PACKETIZER_VLNV,
@@ -185,7 +185,7 @@ def packetizer_ip_core(sizes: Packetizer, files: Sequence[str]) -> IpCore:
 
 def dma_ip_core(sizes: Dma, parameters: Mapping[str, object], files: Sequence[str]) -> IpCore:
     """Our DMA as an IP core, with the Verilog in ``files``; ``parameters`` are what drivers read of it in the .hwh."""
-    ports = [Port(name, way, width) for name, way, width in core_ports(dma_core, sizes)]
+    ports = [Port(name, direction, width) for name, direction, width in core_ports(dma_core, sizes)]
     masters = ("m_axi_mm2s", "m_axi_s2mm")
     streams = {"m_axis_mm2s": "master", "s_axis_s2mm": "slave"}
     return IpCore(

@@ -6,7 +6,8 @@ from math import inf
 
 import pytest
 
-from bitloom.hls_gen.compiler.mapping import assign, check, way
+from bitloom.hls_gen.compiler.mapping import assign, check
+from bitloom.hls_gen.compiler.ways import outlet_between
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.overlay.fuzz.designs import looped
@@ -31,7 +32,7 @@ def equal(layers: int, npus: int) -> list[list[int]]:
     (RING, 1, 2, "ring"), (RING, 2, 0, "ring"),
 ])  # fmt: skip
 def test_way(chain, here, there, outlet):
-    assert way(chain, "a", here, there) == outlet
+    assert outlet_between(chain, "a", here, there) == outlet
 
 
 @pytest.mark.parametrize(("chain", "here", "there", "outlets"), [
@@ -41,13 +42,13 @@ def test_way(chain, here, there, outlet):
 ])  # fmt: skip
 def test_no_way(chain, here, there, outlets):
     with value_error(f"a: NPU {here} must have an outlet to NPU {there}, got {outlets}"):
-        way(chain, "a", here, there)
+        outlet_between(chain, "a", here, there)
 
 
 def test_an_npu_alone_does_not_follow_itself():
     """Outlet ring leads to another NPU: where there is none, it leads nowhere."""
     with value_error("a: NPU 0 must have an outlet to NPU 0, got ring, host"):
-        way([Npu.of(inlets=("host", "ring"), outlets=("ring", "host"))], "a", 0, 0)
+        outlet_between([Npu.of(inlets=("host", "ring"), outlets=("ring", "host"))], "a", 0, 0)
 
 
 # Given mappings.

@@ -327,23 +327,24 @@ class Host:
         if len(self.outputs) == 1:
             return self.outputs[0].closed(output)
         closed = [each.closed(output) for each in self.outputs]
-        found: dict[str, Array] = {}
+        detected: dict[str, Array] = {}
         if self.detections is not None:
             boxes, scores, anchors = (closed[place] for place in self.detections.inputs)
-            found = self.detections.run(boxes, scores, anchors.reshape(len(output), -1))
-        return {**found, **{each.name: values for each, values in zip(self.outputs, closed) if each in self._own}}
+            detected = self.detections.run(boxes, scores, anchors.reshape(len(output), -1))
+        left = self._beside_detections
+        return {**detected, **{each.name: values for each, values in zip(self.outputs, closed) if each in left}}
 
     @property
-    def _own(self) -> list[HostOutput]:
-        """The outputs that the file has itself."""
+    def _beside_detections(self) -> list[HostOutput]:
+        """The outputs that no detections are made of: the file has them itself."""
         read = () if self.detections is None else self.detections.inputs
         return [output for place, output in enumerate(self.outputs) if place not in read]
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the file's outputs for an image, by name."""
-        found = {} if self.detections is None else self.detections.shapes
-        return {**found, **{output.name: output.shape for output in self._own}}
+        detected = {} if self.detections is None else self.detections.shapes
+        return {**detected, **{output.name: output.shape for output in self._beside_detections}}
 
     @property
     def keeps_order(self) -> bool:

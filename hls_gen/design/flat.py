@@ -244,7 +244,7 @@ def part_of(part: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     """
     if part == "array":
         return _array(values, given)
-    return _made(part, values, given)
+    return _part_of(part, values, given)
 
 
 def _array(values: Mapping[str, Any], given: frozenset[str]) -> BinaryArray | IntegerArray:
@@ -269,7 +269,7 @@ def _same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and bool(value == other)
 
 
-def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
+def _part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     """The part of a place with the parts inside it; None where the switch is off."""
     switch = SWITCHES.get(place)
     on = switch is None or values.get(switch, DEFAULTS[switch])
@@ -284,7 +284,7 @@ def _made(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
             require(ok, f"{name} needs {MEANINGS[place]}", values.get(name))
         return None
     inside = [inner for inner in CLASSES if inner.startswith(f"{place}.")]
-    chosen = {inner.rsplit(".", 1)[1]: _made(inner, values, given) for inner in inside}
+    chosen = {inner.rsplit(".", 1)[1]: _part_of(inner, values, given) for inner in inside}
     for name in (*names, *([switch] if switch else [])):
         owner, what = OWNERS[name]
         if owner == place and what:

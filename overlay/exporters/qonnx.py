@@ -75,20 +75,20 @@ class _Writer:
         self._constants: list[Any] = []
         self._here = "input"
         self._quantise_input(model.network.input.encoding)
-        self._made = {INPUT: self._here}
+        self._tensors = {INPUT: self._here}
         """Map -> the tensor that has its values."""
         self._flat = {INPUT: False}
         """Map -> whether that tensor has no rows and columns: behind a dense layer."""
         for layer in model.network.layers:
             self._joined(layer)
-            self._made[layer.name] = self._here
+            self._tensors[layer.name] = self._here
 
     def message(self) -> Any:
         """The ModelProto."""
         network = self._model.network
         infos = [self._info("input", network.input, False)]
         for place, name in enumerate(network.outputs):
-            tensor = self._made[name]
+            tensor = self._tensors[name]
             if name in network.outputs[:place]:  # the outputs of a file have different names
                 tensor = self._node("Identity", tensor, name=f"output_{place}")
             infos.append(self._info(tensor, network.maps[name], self._flat[name]))
@@ -147,7 +147,7 @@ class _Writer:
         network = self._model.network
         names = network.reads[layer.name]
         sources = network.sources(layer)
-        read = [self._made[name] for name in names]
+        read = [self._tensors[name] for name in names]
         flat = {self._flat[name] for name in names}
         if len(flat) > 1:
             got = " and ".join(names)

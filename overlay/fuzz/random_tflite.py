@@ -111,7 +111,7 @@ class TfliteDrawing(Drawing[Map]):
         if kind == "INT8":
             self.maps.append(here)
             return here
-        return self.made("QUANTIZE", here, shape, (scale, zero))
+        return self.operator("QUANTIZE", here, shape, (scale, zero))
 
     def zero(self) -> int:
         """A zero point."""
@@ -128,7 +128,7 @@ class TfliteDrawing(Drawing[Map]):
         self._tensors.append(tensor)
         return len(self._tensors) - 1
 
-    def made(
+    def operator(
         self,
         kind: str,
         here: Map,
@@ -205,7 +205,7 @@ class TfliteDrawing(Drawing[Map]):
         outputs = groups * max(1, self.channels() // groups)
         weights = self.weights((outputs, *kernel, each), -127, 127)
         constants, made = self.layer(weights, here, prod(kernel) * each, outputs, biased=True)
-        return self.made(
+        return self.operator(
             "CONV_2D",
             here,
             (1, *result, outputs),
@@ -228,7 +228,7 @@ class TfliteDrawing(Drawing[Map]):
             return None
         weights = self.weights((1, *kernel, outputs), -127, 127)
         constants, made = self.layer(weights, here, prod(kernel), outputs, not self.chance(6))
-        return self.made(
+        return self.operator(
             "DEPTHWISE_CONV_2D",
             here,
             (1, *result, outputs),
@@ -255,7 +255,7 @@ class TfliteDrawing(Drawing[Map]):
         constants, made = self.layer(weights, here, prod(kernel) * here.shape[3], outputs, self.pick.flip())
         shape = (1, *result, outputs)
         wanted = self.constant(np.array(shape, np.int32))
-        return self.made(
+        return self.operator(
             "TRANSPOSE_CONV",
             here,
             shape,
@@ -277,7 +277,7 @@ class TfliteDrawing(Drawing[Map]):
         fields |= {"StrideH": strides[0], "StrideW": strides[1]}
         if self.chance(4):
             fields |= self.fused()
-        return self.made(kind, here, (1, *result, here.shape[3]), **fields)
+        return self.operator(kind, here, (1, *result, here.shape[3]), **fields)
 
     def activation(self, here: Map) -> Map:
         """Any activation of the importer's tables, with random options."""
@@ -303,7 +303,7 @@ class TfliteDrawing(Drawing[Map]):
                 values = self.rng.integers(-128, 128, shape).astype(np.int8)
             constants.append(self.constant(values, [self.scale(0.005)]))
             self._tensors[-1].axis = 0
-        return self.made(kind, here, here.shape, made, constants, **fields)
+        return self.operator(kind, here, here.shape, made, constants, **fields)
 
     def with_constant(self, here: Map) -> Map:
         """A sum, a difference or a product of a map and a constant, of one number or one a channel, or the larger or
@@ -321,10 +321,10 @@ class TfliteDrawing(Drawing[Map]):
         first = self.pick.flip()
         places = ([number], ()) if first else ((), [number])
         if compares:
-            return self.made(kind, here, here.shape, None, places[1], places[0])
+            return self.operator(kind, here, here.shape, None, places[1], places[0])
         if kind == "SQUARED_DIFFERENCE":
-            return self.made(kind, here, here.shape, self.quantised(about**2), places[1], places[0])
-        return self.made(kind, here, here.shape, self.quantised(about), places[1], places[0], **self.fused())
+            return self.operator(kind, here, here.shape, self.quantised(about**2), places[1], places[0])
+        return self.operator(kind, here, here.shape, self.quantised(about), places[1], places[0], **self.fused())
 
     def selected(self, here: Map) -> Map:
         """One of two functions of a map, as a comparison of it says."""
@@ -335,12 +335,12 @@ class TfliteDrawing(Drawing[Map]):
         pair = [number, here.number] if self.pick.flip() else [here.number, number]
         (where,) = self.several(kind, pair, [here.shape], here.values, "BOOL")
         if self.chance(3):  # of real numbers, and 0
-            real = self.made("DEQUANTIZE", here, here.shape, kept="FLOAT32")
-            zeros = self.made("ZEROS_LIKE", real, here.shape, kept="FLOAT32")
+            real = self.operator("DEQUANTIZE", here, here.shape, kept="FLOAT32")
+            zeros = self.operator("ZEROS_LIKE", real, here.shape, kept="FLOAT32")
             ways = [real, zeros] if self.pick.flip() else [zeros, real]
             inputs = where.number, *(way.number for way in ways)
             (chosen,) = self.several("SELECT_V2", inputs, [here.shape], here.values, "FLOAT32")
-            return self.made("QUANTIZE", chosen, here.shape, here.values)
+            return self.operator("QUANTIZE", chosen, here.shape, here.values)
         made = self.quantised(RMS * here.scale)
         ways = [self.scaled(self.activation(here) if self.pick.flip() else here, made) for _ in range(2)]
         inputs = where.number, *(way.number for way in ways)
@@ -359,12 +359,12 @@ class TfliteDrawing(Drawing[Map]):
         other = self.pick.of(others)
         if kind in ("MAXIMUM", "MINIMUM"):  # of one scale
             other = other if other.values == here.values else self.scaled(other, here.values)
-            return self.made(kind, here, here.shape, None, [other.number])
+            return self.operator(kind, here, here.shape, None, [other.number])
         about = RMS * here.scale + RMS * other.scale
         if kind == "MUL":
             about = RMS * here.scale * RMS * other.scale
         pair = (here, other) if prod(other.shape) < prod(here.shape) or self.pick.flip() else (other, here)
-        return self.made(kind, pair[0], here.shape, self.quantised(about), [pair[1].number], **self.fused())
+        return self.operator(kind, pair[0], here.shape, self.quantised(about), [pair[1].number], **self.fused())
 
     def beside(self, here: Map) -> Map | None:
         """A map of the same shape, by a convolution."""
@@ -374,7 +374,7 @@ class TfliteDrawing(Drawing[Map]):
         outputs = here.shape[3]
         weights = self.weights((outputs, *kernel, outputs), -127, 127)
         constants, made = self.layer(weights, here, prod(kernel) * outputs, outputs, biased=True)
-        return self.made(
+        return self.operator(
             "CONV_2D",
             here,
             here.shape,
@@ -393,7 +393,7 @@ class TfliteDrawing(Drawing[Map]):
         if len(here.shape) != 4:
             return None
         axes = self.constant(np.array((1, 2), np.int32))
-        mean = self.made(
+        mean = self.operator(
             "MEAN", here, (1, 1, 1, here.shape[3]), self.quantised(RMS * here.scale / 2), [axes], KeepDims=True
         )
         made = self.beside(mean)
@@ -417,11 +417,11 @@ class TfliteDrawing(Drawing[Map]):
         if prod(shape) > MOST_VALUES:
             return None
         numbers = [each.number for each in parts[1:]]
-        return self.made("CONCATENATION", here, tuple(shape), here.values, numbers, Axis=axis)
+        return self.operator("CONCATENATION", here, tuple(shape), here.values, numbers, Axis=axis)
 
     def scaled(self, here: Map, made: Quantised) -> Map:
         """A map with another scale."""
-        return self.made("QUANTIZE", here, here.shape, made)
+        return self.operator("QUANTIZE", here, here.shape, made)
 
     def requantise(self, here: Map) -> Map:
         """A map with any other scale."""
@@ -459,11 +459,11 @@ class TfliteDrawing(Drawing[Map]):
             strides.append(self.pick.of([1, 1, 2]))
         if self.chance(2):
             constants = [self.constant(np.array(each, np.int32)) for each in (begins, sizes)]
-            return self.made("SLICE", here, tuple(sizes), constants=constants)
+            return self.operator("SLICE", here, tuple(sizes), constants=constants)
         ends = [begin + size for begin, size in zip(begins, sizes)]
         constants = [self.constant(np.array(each, np.int32)) for each in (begins, ends, strides)]
         shape = tuple(-(-size // stride) for size, stride in zip(sizes, strides))
-        return self.made("STRIDED_SLICE", here, shape, constants=constants)
+        return self.operator("STRIDED_SLICE", here, shape, constants=constants)
 
     def tile(self, here: Map) -> Map | None:
         """The values several times."""
@@ -471,7 +471,7 @@ class TfliteDrawing(Drawing[Map]):
         shape = tuple(size * time for size, time in zip(here.shape, times))
         if prod(shape) > MOST_VALUES or shape[-1] > MOST_CHANNELS:
             return None
-        return self.made("TILE", here, shape, constants=[self.constant(np.array(times, np.int32))])
+        return self.operator("TILE", here, shape, constants=[self.constant(np.array(times, np.int32))])
 
     def pad(self, here: Map) -> Map | None:
         """Zero points around a map."""
@@ -486,7 +486,9 @@ class TfliteDrawing(Drawing[Map]):
             widths = np.minimum(widths, np.array(here.shape, np.int32)[:, None] - 1)
         shape = tuple(int(size + sum(pair)) for size, pair in zip(here.shape, widths))
         kind = "MIRROR_PAD" if reflects else "PAD"
-        return None if prod(shape) > MOST_VALUES else self.made(kind, here, shape, constants=[self.constant(widths)])
+        return (
+            None if prod(shape) > MOST_VALUES else self.operator(kind, here, shape, constants=[self.constant(widths)])
+        )
 
     def resize(self, here: Map) -> Map | None:
         """More rows and columns, by whole numbers mostly, or fewer."""
@@ -504,14 +506,14 @@ class TfliteDrawing(Drawing[Map]):
         if prod(shape) > MOST_VALUES:
             return None
         wanted = [self.constant(np.array(sizes, np.int32))]
-        return self.made(kind, here, shape, constants=wanted, AlignCorners=rule == 1, HalfPixelCenters=rule == 2)
+        return self.operator(kind, here, shape, constants=wanted, AlignCorners=rule == 1, HalfPixelCenters=rule == 2)
 
     def depth_to_space(self, here: Map) -> Map | None:
         """Channels become positions."""
         if len(here.shape) != 4 or here.shape[3] % 4:
             return None
         _, rows, columns, channels = here.shape
-        return self.made("DEPTH_TO_SPACE", here, (1, 2 * rows, 2 * columns, channels // 4), BlockSize=2)
+        return self.operator("DEPTH_TO_SPACE", here, (1, 2 * rows, 2 * columns, channels // 4), BlockSize=2)
 
     def transpose(self, here: Map) -> Map | None:
         """Another order of the axes."""
@@ -519,7 +521,7 @@ class TfliteDrawing(Drawing[Map]):
             return None
         axes = [0, *(1 + int(axis) for axis in self.rng.permutation(len(here.shape) - 1))]
         shape = tuple(here.shape[axis] for axis in axes)
-        return self.made("TRANSPOSE", here, shape, constants=[self.constant(np.array(axes, np.int32))])
+        return self.operator("TRANSPOSE", here, shape, constants=[self.constant(np.array(axes, np.int32))])
 
     def reduce(self, here: Map) -> Map | None:
         """The mean or the maximum over some axes."""
@@ -531,9 +533,9 @@ class TfliteDrawing(Drawing[Map]):
         shape = tuple(size for axis, size in enumerate(sizes) if keep or axis not in axes)
         constants = [self.constant(np.array(axes, np.int32))]
         if self.chance(3):
-            return self.made("REDUCE_MAX", here, shape, here.values, constants, KeepDims=keep)
+            return self.operator("REDUCE_MAX", here, shape, here.values, constants, KeepDims=keep)
         made = self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
-        return self.made("MEAN", here, shape, made, constants, KeepDims=keep)
+        return self.operator("MEAN", here, shape, made, constants, KeepDims=keep)
 
     def reshape(self, here: Map) -> Map | None:
         """The same values in another shape, sometimes a list."""
@@ -555,7 +557,7 @@ class TfliteDrawing(Drawing[Map]):
         outputs = self.channels()
         weights = self.weights((outputs, inputs), -127, 127)
         constants, made = self.layer(weights, here, inputs, outputs, not self.chance(4))
-        return self.made("FULLY_CONNECTED", here, (1, outputs), made, constants, **self.fused())
+        return self.operator("FULLY_CONNECTED", here, (1, outputs), made, constants, **self.fused())
 
     def dense_at_each_place(self, here: Map) -> Map | None:
         """A dense layer of the last axis; places come first, without an axis of images, as Keras has it, or not."""
@@ -568,18 +570,18 @@ class TfliteDrawing(Drawing[Map]):
         weights = self.weights((outputs, here.shape[-1]), -127, 127)
         constants, made = self.layer(weights, here, here.shape[-1], outputs, not self.chance(4))
         if self.pick.flip():
-            return self.made("FULLY_CONNECTED", here, shape, made, constants, KeepNumDims=True, **self.fused())
+            return self.operator("FULLY_CONNECTED", here, shape, made, constants, KeepNumDims=True, **self.fused())
         count = prod(shape[:-1])
         if self.pick.flip():
             here = self.reshaped(here, (count, here.shape[-1]))
-        here = self.made("FULLY_CONNECTED", here, (count, outputs), made, constants, **self.fused())
+        here = self.operator("FULLY_CONNECTED", here, (count, outputs), made, constants, **self.fused())
         if self.chance(3):
             here = self.activation(here)
         return self.reshaped(here, shape)
 
     def reshaped(self, here: Map, shape: Shape) -> Map:
         """The same values in another shape."""
-        return self.made("RESHAPE", here, shape, constants=[self.constant(np.array(shape, np.int32))])
+        return self.operator("RESHAPE", here, shape, constants=[self.constant(np.array(shape, np.int32))])
 
     def end(self, here: Map) -> Map:
         """What files end in: perhaps a dense layer, what the host computes, and real numbers."""
@@ -588,9 +590,9 @@ class TfliteDrawing(Drawing[Map]):
         closing = self.pick.of([*AT_THE_END, "", "", "", ""])
         if closing:
             fields = {"Beta": 1.0} if closing == "SOFTMAX" else {}
-            here = self.made(closing, here, here.shape, FIXED[closing], **fields)
+            here = self.operator(closing, here, here.shape, FIXED[closing], **fields)
         if self.chance(3):
-            here = self.made("DEQUANTIZE", here, here.shape, kept="FLOAT32")
+            here = self.operator("DEQUANTIZE", here, here.shape, kept="FLOAT32")
         return here
 
 

@@ -273,7 +273,7 @@ class _Emitter:
     def _table(self, section: TableSection, place: int, number: int) -> Built:
         """Add the layers that compute a table, and its pools."""
         held = self._choice.held[place + 1]
-        table = Table(levels=section.table, source=self._choice.held[section.reads[0].map], made=held)
+        table = Table(levels=section.table, source=self._choice.held[section.reads[0].map], target=held)
         layer = layer_of(table, number)
         wrong = (0, 0)
         if layer is not None:

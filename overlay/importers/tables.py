@@ -28,8 +28,8 @@ class Table:
 
     levels: LevelTable
     source: Held
-    made: Held
-    """source, made: the integers of the map that is read, and of the map that is made."""
+    target: Held
+    """source, target: the integers of the map that is read, and of the map that the table makes."""
 
     @property
     def integers(self) -> Array:
@@ -39,7 +39,7 @@ class Table:
     @property
     def results(self) -> Array:
         """(channels or 1, levels) int64: the integer that becomes of each of these."""
-        return self.made.zero + self.levels.rows
+        return self.target.zero + self.levels.rows
 
     @property
     def functions(self) -> list[Stepped]:
@@ -55,9 +55,9 @@ def lookup(table: Table, number: int) -> TableLayer | None:
     """The lookup, of a table with one row. Entries for integers that the map doesn't have are the lowest level's."""
     if not table.levels.is_uniform:
         return None
-    entries = np.full(ENTRIES, table.made.zero)
+    entries = np.full(ENTRIES, table.target.zero)
     entries[table.integers % ENTRIES] = table.results[0]
-    return Lookup(name=f"lookup_{number}", encoding=table.made.encoding), {"entries": entries}
+    return Lookup(name=f"lookup_{number}", encoding=table.target.encoding), {"entries": entries}
 
 
 LAYERS: tuple[Callable[[Table, int], TableLayer | None], ...] = (lookup,)

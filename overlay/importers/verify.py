@@ -313,10 +313,10 @@ def _moved(operation: Closing, others: Array, own: Array) -> Array:
 
 def _maps(imported: Imported, inputs: Array) -> Iterator[Checked]:
     """Golden's maps against the operations between them."""
-    for made in _made(imported, inputs):
-        made.check()
-        ties = int(made.differs.sum())
-        yield Checked(name=made.name, against=made.against, values=made.values.size, ties=ties)
+    for each in _golden_maps(imported, inputs):
+        each.check()
+        ties = int(each.differs.sum())
+        yield Checked(name=each.name, against=each.against, values=each.values.size, ties=ties)
 
 
 def images_off(imported: Imported, inputs: Array) -> Array:
@@ -335,14 +335,14 @@ def images_off(imported: Imported, inputs: Array) -> Array:
         That names the first map that is off by more than the import says.
     """
     off = np.zeros(len(inputs), bool)
-    for made in _made(imported, inputs):
-        made.check()
-        off |= made.differs.reshape(len(inputs), -1).any(axis=1)
+    for each in _golden_maps(imported, inputs):
+        each.check()
+        off |= each.differs.reshape(len(inputs), -1).any(axis=1)
     return off
 
 
 @dataclass(frozen=True, eq=False)
-class _Made:
+class _GoldenMap:
     """What golden has, and what operations make of its map before."""
 
     name: str
@@ -366,7 +366,7 @@ class _Made:
         _refuse(wrong, self.name, "the operations that it was made of", self.values, self.span.x)
 
 
-def _made(imported: Imported, inputs: Array) -> Iterator[_Made]:
+def _golden_maps(imported: Imported, inputs: Array) -> Iterator[_GoldenMap]:
     """What golden has of each map, and of each output, for some images."""
     model = imported.model
     graph = imported.graph
@@ -387,7 +387,7 @@ def _made(imported: Imported, inputs: Array) -> Iterator[_Made]:
             if reading is not None:
                 held = held_values(imported, trace[makers[reading.map]], reading)
                 if reading.map:
-                    yield _Made(makers[reading.map], spans[name], held)
+                    yield _GoldenMap(makers[reading.map], spans[name], held)
                 spans[name] = _Span.of(held)
         span = _ran(operation, [spans[name] for name in operation.reads], EXACT_NEAR)
         spans[operation.makes] = span.off(off.get(operation.makes, 0), operation.unit)
@@ -401,7 +401,7 @@ def _made(imported: Imported, inputs: Array) -> Iterator[_Made]:
         span = spans[output.tensor]
         got, low, high = (x.reshape(len(x), -1) for x in (span.x, span.low, span.high))
         against = "operations, from golden's last map"
-        yield _Made(output.tensor, _Span(got, low, high), by_host.closed(last).reshape(got.shape), against)
+        yield _GoldenMap(output.tensor, _Span(got, low, high), by_host.closed(last).reshape(got.shape), against)
 
 
 def levels_off(imported: Imported) -> dict[str, int]:

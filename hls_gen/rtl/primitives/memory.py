@@ -167,14 +167,14 @@ class Library:
         self.stream_bits = stream_bits
         self._kinds = list(dict.fromkeys(npus))
         self.target = target
-        self._made: dict[tuple, Block] = {}
+        self._blocks: dict[tuple, Block] = {}
 
     def get(self, make, *args, **kwargs) -> Block:
         """``make(*args, **kwargs)``, the same block for the same arguments."""
         key = (make, args, tuple(sorted(kwargs.items())))
-        if key not in self._made:
-            self._made[key] = make(*args, **kwargs)
-        return self._made[key]
+        if key not in self._blocks:
+            self._blocks[key] = make(*args, **kwargs)
+        return self._blocks[key]
 
     def name(self, module: str, npu: Npu) -> str:
         """Name of a module that is made for ``npu``: with a number where NPUs differ; equal ones share modules."""

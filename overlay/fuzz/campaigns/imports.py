@@ -102,13 +102,13 @@ class _Finding(Exception):
 class _Results:
     """What an imported network makes of images."""
 
-    made: Imported
+    imported: Imported
     host: Host
     """As its file has it."""
     images: Array
     features: Array
     """The input map of each image."""
-    found: Array
+    outputs: Array
     """Golden's outputs."""
 
 
@@ -246,15 +246,15 @@ def _results(made: Imported, seed: int) -> _Results:
 def _simulated(results: _Results) -> bool:
     """Whether one of the designs `IMPORTED` can run the network, on which it then computed some of the images; _Finding
     unless as golden does."""
-    engines = set(results.made.choice.engines)
+    engines = set(results.imported.choice.engines)
     if len(engines) > 1:
         return False
     target = hardware(IMPORTED[engines.pop()])
     try:
-        program = compile_model(results.made.model, target.manifest)
+        program = compile_model(results.imported.model, target.manifest)
     except ValueError:
         return False
-    word, what = compared(target, program, results.features[:SIMULATED], results.found[:SIMULATED])
+    word, what = compared(target, program, results.features[:SIMULATED], results.outputs[:SIMULATED])
     if what:
         raise _Finding(word, what)
     return True
@@ -269,12 +269,12 @@ def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _Resu
     except Refused as refusal:
         return f"not compared: {_rule(str(refusal))}"
     off = np.zeros(len(results.images), bool)
-    if any(built.wrong[1] for built in results.made.emitted.built):
+    if any(built.wrong[1] for built in results.imported.emitted.built):
         try:
-            off = images_off(results.made, results.features)
+            off = images_off(results.imported, results.features)
         except ValueError as error:
             raise _Finding("not verified", str(error)) from None
-    return _compared(results.host, results.found, computed, exact=exact, off=off)
+    return _compared(results.host, results.outputs, computed, exact=exact, off=off)
 
 
 def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off: Array) -> str:

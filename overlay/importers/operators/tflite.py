@@ -67,7 +67,7 @@ def conv_2d(node: NodeView) -> None:
     node.affine(add=-zero)
     scale = np.array(Fraction(1), object)
     convolve(node, Grid(integers=weight, scale=scale), bias, groups=groups)
-    _made_of_sums(node, multipliers, roundings=2)
+    _quantise_sums(node, multipliers, roundings=2)
     _channels_last(node)
 
 
@@ -88,7 +88,7 @@ def transpose_conv(node: NodeView) -> None:
     crops = cut[0][0], cut[1][0], cut[0][1], cut[1][1]
     node.affine(add=-zero)
     transposed(node, Grid(integers=weight, scale=np.array(Fraction(1), object)), bias, 1, crops)
-    _made_of_sums(node, multipliers, roundings=2)
+    _quantise_sums(node, multipliers, roundings=2)
     _channels_last(node)
 
 
@@ -198,13 +198,13 @@ def fully_connected(node: NodeView) -> None:
             node.affine(add=-zero)
             dense_at_each_place(node, grid)
             node.affine(add=node.per_channel(bias))
-            _made_of_sums(node, multipliers, roundings=1)
+            _quantise_sums(node, multipliers, roundings=1)
         return
     node.layout(node.places().reshape(1, -1))
     node.affine(add=-zero)
     dense(node, grid, transposed=False)
     node.affine(add=bias)
-    _made_of_sums(node, multipliers, roundings=1)
+    _quantise_sums(node, multipliers, roundings=1)
     node.makes_imageless = False
     if len(kept) > 1:
         node.layout(node.places().reshape(*kept, -1))
@@ -231,7 +231,7 @@ def _layer(
     return zero, weight, bias * ~still, multipliers
 
 
-def _made_of_sums(
+def _quantise_sums(
     node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1, activation: str = ""
 ) -> None:
     """Append the quantiser of sums, or of means of ``count`` values: with one multiplier, or one for each of axis 1."""
@@ -278,7 +278,7 @@ def mean(node: NodeView) -> None:
     before = prod(node.shape)
     reduce_over(node, _axes(node), average=True, keep=bool(node.attribute("keep", False)))
     count = before // prod(node.shape)
-    _made_of_sums(node, [mean_multiplier(scale / result, count)], roundings=2, count=count)
+    _quantise_sums(node, [mean_multiplier(scale / result, count)], roundings=2, count=count)
 
 
 @operator("REDUCE_MAX", domains=TENSORFLOW)
@@ -355,7 +355,7 @@ def quantize(node: NodeView) -> None:
     if source.kind == result.kind == "INT8":
         scale, zero = source.per_tensor("the input")
         node.affine(add=-zero)
-        _made_of_sums(node, [multiplier_of(scale / result.per_tensor("the result")[0])], roundings=2)
+        _quantise_sums(node, [multiplier_of(scale / result.per_tensor("the result")[0])], roundings=2)
         return
     steps = {("UINT8", "INT8"): -128, ("INT8", "UINT8"): 128}
     step = steps.get((source.kind, result.kind))
@@ -420,7 +420,7 @@ def multiply(node: NodeView) -> None:
         place = node.node.inputs.index(node.only_map())
         node.affine(add=-(zero, other_zero)[place])
         node.affine(multiply=_of_channels(node, 1 - place) - (zero, other_zero)[1 - place])
-    _made_of_sums(node, [multiplier_of(single_scale(result, scale, other_scale))], roundings=2)
+    _quantise_sums(node, [multiplier_of(single_scale(result, scale, other_scale))], roundings=2)
 
 
 @operator(*POINTWISE, domains=TENSORFLOW, everywhere=True)
@@ -499,7 +499,7 @@ def relu(node: NodeView) -> None:
     scale, zero = _scale(node, 0).per_tensor("the input")
     result = _result_scale(node).per_tensor("the result")[0]
     node.affine(add=-zero)
-    _made_of_sums(node, [multiplier_of(single_scale(result, scale))], roundings=2, activation=node.node.op)
+    _quantise_sums(node, [multiplier_of(single_scale(result, scale))], roundings=2, activation=node.node.op)
 
 
 @operator(*(kind for kind in CURVES if kind not in AT_THE_END), domains=TENSORFLOW, everywhere=True)

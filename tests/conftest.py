@@ -64,8 +64,8 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test with the marker ``sample(N)``, all cases but N are slow: the digests of their names say which. Cases that
-    are slow anyway are none of the N."""
+    """Of a test with the marker ``sample(N)``, all cases but N are slow: the digests of their names say which. Cases
+    that are slow anyway are none of the N."""
     cases = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         if item.get_closest_marker("sample") and not item.get_closest_marker("slow"):

@@ -64,7 +64,7 @@ MOST_POWER = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ActivationFunction:
-    """An activation, as an operator of its own."""
+    """An activation function, as an operator of its own."""
 
     onnx: str = ""
     tflite: str = ""

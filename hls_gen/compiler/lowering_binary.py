@@ -110,12 +110,13 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     any_match = layer.accumulate == "or"
     falls, complement = _directions(model, segment)
     weight = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
-    weight = np.where(falls[:, None, None], -weight, weight)
-    halves = [weight]
-    if layer.weight == TERNARY:
-        halves = [np.where(weight > 0, 1, -1), np.where(weight < 0, -1, 1)]  # w = (a + b) / 2
-    weight = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
-    lanes = _lanes(weight, source.encoding, planes, inverted)
+    positive, negative = weight > 0, weight < 0
+    positive[falls], negative[falls] = negative[falls], positive[falls]
+    halves = [positive]
+    if layer.weight == TERNARY:  # w = (a + b) / 2: a is 1 where w is 1, and b -1 where w is -1
+        halves = [positive, ~negative]
+    bits = np.stack(halves, axis=2).reshape(layer.out_channels, -1, source.channels)  # (O, taps * visits, C)
+    lanes = _lanes(bits, source.encoding, planes, inverted)
     taps = layer.window(source).taps
     terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
     doubled = part.visits == 2 and (planes > 0 or part.lanes % 2 == 1)  # else the sum of both visits is halved, exactly
@@ -228,11 +229,10 @@ def _check_signs(model: Model, segment: Segment, act: Threshold) -> None:
         raise ValueError(f"{act.name}: a threshold of integers must be {rule}, got the other one")
 
 
-def _lanes(weight: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
-    """(O, places, C) weights of +-1 for a map of ``encoding`` -> (O, places, channels, planes) bits."""
-    bits: Array = weight > 0
+def _lanes(bits: Array, encoding: Encoding, planes: int, inverted: Array) -> Array:
+    """(O, places, C) bits of weights, 1 for +1, for a map of ``encoding`` -> (O, places, channels, planes) bits."""
     if planes:
         lanes: Array = np.concatenate([np.repeat(bits[..., None], planes, axis=3), ~bits[..., None]], axis=3)
     else:
-        lanes = (np.repeat(bits, encoding.bits, axis=2) ^ inverted)[..., None]
-    return lanes.astype(np.uint8)
+        lanes = ((bits if encoding.bits == 1 else np.repeat(bits, encoding.bits, axis=2)) ^ inverted)[..., None]
+    return lanes.view(np.uint8)

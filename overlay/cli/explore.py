@@ -23,7 +23,6 @@ from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.picture import check_plot
 from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ, Board
-from bitloom.overlay.timing.design_clock import HOW, clock_figures
 
 from . import interrupted
 from .found_designs import RESOURCES, called, number, show_front, show_npus
@@ -290,6 +289,7 @@ def _command(networks: Sequence[str], foldings: Path, board_name: str | None) ->
 def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:
     """The chosen design's area by Yosys."""
     from bitloom.overlay.area.synthesis import area
+    from bitloom.overlay.timing.design_clock import clock_figures
 
     assert explored.best is not None
     with working("synthesis (minutes for a large design)"):
@@ -302,6 +302,8 @@ def _measured(explored: Explored, models: Sequence[Model]) -> dict[str, Any]:
 
 def _show_measured(measured: dict[str, Any]) -> None:
     """Print the chosen design's area by Yosys, and its estimated clock."""
+    from bitloom.overlay.timing.design_clock import HOW
+
     figures = dict(measured)
     mhz = figures.pop("estimated_mhz")
     rate = figures.pop("frames_per_second_at_it")

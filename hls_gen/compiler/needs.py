@@ -84,6 +84,8 @@ class NpuNeeds:
 
 def merged(needs: Sequence[Needs]) -> Needs:
     """What layers need together; at least one of them."""
+    if len(needs) == 1:
+        return needs[0]
     sizes = _together([need.sizes for need in needs])
     return Needs(sizes=sizes, **{name: max(getattr(need, name) for need in needs) for name in OTHERS})
 

@@ -63,7 +63,7 @@ class WeightedLanes:
     even: bool
     """Whether that number must be even: the offset counts matches by twos."""
     _spans: dict[tuple[int, bytes], bool] = field(default_factory=dict, init=False, repr=False)
-    """Layout -> what `_spanned` found."""
+    """Layout -> what `spans` found, but for tuples of one word."""
     _parts: dict[tuple[int, bytes, int], tuple[TuplePart, int]] = field(default_factory=dict, init=False, repr=False)
     """Layout and KGP -> what `part` found, but for layouts that are spanned."""
 
@@ -75,7 +75,7 @@ class WeightedLanes:
 
     def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
         """Find the part with the fewest words; parameters and results as of `tuple_part`."""
-        if len(layout) == 1 or self._spanned(layout):
+        if self.spans(layout):
             return TuplePart(len(layout)), 0
         key = len(layout), layout.tobytes(), kgp
         if key not in self._parts:
@@ -96,9 +96,11 @@ class WeightedLanes:
                 return part, int(left_out[0])
         return TuplePart(len(layout)), 0
 
-    def _spanned(self, layout: Layout) -> bool:
-        """Whether a kernel has weights in the first word and in the last one, so that its group reads whole tuples,
-        however many kernels are a group."""
+    def spans(self, layout: Layout) -> bool:
+        """Whether a tuple has one word, or a kernel has weights in the first word and in the last one, so that its
+        group reads whole tuples, however many kernels are a group."""
+        if len(layout) == 1:
+            return True
         key = len(layout), layout.tobytes()
         if key not in self._spans:
             ends = (word[word != UNUSED] for word in (layout[0], layout[-1]))

@@ -9,6 +9,7 @@ Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether th
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -295,13 +296,16 @@ def _part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> An
 def meant(npu: Any) -> frozenset[str]:
     """Names whose values mean something in this NPU: those of parts that it has. Of a part that comes with its sizes,
     such as a skip store, also those of which the NPU says that they mean something, before it has the part."""
-    lacking = npu.lacking
+    always, where = _meant_without(npu.lacking)
+    return always.union(name for name in where if _MEANS[name](npu))
+
+
+@lru_cache
+def _meant_without(lacking: frozenset[str]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Names whose values mean something in every NPU that lacks these places, and those of which an NPU says it."""
     chosen = {place for place in lacking if SWITCHES[place] not in _SIZED}
-    return frozenset(
-        name
-        for name, (place, _) in OWNERS.items()
-        if (place not in chosen and _MEANS[name](npu) if name in _MEANS else place not in lacking)
-    )
+    always = (name for name, (place, _) in OWNERS.items() if name not in _MEANS and place not in lacking)
+    return frozenset(always), tuple(name for name in _MEANS if OWNERS[name][0] not in chosen)
 
 
 def stray(npu: Any) -> list[str]:

@@ -107,6 +107,8 @@ class Npu:
         Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
         """
         assert "engine" not in values, "the engine stays"
+        if not values:
+            return self
         switched = not flat.OFF.keys().isdisjoint(values)
         if switched and any(bool(values[name]) != bool(self.value(name)) for name in flat.OFF if name in values):
             has = {name: values.get(name, self.value(name)) for name in flat.OFF}

@@ -54,4 +54,4 @@ have 8 bits at most; wider features need as many bits more (`Npu.reciprocal_bits
 
 def bits_for(top: int) -> int:
     """Width in bits of a number 0..top, at least 1."""
-    return max(1, int(top).bit_length())
+    return int(top).bit_length() or 1

@@ -7,13 +7,12 @@ leads to the next NPU, one with several also leads back to itself: a pipeline, a
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import MOST_NPUS
 
 from .npu_memories import Indices
-from .one_npu import NpuChoices, Segment, SizedFolding
+from .one_npu import Behind, NpuChoices, Segment, SizedFolding
 from .price import Price
 
 KEPT, EVEN = 8, 8
@@ -47,9 +46,7 @@ class Chain:
         for i, ends in self._on_ways(interval).items():
             here: dict[int, Head] = {}
             for j in ends:
-                for kfp, head in self._runs(tuple(range(i, j + 1)), interval, price, after[j + 1]):
-                    if len(head[3]) < self.most_npus and (kfp not in here or head[0] < here[kfp][0]):
-                        here[kfp] = head
+                self._extend(here, tuple(range(i, j + 1)), interval, price, list(after[j + 1].values()))
             ranked = sorted(here.items(), key=lambda item: item[1][0])
             kept = ranked[:KEPT] + [item for item in ranked[KEPT:] if item[0] % EVEN == 0][:KEPT]
             after[i] = {
@@ -75,7 +72,7 @@ class Chain:
 
     def _keeps(self, indices: Indices, interval: int) -> bool:
         """Whether an NPU for layers ``indices`` keeps to the interval."""
-        return any(foldings.before(None) for _, foldings in self.choices.by_kfp(indices, interval))
+        return any(foldings.before(None) for _, foldings in self.choices.asked(indices).by_kfp(indices, interval))
 
     def _ends(self, last: int) -> bool:
         """Whether a run may end with that layer: of all maps until there, its own alone is needed behind it, and by the
@@ -86,21 +83,17 @@ class Chain:
         ]
         return [need for need in needed if need[1] > last] in ([(last, last + 1, True)], [])
 
-    def _runs(
-        self, indices: Indices, interval: int, price: Price, after: dict[int, Tail]
-    ) -> Iterator[tuple[int, Head]]:
-        """For each KFP of an NPU for layers ``indices``: the price, and the NPUs from there on."""
-        choices = self.choices
-        ends = [
-            (cost, tail, choices.in_front_of(tail[0].npu if tail else None, indices)) for cost, tail in after.values()
-        ]
+    def _extend(self, here: dict[int, Head], indices: Indices, interval: int, price: Price, tails: list[Tail]) -> None:
+        """For each KFP of an NPU for layers ``indices``, the cheapest one in front of one of these tails, where it is
+        cheaper than what is ``here``, comes there."""
+        choices = self.choices.asked(indices)
+        behind = [Behind(cost, choices.in_front_of(npus[0].npu if npus else None, indices)) for cost, npus in tails]
         for bare, foldings in choices.by_kfp(indices, interval):
-            best: Head | None = None
-            for tail_cost, tail, words in ends if foldings.by_kgp else ():
-                if best is not None and tail_cost + min(price.npu, 0) >= best[0]:
-                    continue
-                cheapest = choices.cheapest(indices, foldings, words, price)
-                if cheapest and (best is None or tail_cost + cheapest[0] < best[0]):
-                    best = tail_cost + cheapest[0], cheapest[1], indices, tail
-            if best is not None:
-                yield bare.array.kfp, best
+            kfp = bare.array.kfp
+            below = here[kfp][0] if kfp in here else float("inf")
+            cheapest = choices.cheapest(indices, foldings, behind, price, below)
+            if cheapest:
+                cost, sized, n = cheapest
+                _, npus = tails[n]
+                if len(npus) < self.most_npus:
+                    here[kfp] = cost, sized, indices, npus

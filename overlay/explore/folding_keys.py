@@ -34,8 +34,12 @@ BESIDE = {
     **dict.fromkeys(AREA_ALONE, _AREA),
 }
 """Values on which neither cycles nor needs of a layer depend, and why."""
-BESIDE_ARRAY = {**BESIDE, **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]}}
-"""Values on which the cycles of the array don't depend, and why."""
+BESIDE_ARRAY = {
+    **BESIDE,
+    "ol": "the search asks for cycles by OL (LayerDemand.array_cycles_by_ol)",
+    **{name: _POOL for name in flat.CHOSEN if name in flat.NAMES["pool_unit"]},
+}
+"""Values on which the cycles of the array by OL, for a layer as an NPU reads it, don't depend, and why."""
 BESIDE_NEEDS = {**BESIDE, "accumulators": "several of them wait for less; no memory is larger or smaller by them"}
 """Values on which the rows, words and widths that a layer needs don't depend, and why."""
 
@@ -90,7 +94,7 @@ FOLDING = key_of(without={})
 SHARED_WEIGHTS = ("lanes_per_weight", "lane_step")
 """Sizes that say which lanes share a weight."""
 ARRAY_CYCLES = key_of(*SHARED_WEIGHTS, "aheads", without=BESIDE_ARRAY)
-"""What the cycles of the array depend on."""
+"""What the cycles of the array by OL depend on, for a layer as an NPU reads it (LayerDemand.seen_by)."""
 LAYER_NEEDS = key_of(*SHARED_WEIGHTS, "skip_words", "aheads", "tuple_parts", without=BESIDE_NEEDS)
 """What the needs of a layer depend on."""
 POOL_WORK = key_of(without=BESIDE_POOL_WORK)

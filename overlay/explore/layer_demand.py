@@ -312,17 +312,27 @@ class LayerDemand:
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
         if shared or not self._has_parts(npu):
             return self.words(npu)
-        key = "read_words", npu.array.kfp, npu.array.kgp
+        return self._part_words(npu.array.kfp, npu.array.kgp)
+
+    def _part_words(self, kfp: int, kgp: int) -> int:
+        """The same where kernel groups may read a part of a tuple's words, by KFP and KGP."""
+        key = "part words", kfp, kgp
         if key not in self.cache:
-            layout = self._lanes_in_order(npu.array.kfp)
-            self.cache[key] = self.lowered.weighted.part(layout, npu.array.kgp)[0].words
+            assert self.lowered.weighted is not None
+            self.cache[key] = self.lowered.weighted.part(self._lanes_in_order(kfp), kgp)[0].words
         words: int = self.cache[key]
         return words
 
     def _has_parts(self, npu: Npu) -> bool:
         """Whether kernel groups may read a part of a tuple's words alone."""
-        former = self.formed is not None or npu.array_forms_lines
-        return self.lowered.weighted is not None and not (former or self.planes)
+        weighted = self.lowered.weighted
+        if weighted is None or self.formed is not None or npu.array_forms_lines or self.planes:
+            return False
+        key = "parts", npu.array.kfp
+        if key not in self.cache:
+            self.cache[key] = not weighted.spans(self._lanes_in_order(npu.array.kfp))
+        parts: bool = self.cache[key]
+        return parts
 
     def _lanes_in_order(self, kfp: int) -> Layout:
         """The words of a tuple of its input, of so many lanes each, if lane follows lane."""
@@ -339,10 +349,11 @@ class LayerDemand:
 
     def beats_by_kgp(self, npu: Npu) -> Callable[[int], int]:
         """Beats of a frame on an NPU that is like this one but for its KGP, by that."""
+        taps, kernels = self.taps, self.kernels
         if self._has_parts(npu):
-            return lambda kgp: self.beats(npu.unchecked(kgp=kgp))
-        of_group = self.taps * self.words(npu)
-        return lambda kgp: of_group * -(-self.kernels // kgp)
+            return lambda kgp: taps * self._part_words(npu.array.kfp, kgp) * -(-kernels // kgp)
+        of_group = taps * self.words(npu)
+        return lambda kgp: of_group * -(-kernels // kgp)
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""

@@ -161,10 +161,12 @@ class NpuMemories:
     def _together(self, indices: Indices, plan: Planned, npu: Npu) -> Needs:
         """What layers of a network need together."""
         first = self._layers[indices[0]].seen_by(npu)
-        formed = first.formed_by(npu).needs() if first.formed else {}
+        besides = first.formed_by(npu).needs() if first.formed else {}
         readers = ((i, self._layers[i].reader, layer.plan.map_words) for i, layer in zip(indices, plan))
         waits = [(i, last, words) for i, last, words in readers if last is not None and last in indices]
-        need = merged([*(layer.needs for layer in plan), Needs.of(map_words=most_waiting(waits), **formed)])
+        if waits:
+            besides["map_words"] = most_waiting(waits)
+        need = merged([*(layer.needs for layer in plan), *([Needs.of(**besides)] if besides else [])])
         if not self._streamed:
             return need
         return streamed(need, npu, first.frame_words(npu) if first.reads is None else 0)

@@ -6,7 +6,7 @@ gap. The layers say which inlets and outlets it has: chains (chain.py) and rings
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -82,10 +82,10 @@ class Sized:
         Its lanes as a budget counts them.
     """
 
-    __slots__ = ("_each", "_lanes", "_npu", "_styles")
+    __slots__ = ("_each", "_lanes", "_styles", "npu")
 
     def __init__(self, npu: Npu, styles: Sequence[str], lanes: int):
-        self._npu = npu
+        self.npu = npu
         self._styles = styles
         self._lanes = lanes
         self._each: list[tuple[dict[str, Any], list[Resources]]] = []
@@ -94,12 +94,12 @@ class Sized:
     def foldings(self, stream_bits: int, dear: bool) -> "list[SizedFolding]":
         """What the NPU may be; where DSP blocks are ``dear``, also with fewer of them."""
         if dear or not self._each:
-            for npu in islice(saving(self._npu, dear), len(self._each), None):
+            for npu in islice(saving(self.npu, dear), len(self._each), None):
                 saved = {key: npu.value(key) for key in SAVED}
                 self._each.append((saved, estimate_cores(npu, stream_bits, self._styles)))
         each = self._each if dear else self._each[:1]
         return [
-            SizedFolding(self._npu, {**saved, "kernel_ram": style}, areas[k], self._lanes)
+            SizedFolding(self.npu, {**saved, "kernel_ram": style}, areas[k], self._lanes)
             for k, style in enumerate(self._styles)
             for saved, areas in each
         ]
@@ -111,6 +111,15 @@ class Words(NamedTuple):
     lanes: int
     bits: int
     """lanes, bits: lanes of a word, and its bits."""
+
+
+class Behind(NamedTuple):
+    """What lies behind an NPU."""
+
+    price: float
+    """Price of the NPUs there."""
+    words: Words | None = None
+    """Words in which the NPU's map leaves for them; None where there are none."""
 
 
 class SizedFolding(NamedTuple):
@@ -221,7 +230,7 @@ class _Known:
     parts: dict[Any, Any] = field(default_factory=dict)
     outlets: dict[tuple, dict[int, float]] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
-    array_cycles: dict[tuple, dict[int, int]] = field(default_factory=dict)
+    array_cycles: dict[tuple, dict[LayerDemand, Callable[[int], int]]] = field(default_factory=dict)
     fewest_lanes: dict[tuple, float] = field(default_factory=dict)
 
 
@@ -279,9 +288,6 @@ class NpuChoices:
     def by_kfp(self, indices: Indices, interval: int) -> list[tuple[Npu, Foldings]]:
         """For each KFP of an NPU for layers ``indices`` the NPU without a folding, and its foldings that keep to the
         interval; where a frame comes from the host, only NPUs to which it comes in time."""
-        elder = self._elder_for(indices)
-        if elder:
-            return elder.by_kfp(indices, interval)
         known = self._known_at(interval).by_kfp
         if indices not in known:
             npus = (npu for npu in self.bare(indices) if indices[0] or self.enters(npu, interval))
@@ -291,9 +297,6 @@ class NpuChoices:
     def foldings(self, indices: Indices, bare: Npu, interval: int) -> Foldings:
         """The foldings with which the NPU ``bare`` keeps to the interval; with its own KGP and OL if it has more than
         one kernel at a time."""
-        elder = self._elder_for(indices)
-        if elder:
-            return elder.foldings(indices, bare, interval)
         known = self._known_at(interval).foldings
         key = indices, FOLDING(bare)
         if key not in known:
@@ -320,27 +323,34 @@ class NpuChoices:
         return Words(array.map_lanes, array.map_bits if same else array.map_lanes)
 
     def cheapest(
-        self, indices: Indices, foldings: Foldings, words: Words | None, price: Price
-    ) -> tuple[float, SizedFolding] | None:
-        """The cheapest NPU whose map leaves in these words for another NPU, or for none, and its price; None where
-        there is none."""
-        elder = self._elder_for(indices)
-        if elder:
-            return elder.cheapest(indices, foldings, words, price)
-        best: tuple[float, SizedFolding] | None = None
-        for folding in foldings.before(words and words.lanes):
-            if folding.price is not price:
-                folding.take_cheapest(self._sized(indices, folding, price.dear), price)
-            if folding.cheapest:
-                bits = words.bits if words else folding.npu.array.map_bits
-                cost = folding.cheapest[0] + self._gears(folding, bits)
-                if best is None or cost < best[0]:
-                    best = cost, folding.cheapest[1]
+        self,
+        indices: Indices,
+        foldings: Foldings,
+        behind: Iterable[Behind],
+        price: Price,
+        below: float = float("inf"),
+    ) -> tuple[float, SizedFolding, int] | None:
+        """The cheapest NPU together with what lies behind it: the price of both, the NPU, and which of ``behind`` that
+        is, counted from 0; None where all cost ``below`` or more."""
+        best: tuple[float, SizedFolding, int] | None = None
+        least = min(price.npu, 0)
+        for n, (cost_behind, words) in enumerate(behind if foldings.by_kgp else ()):
+            if cost_behind + least >= below:
+                continue
+            for folding in foldings.before(words and words.lanes):
+                if folding.price is not price:
+                    folding.take_cheapest(self._sized(indices, folding, price.dear), price)
+                if folding.cheapest and cost_behind + folding.cheapest[0] < below:
+                    bits = words.bits if words else folding.npu.array.map_bits
+                    cost = cost_behind + (folding.cheapest[0] + self._gears(folding, bits))
+                    if cost < below:
+                        below = cost
+                        best = cost, folding.cheapest[1], n
         return best
 
-    def _elder_for(self, indices: Indices) -> "NpuChoices | None":
-        """Who is asked in its place what an NPU for these layers may be."""
-        return self.elder if self.alike.issuperset(indices) else None
+    def asked(self, indices: Indices) -> "NpuChoices":
+        """Who is asked what an NPU for these layers may be: an elder, or this one."""
+        return self.elder.asked(indices) if self.elder and self.alike.issuperset(indices) else self
 
     def with_elders(self) -> "list[NpuChoices]":
         """This one, its elder, and so on."""
@@ -453,13 +463,8 @@ class NpuChoices:
 
     def cycles(self, indices: Indices, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
-        return self._with_others(indices, npu, self._array_cycles(indices, npu))
-
-    def _with_others(self, indices: Indices, npu: Npu, of_array: Sequence[int]) -> int:
-        """The same where the array alone takes so many cycles for each of the layers."""
         layers = self.layers_of(indices, npu)
-        each = (layer.with_others(npu, cycles) for layer, cycles in zip(layers, of_array))
-        return sum(each) + (len(indices) - 1) * BETWEEN
+        return _with_others(layers, npu, self._array_cycles(layers, npu))
 
     def round(self, segments: Sequence[Segment]) -> int:
         """Cycles of a frame of each network on these NPUs: of each network those of the NPU with most to do."""
@@ -469,18 +474,22 @@ class NpuChoices:
             cycles += max(self.cycles(indices, npu) for npu, indices in each if indices)
         return cycles
 
-    def _array_cycles(self, indices: Indices, npu: Npu) -> list[int]:
-        """Cycles of the array for each of these layers. They are the same with each PFP."""
+    def _array_cycles(self, layers: Sequence[LayerDemand], npu: Npu) -> list[int]:
+        """Cycles of the array for each of these layers, which are as the NPU reads them."""
+        return [cycles(npu.results.ol) for cycles in self._array_cycles_by_ol(layers, npu)]
+
+    def _array_cycles_by_ol(self, layers: Sequence[LayerDemand], npu: Npu) -> list[Callable[[int], int]]:
+        """The same by OL. They are the same with each PFP."""
         key = ARRAY_CYCLES(npu)
         known = self._known.array_cycles.get(key)
         if known is None:
             if len(self._known.array_cycles) >= FOLDINGS:
                 self._known.array_cycles.clear()
             known = self._known.array_cycles[key] = {}
-        for i in indices:
-            if i not in known:
-                known[i] = self.layers[i].seen_by(npu).array_cycles(npu, OUT)
-        return [known[i] for i in indices]
+        for layer in layers:
+            if layer not in known:
+                known[layer] = layer.array_cycles_by_ol(npu, OUT)
+        return [known[layer] for layer in layers]
 
     def _possible(self, indices: Indices, bare: Npu, interval: int) -> list[Drawn[Folding]]:
         """For each KGP that keeps to the interval the foldings, the smallest first."""
@@ -568,7 +577,7 @@ class NpuChoices:
                 fast = True
                 pooled = sum(layer.pool_cycles(folding) for layer in layers)
                 fits = all(layer.outlet_tuple(folding).fits(lanes) for layer in looped)
-                if pooled <= interval and fits and self._adds(indices, folding):
+                if pooled <= interval and fits and self._adds(layers, folding):
                     yield folding
             tried += fast
             if tried == CHOICES:
@@ -577,7 +586,7 @@ class NpuChoices:
     def _too_narrow(self, indices: Indices, npu: Npu, ols: Sequence[int], interval: int) -> int:
         """How many of these OLs, the first ones, are too few for the interval: the array takes no longer with more."""
         fastest = npu.unchecked(**{name: number for name, number in FASTEST.items() if name in TRIED[npu.engine]})
-        by_ol = [layer.array_cycles_by_ol(fastest, OUT) for layer in self.layers_of(indices, fastest)]
+        by_ol = self._array_cycles_by_ol(self.layers_of(indices, fastest), fastest)
         return bisect_left(ols, True, key=lambda ol: sum(cycles(ol) for cycles in by_ol) <= interval)
 
     def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
@@ -588,16 +597,16 @@ class NpuChoices:
             if any(value.helps(self.layers[i]) for i in indices)
         }
         tried = [npu.unchecked(**each) for each in combinations(values)]
-        pairs = [(folding, self._array_cycles(indices, folding)) for folding in tried]
+        layers = self.layers_of(indices, npu)
+        pairs = [(folding, self._array_cycles(layers, folding)) for folding in tried]
         pairs = [(folding, of_array) for folding, of_array in pairs if sum(of_array) <= interval]
         for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
             each = ((folding.unchecked(pfp=npu.results.ol * times), of_array) for folding, of_array in pairs)
-            fast = (folding for folding, of_array in each if self._with_others(indices, folding, of_array) <= interval)
+            fast = (folding for folding, of_array in each if _with_others(layers, folding, of_array) <= interval)
             yield from islice(fast, 1)
 
-    def _adds(self, indices: Indices, npu: Npu) -> bool:
-        """Whether maps that are added lie in the skip store as results leave."""
-        layers = self.layers_of(indices, npu)
+    def _adds(self, layers: Sequence[LayerDemand], npu: Npu) -> bool:
+        """Whether maps that these layers add lie in the skip store as results leave."""
         if npu.keeps_steps:
             return all(fills_steps(npu, layer.kernels) for layer in layers if layer.signs)
         added = [(self.layers[layer.adds].kernels, layer.kernels) for layer in layers if layer.adds is not None]
@@ -654,6 +663,12 @@ class NpuChoices:
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval
+
+
+def _with_others(layers: Sequence[LayerDemand], npu: Npu, of_array: Sequence[int]) -> int:
+    """Cycles of these layers a frame, all on this NPU, where the array alone takes so many for each of them."""
+    each = (layer.with_others(npu, cycles) for layer, cycles in zip(layers, of_array))
+    return sum(each) + (len(layers) - 1) * BETWEEN
 
 
 def _may_be_lined(layer: LayerDemand) -> bool:

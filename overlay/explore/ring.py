@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .npu_memories import Indices
-from .one_npu import NpuChoices, Segment, fills_steps, splits
+from .one_npu import Behind, NpuChoices, Segment, fills_steps, splits
 from .price import Price
 
 MOST_RING = 4
@@ -149,15 +149,17 @@ class _Segments:
         after = (n + 1) % len(self.indices_by_npu)
         reader = self.segments[after] if self.closed or after else None
         npu = reader and (reader.npu.unchecked(**alike) if after in group else reader.npu)
-        words_after = self.choices.in_front_of(npu, indices)
+        behind = [Behind(0, self.choices.in_front_of(npu, indices))]
+        choices = self.choices.asked(indices)
         best: tuple[float, Segment] | None = None
         for bare in self.choices.bare(indices):
             folding = bare.unchecked(**alike)
             words, words_of_bare = ((npu.array.kfp, npu.array.line_taps) for npu in (folding, bare))
             if words != words_of_bare or (not indices[0] and not self.choices.enters(bare, self.interval)):
                 continue
-            foldings = self.choices.foldings(indices, folding, self.interval)
-            cheapest = self.choices.cheapest(indices, foldings, words_after, self.price)
-            if cheapest and (best is None or cheapest[0] < best[0]):
+            foldings = choices.foldings(indices, folding, self.interval)
+            below = best[0] if best else float("inf")
+            cheapest = choices.cheapest(indices, foldings, behind, self.price, below)
+            if cheapest:
                 best = cheapest[0], self.choices.segment(cheapest[1], indices)
         return best

@@ -51,7 +51,7 @@ MAP_ORDERS = ("both", *dict.fromkeys(setting.map_order for setting in SETTINGS))
 STREAMED_WEIGHTS = {"auto": (False, True), "never": (False,), "always": (True,)}
 """Whether weights come down the stream: what of it is tried."""
 
-SELDOM = 100
+SELDOM = 1_000
 """How many times more objects than otherwise come before cycles of objects are looked for: a search keeps very many
 objects, of which hardly any lie in cycles."""
 

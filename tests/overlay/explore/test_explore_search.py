@@ -29,7 +29,8 @@ from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import Figures, figures
-from bitloom.overlay.explore.one_npu import NpuChoices, splits
+from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES
+from bitloom.overlay.explore.one_npu import OUT, NpuChoices, splits
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ranking import between_fitting
 from bitloom.overlay.explore.search import Effort, explore, varied
@@ -169,6 +170,43 @@ def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch
     assert [each.kept for each in choices][:2] == [kept[0], kept[1]]
 
 
+def test_an_elder_counts_with_who_asks_it_and_is_forgotten_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
+    elder, younger, other = (tries.choices[tries.engines[0], setting] for setting in SETTINGS)
+    assert younger.elder is elder
+    assert tries.segments(Task(tries.connections.possible()[0], SETTINGS[1], 2_000, Price()))
+    count = elder.kept
+    assert count > 0
+    monkeypatch.setattr("bitloom.overlay.explore.tries.KEPT", 0)
+    tries._make_room(elder)
+    tries._make_room(younger)
+    assert elder.kept == count
+    tries._make_room(other)
+    assert (elder.kept, younger.kept) == (0, 0)
+
+
+def test_npus_that_a_search_keeps_share_parts_that_are_equal() -> None:
+    choices = NpuChoices(layers(networks.load("digits-cnn")), 64)
+    assert Chain(choices).cheapest(5_000, Price())
+    npus = [(indices, sized.npu) for (indices, _), sized in choices._known.sized.items() if sized]
+    for name in ("results", "pool_unit", "stores", "ports", "loader"):
+        parts = [getattr(npu, name) for _, npu in npus]
+        assert len({*map(id, parts)}) == len({*parts}) < len(npus) / 2
+    assert all(npu == choices.sized(indices, npu) for indices, npu in npus)
+
+
+def test_cycles_are_those_of_the_layer_as_an_npu_reads_it() -> None:
+    """A window former behind inlet "host" forms the frame, so that the second layer of the NPU takes its taps one by
+    one; alone on an NPU like that but for its inlets, the former forms that layer's."""
+    made = layers(networks.load("digits-cnn"), "raster")
+    choices = NpuChoices(made, 64)
+    npus = {run: next(npu for npu in choices.bare(run) if npu.former and npu.array.kfp == 24) for run in ((0, 1), (1,))}
+    assert len({ARRAY_CYCLES(npu) for npu in npus.values()}) == 1
+    cycles = [choices.cycles(run, npu) for run, npu in npus.items()]
+    assert cycles == [NpuChoices(made, 64).cycles(run, npu) for run, npu in npus.items()]
+    assert [made[1].seen_by(npu).array_cycles(npu, OUT) for npu in npus.values()] == [10_688, 6_912]
+
+
 @pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8", "digits-residual"])
 def test_the_array_takes_no_longer_with_more_results_a_cycle(name: str) -> None:
     """Nor with the fastest numbers of what is tried beside: so the search leaves out OLs that are too few with them."""
@@ -180,13 +218,14 @@ def test_the_array_takes_no_longer_with_more_results_a_cycle(name: str) -> None:
         for kgp in {1, 7, kernels // 3 + 1, kernels}:
             npus = [bare.unchecked(kgp=kgp, ol=ol) for ol in splits(kgp)]
             fastest = {key: value for key, value in FASTEST.items() if key in TRIED[bare.engine]}
+            by_numbers = list[list[int]]()
             for tried in (npus, [npu.unchecked(**fastest) for npu in npus]):
-                cycles = [sum(choices._array_cycles((i,), npu)) for npu in tried]
+                cycles = [choices.layers[i].seen_by(npu).array_cycles(npu, OUT) for npu in tried]
                 assert cycles == sorted(cycles, reverse=True)
                 slower += len({*cycles}) > 1
-            assert all(
-                choices._array_cycles((i,), fast) <= choices._array_cycles((i,), npu) for npu, fast in zip(npus, tried)
-            )
+                by_numbers.append(cycles)
+            plain, faster = by_numbers
+            assert all(fast <= slow for slow, fast in zip(plain, faster))
     assert slower
 
 
@@ -452,3 +491,16 @@ def test_cycles_of_objects_are_looked_for_less_often_during_a_search() -> None:
     )
     assert max(seen) == search.SELDOM * before[0]
     assert gc.get_threshold() == before
+
+
+def test_streamed_weights_are_tried_where_memory_alone_lacks() -> None:
+    """Of LUTs, those of memory are none of logic. Where something fits at an interval, nothing is streamed for it."""
+    tries = Tries(networks.load("digits-cnn"), Budget(lut=1_000, bram36=10, cycles=100), 64, SETTINGS)
+
+    def row(asked: int, lut: int, lutram: int = 0, bram36: float = 20, cycles: int = 200) -> Row:
+        found = Figures(Resources(lut=lut, lutram=lutram, bram36=bram36), 1, cycles, cycles)
+        return Row(Candidate("digits-cnn", (), ()), found, asked, tries.budget.holds(found))
+
+    rows = [row(1, 900), row(2, 1_100), row(3, 900, 200), row(4, 900, bram36=5), row(5, 900)]
+    rows.append(row(5, 900, bram36=5, cycles=100))
+    assert [task.interval for task in search._streamed(tries, rows)] == [1, 3]

@@ -19,7 +19,13 @@ from .against import outputs
 from .onnx_files import Chain, TensorProto, numpy_helper, onnx
 
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _scikit_learn():
+    """The images and the last layer come from scikit-learn, which takes long to import."""
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+
 
 QUICK = {
     ("QDQ", "QUInt8", "tensor", "asymmetric", "prepared"),
@@ -62,6 +68,8 @@ def run(file, images, *, fast=False, exact=False):
 @cache
 def trained(pool="MaxPool"):
     """Two fixed convolutions, and a last layer by logistic regression on what they make: ONNX's bytes."""
+    from sklearn import linear_model
+
     data, rng = load_digits(), np.random.default_rng(0)
     images, chain = pixels(data.train_images), Chain((1, 8, 8))
     around = dict(kernel_shape=[3, 3], pads=[1, 1, 1, 1])

@@ -61,13 +61,14 @@ class Limit:
 READ_MB = Limit("MB of memory to read it", 256, "BITLOOM_MAX_READ_MB")
 IMPORT_MB = Limit("MB of memory to import it", 1024, "BITLOOM_MAX_IMPORT_MB")
 IMPORT_STEPS = Limit("steps of work to import it", 1 << 31, "BITLOOM_MAX_IMPORT_STEPS")
+PLAIN_MB = Limit("MB of memory for weights between all channels", 2048, "BITLOOM_MAX_PLAIN_MB")
 RUN_MB = Limit("MB of memory for images and results", 4096, "BITLOOM_MAX_RUN_MB")
 TAPS = Limit("taps of all windows of a layer", 1 << 22, "BITLOOM_MAX_TAPS")
 FRAME_BITS = Limit("bits of an image", 1 << 24, "BITLOOM_MAX_FRAME_BITS")
 WIDTH = Limit("what works side by side", 2048, "BITLOOM_MAX_WIDTH")
 LANES = Limit("lanes of all NPUs", 1 << 17, "BITLOOM_MAX_LANES")
 MEMORY_BITS = Limit("bits of all memories", 1 << 32, "BITLOOM_MAX_MEMORY_BITS")
-LIMITS = (READ_MB, IMPORT_MB, IMPORT_STEPS, RUN_MB, TAPS, FRAME_BITS, WIDTH, LANES, MEMORY_BITS)
+LIMITS = (READ_MB, IMPORT_MB, IMPORT_STEPS, PLAIN_MB, RUN_MB, TAPS, FRAME_BITS, WIDTH, LANES, MEMORY_BITS)
 """All of them; docs/reference/files.md lists them."""
 
 

@@ -164,9 +164,12 @@ def grouped_weights(weight: Array, groups: int) -> Array:
 
 def ungrouped_weights(weight: Array, channels: int) -> Array:
     """The inverse of `grouped_weights`: 0 in all of ``channels`` but those of a kernel's own group."""
-    groups = channels // weight.shape[3]
-    plain: Array = np.tile(weight, groups) * _same_group(len(weight), channels, groups)[:, None, None]
-    return plain
+    outputs, rows, columns, own = weight.shape
+    groups = channels // own
+    group = np.arange(groups)
+    plain = np.zeros((groups, outputs // groups, rows, columns, groups, own), weight.dtype)
+    plain[group, :, :, :, group] = weight.reshape(groups, outputs // groups, rows, columns, own)
+    return plain.reshape(outputs, rows, columns, channels)
 
 
 def _same_group(outputs: int, channels: int, groups: int) -> Array:

@@ -16,6 +16,7 @@ from bitloom.golden.layer import OneInput
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.grouped import DepthwiseConv, is_depthwise, ungrouped_weights
 from bitloom.golden.layers.pool import Pool
+from bitloom.golden.limits import MB, PLAIN_MB
 from bitloom.golden.network import Model
 from bitloom.golden.rewrite import rewrite
 from bitloom.hls_gen.design.pool_unit import PRODUCTS, ReducedWindow
@@ -27,9 +28,19 @@ from .trips import BEFORE_DEPTHWISE, DEPTHWISE
 
 
 def plain_of(model: Model, segment: Segment) -> Array:
-    """Weights (O, rows, columns, C) of a segment's layer, with zeros for channels that a kernel doesn't read."""
+    """Weights (O, rows, columns, C) of a segment's layer, with zeros for channels that a kernel doesn't read.
+
+    Raises
+    ------
+    ValueError
+        If the weights with these zeros take more memory than PLAIN_MB allows.
+    """
     weight = model.weights(segment.name)
-    return ungrouped_weights(weight, segment.source.channels) if weight.shape[3] < segment.source.channels else weight
+    channels = segment.source.channels
+    if weight.shape[3] == channels:
+        return weight
+    PLAIN_MB.check(segment.name, weight.nbytes // weight.shape[3] * channels / MB)
+    return ungrouped_weights(weight, channels)
 
 
 def fused(cut: Sequence[Segment], model: Model) -> list[Segment]:

@@ -58,7 +58,8 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     assert segment is not None
     turned = _turned(model, segment)
     weight = _weights(model, segment, inverted)
-    weight = np.where(turned[:, None, None], -weight, weight)
+    if turned.any():
+        weight = np.where(turned[:, None, None], -weight, weight)
     if weight.max() >= 1 << (part.engine.weight_bits - 1):
         most = f"{part.engine.weight_bits} bits in two's complement"
         raise ValueError(f"{part.name}: weights that change sign must fit {most}, got {weight.max()}")

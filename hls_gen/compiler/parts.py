@@ -278,8 +278,9 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
     )
     weighted = None
     if engine.name == "integer" or (ternary and not planes):
-        plain = plain_of(model, segment).reshape(layer.out_channels, -1, source.channels)
-        weighted = plain != 0 if bits == 1 else np.repeat(plain != 0, bits, axis=2)  # (kernels, taps, lanes)
+        weighted = (plain_of(model, segment) != 0).reshape(layer.out_channels, -1, source.channels)
+        if bits > 1:
+            weighted = np.repeat(weighted, bits, axis=2)  # (kernels, taps, lanes)
         part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
     if part.may_be_formed and not layer.word_channels:
         window = part.window.window

@@ -47,7 +47,7 @@ def network(weight_bits, bits, source=1, channels=6):
 
 CHOSEN = {
     (1, 1): "binary", (1, "ternary"): "binary", (1, 2): "binary", (1, 3): "binary", (1, 4): "integer",
-    (2, 1): "binary", (2, "ternary"): "binary", (2, 2): "integer", (2, 3): "integer", (2, 4): "integer",
+    (2, 1): "binary", (2, "ternary"): "binary", (2, 2): "binary", (2, 3): "integer", (2, 4): "integer",
 }  # fmt: skip
 """Bits of weights (2: ternary) and of activations -> the engine that costs less."""
 

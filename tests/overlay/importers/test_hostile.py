@@ -14,7 +14,7 @@ from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 from tests.paths import ROOT
 
-from .hostile import HOSTILE, begun, layers
+from .hostile import HOSTILE, begun, layers, mean
 from .onnx_files import Chain
 
 QUICK = [
@@ -103,6 +103,15 @@ def test_a_quantised_constant_takes_memory_for_its_integers_too(monkeypatch):
     monkeypatch.setenv("BITLOOM_MAX_IMPORT_MB", "10")
     (line,) = lines_of(HOSTILE["1,500 quantised constants"]())
     assert line.startswith("Quant_2 (Quant): the network: MB of memory to import it must be <= 10 (")
+
+
+def test_weights_between_all_channels_have_a_limit(monkeypatch):
+    """The means of 64 maps of 8 x 8 are sums of 64 taps in 64 channels."""
+    monkeypatch.setenv("BITLOOM_MAX_PLAIN_MB", "1")
+    assert lines_of(mean(64, 8).bytes()) == (
+        "GlobalAveragePool_6 (layer conv_3): MB of memory for weights between all channels must be <= 1 (environment "
+        "variable BITLOOM_MAX_PLAIN_MB sets another limit), got 2",
+    )
 
 
 def test_the_budget_grows_with_the_constants_of_the_file(monkeypatch):

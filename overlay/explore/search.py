@@ -264,10 +264,10 @@ def _search(tries: Tries, effort: Effort, count: Counter, rows: list[Row]) -> No
 
 
 def _to_cut(tries: Tries, rows: Sequence[Row]) -> list[Budget]:
-    """The budget but for block RAM, where nothing fits, block RAM lacks, and weights may stay on the device, as those
-    of partitions do."""
+    """The budget but for block RAM, where block RAM lacks in every row, and weights may stay on the device, as those of
+    partitions do."""
     may_stay = any(not setting.streamed for setting in tries.settings)
-    lacks = not any(row.fits for row in rows) and all("bram36" in tries.budget.excess(row.figures) for row in rows)
+    lacks = all("bram36" in tries.budget.excess(row.figures) for row in rows)
     return [replace(tries.budget, bram36=None)] if lacks and may_stay else []
 
 

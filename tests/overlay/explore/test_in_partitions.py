@@ -9,12 +9,14 @@ from click.testing import CliRunner
 
 from bitloom.golden import zoo
 from bitloom.hls_gen.design.design import Design
+from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build.build import load
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.figures import Figures
 from bitloom.overlay.explore.in_partitions import MOST_CUT, cut_rows, tasks
 from bitloom.overlay.explore.journal import Journal
 from bitloom.overlay.explore.search import THIS_PROCESS, Counter, Effort, _to_cut, explore
@@ -69,6 +71,20 @@ def test_nothing_is_cut_where_all_weights_shall_be_streamed(streamed: tuple[bool
     little = replace(BUDGET, bram36=1)
     tries = Tries(zoo.load(NAME), little, 64, SETTINGS, streamed)
     assert _to_cut(tries, [replace(row, fits=False)]) == [replace(BUDGET, bram36=None)] * cut
+
+
+def test_nothing_is_cut_where_a_row_has_enough_block_ram() -> None:
+    """Memory alone is not what lacks there."""
+    tries = Tries(zoo.load(NAME), BUDGET, 64, SETTINGS)
+
+    def row(lut: int, bram36: int) -> Row:
+        of_row = Figures(Resources(lut=lut, bram36=bram36), lanes=1, cycles=1, latency=1)
+        return Row(Candidate(NAME, (), ()), of_row, 1, BUDGET.holds(of_row))
+
+    fitting, too_large, lacking, lacking_both = row(900, 30), row(20_001, 30), row(900, 31), row(20_001, 31)
+    assert _to_cut(tries, [lacking, lacking_both]) == [replace(BUDGET, bram36=None)]
+    assert _to_cut(tries, [lacking, fitting]) == []
+    assert _to_cut(tries, [lacking, too_large]) == []
 
 
 def test_no_more_is_done_than_there_is() -> None:

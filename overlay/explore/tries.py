@@ -83,7 +83,8 @@ class Row:
 
 
 class Tries:
-    """The search's data, and what is done for one interval; an object can be sent to another process.
+    """The search's data, and what is done for one interval; an object can be sent to another process. Errors are those
+    of `Connections`.
 
     Parameters
     ----------
@@ -93,15 +94,8 @@ class Tries:
         What a design may take, and the rate that is asked for.
     stream_bits
         Width of both streams, 32 or 64.
-    settings
-        What is tried beside foldings.
-    streamed
-        Whether weights stay on the device, come down the stream, or both is tried.
-
-    Raises
-    ------
-    ValueError
-        If no engine computes the network, or none computes all networks.
+    settings, streamed
+        As of `Connections`.
     """
 
     def __init__(

@@ -14,8 +14,8 @@ from bitloom.overlay.fuzz.pick import Pick
 from tests.cases import random_images, random_model
 
 
-def ways(npu: Npu) -> list[str]:
-    """How layers of an NPU may accumulate."""
+def layer_accumulates(npu: Npu) -> list[str]:
+    """The values of ``accumulate`` that layers of an NPU may have."""
     both = ["popcount", "or"]
     return (both if npu.array.accumulate == "both" else [npu.array.accumulate]) + ["or_words"] * npu.array.chooses_words
 
@@ -32,11 +32,11 @@ def accumulated_network(pick: Pick, npu: Npu) -> Network:
     layers: list[Layer] = []
     count = pick.integer(2, 4)
     for i in range(count):
-        way = pick.of(ways(npu) if at.encoding == BIPOLAR else ["popcount"])
-        by_or = way == "or"
-        ternary = way == "popcount" and at.encoding.kind == "bipolar" and pick.integer(0, 3) == 0
-        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": way,
-                    "word_channels": npu.array.word_lanes if way == "or_words" else 0}  # fmt: skip
+        accumulate = pick.of(layer_accumulates(npu) if at.encoding == BIPOLAR else ["popcount"])
+        by_or = accumulate == "or"
+        ternary = accumulate == "popcount" and at.encoding.kind == "bipolar" and pick.integer(0, 3) == 0
+        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": accumulate,
+                    "word_channels": npu.array.word_lanes if accumulate == "or_words" else 0}  # fmt: skip
         kernel = (pick.integer(1, min(3, at.height)), pick.integer(1, min(3, at.width)))
         if pick.integer(0, 3) == 0 or at.positions == 1:
             kernel = (at.height, at.width)

@@ -61,13 +61,13 @@ class Kind:
         Makes one from a pick.
     npu
         What is the same for all its NPUs.
-    joinings
-        How NPUs may be joined.
+    topologies
+        How NPUs may be connected.
     """
 
     network: Callable[[Pick], Network]
     npu: Npu
-    joinings: tuple[str, ...] = ("one",)
+    topologies: tuple[str, ...] = ("one",)
 
 
 GRAPH = ("one", "one", "cascade", "looped ring")
@@ -116,24 +116,24 @@ def _first(pick: Pick, npu: Npu) -> Npu:
 
 
 def _npus(pick: Pick, kind: Kind) -> tuple[Npu, ...]:
-    """NPUs, joined in one of the kind's ways; what all NPUs of a design must have in common is picked once."""
-    joining, count = pick.of(kind.joinings), pick.integer(2, 3)
+    """NPUs, connected in one of the kind's topologies; what all NPUs of a design must have in common is picked once."""
+    topology, count = pick.of(kind.topologies), pick.integer(2, 3)
     common = {"ol": pick.of([1, 2]), "one_memory": pick.integer(0, 7) == 0}
-    if joining == "mixed":
+    if topology == "mixed":
         return cascade([_npu(pick, base.changed(**common)) for base in (INTEGER, kind.npu, INTEGER)])
     base = kind.npu.changed(**common)
     first = _first(pick, _npu(pick, base))
     others = [_npu(pick, base) for _ in range(count - 1)]
     if pick.flip():
         others = [npu.changed(kfp=first.array.kfp, kgp=first.array.kgp) for npu in others]
-    joined = {
+    connected = {
         "one": lambda npus: npus[:1],
         "cascade": cascade,
         "chain": chain,
         "ring": ring,
         "looped ring": lambda npus: looped(ring(npus)),
     }
-    return tuple(joined[joining]([first, *others]))
+    return tuple(connected[topology]([first, *others]))
 
 
 def _model(network: Network, seed: int, npus: tuple[Npu, ...]) -> Model:

@@ -27,7 +27,7 @@ from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_model
 from tests.errors import value_error
 from tests.overlay.build.board_cases import ACCUMULATORS
-from tests.random_networks.accumulators import ways
+from tests.random_networks.accumulators import layer_accumulates
 
 from .bench import Bench, together
 from .elements import Beat, check, check_gaps
@@ -56,10 +56,10 @@ def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **mo
                collect=collect, acc_bits=12, shift_bits=0, **more)  # fmt: skip
 
 
-def code_of(npu: Npu, way: str) -> int:
+def code_of(npu: Npu, accumulate: str) -> int:
     """The code of a beat: above its own bits, whether it is reduced by OR and whether by words."""
     by_or, by_words = npu.array.accumulate == "both", npu.array.chooses_words
-    top = (way == "or") * by_or | (way == "or_words") * by_words << by_or
+    top = (accumulate == "or") * by_or | (accumulate == "or_words") * by_words << by_or
     return top << npu.code_bits - by_or - by_words
 
 
@@ -94,10 +94,10 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
     """Beats of random windows, and what golden says of each."""
     draw, beats, results = random.Random(seed), [], []
     for number in range(200):
-        way = draw.choice(ways(npu))
+        accumulate = draw.choice(layer_accumulates(npu))
         count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
-        word = npu.array.word_lanes if way == "or_words" else 0
-        golden = Accumulator(kind=way, structure=structure, products=products, lanes=npu.array.kfp, word=word)
+        word = npu.array.word_lanes if accumulate == "or_words" else 0
+        golden = Accumulator(kind=accumulate, structure=structure, products=products, lanes=npu.array.kfp, word=word)
         ones = [draw.getrandbits(1) for _ in range(count)]
         others = [1 - x for x in ones] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in ones]
         if draw.random() < 0.3:
@@ -105,7 +105,7 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
         cycles = [c for c in golden.run(ones, others) if c.features]
         for k, cycle in enumerate(cycles):
             words = (sum(bit << k for k, bit in enumerate(each)) for each in (cycle.features, cycle.weights))
-            beats.append(Beat(*words, k == 0, k == len(cycles) - 1, code_of(npu, way)))
+            beats.append(Beat(*words, k == 0, k == len(cycles) - 1, code_of(npu, accumulate)))
         results.append(golden.result(ones, others))
         assert len(cycles) == golden.cycles(count) - (structure == "collect")
     return beats, results

@@ -159,23 +159,23 @@ def one_engine(data: st.DataObject, design: Design) -> Drawn:
 
 
 def tall_or_any(data: st.DataObject, design: Design) -> Drawn | None:
-    """A chain of layers, two times of three of tall maps, on any way; None where the way ends too soon."""
+    """A chain of layers, two times of three of tall maps, with any mapping; None where there is none."""
     npu = design.npus[0]
     binary = npu.engine == "binary"
     wide = networks(npu.array.planes or 8) if binary else integer_networks(IntegerChoices())
     again = design.closed or "loop" in npu.ports.outlets
     deep = deep_networks(npu.engine, 6 if again else len(design.npus))
     network = data.draw(st.one_of(deep, deep, wide))
-    way = data.draw(mappings(design, len(segments(engine_form_of(network)))))
-    return (model_of(network, seeds(data), npu), way) if way else None
+    mapping = data.draw(mappings(design, len(segments(engine_form_of(network)))))
+    return (model_of(network, seeds(data), npu), mapping) if mapping else None
 
 
 def both_engines(data: st.DataObject, design: Design) -> Drawn:
-    """A layer for each NPU of a way."""
-    way = data.draw(mixed_mappings(design))
-    npus = [design.npus[n] for n in way]
+    """A layer for each NPU of a mapping."""
+    mapping = data.draw(mixed_mappings(design))
+    npus = [design.npus[n] for n in mapping]
     network = data.draw(mixed_networks([npu.engine for npu in npus], [npu.pool_unit is not None for npu in npus]))
-    return random_integer_model(network, seeds(data), 32), way
+    return random_integer_model(network, seeds(data), 32), mapping
 
 
 def grouped(data: st.DataObject, design: Design) -> Drawn:
@@ -218,8 +218,8 @@ def looked_up(data: st.DataObject, design: Design) -> Drawn:
 
 
 def graphs_on_chains(data: st.DataObject, design: Design) -> Drawn:
-    """Residual blocks, concatenations or depthwise convolutions, one time of two on a way that is drawn where NPUs may
-    compute several layers in turn."""
+    """Residual blocks, concatenations or depthwise convolutions, one time of two with a mapping that is drawn where
+    NPUs may compute several layers in turn."""
     npu, kinds = design.npus[0], (residual_networks, joined_networks, depthwise_networks)
     network = data.draw(st.one_of(*(strategy(IntegerChoices.of(npu)) for strategy in kinds)))
     model = model_of(network, seeds(data), npu)
@@ -229,9 +229,9 @@ def graphs_on_chains(data: st.DataObject, design: Design) -> Drawn:
     if "loop" not in npu.ports.outlets or data.draw(st.booleans()):
         return model, None
     steps = data.draw(st.lists(st.integers(0, 1), min_size=len(parts) - 1, max_size=len(parts) - 1))
-    way = [sum(steps[:i]) for i in range(len(parts))]
+    mapping = [sum(steps[:i]) for i in range(len(parts))]
     last = len(design.npus) - 1
-    return model, [n % len(design.npus) if design.closed else min(n, last) for n in way]
+    return model, [n % len(design.npus) if design.closed else min(n, last) for n in mapping]
 
 
 def signs_of_integers(bits: int, data: st.DataObject, design: Design) -> Drawn:

@@ -153,7 +153,7 @@ typedef enum bitloom_result_kind { BITLOOM_RESULT_RAW, BITLOOM_RESULT_BITS, BITL
 /* Files: the version that is read, and what there is at most. */
 #define BITLOOM_PROGRAM_VERSION 3 /* of a program's file */
 #define BITLOOM_PARTITIONS_VERSION 1 /* of the file of a network in partitions */
-#define BITLOOM_HOST_VERSION 4 /* of a host file */
+#define BITLOOM_HOST_VERSION 5 /* of a host file */
 #define BITLOOM_MOST_IMAGE_BITS 16777216 /* bits of an image */
 #define BITLOOM_MOST_WORDS 16777216 /* 32-bit words of a frame, or of its results */
 #define BITLOOM_MOST_VALUES 67108864 /* values of a frame's results */

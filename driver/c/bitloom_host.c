@@ -5,7 +5,7 @@
 
 #include "bitloom_parts.h"
 
-enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256 };
+enum { MOST_AXES = 8, MOST_LINKS = 64, NAME_LENGTH = 256, MOST_ORDER_AXES = 32 };
 #define MOST 2147483648.0
 
 enum { SOFTMAX, LOG_SOFTMAX, SIGMOID, ARGMAX, TOPK, CLOSINGS };
@@ -27,22 +27,48 @@ static bool integer_of(const bitloom_json *json, const bitloom_node *node, doubl
     return bitloom_json_integer(json, node, value) && (double)*value >= low && (double)*value <= high;
 }
 
-/* Places of `count` values, each once. */
+/* Writes the places of a piece behind the `*done` that are there: [first, count, step, count, step, ...], as
+   golden/host/order.py has it. False unless each place is one of `count` and wasn't there before. */
+static bool read_piece(const bitloom_json *json, const bitloom_node *piece, size_t count, size_t *done, uint32_t *order,
+                       uint8_t *seen) {
+    const bitloom_node *entry = piece + 1;
+    int64_t counts[MOST_ORDER_AXES], steps[MOST_ORDER_AXES], first;
+    size_t axes, axis, size = 1, i;
+    if (!is_list(piece) || piece->count % 2 == 0 || piece->count / 2 > MOST_ORDER_AXES) return false;
+    axes = piece->count / 2;
+    if (!integer_of(json, entry, 0, (double)count - 1, &first)) return false;
+    for (axis = 0; axis < axes; axis++) {
+        entry = bitloom_json_next(json, entry);
+        if (!integer_of(json, entry, 2, (double)count, counts + axis)) return false;
+        entry = bitloom_json_next(json, entry);
+        if (!integer_of(json, entry, -(double)count, (double)count, steps + axis)) return false;
+        size *= (size_t)counts[axis];
+        if (size > count - *done) return false;
+    }
+    for (i = 0; i < size; i++) {
+        int64_t place = first, rest = (int64_t)i;
+        for (axis = axes; axis-- > 0; rest /= counts[axis]) place += rest % counts[axis] * steps[axis];
+        if (place < 0 || place >= (int64_t)count || seen[place]) return false;
+        seen[place] = 1;
+        order[(*done)++] = (uint32_t)place;
+    }
+    return true;
+}
+
+/* Places of `count` values, each once: a list of pieces. */
 static bitloom_status read_order(const bitloom_json *json, const bitloom_node *node, size_t count, uint32_t **order) {
     const char *rule = "order must have each place once";
-    const bitloom_node *entry;
+    const bitloom_node *piece;
     bitloom_status status = BITLOOM_OK;
     uint8_t *seen;
-    size_t i;
-    if (!is_list(node) || node->count != count) return bitloom_json_wrong(json, rule, node);
+    size_t i, done = 0;
+    if (!is_list(node)) return bitloom_json_wrong(json, rule, node);
     *order = memory(json, count, sizeof **order, &status);
     seen = memory(json, count, 1, &status);
-    for (i = 0, entry = node + 1; !status && i < count; i++, entry = bitloom_json_next(json, entry)) {
-        int64_t place;
-        if (!integer_of(json, entry, 0, (double)count - 1, &place) || seen[place])
-            status = bitloom_json_wrong(json, rule, entry);
-        else seen[(*order)[i] = (uint32_t)place] = 1;
-    }
+    for (i = 0, piece = node + 1; !status && i < node->count; i++, piece = bitloom_json_next(json, piece))
+        if (done == count || !read_piece(json, piece, count, &done, *order, seen))
+            status = bitloom_json_wrong(json, rule, piece);
+    if (!status && done < count) status = bitloom_json_wrong(json, rule, node);
     bitloom_release(json->heap, seen);
     return status;
 }

@@ -1,6 +1,6 @@
 """Host files: what the host computes, as JSON, beside a model as ``NAME.host.json`` and in a program's file.
 
-{"format": "bitloom host", "version": 4, "digest": "...", "input": {...}, "outputs": [{...}, ...]}
+{"format": "bitloom host", "version": 5, "digest": "...", "input": {...}, "outputs": [{...}, ...]}
 
 A detector's has "detections" besides.
 """
@@ -27,9 +27,10 @@ from bitloom.golden.reading.json_text import parse_json, read_json
 from .detections import Detections
 from .host import CLOSINGS, MOST, Host, HostOutput, InputIntegers, OutputPart
 from .links import KINDS, HostLinks
+from .order import from_pieces, to_pieces
 
 FORMAT = "bitloom host"
-VERSION = 4
+VERSION = 5
 MOST_AXES = 8
 """Axes of an image in the file at most."""
 MOST_OUTPUTS = 64
@@ -63,7 +64,7 @@ def to_bytes(host: Host) -> bytes:
         "digest": host.digest,
         "input": {
             "shape": list(host.shape),
-            "order": host.order.tolist(),
+            "order": to_pieces(host.order),
             "chain": _plain(host.front),
             "boundaries": None if host.boundaries is None else host.boundaries.tolist(),
             "reached": None if host.reached is None else host.reached.tolist(),
@@ -78,7 +79,7 @@ def to_bytes(host: Host) -> bytes:
                 "parts": [
                     {"first": part.first, "size": part.size, "chain": _plain(part.chain)} for part in output.parts
                 ],
-                "order": output.order.tolist(),
+                "order": to_pieces(output.order),
                 "closing": list(output.closing),
                 "classes": output.classes,
                 "apart": output.apart,
@@ -168,7 +169,7 @@ def _host(data: Mapping[str, Any], source: Map, output: Map) -> Host:
     return Host(
         digest=str(data["digest"]),
         shape=shape,
-        order=_order(given["order"], "input.order", source.size),
+        order=from_pieces(given["order"], source.size, "input.order"),
         front=_links(given["chain"], source.channels, "input.chain"),
         boundaries=boundaries,
         reached=reached,
@@ -229,7 +230,7 @@ def _output(given: Mapping[str, Any], output: Map) -> HostOutput:
     if min(shape, default=1) < 1 or len(shape) > MOST_AXES or prod(shape) != values:
         rule = f"outputs.shape must have {values} values, and at most {MOST_AXES} axes"
         raise ValueError(f"{rule}, got {shown(shape)}")
-    order = _order(given["order"], "outputs.order", values)
+    order = from_pieces(given["order"], values, "outputs.order")
     classes = int(given["classes"])
     apart = int(given["apart"])
     if classes < 1 or apart < 1 or values % (classes * apart):
@@ -259,14 +260,6 @@ def _part(given: Mapping[str, Any], output: Map) -> OutputPart:
     if channels < 1 or size % channels:
         raise ValueError(f"outputs.chain: links must have a number for each channel of {size} values, got {channels}")
     return OutputPart(first=first, size=size, chain=_links(chain, channels, "outputs.chain"))
-
-
-def _order(values: Any, what: str, count: int) -> Array:
-    """Places of ``count`` values, each once."""
-    order = np.array(values, np.int64).ravel()
-    if sorted(order.tolist()) != list(range(count)):
-        raise ValueError(f"{what} must have each of {count} places once")
-    return order
 
 
 def _boundaries(given: Mapping[str, Any], channels: int) -> tuple[Array | None, Array | None]:

@@ -196,13 +196,15 @@ def _built(graph: SectionGraph, tried: Sequence[EngineChoice], name: str) -> tup
     """The first choice whose model equals the file for every sum, and which the compiler takes with the chosen engines;
     else the last choice, whose model the compiler must take."""
     *preferred, last = tried
+    refusals = dict[str, str]()
     for choice in preferred:
         try:
             emitted = emit(graph, choice, name)
             check_engines(emitted.model.network, [choice.engines[place] for place in graph.weighted])
-            check_buildable(emitted.model)
+            _check_buildable(emitted)
         except ValueError as e:
             reason = str(e).splitlines()[0]
+            refusals[reason] = f"on the {choice.engines[0]} engine: {reason}"
         else:
             wrong = sum(built.wrong[0] for built in emitted.built)
             if not wrong:
@@ -211,8 +213,12 @@ def _built(graph: SectionGraph, tried: Sequence[EngineChoice], name: str) -> tup
         other = last.engines[0]
         why = f"the {other} engine computes all: on the {choice.engines[0]} one, which costs less, {reason}"
         last = replace(last, why=why)
-    emitted = emit(graph, last, name)
-    _check_buildable(emitted)
+    try:
+        emitted = emit(graph, last, name)
+        _check_buildable(emitted)
+    except ImportRefused as e:
+        others = [line for reason, line in refusals.items() if reason not in e.lines]
+        raise ImportRefused([*others, *e.lines]) from None
     return last, emitted
 
 

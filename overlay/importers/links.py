@@ -25,6 +25,9 @@ from bitloom.golden.host.links import HostLink
 
 from .rationals import bounded, floats, same
 
+MOST_LINKS = 64
+"""Links of a chain at most."""
+
 
 @dataclass(frozen=True)
 class Condition:

@@ -15,7 +15,7 @@ from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
 from .curves import Curve, Formula, uniform_curve
-from .links import Line
+from .links import MOST_LINKS, Line
 from .operations import (
     Closing,
     Concatenation,
@@ -178,9 +178,9 @@ def _with_levels(operation: Operation, lowest: Fraction, step: Fraction, count: 
 
 def _functions_back(makers: Mapping[str, Operation], tensor: str) -> list[list[Function]]:
     """The functions of each value that make a tensor of tensors before it, from the tensor itself, without any, as far
-    back as they go."""
+    back as they go, or as many as a chain may have."""
     ways: list[list[Function]] = [[]]
-    while _is_function(operation := makers.get(tensor)):
+    while len(ways) <= MOST_LINKS and _is_function(operation := makers.get(tensor)):
         ways.append([operation, *ways[-1]])
         (tensor,) = operation.reads
     return ways

@@ -34,7 +34,7 @@ from bitloom.golden.window import Window
 from . import ahead
 from .errors import ImportRefused, Unsupported, node_line
 from .indexes import Copy, reaching
-from .links import Line, Link, bend_name, falls, first_line, is_looked_up
+from .links import MOST_LINKS, Line, Link, bend_name, falls, first_line, is_looked_up
 from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
@@ -46,8 +46,6 @@ from .trail import Trail, Unlinked
 from .weight_sections import lead_of, of_copy, of_linear, of_linear_mean, of_mean
 from .wide_weights import in_parts
 
-MOST_LINKS = 64
-"""Links of a chain at most."""
 AnyStand = TypeVar("AnyStand", bound="Stand")
 
 

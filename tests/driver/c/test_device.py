@@ -193,7 +193,7 @@ def with_host(model: Model, program: Program, **changes: object) -> Program:
     host = Host(
         digest=model_digest(model),
         shape=(source.channels, source.height, source.width),
-        order=rng.permutation(source.size),
+        order=np.arange(source.size).reshape(source.shape)[::-1].transpose(2, 1, 0).ravel(),
         front=(
             ("line", rng.uniform(0.5, 2, source.channels), rng.normal(size=source.channels)),
             ("clip", np.full(source.channels, -np.inf), np.full(source.channels, 14.0)),

@@ -29,6 +29,7 @@ from bitloom.overlay.fuzz.campaigns.files import damaged_file, valid_file
 from bitloom.overlay.fuzz.damage import damaged
 from tests.hls_gen.compiler.test_partitions import NPU as INTEGERS
 from tests.hls_gen.compiler.test_partitions import begins, residual
+from tests.host_outputs import ORDERS_OF_TEN
 
 from .. import design
 from .compiled import C99, CORE, SANITIZERS, build
@@ -312,6 +313,22 @@ def test_several_outputs_are_refused(tmp_path):
     assert not outcome.read
     rule = "outputs must be one, as hosts without Python take no others"
     assert outcome.text.startswith(f"digits-cnn: host: {rule}, got [")
+
+
+@pytest.mark.parametrize("case", ORDERS_OF_TEN)
+def test_orders_of_scores(tmp_path, case):
+    pieces, places = ORDERS_OF_TEN[case]
+
+    def change(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+        host = json.loads(arrays["host"].tobytes())
+        host["outputs"][0]["order"] = pieces
+        arrays["host"] = np.frombuffer(json.dumps(host).encode(), np.uint8)
+
+    path = tmp_path / "ordered.npz"
+    path.write_bytes(signed(change, 0))
+    (outcome,) = outcomes([path])
+    assert outcome.read == bool(places)
+    assert places or outcome.text.startswith("digits-cnn: host: order must have each place once, got ")
 
 
 def test_what_a_header_says_of_its_outputs(tmp_path):

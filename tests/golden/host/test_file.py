@@ -25,7 +25,7 @@ def part(first: int, size: int, *chain: list) -> dict[str, Any]:
 
 def output(name: str = "scores", **fields: Any) -> dict[str, Any]:
     parts = [part(0, 4, ["line", [2.0, 0.5], [1.0, -1.0]], ["clip", [None, 0.0], [3.0, None]]), part(5, 1)]
-    made = {"name": name, "shape": [5], "parts": parts, "order": [4, 3, 2, 1, 0], "closing": ["Softmax"],
+    made = {"name": name, "shape": [5], "parts": parts, "order": [[4, 5, -1]], "closing": ["Softmax"],
             "classes": 5, "apart": 1}  # fmt: skip
     return made | fields
 
@@ -34,7 +34,7 @@ def content(**fields: Any) -> dict[str, Any]:
     """What a file holds, with other outputs, or with other fields of its input."""
     given = {
         "shape": [3, 2],
-        "order": [0, 3, 1, 4, 2, 5],
+        "order": [[0, 3, 1, 2, 3]],
         "chain": [["line", [2.0, 2.0, 2.0], [0.0, 1.0, -1.0]]],
         "boundaries": [[-1.0, 0.0, 0.0, 2.0]] * 3,
         "reached": [True, False, True, False],
@@ -43,7 +43,7 @@ def content(**fields: Any) -> dict[str, Any]:
         "integers": {"low": -4, "high": 3, "scale": 0.5, "zero": 1},
     }
     outputs = fields.pop("outputs", [output(), output("more", shape=[1, 5], closing=[])])
-    return {"format": "bitloom host", "version": 4, "digest": DIGEST, "input": given | fields, "outputs": outputs}
+    return {"format": "bitloom host", "version": 5, "digest": DIGEST, "input": given | fields, "outputs": outputs}
 
 
 def read(data: dict[str, Any]) -> Host:
@@ -68,8 +68,8 @@ TAKEN: dict[str, Callable[[], dict[str, Any]]] = {
     "axes of an output": lambda: only(shape=[1, 1, 1, 5, 1, 1, 1, 1]),
     "links": lambda: content(chain=[CHAIN] * 64),
     "words": lambda: only(closing=["Sigmoid"] * 64),
-    "the network's output": lambda: only(parts=[part(0, 6)], shape=[6], order=[*range(6)], classes=6),
-    "groups": lambda: only(parts=[part(0, 6)], shape=[6], order=[*range(6)], classes=3, apart=2),
+    "the network's output": lambda: only(parts=[part(0, 6)], shape=[6], order=[[0, 6, 1]], classes=6),
+    "groups": lambda: only(parts=[part(0, 6)], shape=[6], order=[[0, 6, 1]], classes=3, apart=2),
     "a constant": lambda: only(parts=[], constant=[1.0] * 5),
     "integers": lambda: integers(-MOST, 0, MOST),
     "two integers": lambda: integers(0, 0, 1),
@@ -80,22 +80,22 @@ TAKEN: dict[str, Callable[[], dict[str, Any]]] = {
     "no integers": lambda: content(integers=None),
 }
 REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
-    "format": (lambda: content() | {"format": "x"}, "must be a bitloom host file of version 4"),
-    "version": (lambda: content() | {"version": 3},
-                "must be a bitloom host file of version 4, got version 3: import the network again"),
+    "format": (lambda: content() | {"format": "x"}, "must be a bitloom host file of version 5"),
+    "version": (lambda: content() | {"version": 4},
+                "must be a bitloom host file of version 5, got version 4: import the network again"),
     "digest": (lambda: content() | {"digest": "f"}, "must belong to the model 0123456789ab, got 'f'"),
     "axes": (lambda: content(shape=[1, 1, 3, 1, 1, 2, 1, 1, 1]),
              "input.shape must have 6 values, and at most 8 axes, got (1, 1, 3, 1, 1, 2, 1, 1, 1)"),
     "size": (lambda: content(shape=[3, 1]), "input.shape must have 6 values, and at most 8 axes, got (3, 1)"),
     "signs": (lambda: content(shape=[-3, -2]), "input.shape must have 6 values, and at most 8 axes, got (-3, -2)"),
-    "order": (lambda: content(order=[0, 3, 1, 4, 2, 2]), "input.order must have each of 6 places once"),
+    "order": (lambda: content(order=[[0, 3, 1, 2, 2]]), "input.order must have each of 6 places once"),
     "outputs": (lambda: content(outputs=[]), "outputs must be a list of 1 to 64, got []"),
     "names": (lambda: content(outputs=[output(), output()]),
               "outputs must have names of their own, got ['scores', 'scores']"),
     "axes of an output": (lambda: only(shape=[1, 1, 1, 5, 1, 1, 1, 1, 1]),
                           "outputs.shape must have 5 values, and at most 8 axes, got (1, 1, 1, 5, 1, 1, 1, 1, 1)"),
     "size of an output": (lambda: only(shape=[4]), "outputs.shape must have 5 values, and at most 8 axes, got (4,)"),
-    "order of an output": (lambda: only(order=[0, 1, 2, 3, 5]), "outputs.order must have each of 5 places once"),
+    "order of an output": (lambda: only(order=[[0, 4, 1], [5]]), "outputs.order must have each of 5 places once"),
     "classes": (lambda: only(classes=2), "outputs.classes and apart must divide 5 values, got 2, 1"),
     "no class": (lambda: only(classes=0), "outputs.classes and apart must divide 5 values, got 0, 1"),
     "apart": (lambda: only(apart=0), "outputs.classes and apart must divide 5 values, got 5, 0"),

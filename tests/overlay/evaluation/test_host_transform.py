@@ -140,7 +140,7 @@ def test_the_file_keeps_what_integers_stand_for(tmp_path):
         with value_error(f"{tmp_path / 'h.json'}: {rule}"):
             hosts.load(tmp_path / "h.json", corners())
     (tmp_path / "h.json").write_text(json.dumps({**data, "version": 1}), encoding="utf-8")
-    rule = "must be a bitloom host file of version 4, got version 1: import the network again"
+    rule = f"must be a bitloom host file of version {hosts.VERSION}, got version 1: import the network again"
     with value_error(f"{tmp_path / 'h.json'}: {rule}"):
         hosts.load(tmp_path / "h.json", corners())
 

@@ -14,7 +14,7 @@ from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 from tests.paths import ROOT
 
-from .hostile import HOSTILE, begun, layers, mean
+from .hostile import HOSTILE, begun, grouped, layers, mean
 from .onnx_files import Chain
 
 QUICK = [
@@ -112,6 +112,16 @@ def test_weights_between_all_channels_have_a_limit(monkeypatch):
         "GlobalAveragePool_6 (layer conv_3): MB of memory for weights between all channels must be <= 1 (environment "
         "variable BITLOOM_MAX_PLAIN_MB sets another limit), got 2",
     )
+
+
+def test_both_engines_say_why_they_refuse(monkeypatch):
+    """The integer engine comes first and is beyond the limit; the binary one, which comes then, has another reason."""
+    monkeypatch.setenv("BITLOOM_MAX_PLAIN_MB", "1")
+    limit, ternary = lines_of(grouped(400).bytes())
+    assert limit.startswith(
+        "on the integer engine: Conv_2 (layer conv_1): MB of memory for weights between all channels"
+    )
+    assert ternary.startswith("Conv_2 (layer conv_1): ternary weights without a threshold need a bipolar map")
 
 
 def test_the_budget_grows_with_the_constants_of_the_file(monkeypatch):

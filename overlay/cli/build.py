@@ -159,7 +159,7 @@ def build_command(
     changes = list[Advice]()
     if with_advice:
         with working("trying other foldings"):
-            changes = advice(subject.model, design, chosen.choices)
+            changes = advice(subject.model, design, chosen.choices, target)
         facts["advice"] = [asdict(change) for change in changes]
     if as_json:
         dump(facts)

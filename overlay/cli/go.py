@@ -217,7 +217,7 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     page = folder / "report.html"
     accuracy = ("--evaluated", str(folder / "steps" / "evaluate.json")) if evaluated else ()
     explored = ("--explored", str(folder / "steps" / "explore.json"))
-    steps.append(Step(("report", str(build), "--out", str(page), *clock, *explored, *accuracy), (page,)))
+    steps.append(Step(("report", str(build), "--out", str(page), *board, *clock, *explored, *accuracy), (page,)))
     to = folder / "board"
     deploy = ("deploy", str(build), "--to", str(to), *_option(options, "transform"))
     steps.append(Step(deploy, (to,), reads=(build / SOURCES / OUTPUT,)))

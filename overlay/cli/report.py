@@ -12,6 +12,7 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import FRAMES, Measured, check_even, measure
 from bitloom.overlay.explore.advice import advice_rows
 from bitloom.overlay.explore.front import read_front
+from bitloom.overlay.platform.board_file import find_board
 from bitloom.overlay.platform.boards import CLOCK_MHZ
 from bitloom.overlay.show.report.accuracy import accuracy_of
 from bitloom.overlay.show.report.compiled import compiled
@@ -22,7 +23,7 @@ from bitloom.overlay.show.report.programs import ProgramFacts
 from bitloom.overlay.show.report.text import number, percent
 from bitloom.overlay.timing.design_clock import clock_figures
 
-from .options import FILE, FOLDER, POSITIVE, WRITTEN_FILE
+from .options import FILE, FOLDER, POSITIVE, WRITTEN_FILE, board_option
 from .progress import bar, working
 from .show import dump, fail_unless_exact, json_option, one_line_errors, table
 from .simulation import require_pynq
@@ -39,6 +40,7 @@ from .subject import loaded, model_of
 @click.option("--area", "synthesise", is_flag=True, help="Area by Yosys (minutes the first time) instead of the model.")
 @click.option("--clock", is_flag=True, help="Also the clock by the estimate of `bitloom timing` (minutes at first).")
 @click.option("--clock-mhz", type=POSITIVE, default=CLOCK_MHZ, help="Clock for frames a second.")
+@board_option("Advise only what this board's device holds.")
 @click.option("--evaluated", type=FILE, help="Show the accuracy in what `bitloom evaluate --json` printed.")
 @click.option("--explored", type=FILE, help="Show the designs in what `bitloom explore --json` printed.")
 @click.option("--dated", is_flag=True, help="Say the date on the page: today, or that of SOURCE_DATE_EPOCH.")
@@ -54,6 +56,7 @@ def report_command(
     synthesise: bool,
     clock: bool,
     clock_mhz: float,
+    board_name: str | None,
     evaluated: Path | None,
     explored: Path | None,
     dated: bool,
@@ -71,6 +74,7 @@ def report_command(
     check_extra(png)
     if run_file and frames:
         raise ValueError(f"report: --from brings its own frames, --frames must be left out, got {frames}")
+    board = find_board(board_name) if board_name else None
     if not run_file:
         require_pynq()
     build = loaded(folder)
@@ -87,7 +91,7 @@ def report_command(
             run = measure(build, model, random_images(model.network, frames or FRAMES, 0), update)
     with working("synthesis (minutes for a large design)" if synthesise or clock else "gathering"):
         estimate = clock_figures(build.design, run.steady("cycles")) if clock else {}
-        report = gather(network_build, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise)
+        report = gather(network_build, run, given=network, clock_mhz=clock_mhz, synthesise=synthesise, board=board)
         report = replace(report, clock=estimate, accuracy=accuracy, front=front)
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text(out, page(report, date))

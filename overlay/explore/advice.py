@@ -19,6 +19,7 @@ from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate
+from bitloom.overlay.platform.boards import Board
 
 LEAST_GAIN = 1.02
 """How many times as fast a change makes a frame at least, to be told."""
@@ -57,7 +58,7 @@ def advice_rows(changes: Sequence[Advice]) -> dict[str, str]:
     return {f"with {each.option}": each.text for each in changes}
 
 
-def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice]:
+def advice(model: Model, design: Design, choices: CompileChoices, board: Board | None = None) -> list[Advice]:
     """The changes that are worth it, the one with the largest gain first.
 
     Parameters
@@ -68,6 +69,8 @@ def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice
         What it runs on.
     choices
         How it is compiled.
+    board
+        The board whose device must hold what is changed, by the area model; None: any size will do.
     """
     npus = list(design.npus)
     before = plans(model, npus, choices)
@@ -82,8 +85,8 @@ def advice(model: Model, design: Design, choices: CompileChoices) -> list[Advice
             after = _cycles(plans(model, changed.npus, choices), changed)
         except ValueError:  # a rule of a part or of the compiler, or a design that can't finish a frame
             continue
-        if cycles / after >= LEAST_GAIN:
-            area = estimate(changed)
+        area = estimate(changed)
+        if cycles / after >= LEAST_GAIN and (board is None or board.holds(area)):
             lut = area.device_lut - size.device_lut
             option = f"--npu {busiest} " if len(npus) > 1 else ""
             option += f"--{name.replace('_', '-')}" + ("" if value is True else f" {value}")

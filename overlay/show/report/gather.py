@@ -18,7 +18,7 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.loading import loading
 from bitloom.overlay.build.measured import Measured
 from bitloom.overlay.explore.advice import advice
-from bitloom.overlay.platform.boards import CLOCK_MHZ
+from bitloom.overlay.platform.boards import CLOCK_MHZ, Board
 from bitloom.overlay.study.lane_counts import npu_lanes
 
 from .compiled import Compiled
@@ -39,6 +39,7 @@ def gather(
     given: str | None = None,
     clock_mhz: float = CLOCK_MHZ,
     synthesise: bool = False,
+    board: Board | None = None,
 ) -> Report:
     """Gather the report of a run.
 
@@ -54,6 +55,8 @@ def gather(
         Clock that rates and times assume.
     synthesise
         Take the area from Yosys instead of the model.
+    board
+        The board that must hold what is advised; None: any size will do.
 
     Raises
     ------
@@ -89,7 +92,7 @@ def gather(
         timeline=times,
         memories=tuple(memories(compiled, [program.stores for program in times.programs])),
         weight_copies=tuple({str(copies): 0 for each in compiled.plans for copies in weight_copies(each)}),
-        advice=tuple(advice(compiled.model, design, compiled.build.choices_of(network.name))),
+        advice=tuple(advice(compiled.model, design, compiled.build.choices_of(network.name), board)),
         area=_area(design, synthesise),
         points=tuple(roofline(compiled, run, work)),
         commands=tuple(commands(compiled.build, run.frames, given)),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.evaluation.hardware import cycles_by_flow
 from bitloom.overlay.explore.advice import LEAST_GAIN, Advice, advice, advice_rows
 from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.platform.boards import BOARDS
 
 
 def test_figures_are_those_of_a_build_with_the_option() -> None:
@@ -36,6 +38,18 @@ def test_figures_are_those_of_a_build_with_the_option() -> None:
         area = estimate(changed)
         assert change.lut == area.device_lut - size.device_lut
         assert (change.bram36, change.dsp) == (area.bram36 - size.bram36, area.dsp - size.dsp)
+
+
+def test_a_board_holds_what_is_advised() -> None:
+    model = zoo.load("digits-cnn")
+    start = chosen_design(model)
+    design = start.design("digits-cnn", [model])
+    wider, former = advice(model, design, start.choices)
+    luts = int(estimate(design).device_lut)
+    assert wider.lut != former.lut
+    small = replace(BOARDS["Pynq-Z2"], lutram=luts, lut=luts + min(wider.lut, former.lut) + 1)
+    assert advice(model, design, start.choices, small) == [min(wider, former, key=lambda change: change.lut)]
+    assert advice(model, design, start.choices, replace(small, lut=luts)) == []
 
 
 def test_of_a_network_in_partitions_cycles_are_those_of_all_programs() -> None:

@@ -64,19 +64,6 @@ def size_memories(
     stream_bits: int = 32,
     sizing: Sizing | None = None,
 ) -> Design:
-    """The design alone; parameters and errors as of `sized_design`."""
-    return sized_design(name, models, foldings, choices, stream_bits=stream_bits, sizing=sizing).design
-
-
-def sized_design(
-    name: str,
-    models: Sequence[Model],
-    foldings: Npu | Sequence[Npu],
-    choices: CompileChoices | None = None,
-    *,
-    stream_bits: int = 32,
-    sizing: Sizing | None = None,
-) -> SizedDesign:
     """Find capacities with which NPUs run all of the given networks.
 
     Parameters
@@ -100,11 +87,22 @@ def sized_design(
     ValueError
         An engine can't compute a network. One line: layer, rule and value.
     """
+    npus = (foldings,) if isinstance(foldings, Npu) else foldings
+    return sized_design(name, models, npus, choices or CompileChoices(), stream_bits, sizing or Sizing()).design
+
+
+def sized_design(
+    name: str,
+    models: Sequence[Model],
+    foldings: Sequence[Npu],
+    choices: CompileChoices,
+    stream_bits: int,
+    sizing: Sizing,
+) -> SizedDesign:
+    """What `size_memories` gives, and the lowered networks, which a search goes on with."""
     if not models:
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
-    choices = choices or CompileChoices()
-    sizing = sizing or Sizing()
-    npus = tuple(unsized(folding) for folding in ((foldings,) if isinstance(foldings, Npu) else foldings))
+    npus = tuple(unsized(folding) for folding in foldings)
     check_partitions(name, models, choices.partitions)
     programs = [[part.model for part in partitions(model, choices.partitions, npus)] for model in models]
     npus, lowered, plans = _planned(name, [*chain(*programs)], npus, choices.of_partition, equal=sizing.equal)

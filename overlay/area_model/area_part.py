@@ -1,14 +1,14 @@
 """A block of a design with the sizes by which its area goes, and the blocks that stand everywhere: gearboxes, FIFOs and
 skid registers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from bitloom.hls_gen.design import gearbox, timing
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.overlay.area.netlist import sized_name
 
-Features = dict[str, float]
+Features = Mapping[str, float]
 """Sizes of a block by name."""
 
 

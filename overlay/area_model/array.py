@@ -6,6 +6,7 @@ figures.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from bitloom.hls_gen.design import packed_products, timing
 from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_of, operand_bits
@@ -156,7 +157,7 @@ def _words(npu: Npu, n: int) -> AreaPart:
     return AreaPart("pe_words", "pe_", {**features, "acc": npu.array.acc_bits}, n, npu.array.kgp)
 
 
-def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
+def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, Any]:
     """Choices of what is written and which row is read, and a register with the word at work."""
     banks = -(-operand_bits(npu) // stream_bits)
     return {
@@ -165,7 +166,7 @@ def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, int]:
     }
 
 
-def _binariser(npu: Npu, stream_bits: int) -> dict[str, int]:
+def _binariser(npu: Npu, stream_bits: int) -> dict[str, Any]:
     """A LUT for each bit of a bank, and a register where it waits for others."""
     words = min(-(-memory_of(npu, "kernels").width // stream_bits), KERNEL_BITS)
     bank = min(kernel_bits(npu), stream_bits)

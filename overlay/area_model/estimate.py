@@ -35,7 +35,8 @@ Coefficients = dict[str, Any]
 @lru_cache(maxsize=1)
 def coefficients() -> Coefficients:
     """What coefficients.json holds."""
-    return json.loads(FILE.read_text())
+    held: Coefficients = json.loads(FILE.read_text())
+    return held
 
 
 def error(fitted: Coefficients | None = None) -> dict[str, Any]:
@@ -53,7 +54,8 @@ def error(fitted: Coefficients | None = None) -> dict[str, Any]:
         and ``plain_worst``: the same where each LUT of logic has one function; ``ff_median`` and ``ff_worst``: shares
         of the flip-flops.
     """
-    return (fitted or coefficients())["error"]
+    shares: dict[str, Any] = (fitted or coefficients())["error"]
+    return shares
 
 
 def of_parts(area_parts: Iterable[AreaPart], fitted: Coefficients) -> dict[str, float]:
@@ -123,7 +125,7 @@ def estimate_outlets(npu: Npu, ring_bits: int, fitted: Coefficients | None = Non
     ``ring_bits`` bits."""
     fitted = fitted or coefficients()
     gears = of_parts(outlet_parts(npu, ring_bits), fitted)
-    return (gears["lut"] - gears["pairs"]) * fitted["flat"]["lut"]
+    return (gears["lut"] - gears["pairs"]) * float(fitted["flat"]["lut"])
 
 
 def of_stores(memories: Iterable[Store], fitted: Coefficients) -> dict[str, float]:

@@ -27,8 +27,12 @@ def dsps(left: int, right: int) -> int:
     """
     if left + right < LEAST_PRODUCT_BITS:
         return 0
-    pieces = lambda bits, most: 1 + max(0, -(-(bits - most) // 17))  # noqa: E731
-    return pieces(max(left, right), 25) * pieces(min(left, right), 18)
+    return _pieces(max(left, right), 25) * _pieces(min(left, right), 18)
+
+
+def _pieces(bits: int, most: int) -> int:
+    """Into how many pieces a factor of so many bits is cut, of which the last one has ``most`` bits at most."""
+    return 1 + max(0, -(-(bits - most) // 17))
 
 
 def narrow_product_luts(left: int, right: int) -> float:

@@ -1,6 +1,7 @@
 """Area of the sequencer: the writer of the tuple memory, the source of taps and the issuer of beats."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
@@ -48,7 +49,7 @@ def sequencer_stores(npu: Npu) -> Iterator[Store]:
     yield from line_former_stores(npu.array_sequencer)
 
 
-def two_maps_in_turn(npu: Npu) -> dict[str, int]:
+def two_maps_in_turn(npu: Npu) -> dict[str, Any]:
     """``lut`` and ``ff`` of counts by which a writer takes words of two maps in turn; off by 2 LUTs at most from three
     writers by Yosys. Their row in memory ``inputs`` is a memory's."""
     count = bits_for(npu.joined_words - 1) if npu.joined_words else 0

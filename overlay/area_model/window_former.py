@@ -1,6 +1,7 @@
 """Area of the window former, by rule: nothing is fitted."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from bitloom.hls_gen.design.former import FormerSizes
 from bitloom.hls_gen.design.npu import Npu
@@ -25,7 +26,7 @@ def former_stores(npu: Npu) -> Iterator[Store]:
         yield Store.of_fifo("line_memory", width, sizes.line)
 
 
-def _former(npu: Npu, sizes: FormerSizes) -> dict[str, int]:
+def _former(npu: Npu, sizes: FormerSizes) -> dict[str, Any]:
     """Of seventeen formers by Yosys; LUTs are off by 8 % at most where a position may have three to eight numbers of
     granules, else by 22 %."""
     column = sizes.column * npu.former_lane_bits

@@ -147,7 +147,7 @@ class Candidate:
     def roomy(self, models: Sequence[Model], name: str = "explored") -> SizedDesign:
         """The design for networks with skip stores and a spill store that never get full; errors as of ``design``."""
         sizing = Sizing(stream_weights=self.stream_weights, skip_words=ROOM_FOR_ALL, spill_words=ROOM_FOR_ALL)
-        sized = sized_design(name, models, self.npus, self.choices, stream_bits=self.stream_bits, sizing=sizing)
+        sized = sized_design(name, models, self.npus, self.choices, self.stream_bits, sizing)
         npus = tuple(
             npu.changed(**{key: max(npu.value(key), given.value(key)) for key in CAPACITIES if _has(npu, key)})
             for npu, given in zip(sized.design.npus, self.npus)

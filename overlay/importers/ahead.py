@@ -60,10 +60,9 @@ def differs_by_channel(operations: Sequence[Operation], view: MapView) -> bool:
             differs = differs or not operation.is_uniform
         if isinstance(operation, Levels):
             return differs
-        pools = isinstance(operation, Pooling | Reduction)
-        if pools and not differs and not bent:
+        if isinstance(operation, Pooling | Reduction) and not differs and not bent:
             break
         bent = bent or (isinstance(operation, Elementwise) and not isinstance(operation.link, Line))
-        if isinstance(operation, Linear) or (pools and operation.average):
+        if isinstance(operation, Linear) or (isinstance(operation, Pooling | Reduction) and operation.average):
             break
     return False

@@ -53,7 +53,8 @@ class Corners:
     @property
     def lines_from(self) -> list[tuple[Fraction | float, Fraction, Fraction]]:
         """The same lines, each behind the number where it begins."""
-        return [(x, *line) for x, line in zip((-np.inf, *(x for x, _ in self.points)), self.lines)]
+        begins: list[Fraction | float] = [-np.inf, *(x for x, _ in self.points)]
+        return [(x, slope, offset) for x, (slope, offset) in zip(begins, self.lines)]
 
     @property
     def is_clip(self) -> bool:
@@ -109,7 +110,8 @@ class Bend(Link):
         for begin, slope_behind, offset_behind in others:
             slope = np.where(x > begin, slope_behind, slope)
             offset = np.where(x > begin, offset_behind, offset)
-        return np.where(slope == 0, 0.0, x) * slope + offset  # what is infinite would be no number, times 0
+        factor = np.where(slope == 0, 0.0, x)  # what is infinite would be no number, times 0
+        return np.asarray(factor * slope + offset)
 
     def before(self, condition: Condition, channel: int = 0) -> Condition:
         return self._of(channel).before(condition)

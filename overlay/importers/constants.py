@@ -86,8 +86,8 @@ class Constants:
             value = node.attributes["value"]
         else:
             value = run_node(node, inputs, self.opset)[0]
-        grid = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
-        self._keep(node, value, grid and self._moved(node, grid, inputs))
+        of_input = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
+        self._keep(node, value, of_input and self._moved(node, of_input, inputs))
 
     def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
         if not is_number(values.dtype):

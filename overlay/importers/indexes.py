@@ -62,9 +62,9 @@ class Grown:
         repeats = not is_padded(box)
         mirrored = [_mirrored(np.moveaxis(box, axis, 0)) for axis in range(box.ndim)]
         beside = "mirrored" if any(map(any, mirrored)) else "nearest"
-        if beside == "mirrored":
-            growth, edges = (1,) * box.ndim, mirrored
-        else:
+        growth: tuple[int, ...] = (1,) * box.ndim
+        edges: Sequence[tuple[int, int]] = mirrored
+        if beside != "mirrored":
             growth, edges = zip(*(_growth(np.moveaxis(box, axis, 0), repeats) for axis in range(box.ndim)))
         sizes = zip(box.shape, growth, edges)
         grown = cls(
@@ -199,7 +199,7 @@ class Copy:
         groups as channels if all are copied."""
         if self.blocks is not None:
             check_weights(self.blocks.size * channels)
-            return (self.blocks[..., None] == np.arange(channels)).astype(np.int64)
+            return np.asarray(self.blocks[..., None] == np.arange(channels), np.int64)
         if self.channels is None:
             check_weights(channels * self.window.taps)
             weight = np.zeros((channels, *self.window.kernel, 1), np.int64)

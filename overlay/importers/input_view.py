@@ -50,7 +50,8 @@ def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tupl
         elif not isinstance(operation, Function):
             break
     if graph.channels_last and not turned and len(shape) <= 4:
-        return places, (*(1, 1, *shape[1:-1])[-2:], shape[-1])
+        rows, columns = (1, 1, *shape[1:-1])[-2:]
+        return places, (rows, columns, shape[-1])
     if places.ndim != 4 or not np.array_equal(np.sort(places, axis=None), np.arange(int(np.prod(shape)))):
         return golden_order(shape)
     there, size = golden_order(places.shape)

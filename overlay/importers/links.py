@@ -68,7 +68,8 @@ class Link(ABC):
 
     def placed(self: "AnyLink", of: Callable[[Array], Array]) -> "AnyLink":
         """The link with ``of(array)`` in place of each of its parameters."""
-        return replace(self, **{name: of(array) for name, array in self._arrays().items()})
+        changed: dict[str, Any] = {name: of(array) for name, array in self._arrays().items()}
+        return replace(self, **changed)
 
     @property
     def is_uniform(self) -> bool:

@@ -356,7 +356,7 @@ class Linear(Operation):
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
         sums = self.sums(x)
-        return sums * floats(self.scale).reshape(1, -1, *(1,) * (sums.ndim - 2))
+        return np.asarray(sums * floats(self.scale).reshape(1, -1, *(1,) * (sums.ndim - 2)))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -389,8 +389,7 @@ class Pooling(Operation):
         parts = (taken for _, _, taken in taps_of(x, self.window, np.nan))
         if not self.average:
             return np.asarray(reduce(np.fmax, parts))
-        total = 0.0
-        count = 0
+        total, count = np.zeros(()), np.zeros((), int)
         for part in parts:
             inside = ~np.isnan(part)
             total = total + np.where(inside, part, 0)
@@ -572,7 +571,7 @@ class PairTable:
         try, those at its ends."""
         places = [np.rint(values).astype(np.int64) - self.first for values in (x, y)]
         first, second = (place.clip(0, size - 1) for place, size in zip(places, self.values.shape))
-        return self.values[first, second].astype(np.float64)
+        return np.asarray(self.values[first, second], np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -58,7 +58,7 @@ def _quant(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     else:
         low, high = _integer_ends(float(np.asarray(bits).ravel()[0]), is_signed, narrow)
         y = _mode(attributes, "ROUND")(np.clip(y, low, high))
-    return (y - zero) * scale
+    return np.asarray((y - zero) * scale)
 
 
 def _bipolar(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -71,13 +71,13 @@ def _trunc(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     x, scale, zero, bits = inputs[:4]
     y = np.round(x / scale + zero)
     if len(inputs) < 6:
-        return (_mode(attributes, "FLOOR")(y / 2.0 ** (bits - inputs[4])) - zero) * scale
+        return np.asarray((_mode(attributes, "FLOOR")(y / 2.0 ** (bits - inputs[4])) - zero) * scale)
     out_scale, out_bits = inputs[4:6]
     divisor = 2.0 ** np.round(np.log2(out_scale / scale))
     is_signed = bool(attributes.get("signed", 1))
     narrow = bool(attributes.get("narrow", 0))
     y = np.clip(y / divisor, *_integer_ends(float(np.asarray(out_bits).ravel()[0]), is_signed, narrow))
-    return (_mode(attributes, "FLOOR")(y) - zero / divisor) * out_scale
+    return np.asarray((_mode(attributes, "FLOOR")(y) - zero / divisor) * out_scale)
 
 
 def _multi_threshold(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -99,12 +99,12 @@ def _quantised(y: Array, scale: Any, zero: Any, zero_after: bool = True) -> Arra
     kind = np.iinfo(zero.dtype)
     offset = zero.astype(np.float64)
     integers = np.rint(y / scale) + offset if zero_after else np.rint(y / scale + offset)
-    return np.clip(integers, kind.min, kind.max).astype(zero.dtype)
+    return np.asarray(np.clip(integers, kind.min, kind.max), zero.dtype)
 
 
 def _real(x: Any, scale: Any, zero: Any) -> Array:
     """(x - zero point) * scale, in float64."""
-    return (np.asarray(x, np.float64) - (0 if zero is None else np.asarray(zero, np.float64))) * scale
+    return np.asarray((np.asarray(x, np.float64) - (0 if zero is None else np.asarray(zero, np.float64))) * scale)
 
 
 def _q_conv(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -142,7 +142,8 @@ def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
 
 def _q_pair(inputs: Inputs, of: Callable[[Array, Array], Array]) -> Array:
     """onnxruntime's QLinearAdd or QLinearMul: a function of two maps of real numbers, and a quantiser."""
-    return _quantised(of(_real(*inputs[:3]), _real(*inputs[3:6])), *(*inputs[6:], None)[:2], zero_after=False)
+    scale, zero = (*inputs[6:], None)[:2]
+    return _quantised(of(_real(*inputs[:3]), _real(*inputs[3:6])), scale, zero, zero_after=False)
 
 
 def _q_concat(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -178,7 +179,7 @@ def _q_activation(op: str) -> Callable[[Inputs, Mapping[str, Any]], Array]:
 
 
 def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-    return np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0))
+    return np.asarray(np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0)))
 
 
 def _max_pool(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -328,7 +329,7 @@ def _within_integers(node: SourceNode, x: Any, scale: Any) -> Array:
         scale = np.reshape(scale, shape)
     with np.errstate(over="ignore"):  # no number is beyond infinity
         most = np.asarray(scale, np.float32) * np.float32(1 << 30)
-    return np.clip(x, -most, most)
+    return np.asarray(np.clip(x, -most, most))
 
 
 def _log_softmax(x: Array, attributes: Mapping[str, Any], opset: int) -> Array:
@@ -339,7 +340,7 @@ def _log_softmax(x: Array, attributes: Mapping[str, Any], opset: int) -> Array:
     axis = int(attributes.get("axis", 1 if opset < 13 else -1)) % x.ndim
     axes = tuple(range(axis, x.ndim)) if opset < 13 else axis
     wide = x.astype(np.float64)
-    return (wide - np.logaddexp.reduce(wide, axis=axes, keepdims=True)).astype(x.dtype)
+    return np.asarray(wide - np.logaddexp.reduce(wide, axis=axes, keepdims=True), x.dtype)
 
 
 def _conv(node: SourceNode, inputs: Inputs, opset: int) -> Array:

@@ -171,8 +171,16 @@ def _with_levels(operation: Operation, lowest: Fraction, step: Fraction, count: 
     """An operation of one tensor and a quantiser behind it, which rounds to ``count`` values above the lowest one."""
     real = f"{operation.makes}, in front of its quantiser"
     limits = np.array([[lowest + step * (level + Fraction(1, 2)) for level in range(count)]], object)
-    named = {"name": operation.name, "op": operation.op, "reads": (real,), "makes": operation.makes}
-    quantiser = Levels(**named, base=lowest, step=step, boundaries=limits, reached=np.ones(count, bool))
+    quantiser = Levels(
+        name=operation.name,
+        op=operation.op,
+        reads=(real,),
+        makes=operation.makes,
+        base=lowest,
+        step=step,
+        boundaries=limits,
+        reached=np.ones(count, bool),
+    )
     return [replace(operation, makes=real), quantiser]
 
 
@@ -297,11 +305,12 @@ def clips_to_values_are_quantised(graph: OperationGraph) -> OperationGraph | Non
         levels, *between, _ = chain
         assert isinstance(levels, Levels)
         values = [levels.base + levels.step * level for level in range(levels.levels + 1)]
-        for operation in between:
-            values = [operation.value(value) for value in values]
+        for function in between:
+            values = [function.value(value) for value in values]
         made = [bend.value(value) for value in values]
         step = values[1] - values[0]
-        if made == values or not {*made} <= {*values} or step <= 0 or len({*np.diff(values)}) > 1:
+        even = values == [values[0] + step * level for level in range(len(values))]
+        if made == values or not {*made} <= {*values} or step <= 0 or not even:
             continue
         lowest, highest = min(made), max(made)
         count = int((highest - lowest) / step)

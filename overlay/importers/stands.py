@@ -224,16 +224,25 @@ class AtMap(Stand):
                 raise Unsupported(f"what a map is padded with must be one of its values, got {float(number):g}")
         # A padded tap adds 0: so the number that stands there is taken off in front of the weights, and added behind.
         line = Line.identity(trail.channels)
-        behind = (replace(line, add=line.add + number), *self.behind)
-        stand = replace(self, trail=replace(trail, nodes=nodes), behind=behind)
+        links = (replace(line, add=line.add + number), *self.behind)
+        stand = replace(self, trail=replace(trail, nodes=nodes), behind=links)
         sums = stand.begin_copy(following, replace(line, add=line.add - number), copy)
         sums = sums.at(sums.trail.view.with_index(index))
         base = source.base * multiply + add
         step = source.step * multiply
         limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
         reached = np.ones(source.levels, bool)
-        named = {"name": following.name, "op": following.op, "reads": following.reads, "makes": following.makes}
-        copied = sums.quantise(Levels(**named, base=base, step=step, boundaries=limits, reached=reached))
+        quantiser = Levels(
+            name=following.name,
+            op=following.op,
+            reads=following.reads,
+            makes=following.makes,
+            base=base,
+            step=step,
+            boundaries=limits,
+            reached=reached,
+        )
+        copied = sums.quantise(quantiser)
         unlinked = Unlinked(following.reads[0], copied.trail.view)
         return copied.with_trail(replace(copied.trail, unlinked=unlinked, nodes=(following.name,)))
 

@@ -40,7 +40,7 @@ def by_floats(function: Callable[[float], float]) -> Kernel:
             scaled = values * (np.float32(1) / np.float32(result[0]))
         limited = np.clip(scaled, np.float32(-1e6), np.float32(1e6)).astype(np.float64)
         nearest = np.sign(limited) * np.floor(np.abs(limited) + 0.5)
-        return nearest.astype(np.int64) + result[1]
+        return np.asarray(nearest.astype(np.int64) + result[1])
 
     return table
 
@@ -61,7 +61,7 @@ def abs_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Ar
     values = np.abs(INTEGERS - source[1])
     if source[0] != result[0]:
         values = rounded_product(values, multiplier_of(single_scale(result[0], source[0])))
-    return values + result[1]
+    return np.asarray(values + result[1])
 
 
 def gelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
@@ -121,12 +121,12 @@ def _high_product(values: Array, factor: int) -> Array:
     """Twice the product of numbers of 16 bits, its upper half, rounded upwards."""
     product = values * factor
     nudged = product + np.where(product >= 0, 1 << WORD_BITS - 1, 1 - (1 << WORD_BITS - 1))
-    return np.sign(nudged) * (np.abs(nudged) >> WORD_BITS)
+    return np.asarray(np.sign(nudged) * (np.abs(nudged) >> WORD_BITS))
 
 
 def _shifted(values: Array, places: int) -> Array:
     """Values over 2^places, to the nearest integer, halves away from zero."""
-    return np.sign(values) * ((np.abs(values) + ((1 << places) >> 1)) >> places)
+    return np.asarray(np.sign(values) * ((np.abs(values) + ((1 << places) >> 1)) >> places))
 
 
 def _saturated(values: Array) -> Array:

@@ -478,7 +478,7 @@ def _constant(tensor: TensorTable) -> Array:
     what = f"constant {printable(tensor.name)}"
     if tensor.kind not in DTYPES:
         raise ValueError(f"{what}: must be of type {', '.join(DTYPES)}, got {tensor.kind}")
-    dtype = np.dtype(DTYPES[tensor.kind])
+    dtype: np.dtype[Any] = np.dtype(DTYPES[tensor.kind])
     shape = check_shape(what, tensor.shape)
     if prod(shape) * dtype.itemsize != tensor.data.size:
         raise ValueError(f"{what}: must have {prod(shape) * dtype.itemsize:,} bytes, got {tensor.data.size:,}")

@@ -77,7 +77,7 @@ def _ended(node: SourceNode, values: Array) -> Array:
     """The zero point added, and clipped by the activation."""
     scale, zero = node.attributes["result_scale"].per_tensor("the result")
     ends = activation_ends(node.attributes.get("activation", "NONE"), scale, zero)
-    return np.clip(values + zero, *ends).astype(np.int8)
+    return np.asarray(np.clip(values + zero, *ends), np.int8)
 
 
 def _layer(
@@ -100,7 +100,7 @@ def _layer(
     return _ended(node, rounded(total, scale * node.attributes["scales"][1].channels(channels) / result))
 
 
-def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -> Array:
+def _windows(node: SourceNode, x: Array, kernel: Sequence[int], filler: int) -> Array:
     """(1, rows, columns, channels) -> (1, rows', columns', channels, *kernel): windows of a map with its border."""
     strides = node.attributes["strides"]
     dilations = node.attributes.get("dilations", (1, 1))
@@ -110,8 +110,8 @@ def _windows(node: SourceNode, x: Array, kernel: tuple[int, int], filler: int) -
         for axis, (k, stride) in enumerate(zip(wide, strides), 1):
             more = max((-(-x.shape[axis] // stride) - 1) * stride + k - x.shape[axis], 0)
             border[axis] = (more // 2, more - more // 2)
-    windows = sliding_window_view(np.pad(x, border, constant_values=filler), wide, axis=(1, 2))
-    return windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]]
+    windows = sliding_window_view(np.pad(x, border, constant_values=filler), (1, *wide, 1))[..., 0, :, :, 0]
+    return np.asarray(windows[:, :: strides[0], :: strides[1], :, :: dilations[0], :: dilations[1]])
 
 
 def _conv(node: SourceNode, inputs: Inputs) -> Array:
@@ -128,7 +128,7 @@ def _conv(node: SourceNode, inputs: Inputs) -> Array:
 def _depthwise(node: SourceNode, inputs: Inputs) -> Array:
     def sums(x: Array, weight: Array) -> Array:  # weights (1, rows, columns, channels * multiplier)
         taps = _windows(node, np.repeat(x, weight.shape[3] // x.shape[3], axis=3), weight.shape[1:3], 0)
-        return np.einsum("nyxckl,klc->nyxc", taps, weight[0])
+        return np.asarray(np.einsum("nyxckl,klc->nyxc", taps, weight[0]))
 
     return _layer(node, inputs, sums, _by_multipliers)
 
@@ -168,7 +168,7 @@ def nearest_places(size: int, wanted: int, attributes: Mapping[str, Any]) -> Arr
     half = np.float32(0.5 if attributes.get("centres", False) else 0)
     places = (np.arange(wanted, dtype=np.float32) + half) * scale
     nearest = np.floor(places + np.float32(0.5)) if align else np.floor(places)  # C's round: halves away from 0
-    return np.minimum(nearest.astype(np.int64), size - 1)
+    return np.asarray(np.minimum(nearest.astype(np.int64), size - 1))
 
 
 def _resize_nearest(node: SourceNode, inputs: Inputs) -> Array:
@@ -207,7 +207,7 @@ def _resize_bilinear(node: SourceNode, inputs: Inputs) -> Array:
     rows, columns = (bilinear_shares(*pair, node.attributes) for pair in zip(x.shape[1:3], sizes))
     total = np.einsum("yk,nkxc,zx->nyzc", rows, x, columns)
     values = np.sign(total) * ((np.abs(total) + (1 << 2 * SHARE_BITS - 1)) >> 2 * SHARE_BITS)
-    return values.astype(np.int8)
+    return np.asarray(values, np.int8)
 
 
 def _depth_to_space(node: SourceNode, inputs: Inputs) -> Array:
@@ -242,7 +242,7 @@ def _fully_connected(node: SourceNode, inputs: Inputs) -> Array:
 def _max_pool(node: SourceNode, inputs: Inputs) -> Array:
     scale, zero = node.attributes["result_scale"].per_tensor("the result")
     values = _windows(node, np.asarray(inputs[0]), node.attributes["kernel_shape"], LOW).max(axis=(4, 5))
-    return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
+    return np.asarray(np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)), np.int8)
 
 
 def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
@@ -253,7 +253,7 @@ def _average_pool(node: SourceNode, inputs: Inputs) -> Array:
     count = _windows(node, np.ones_like(x), kernel, 0).sum(axis=(4, 5))
     values = np.sign(total) * ((np.abs(total) + count // 2) // count)
     scale, zero = node.attributes["result_scale"].per_tensor("the result")
-    return np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)).astype(np.int8)
+    return np.asarray(np.clip(values, *activation_ends(node.attributes["activation"], scale, zero)), np.int8)
 
 
 def _mean(node: SourceNode, inputs: Inputs) -> Array:
@@ -311,7 +311,7 @@ def _requantised(node: SourceNode, x: Array, activation: str) -> Array:
 def _curve(node: SourceNode, inputs: Inputs) -> Array:
     """The kernel's own table."""
     rows = node_table(node.op, node.attributes, [np.asarray(constant) for constant in inputs[1:]])
-    return rows[np.arange(len(rows)), np.asarray(inputs[0]).astype(np.int64) - LOW].astype(np.int8)
+    return np.asarray(rows[np.arange(len(rows)), np.asarray(inputs[0]).astype(np.int64) - LOW], np.int8)
 
 
 def _pointwise(node: SourceNode, inputs: Inputs) -> Array:
@@ -343,7 +343,8 @@ def _split(node: SourceNode, inputs: Inputs) -> Array:
         known = sizes.copy()
         known[known < 0] = x.shape[int(axis)] - known[known >= 0].sum()
         cuts = np.cumsum(known)[:-1]
-    return np.split(x, cuts, axis=int(axis))[node.attributes["part"][0]]
+    parts = np.split(x, cuts, axis=int(axis))
+    return parts[int(node.attributes["part"][0])]
 
 
 def _quantize(node: SourceNode, inputs: Inputs) -> Array:
@@ -358,7 +359,7 @@ def _quantize(node: SourceNode, inputs: Inputs) -> Array:
     scale, zero = result.per_tensor("the result")
     parts = x.astype(np.float32) / np.float32(scale)
     values = np.sign(parts) * np.floor(np.abs(parts) + np.float32(0.5)) + zero
-    return np.clip(values, LOW, HIGH).astype(np.int8)
+    return np.asarray(np.clip(values, LOW, HIGH), np.int8)
 
 
 KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
@@ -376,8 +377,8 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     "ADD": _add,
     "SUB": _add,
     "MUL": _mul,
-    "MAXIMUM": lambda node, inputs: np.maximum(*inputs),
-    "MINIMUM": lambda node, inputs: np.minimum(*inputs),
+    "MAXIMUM": lambda node, inputs: np.maximum(*map(np.asarray, inputs)),
+    "MINIMUM": lambda node, inputs: np.minimum(*map(np.asarray, inputs)),
     "REDUCE_MAX": _reduce_max,
     **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
     **dict.fromkeys(CURVES, _curve),

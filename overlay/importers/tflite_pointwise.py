@@ -61,7 +61,7 @@ def _squared_difference(attributes: Mapping[str, Any], x: Array, y: Array) -> Ar
         for values, (scale, zero) in zip((x, y), scales)
     )
     output = multiplier_of(twice * twice / ((1 << 2 * SQUARED_BITS) * result))
-    return np.clip(rounded_product((first - second) ** 2, output) + result_zero, LOW, HIGH)
+    return np.asarray(np.clip(rounded_product((first - second) ** 2, output) + result_zero, LOW, HIGH))
 
 
 POINTWISE: dict[str, Kernel] = {

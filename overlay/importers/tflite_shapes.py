@@ -91,7 +91,7 @@ def _dequantize(node: SourceNode, inputs: Sequence[Array]) -> Array:
 MOVES: dict[str, Callable[[SourceNode, Sequence[Array]], Array]] = {
     "CONCATENATION": _concatenation,
     "TRANSPOSE": lambda node, inputs: inputs[0].transpose(inputs[1]),
-    "TILE": lambda node, inputs: np.tile(inputs[0], inputs[1]),
+    "TILE": lambda node, inputs: np.tile(inputs[0], inputs[1].tolist()),
     "STRIDED_SLICE": strided_slice,
     "DEQUANTIZE": _dequantize,
 }

@@ -141,8 +141,14 @@ class Trail:
         if not self.sections:
             tensor, view, source = self.start
             reading = Reading(map=self.map, source=source or self.input, tensor=tensor, order=view.index)
-            named = {"name": operation.name, "op": operation.op}
-            head = PassSection(**named, reads=(reading,), size=view.size, quantised=self.input, shifts=(0,))
+            head = PassSection(
+                name=operation.name,
+                op=operation.op,
+                reads=(reading,),
+                size=view.size,
+                quantised=self.input,
+                shifts=(0,),
+            )
             return self.closed(head).pooled(operation)
         section = self.sections[-1]
         return self.with_last(replace(section, quantised=self.source, pools=(*section.pools, operation.window)))

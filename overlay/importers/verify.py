@@ -12,7 +12,7 @@ point would decide at random.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
@@ -125,15 +125,16 @@ def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
     size = imported.graph.size
     most = imported.graph.source.levels
     if number < images:
-        level = np.random.default_rng((seed, number)).integers(0, most + 1, size)
+        level: Array = np.random.default_rng((seed, number)).integers(0, most + 1, size)
     elif number < images + 2:
         level = np.full(size, most * (number - images))
     else:
-        level = (sum(np.ogrid[tuple(map(slice, size))]) + number - images) % 2 * most
-    sample = held.zero + held.stride * _that_occur(level, imported)
+        row, column, channel = np.ogrid[tuple(map(slice, size))]
+        level = (row + column + channel + number - images) % 2 * most
+    sample: Array = held.zero + held.stride * _that_occur(level, imported)
     if any(kind == "clip" for kind, *_ in imported.host.front):  # no number has a level beyond its ends
         real = real_inputs(imported, sample[None]).astype(imported.source.source.dtype)
-        return imported.host.to_input(real, size)[0]
+        (sample,) = imported.host.to_input(real, size)
     return sample
 
 
@@ -289,15 +290,10 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
         raise ValueError(f"{printable(operation.name)}: {rule}")
     # Each value rises or falls with each tensor's, so its ends are at ends of these; where a value is made of one of
     # each tensor, each of these may be at either end.
-    ends = (
-        product(*((span.low, span.high) for span in spans))
-        if isinstance(operation, Pointwise)
-        else (
-            [span.low for span in spans],
-            [span.high for span in spans],
-        )
-    )
-    results = [operation.run(*tensors) for tensors in ends]
+    tensors_at_ends: Iterable[Sequence[Array]] = ([span.low for span in spans], [span.high for span in spans])
+    if isinstance(operation, Pointwise):
+        tensors_at_ends = product(*((span.low, span.high) for span in spans))
+    results = [operation.run(*tensors) for tensors in tensors_at_ends]
     return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
 
 
@@ -307,7 +303,7 @@ def _moved(operation: Closing, others: Array, own: Array) -> Array:
     with np.errstate(divide="ignore"):  # a share of 0 has no logarithm, and nothing is left beside a share of 1
         share = results if operation.op == "LogSoftmax" else np.log(results)
         beside = np.log1p(-np.exp(share)) + others - own
-    moved = share - np.logaddexp(share, beside)
+    moved: Array = share - np.logaddexp(share, beside)
     return moved if operation.op == "LogSoftmax" else np.exp(moved)
 
 
@@ -358,7 +354,7 @@ class _GoldenMap:
     @property
     def differs(self) -> Array:
         """Which values are others."""
-        return ~(np.abs(self.values - self.span.x) <= self.room)
+        return np.asarray(~(np.abs(self.values - self.span.x) <= self.room))
 
     def check(self) -> None:
         """ValueError unless all values lie between the bounds."""
@@ -426,12 +422,12 @@ def held_values(imported: Imported, values: Array, reading: Reading) -> Array:
     """What golden's integers stand for in the tensor at which a section begins: (N, ...) float64, in its order."""
     held = imported.choice.held[reading.map]
     source = reading.source
-    real = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)
+    real: Array = float(source.base) + float(source.step) * ((values - held.zero) // held.stride)
     for link in reading.links:
         real = link.run(real)
     outside = np.full((len(values), 1), float(reading.padded_with))  # the last place, which is that of padded values
     flat = np.concatenate([real.reshape(len(values), -1), outside], axis=1)[:, reading.order.ravel()]
-    return flat.reshape(len(values), *reading.order.shape[1:])
+    return np.asarray(flat.reshape(len(values), *reading.order.shape[1:]))
 
 
 def _refuse(wrong: Array, name: str, what: str, got: Array, wanted: Array) -> None:

@@ -156,8 +156,14 @@ class Walk:
         view = stand.trail.view
         kernel, index = view.reduced(operation.axes)
         window = Window(kernel=kernel)
-        named = {"name": operation.name, "op": operation.op, "reads": operation.reads, "makes": operation.makes}
-        pooling = Pooling(**named, window=window, average=operation.average)
+        pooling = Pooling(
+            name=operation.name,
+            op=operation.op,
+            reads=operation.reads,
+            makes=operation.makes,
+            window=window,
+            average=operation.average,
+        )
         size = (*window.output_size(*view.size[:2]), view.size[2])
         self.stand = _pooled_to(stand, pooling, replace(view, index=index, size=size))
 

@@ -35,6 +35,7 @@ def in_parts(section: WeightSection) -> WeightSection:
         return section
     check_weights(section.weight.size * len(parts))
     times = (len(parts), 1) if axis == 0 else (1, len(parts))
+    top, left, bottom, right = window.padding
     return replace(
         section,
         weight=np.stack(parts, axis=axis + 2).reshape(
@@ -44,7 +45,7 @@ def in_parts(section: WeightSection) -> WeightSection:
             window,
             kernel=(window.kernel[0] * times[0], window.kernel[1] * times[1]),
             stride=(window.stride[0] * times[0], window.stride[1] * times[1]),
-            padding=tuple(side * times[place % 2] for place, side in enumerate(window.padding)),
+            padding=(top * times[0], left * times[1], bottom * times[0], right * times[1]),
             growth=(window.growth[0] * times[0], window.growth[1] * times[1]),
             repeats=True,
         ),
@@ -75,7 +76,7 @@ def _is_wide(weight: Array) -> bool:
 
 def _parts(weight: Array) -> list[Array]:
     """Weights of -127..127 that add up to these."""
-    parts = []
+    parts = list[Array]()
     while not parts or weight.any():
         parts.append(np.clip(weight, -MOST_WEIGHT, MOST_WEIGHT))
         weight = weight - parts[-1]

@@ -1,6 +1,6 @@
 """Operators that compute each value for itself: they become links."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -284,7 +284,8 @@ def maximum(node: NodeView) -> None:
     if node.reads_two_maps:
         node.join(Extreme, largest=True)
         return
-    for low in _constants(node) or [None]:
+    lows: Sequence[Array | None] = _constants(node) or [None]
+    for low in lows:
         _limit(node, low, None)
 
 
@@ -294,7 +295,8 @@ def minimum(node: NodeView) -> None:
     if node.reads_two_maps:
         node.join(Extreme, largest=False)
         return
-    for high in _constants(node) or [None]:
+    highs: Sequence[Array | None] = _constants(node) or [None]
+    for high in highs:
         _limit(node, None, high)
 
 

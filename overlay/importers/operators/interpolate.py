@@ -88,7 +88,7 @@ class _Hat:
     def kernel(self) -> Array:
         """The weights of the taps."""
         last = -(-(self.twice_offset + self.one) // 2)
-        return self.one - np.abs(2 * np.arange(self.first, last) - self.twice_offset)
+        return np.asarray(self.one - np.abs(2 * np.arange(self.first, last) - self.twice_offset))
 
     def sides(self, wanted: int, size: int) -> tuple[int, int]:
         """How many places lie before the axis when it has grown, and behind it."""

@@ -172,6 +172,6 @@ def pad(node: NodeView) -> None:
         raise Unsupported(f"pads that reflect must be smaller than the map, got {pads} around {node.shape}")
     if mode != "constant":
         check_shape(node.node.name, [size + sum(pair) for size, pair in zip(node.shape, sides)], MOST_MAP)
-        node.layout(np.pad(node.places(), sides, mode=mode))
+        node.layout(np.pad(node.places(), sides, mode="edge" if mode == "edge" else "reflect"))
     else:
         node.append(Padding, widths=sides, value=value)

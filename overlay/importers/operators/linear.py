@@ -100,7 +100,7 @@ def forward(grid: Grid, groups: int) -> Grid:
 
     def turned(values: Array) -> Array:
         parts = [part.transpose(1, 0, 2, 3) for part in np.split(values, groups)]
-        return np.concatenate(parts)[:, :, ::-1, ::-1]
+        return np.flip(np.concatenate(parts), (2, 3))
 
     scale = turned(np.broadcast_to(grid.scale, grid.integers.shape)) if grid.scale.ndim else grid.scale
     real = None if grid.real is None else turned(grid.real)

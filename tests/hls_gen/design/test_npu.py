@@ -354,17 +354,27 @@ def test_features_go_where_they_mean_nothing_any_more():
     assert npu.changed(skip_words=0) == Npu.of(multiplier_bits=15)
 
 
-def test_a_number_that_means_nothing_is_refused_whatever_its_default(monkeypatch):
+@pytest.fixture
+def means(monkeypatch):
+    """Where values mean something, for a test to change: what was worked out of it before is forgotten, and again
+    after the test."""
+    flat._meant_without.cache_clear()
+    monkeypatch.setattr(flat, "_MEANS", {**flat._MEANS})
+    yield flat._MEANS
+    flat._meant_without.cache_clear()
+
+
+def test_a_number_that_means_nothing_is_refused_whatever_its_default(means, monkeypatch):
     """As a number would be that an array of the integer engine alone has, and that is 1 by default."""
-    monkeypatch.setitem(flat._MEANS, "accumulators", attrgetter("multiplies"))
+    means["accumulators"] = attrgetter("multiplies")
     monkeypatch.setitem(flat.WHERE, "accumulators", "multiplies")
     with value_error("npu: accumulators needs an NPU that multiplies, got 2"):
         Npu.of(accumulators=2)
     assert Npu.of(accumulators=1).array.accumulators == 1
 
 
-def test_a_value_means_nothing_without_its_part(monkeypatch):
-    monkeypatch.setitem(flat._MEANS, "pool_line_taps", attrgetter("multiplies"))
+def test_a_value_means_nothing_without_its_part(means):
+    means["pool_line_taps"] = attrgetter("multiplies")
     npu = Npu.of(**INTEGER)
     assert "pool_line_taps" in flat.meant(npu)
     assert "pool_line_taps" not in flat.meant(npu.changed(pool=False))

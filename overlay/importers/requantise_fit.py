@@ -111,10 +111,11 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
         If a scale fits no multiplier and shift.
     """
     best: Fitted | None = None
+    channels = [_Channel(*each, low) for each in zip(stairs, slopes)]
     for whole in (False, True):
-        tried = [_whole_slope(*each, low) for each in zip(stairs, slopes)] if whole else slopes
         for half_even in (False, True):
-            fitted = _fit(stairs, tried, low, sums, half_even=half_even)
+            tries = [_Tries(channel, sums, whole=whole, half_even=half_even) for channel in channels]
+            fitted = _fit(tries, half_even)
             if fitted and not fitted.wrong:
                 return fitted
             if fitted and (best is None or fitted.wrong < best.wrong):
@@ -124,28 +125,108 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
     return best
 
 
-def _whole_slope(stair: Staircase, slope: Fraction, low: int) -> Fraction:
-    """The slope with which a line with a whole bias passes through every step, as a kernel's does whose scale has more
-    bits than a multiplier; ``slope`` where there is none."""
-    steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
-    if not steps:
-        return slope
-    middle = _middle_slope(steps, slope)
-    biases = [(level - Fraction(1, 2)) / middle - limit for level, limit in steps]  # each or up to 1 more
-    return _slope_with(steps, round((min(biases) + max(biases) + 1) / 2), slope)
+class _Channel:
+    """The steps of a channel, and slopes of lines through them."""
+
+    def __init__(self, stair: Staircase, slope: Fraction, low: int):
+        self.steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
+        self.lowest = low + stair.lowest
+        self.slope = slope
+
+    @cached_property
+    def middle_slope(self) -> Fraction | None:
+        """As of `_middle_slope`."""
+        return _middle_slope(self.steps)
+
+    @cached_property
+    def whole_slope(self) -> Fraction:
+        """The slope with which a line with a whole bias passes through every step, as a kernel's does whose scale has
+        more bits than a multiplier; ``slope`` where there is none."""
+        if not self.steps:
+            return self.slope
+        middle = self.middle_slope or self.slope
+        biases = [(level - Fraction(1, 2)) / middle - limit for level, limit in self.steps]  # each or up to 1 more
+        return _slope_with(self.steps, round((min(biases) + max(biases) + 1) / 2), self.slope)
 
 
-def _fit(
-    stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums: Encoding, *, half_even: bool
-) -> Fitted | None:
-    """The factors with one way to round halves; None where a scale fits no multiplier and shift."""
+class _Tries:
+    """The multipliers that are tried for a channel with one way to round halves, narrow ones first."""
+
+    def __init__(self, channel: _Channel, sums: Encoding, *, whole: bool, half_even: bool):
+        self._channel = channel
+        self._slope = channel.whole_slope if whole else channel.slope
+        self._sums = sums
+        self._searches: list[_Search] = []
+        self._chosen = dict[int, tuple[int, Factors | None]]()
+        self._steps = _StepsByHalves(channel.steps, half_even=half_even)
+
+    def widen(self, bits: int) -> None:
+        """Try a multiplier of so many bits, too."""
+        channel = self._channel
+        if not channel.steps:  # one level: the caller gives such a channel weights of 0
+            value = Fraction(channel.lowest)
+            self._searches.append(_Search(1, 0, value, value + Fraction(1, 1 << MAX_FRACTION + 1)))
+            return
+        multiplier, exponent = _rounded(self._slope, bits)
+        least, below = self._steps.bias_interval(multiplier, exponent)
+        if least >= below:  # not with the slope of the file: with one that the steps themselves allow
+            multiplier, exponent = _rounded(channel.middle_slope or self._slope, bits)
+            least, below = self._steps.bias_interval(multiplier, exponent)
+        self._searches.append(_Search(multiplier, exponent, least, below))
+
+    def chosen(self, fraction: int) -> Factors | None:
+        """The narrowest exact factors that a layer takes, else the widest ones; None if it takes none. The bias has
+        ``fraction`` bits behind the point."""
+        count, taken = self._chosen.get(fraction, (0, None))
+        for search in self._searches[count:]:
+            if taken and taken.exact:
+                break
+            factors = search.factors(fraction)
+            taken = factors if fits(factors, fraction, self._sums) else taken
+        self._chosen[fraction] = len(self._searches), taken
+        return taken
+
+
+class _StepsByHalves:
+    """The steps of a channel, those apart at which halves are rounded to the level above."""
+
+    def __init__(self, steps: Sequence[tuple[int, int]], *, half_even: bool):
+        largest = max((abs(limit) for _, limit in steps), default=0)
+        kind = np.int64 if largest < 1 << 29 else object  # a product with a multiplier of 31 bits has 62 at most
+        little = Fraction(1, 1 << 1 + MULTIPLIER_BITS + MAX_FRACTION + 1)
+        self._parts = list[tuple[Fraction, Array, Array]]()
+        for hit in (True, False):
+            part = [(2 * level - 1, limit) for level, limit in steps if _reached(level, half_even) == hit]
+            if part:
+                twice, limits = np.array(part, kind).T
+                self._parts.append((Fraction(0) if hit else little, twice, limits))
+
+    def bias_interval(self, multiplier: int, exponent: int) -> tuple[Fraction, Fraction]:
+        """The numbers that bias / 2^f may be: from the first, and below the second.
+
+        Level j of x begins at the place (j - 1/2) * 2^e / m - b. Where halves are rounded to j, limit - 1 < place <=
+        limit; elsewhere the place itself doesn't belong to the level, and limit - 1 <= place < limit. An end that an
+        interval leaves out, or takes in, is moved by less than the distance of a bias from any place that isn't its
+        own.
+        """
+        # In units of 1 / (2 m), in which the beginnings are whole: fractions would take most of an import's time.
+        unit = 2 * multiplier
+        ends = list[tuple[Fraction, Fraction]]()
+        for more, twice, limits in self._parts:
+            rooms = (twice << exponent) - unit * limits
+            least, most = int(rooms.max()), int(rooms.min())
+            ends.append((Fraction(least, unit) + more, Fraction(most + unit, unit) + more))
+        return max(least for least, _ in ends), min(below for _, below in ends)
+
+
+def _fit(tries: Sequence[_Tries], half_even: bool) -> Fitted | None:
+    """The factors of all channels; None where a scale fits no multiplier and shift."""
     best: Fitted | None = None
-    searches: list[list[_Search]] = [[] for _ in stairs]  # of each channel, with narrow multipliers first
     for bits in WIDTHS:
-        for tried, stair, slope in zip(searches, stairs, slopes):
-            tried.append(_search(stair, slope, low, bits, half_even=half_even))
+        for of_channel in tries:
+            of_channel.widen(bits)
         for fraction in range(MAX_FRACTION + 1):
-            chosen = [_chosen(tried, fraction, sums) for tried in searches]
+            chosen = [of_channel.chosen(fraction) for of_channel in tries]
             known = [factors for factors in chosen if factors is not None]
             if len(known) < len(chosen):
                 break
@@ -157,45 +238,20 @@ def _fit(
     return best
 
 
-def _chosen(tried: Sequence[_Search], fraction: int, sums: Encoding) -> Factors | None:
-    """The narrowest exact factors that a layer takes, else the widest ones; None if it takes none."""
-    taken = None
-    for search in tried:
-        factors = search.factors(fraction)
-        if fits(factors, fraction, sums):
-            taken = factors
-            if factors.exact:
-                break
-    return taken
-
-
-def _search(stair: Staircase, slope: Fraction, low: int, bits: int, *, half_even: bool) -> _Search:
-    steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
-    if not steps:  # one level: the caller gives such a channel weights of 0
-        value = Fraction(low + stair.lowest)
-        return _Search(1, 0, value, value + Fraction(1, 1 << MAX_FRACTION + 1))
-    multiplier, exponent = _rounded(slope, bits)
-    least, below = _bias_interval(steps, multiplier, exponent, half_even=half_even)
-    if least >= below:  # not with the slope of the file: with one that the steps themselves allow
-        multiplier, exponent = _rounded(_middle_slope(steps, slope), bits)
-        least, below = _bias_interval(steps, multiplier, exponent, half_even=half_even)
-    return _Search(multiplier, exponent, least, below)
-
-
-def _middle_slope(steps: Sequence[tuple[int, int]], slope: Fraction) -> Fraction:
-    """The middle of the slopes of lines that pass through every step; ``slope`` where there are none.
+def _middle_slope(steps: Sequence[tuple[int, int]]) -> Fraction | None:
+    """The middle of the slopes of lines that pass through every step; None where there are none.
 
     A line that passes through steps i < j, each a sum wide, has a gap between (limit_j - limit_i - 1) / (j - i) and
     (limit_j - limit_i + 1) / (j - i).
     """
     if len(steps) < 2:
-        return slope
+        return None
     places, limits = zip(*steps)
     inverse, others = _distances(places)
     rise = np.subtract.outer(*(np.array(limits, np.float64),) * 2).T
     least = float(((rise - 1) * inverse).max())
     most = float(((rise + 1) * inverse + others).min())
-    return 1 / Fraction((least + most) / 2) if least + most > 0 and least < most else slope
+    return 1 / Fraction((least + most) / 2) if least + most > 0 and least < most else None
 
 
 def _slope_with(steps: Sequence[tuple[int, int]], bias: int, slope: Fraction) -> Fraction:
@@ -241,27 +297,6 @@ def _rounded(slope: Fraction, bits: int) -> tuple[int, int]:
 def _reached(level: int, half_even: bool) -> bool:
     """Whether what lies halfway between a level and the one below it is rounded to the level."""
     return level % 2 == 0 if half_even else level > 0
-
-
-def _bias_interval(
-    steps: Sequence[tuple[int, int]], multiplier: int, exponent: int, *, half_even: bool
-) -> tuple[Fraction, Fraction]:
-    """The numbers that bias / 2^f may be: from the first, and below the second.
-
-    Level j of x begins at the place (j - 1/2) * 2^e / m - b. Where halves are rounded to j, limit - 1 < place <= limit;
-    elsewhere the place itself doesn't belong to the level, and limit - 1 <= place < limit. An end that an interval
-    leaves out, or takes in, is moved by less than the distance of a bias from any place that isn't its own.
-    """
-    # In units of 1 / (2 m), in which the beginnings are whole: fractions would take most of an import's time.
-    unit = 2 * multiplier
-    rooms = [(_reached(level, half_even), ((2 * level - 1) << exponent) - unit * limit) for level, limit in steps]
-    little = Fraction(1, 1 << 1 + MULTIPLIER_BITS + MAX_FRACTION + 1)
-    ends = [
-        (Fraction(max(allowed), unit), Fraction(min(allowed) + unit, unit), 0 if hit else little)
-        for hit in (True, False)
-        if (allowed := [room for reached, room in rooms if reached == hit])
-    ]
-    return max(least + more for least, _, more in ends), min(below + more for _, below, more in ends)
 
 
 def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tuple[int, int]) -> tuple[int, int]:

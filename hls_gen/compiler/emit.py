@@ -43,7 +43,6 @@ def compile_model(
     manifest: Manifest,
     choices: CompileChoices | None = None,
     *,
-    chunk: int | None = None,
     host: Host | None = None,
 ) -> Program:
     """Compile a network for the design of a manifest.
@@ -54,7 +53,7 @@ def compile_model(
         The network with its arrays.
     manifest
         Of the design that the program will run on.
-    choices, chunk
+    choices
         As ``bitloom.hls_gen.compiler.plan.plan`` has them.
     host
         What the host does around an imported network, which the program keeps.
@@ -72,7 +71,7 @@ def compile_model(
     """
     network = model.network
     device, tail = split(model)
-    network_plan = plan(device, manifest.npus, choices, chunk=chunk)
+    network_plan = plan(device, manifest.npus, choices)
     frame = network_plan.frame.frame_layout
     beats = geared(frame.words, frame.word_bits, manifest.stream_bits)
     check_capacities(network_plan, manifest)

@@ -118,8 +118,6 @@ def plan(
     model: Model,
     npus: Sequence[Npu],
     choices: CompileChoices | None = None,
-    *,
-    chunk: int | None = None,
 ) -> Plan:
     """Lower a network and plan it; parameters and errors are those of `lowered_for` and `plan_lowered`.
 
@@ -130,7 +128,7 @@ def plan(
         got = ", ".join(choices.partitions)
         raise ValueError(f"{model.network.name}: partitions are planned one by one, got the network with cuts at {got}")
     lowered = lowered_for(model, npus, choices.mapping, **choices.cut)
-    network_plan = plan_lowered(lowered, npus, choices, chunk=chunk)
+    network_plan = plan_lowered(lowered, npus, choices)
     for planned in network_plan.layers:
         check_shared_weights(planned)
     return network_plan
@@ -148,8 +146,6 @@ def plan_lowered(
     lowered: Lowered,
     npus: Sequence[Npu],
     choices: CompileChoices | None = None,
-    *,
-    chunk: int | None = None,
 ) -> Plan:
     """Plan a network.
 
@@ -161,8 +157,6 @@ def plan_lowered(
         Foldings of the NPUs, in their order; of capacities only those by which lanes share weights count.
     choices
         How the network is compiled; by default as ``CompileChoices()``. The mapping is that of the lowered network.
-    chunk
-        Tuples of a chunk between neighbours, >= 1, in place of the choices' chunk.
 
     Raises
     ------
@@ -170,27 +164,22 @@ def plan_lowered(
         The engines can't compute the network. One line: layer, rule and value.
     """
     network = lowered.model.network.name
-    if chunk is not None and chunk < 1:
-        raise ValueError(f"{network}: chunk must be >= 1 tuples, got {chunk}")
     choices = choices or CompileChoices()
-    chunks = Chunk("tuples", chunk) if chunk is not None else Chunk.of(choices.chunk)
     if choices.chunk and not any("ring" in npu.ports.inlets for npu in npus):
         raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
-    choices = _with_order(network, choices, chunks)
-    chain = list(npus)
+    choices = _with_order(network, choices)
     if choices.map_order != "auto":
-        return _plan_in_order(lowered, chain, choices, chunks)
-    plans = {order: _plan_in_order(lowered, chain, replace(choices, map_order=order), chunks) for order in AUTOMATIC}
+        return _plan_in_order(lowered, npus, choices)
+    plans = {order: _plan_in_order(lowered, npus, replace(choices, map_order=order)) for order in AUTOMATIC}
     # a window former, and a line former, make windows row after row alone
     formed = [order for order in AUTOMATIC if any(planned.is_formed for planned in plans[order].layers)]
-    best = min(
-        formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total
-    )  # the first one if they are equal
+    best = min(formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total)  # the first one of equals
     return plans[best]
 
 
-def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileChoices:
-    """The choices with the map order that the chunk needs; ValueError where another one is chosen."""
+def _with_order(network: str, choices: CompileChoices) -> CompileChoices:
+    """The choices with the map order that their chunk needs; ValueError where they have another one."""
+    chunk = Chunk.of(choices.chunk)
     if chunk.map_order is None or choices.map_order == chunk.map_order:
         return choices
     if choices.map_order != "auto":
@@ -199,8 +188,9 @@ def _with_order(network: str, choices: CompileChoices, chunk: Chunk) -> CompileC
     return replace(choices, map_order=chunk.map_order)
 
 
-def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices, chunk: Chunk) -> Plan:
+def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices) -> Plan:
     """The plan in the map order that ``choices`` name."""
+    chunk = Chunk.of(choices.chunk)
     on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, formed = _formed(lowered, npus, choices.map_order)

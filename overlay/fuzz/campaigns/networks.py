@@ -5,7 +5,6 @@ and images, and pauses on both streams. Models are compiled once a process and d
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -85,10 +84,12 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
         model = random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
     else:
         model = random_model(network, seed)
-    choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")})
-    lines, tuples = ("", case["chunk"]) if isinstance(case["chunk"], int) else (case["chunk"], None)
+    chunk = ""
+    if len(design.npus) > 1:
+        chunk = f"tuples:{case['chunk']}" if isinstance(case["chunk"], int) else case["chunk"]
+    choices = CompileChoices(**{key: case[key] for key in ("map_order", "dataflow", "mapping")}, chunk=chunk)
     try:
-        program = compile_model(model, target.manifest, replace(choices, chunk=lines), chunk=tuples)
+        program = compile_model(model, target.manifest, choices)
     except ValueError:
         return None
     images = random_images(network, FRAMES, seed)

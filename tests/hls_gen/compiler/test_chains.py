@@ -76,12 +76,12 @@ def check(
     *,
     map_order: str = "auto",
     mapping: list[int] | None = None,
-    chunk: int | str = 1,
+    chunk: str = "",
 ) -> Device:
     """The program for the design computes what golden does, in as many beats as it says; returns the device."""
     made = Manifest.of(design, "0" * 64)
-    choices = CompileChoices(map_order=map_order, mapping=mapping, chunk=chunk if isinstance(chunk, str) else "")
-    program = compile_model(model, made, choices, chunk=chunk if isinstance(chunk, int) else None)
+    choices = CompileChoices(map_order=map_order, mapping=mapping, chunk=chunk)
+    program = compile_model(model, made, choices)
     device = Device(made, program.parameters, ROOMY * design.closed)
     images = random_images(model, frames, np.random.default_rng(3))
     words = device.run(program.pack_images(images))
@@ -111,7 +111,7 @@ def test_a_pipeline(name, map_order):
     if model.network.input.encoding.kind == "bipolar":  # with planes, an NPU that reads frames alone takes integers
         chain[0] = chain[0].changed(planes=0, shift_bits=0)
     design = size_memories("chain", [model], pipeline(chain), CompileChoices(map_order=map_order))
-    for chunk in (1, 3, 1000):
+    for chunk in ("", "tuples:3", "tuples:1000") if count > 1 else ("",):
         check(model, design, map_order=map_order, chunk=chunk)
 
 
@@ -134,7 +134,7 @@ def test_a_cascade_with_runs(name, stream_bits):
         design = size_memories(
             "cascade", [model], cascade(npus(3)), CompileChoices(mapping=mapping), stream_bits=stream_bits
         )
-        check(model, design, 2, mapping=mapping, chunk=2)
+        check(model, design, 2, mapping=mapping, chunk="tuples:2")
 
 
 @pytest.mark.sample(5)
@@ -145,7 +145,7 @@ def test_a_closed_ring(name, count, map_order):
     """Layer i on NPU i mod N, with the spill store that ``size_memories`` makes; results come from the last NPU."""
     model = MODELS[name]
     design = size_memories("ring", [model], ring(npus(count)), CompileChoices(map_order=map_order))
-    for chunk in (1, 4):
+    for chunk in ("", "tuples:4"):
         check(model, design, map_order=map_order, chunk=chunk)
     assert plan_of(model, design, map_order).mapping == [i % count for i in range(layers_of(model))]
 
@@ -162,41 +162,25 @@ def test_rings_of_many_sizes(count):
             for kgp in draw.integers(1, 12, count)
         ]  # fmt: skip
         design = size_memories("ring", [model], ring(chain), stream_bits=int(draw.choice([32, 64])))
-        check(model, design, 2, chunk=int(draw.integers(1, 9)))
+        check(model, design, 2, chunk=f"tuples:{draw.integers(1, 9)}")
 
 
 def bits_model(*layers: Layer) -> Model:
     return random_model(Network(name="net", input=case_map(4, 5, 3), layers=layers), np.random.default_rng(2))
 
 
-@pytest.mark.parametrize(("buffer_words", "chunk", "sizes"), [
-    (8, 1, [3] * 12), (8, 2, [6] * 6), (8, 3, [6] * 6), (8, 1000, [6] * 6), (4, 2, [3] * 12), (2, 1, [2] * 18),
-    (2, 5, [2] * 18), (32, 5, [15, 15, 6]), (64, 1000, [36]), (64, 7, [21, 15]),
-])  # fmt: skip
-def test_chunks_hold_whole_tuples(buffer_words, chunk, sizes):
-    """As many tuples as asked for and as fit; a wider tuple is divided; a map of one tuple goes word by word. Here maps
-    of 12 tuples of 3 words, and of 1 tuple of 2 words."""
-    model = bits_model(
-        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=4, kernel=(3, 4)), Threshold(name="act_2"),
-        Dense(name="dense", out_channels=2),
-    )  # fmt: skip
-    one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=buffer_words)
-    design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2, 3)]))
-    units = check(model, design, 2, chunk=chunk).units
-    assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
-    with value_error("net: chunk must be >= 1 tuples, got 0"):
-        check(model, design, chunk=0)
-
-
 @pytest.mark.parametrize(("text", "buffer_words", "sizes"), [
     ("rows:1", 16, [12] * 3), ("rows:2", 32, [24, 12]), ("rows:9", 64, [36]), ("rows", 16, [12] * 3),
     ("rows", 32, [24, 12]), ("columns:1", 16, [9] * 4), ("columns:3", 32, [27, 9]), ("columns", 32, [27, 9]),
-    ("tuples", 8, [6] * 6), ("tuples:3", 16, [9] * 4), ("", 8, [3] * 12),
+    ("tuples", 8, [6] * 6), ("tuples:3", 16, [9] * 4), ("", 8, [3] * 12), ("tuples:1", 8, [3] * 12),
+    ("tuples:2", 8, [6] * 6), ("tuples:3", 8, [6] * 6), ("tuples:1000", 8, [6] * 6), ("tuples:2", 4, [3] * 12),
+    ("tuples:1", 2, [2] * 18), ("tuples:5", 2, [2] * 18), ("tuples:5", 32, [15, 15, 6]), ("tuples:1000", 64, [36]),
+    ("tuples:7", 64, [21, 15]),
 ])  # fmt: skip
-def test_chunks_of_rows_and_columns(text, buffer_words, sizes):
-    """Of maps of 3 x 4 tuples of 3 words. With a number buffers grow to hold the chunk; without, it is as many as they
-    hold."""
+def test_chunks(text, buffer_words, sizes):
+    """Of a map of 3 x 4 tuples of 3 words, and of one of 1 tuple of 2 words, which goes word by word. Buffers grow to
+    hold rows or columns of a number; else a chunk is as many as they hold, of tuples at most the number. A tuple
+    that is wider than a buffer is divided."""
     model = bits_model(
         Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
         Conv(name="conv_2", out_channels=4, kernel=(3, 4)), Threshold(name="act_2"),

@@ -50,7 +50,7 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
     if drawn is None:
         return {"unfit"}
     model, mapping = drawn
-    choices, chunk = drawn_choices(kind, design, mapping, data)
+    choices = drawn_choices(kind, design, mapping, data)
     pauses = {"source": (0.0, 0.4), "sink": kind.reader_pauses}
     stalls = {stream: data.draw(st.sampled_from(shares)) for stream, shares in pauses.items()}
     seed, frames = data.draw(SEEDS), max(kind.batches)
@@ -62,11 +62,11 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
     with kind.surroundings(data):
         try:
             choices = replace(choices, dataflow=suited(choices, design, model))
-            comparison = compare(design, model, choices, chunk=chunk, batches=kind.batches, stalls=stalls,
+            comparison = compare(design, model, choices, batches=kind.batches, stalls=stalls,
                                  stalled_batch=batch, seed=seed)  # fmt: skip
         except ValueError as e:
             if BLOCKED.fullmatch(str(e)):
-                check_blocked(design, model, choices, str(e), chunk=chunk, **stalls, seed=seed)
+                check_blocked(design, model, choices, str(e), **stalls, seed=seed)
                 return {"stuck", "exact or stuck"}
             if not any(rule in str(e) for rule in kind.refusals):
                 raise
@@ -74,10 +74,8 @@ def check(case: BoardCase, data: st.DataObject) -> set[str]:
     return {"exact", "exact or stuck", *(uses(design, model, choices, comparison) or ["plain"])}
 
 
-def drawn_choices(
-    kind: NetworkKind, design: Design, mapping: list[int] | None, data: st.DataObject
-) -> tuple[CompileChoices, int | None]:
-    """Choices for a network, and the tuples of a chunk."""
+def drawn_choices(kind: NetworkKind, design: Design, mapping: list[int] | None, data: st.DataObject) -> CompileChoices:
+    """Choices for a network."""
     raster = any(npu.sequencer.raster for npu in design.npus)
     order = "raster" if raster else data.draw(st.sampled_from(kind.orders))
     chunks = [chunk for chunk in kind.chunks if chunk != "lines" or len(design.npus) > 1]
@@ -86,8 +84,8 @@ def drawn_choices(
     if max(accumulators) > 1:
         dataflows = ["output_stationary", "auto", *(["input_stationary:2"] if min(accumulators) > 1 else [])]
         dataflow = data.draw(st.sampled_from(dataflows))
-    lines, tuples = (CHUNKED[order], None) if chunk == "lines" else ("", chunk)
-    return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=lines), tuples
+    text = CHUNKED[order] if chunk == "lines" else f"tuples:{chunk}" if chunk and len(design.npus) > 1 else ""
+    return CompileChoices(map_order=order, dataflow=dataflow, mapping=mapping, chunk=text)
 
 
 def suited(choices: CompileChoices, design: Design, model: Model) -> Dataflow:

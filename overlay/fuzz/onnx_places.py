@@ -107,7 +107,7 @@ class OnnxPlaces(OnnxQuantisers):
         return self.quantised(real, shape, reach, self.maybe(here))
 
     def reduce(self, here: Map) -> Map | None:
-        """The mean or the maximum over some axes."""
+        """The mean, the sum or the maximum over some axes."""
         if len(here.shape) != 3:
             return None
         axes = self.pick.of([[2, 3], [2, 3], [-1, -2], [2], [3], [1]])
@@ -116,14 +116,15 @@ class OnnxPlaces(OnnxQuantisers):
         shape = tuple(
             1 if axis in gone else size for axis, size in enumerate((1, *here.shape)) if keep or axis not in gone
         )
-        op = self.pick.of(["ReduceMean", "ReduceMax"])
+        op = self.pick.of(["ReduceMean", "ReduceMax", "ReduceSum"])
         count = prod(size for axis, size in enumerate((1, *here.shape)) if axis in gone)
-        self.exact = self.exact and (op == "ReduceMax" or log2(count).is_integer())
-        if self.opset >= 18:
+        self.exact = self.exact and (op != "ReduceMean" or log2(count).is_integer())
+        if self.opset >= (13 if op == "ReduceSum" else 18):
             real = self.node(op, self.real(here), self.constant(axes, np.int64), keepdims=keep)
         else:
             real = self.node(op, self.real(here), axes=axes, keepdims=keep)
-        return self.quantised(real, shape[1:], (here.low, here.high), self.maybe(here))
+        times = count if op == "ReduceSum" else 1
+        return self.quantised(real, shape[1:], (times * here.low, times * here.high), self.maybe(here))
 
     def split(self, here: Map) -> Map | None:
         """Parts of a map, one of which goes on."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
 
 from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
@@ -12,7 +13,12 @@ from bitloom.overlay.importers.references import is_whole_mean
 
 from .linear import pair, sliding
 from .quantise import dequantise, requantise
-from .registry import MICROSOFT, operator
+from .registry import MICROSOFT, operator, refused
+
+refused(
+    *("ReduceL1", "ReduceL2", "LpNormalization", "L2_NORMALIZATION"),
+    instead="where it normalises a vector of scores, leave it out and divide the scores by their norm on the host",
+)
 
 
 @operator("MaxPool")
@@ -90,6 +96,14 @@ def global_max_pool(node: NodeView) -> None:
 def reduce_mean(node: NodeView) -> None:
     """The mean over some axes."""
     _reduce(node, average=True)
+
+
+@operator("ReduceSum")
+def reduce_sum(node: NodeView) -> None:
+    """The sum over some axes: so many times the mean."""
+    before = prod(node.shape)
+    _reduce(node, average=True)
+    node.affine(multiply=before // prod(node.shape))
 
 
 @operator("ReduceMax")

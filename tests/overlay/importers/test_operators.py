@@ -150,11 +150,13 @@ def test_pools(name, place):
     check(chain.node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx, near=0)
 
 
-@pytest.mark.parametrize("name", ["GlobalAveragePool", "ReduceMean", "AveragePool"])
+@pytest.mark.parametrize("name", ["GlobalAveragePool", "ReduceMean", "ReduceSum", "AveragePool"])
 def test_means_that_weights_read(name):
     rng = np.random.default_rng(8)
     chain = begun(rng).node("Relu").quant(0.5, 3, signed=0)
-    if name == "ReduceMean":
+    if name == "ReduceSum":
+        chain.node("ReduceSum", np.int64([2, 3]), keepdims=0)
+    elif name == "ReduceMean":
         chain.node("ReduceMean", axes=[2, 3], keepdims=0)
     else:
         more = dict(kernel_shape=[4, 4]) if name == "AveragePool" else {}

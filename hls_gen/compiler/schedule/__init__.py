@@ -3,7 +3,7 @@
 from .order import AUTOMATIC, ORDERS, Schedule, schedule
 from .raster import Raster
 from .stage import Stage, stages
-from .tables import StageTables, TableBits, ideal_cycles
+from .tables import StageTables, TableBits
 
 __all__ = [
     "AUTOMATIC",
@@ -13,7 +13,6 @@ __all__ = [
     "Stage",
     "StageTables",
     "TableBits",
-    "ideal_cycles",
     "schedule",
     "stages",
 ]

@@ -111,12 +111,6 @@ class StageTables:
         return frozen(np.append(self.window[1:] != self.window[:-1], True))
 
     @cached_property
-    def early_end(self) -> Flags:
-        """(valid taps,) bool: the tap is the last valid one of a window that has any invalid tap (B4)."""
-        cut = self.valid_taps < self.stage.window.taps
-        return frozen(self.last & cut[self.window])
-
-    @cached_property
     def jump_mark(self) -> Flags:
         """(valid taps,) bool: the tap is right before a run of invalid taps, which may cross a window boundary (B4), or
         before the first place of the kernel where the sums of several windows are added up.
@@ -173,23 +167,3 @@ class StageTables:
             jump_mark=taps if weighted else 0,
             jump_target=int(self.jump_mark.sum()) * (self.stage.places - 1).bit_length() if weighted else 0,
         )
-
-
-def ideal_cycles(
-    tables: StageTables, in_channels: int, out_channels: int, kfp: int, kgp: int, *, padding_filter: bool = True
-) -> int:
-    """Beats of a frame (B20): valid taps x input words x kernel groups.
-
-    Parameters
-    ----------
-    tables : StageTables
-        Of a convolution or dense layer.
-    in_channels, out_channels : int
-        Channels of the map that is read, and kernels.
-    kfp, kgp : int
-        Lanes of a PE, and PEs.
-    padding_filter : bool
-        Whether invalid taps are left out; else all taps count.
-    """
-    taps = len(tables.index) if padding_filter else len(tables.output_order) * tables.stage.window.taps
-    return taps * -(-in_channels // kfp) * -(-out_channels // kgp)

@@ -35,7 +35,7 @@ class TableImage:
     old_address: Ints
     """(flag-0 taps): slot, for a frame whose tuple 0 is in slot 0 (B6)."""
     early_end: Flags
-    """(valid taps) bool."""
+    """(valid taps) bool: the last valid tap of a window that has any invalid tap (B4)."""
     jump_mark: Flags
     """(valid taps) bool."""
     jump_target: Ints
@@ -47,6 +47,12 @@ class TableImage:
 def old_addresses(tables: StageTables) -> Ints:
     """(flag-0 taps): index of the tuple that each reads, in order, not yet modulo a capacity (B3)."""
     return tables.index[~tables.new]
+
+
+def early_ends(tables: StageTables) -> Flags:
+    """(valid taps): whether each is the last valid one of a window that has any invalid tap (B4)."""
+    cut = tables.valid_taps < tables.stage.window.taps
+    return tables.last & cut[tables.window]
 
 
 def image_of(tables: StageTables, capacity: int, reread: bool) -> TableImage:
@@ -61,7 +67,7 @@ def image_of(tables: StageTables, capacity: int, reread: bool) -> TableImage:
         flag=tables.new,
         advance=tables.advance[tables.new],
         old_address=old_addresses(tables) % capacity,
-        early_end=tables.early_end,
+        early_end=early_ends(tables),
         jump_mark=tables.jump_mark,
         jump_target=tables.jump_target,
         leading_jump=tables.leading_jump,

@@ -18,10 +18,10 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, ideal_cycles, schedule, stages
+from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, schedule, stages
 from bitloom.hls_gen.compiler.taps import Taps
 
-from .sequencer import image_of, old_addresses
+from .sequencer import early_ends, image_of, old_addresses
 
 CUT = (0, 0, 1, 1)  # pool windows stick out over the right and bottom edge
 B20 = Network(
@@ -185,7 +185,7 @@ def test_tables_equal_naive_tables(chain, map_order):
         assert list(zip(t.window.tolist(), t.tap.tolist(), t.index.tolist())) == rows
         ends = [k == len(v) - 1 for v in visits for k in range(len(v))]
         assert t.last.tolist() == ends
-        assert t.early_end.tolist() == [k == len(v) - 1 < taps - 1 for v in visits for k in range(len(v))]
+        assert early_ends(t).tolist() == [k == len(v) - 1 < taps - 1 for v in visits for k in range(len(v))]
         valid = [tap in dict(v) for v in visits for tap in range(taps)]  # all places of the frame, one after another
         marks, targets = [], []
         for place in np.flatnonzero(valid):
@@ -239,9 +239,14 @@ def test_b20_ideal_cycles():
     tables = schedule(B20, "pull").tables
     convs = [(0, 3, 32), (2, 32, 32), (4, 32, 64)]
     dense = [(6, 64, 64), (7, 64, 10)]
-    assert sum(ideal_cycles(tables[i], d_in, d_out, 8, 8) for i, d_in, d_out in convs) == 219_472
-    assert sum(ideal_cycles(tables[i], d_in, d_out, 8, 8) for i, d_in, d_out in dense) == 1_040
-    assert sum(ideal_cycles(tables[i], d, o, 8, 8, padding_filter=False) for i, d, o in convs + dense) == 257_040
+
+    def beats(taps, layers):
+        return sum(taps[i] * -(-channels // 8) * -(-kernels // 8) for i, channels, kernels in layers)
+
+    valid = [len(t.index) for t in tables]
+    assert beats(valid, convs) == 219_472
+    assert beats(valid, dense) == 1_040
+    assert beats([len(t.output_order) * t.stage.window.taps for t in tables], convs + dense) == 257_040
 
 
 # Stages and errors ----------------------------------------------------------------------------------------------------

@@ -188,7 +188,6 @@ class CompileChoices:
     copy_depthwise: bool = False
     """Whether a depthwise convolution that has no layer to follow, as a network's first one, follows a copy of its
     input, so that a pool unit can compute it. Faster where that takes its taps in fewer cycles than the array."""
-
     repeat_input: bool = False
     """Whether the input is sent once for each layer that reads it, and not copied on the device. Partitions have it so;
     there must be one NPU without a window former."""
@@ -200,15 +199,6 @@ class CompileChoices:
     def of_partition(self) -> "CompileChoices":
         """The choices of each partition; these ones where there are none."""
         return replace(self, partitions={}, repeat_input=True) if self.partitions else self
-
-    @property
-    def cut(self) -> dict[str, Any]:
-        """Parameters of `bitloom.hls_gen.compiler.lowering.lowered_for`: how the network is cut into parts."""
-        return {
-            "shortcuts": self.shortcuts,
-            "copy_depthwise": self.copy_depthwise,
-            "repeat_input": self.repeat_input,
-        }
 
     def __post_init__(self) -> None:
         if isinstance(self.mapping, np.ndarray):

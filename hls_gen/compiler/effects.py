@@ -41,19 +41,19 @@ def check_effects(name: str, networks: Sequence[Lowered], npus: Sequence[Npu], c
     for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
         if layer not in known:
             raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
-    plain = CompileChoices().cut
-    for choice in RULES:
-        value = choices.cut[choice]
-        others = {**choices.cut, choice: plain[choice]}
-        if value != plain[choice] and all(
-            _order(network, npus, choices.cut) == _order(network, npus, others) for network in networks
+    for choice, rule in RULES.items():
+        value = getattr(choices, choice)
+        default: dict[str, Any] = {choice: getattr(CompileChoices(), choice)}
+        without = replace(choices, **default)
+        if without != choices and all(
+            _order(network, npus, choices) == _order(network, npus, without) for network in networks
         ):
-            raise ValueError(f"{name}: {choice} {_shown(value)} needs {RULES[choice]}, got none")
+            raise ValueError(f"{name}: {choice} {_shown(value)} needs {rule}, got none")
 
 
-def _order(network: Lowered, npus: Sequence[Npu], cut: Mapping[str, Any]) -> list[str]:
-    """Names of a network's parts in their order, if it is cut like that."""
-    return segmented(network.model, replace(target_of(npus), **cut)).names
+def _order(network: Lowered, npus: Sequence[Npu], choices: CompileChoices) -> list[str]:
+    """Names of a network's parts in their order, if it is cut by these choices."""
+    return segmented(network.model, target_of(npus, choices)).names
 
 
 def _shown(value: str | bool) -> str:

@@ -26,6 +26,7 @@ from bitloom.hls_gen.design.split_window import SplitWindow
 from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
+from .choices import CompileChoices
 from .engine_form import engine_form_of
 from .engine_rules import BINARY_ENGINE, Engine, check_binary, check_integer, default_engine
 from .host_tail import on_device
@@ -203,18 +204,9 @@ def lower(routed: Placed) -> Lowered:
     )
 
 
-def lowered_for(
-    model: Model,
-    npus: Sequence[Npu],
-    mapping: Sequence[int] | None = None,
-    *,
-    shortcuts: str = "first",
-    copy_depthwise: bool = False,
-    repeat_input: bool = False,
-) -> Lowered:
+def lowered_for(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = None) -> Lowered:
     """Lower a network for NPUs; parameters and errors are those of `placed`, errors also those of `lower`."""
-    cut = placed(model, npus, mapping, shortcuts=shortcuts, copy_depthwise=copy_depthwise, repeat_input=repeat_input)
-    return lower(cut)
+    return lower(placed(model, npus, choices))
 
 
 def _refuse_complements(last: str, part: Part) -> NoReturn:

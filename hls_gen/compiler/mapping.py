@@ -21,11 +21,11 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.hls_gen.design.work import check_parallel
 
+from .choices import CompileChoices
 from .copies import with_copies
 from .engine_rules import Engine
 from .layout import chunks, result_steps
 from .parts import Cut, Part, Parts, SegmentedModel, Target, segmented
-from .segments import SHORTCUTS
 from .sequencer_work import SequencerWork
 from .store_copies import with_store_copies
 from .tuple_parts import tuple_part
@@ -65,15 +65,7 @@ class Placed:
     """How each map gets to who needs it, by the name of the part that makes it."""
 
 
-def placed(
-    model: Model,
-    npus: Sequence[Npu],
-    mapping: Sequence[int] | None = None,
-    *,
-    shortcuts: str = "first",
-    copy_depthwise: bool = False,
-    repeat_input: bool = False,
-) -> Placed:
+def placed(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = None) -> Placed:
     """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
 
     Parameters
@@ -82,17 +74,11 @@ def placed(
         The network with its arrays.
     npus
         Foldings of the NPUs, in their order.
-    mapping
-        NPU of each weighted layer in the order in which they are computed (hls_gen/compiler/segments.py), but not of
-        depthwise convolutions that are fused with the layer before (hls_gen/compiler/depthwise.py); by default that of
-        ``assign``, each layer on the engine that it is for (``engine_rules.default_engine``) where the NPUs' engines
-        differ.
-    shortcuts
-        When shorter ways to additions are computed, one of `bitloom.hls_gen.compiler.segments.SHORTCUTS`.
-    copy_depthwise
-        Whether depthwise convolutions that have no part to follow follow copies (hls_gen/compiler/depthwise.py).
-    repeat_input
-        Whether one NPU without a window former is sent the input once for each layer that reads it.
+    choices
+        How the network is compiled; by default as ``CompileChoices()``. The mapping names the NPU of each weighted
+        layer in the order in which they are computed (hls_gen/compiler/segments.py), but not of depthwise convolutions
+        that are fused with the layer before (hls_gen/compiler/depthwise.py). Where there is none, it is that of
+        `assign`, each layer on the engine that it is for (`engine_rules.default_engine`) if the NPUs' engines differ.
 
     Raises
     ------
@@ -102,23 +88,19 @@ def placed(
     """
     check_network(model.network)
     check_parallel(model.network.name, npus)
-    target = replace(
-        target_of(npus),
-        shortcuts=shortcuts,
-        copy_depthwise=copy_depthwise,
-        repeat_input=repeat_input and len(npus) == 1 and npus[0].former is None and npus[0].engine == "integer",
-    )
+    choices = choices or CompileChoices()
+    target = target_of(npus, choices)
     try:
-        return _placed(segmented(model, target), npus, mapping)
+        return _placed(segmented(model, target), npus, choices.mapping)
     except ValueError as why:
-        if shortcuts == "first" or shortcuts not in SHORTCUTS:
+        if choices.shortcuts == "first":
             raise
         try:
-            _placed(segmented(model, replace(target, shortcuts="first")), npus, mapping)
+            _placed(segmented(model, replace(target, shortcuts="first")), npus, choices.mapping)
         except ValueError:
             raise why from None
-        name = model.network.name
-        raise ValueError(f"{name}: shortcuts must be first on these NPUs, got {shortcuts}: {why}") from None
+        rule = "shortcuts must be first on these NPUs"
+        raise ValueError(f"{model.network.name}: {rule}, got {choices.shortcuts}: {why}") from None
 
 
 def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Sequence[int] | None) -> Placed:
@@ -132,16 +114,23 @@ def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Seque
     return _routed(segmented_model.given.network.name, cut, cut.parts, mapping, npus)
 
 
-def target_of(npus: Sequence[Npu]) -> Target:
-    """What NPUs take, whatever the network. Depthwise convolutions are fused with the layer before if all NPUs of
-    the integer engine have pool units with weights."""
+def target_of(npus: Sequence[Npu], choices: CompileChoices) -> Target:
+    """What any network is cut for, on these NPUs and by these choices.
+
+    Depthwise convolutions are fused with the layer before if all NPUs of the integer engine have pool units with
+    weights. The input is sent several times to one integer NPU without a window former alone.
+    """
     first = npus[0]
     integer = [npu for npu in npus if npu.engine == "integer"]
+    repeatable = len(npus) == len(integer) == 1 and first.former is None
     return Target(
         planes=first.array.planes or None,
         binariser_bits=first.ports.binariser.bits if first.ports.binariser else 0,
         lanes=first.array.plane_lanes,
         depthwise=bool(integer) and all(npu.depthwise for npu in integer),
+        copy_depthwise=choices.copy_depthwise,
+        repeat_input=choices.repeat_input and repeatable,
+        shortcuts=choices.shortcuts,
     )
 
 

@@ -127,7 +127,7 @@ def plan(
     if choices.partitions:
         got = ", ".join(choices.partitions)
         raise ValueError(f"{model.network.name}: partitions are planned one by one, got the network with cuts at {got}")
-    lowered = lowered_for(model, npus, choices.mapping, **choices.cut)
+    lowered = lowered_for(model, npus, choices)
     network_plan = plan_lowered(lowered, npus, choices)
     for planned in network_plan.layers:
         check_shared_weights(planned)

@@ -176,8 +176,6 @@ def segments(network: Network, binariser: OneInput | None = None, shortcuts: str
         cutter.take(layer)
     if not cutter.sources:
         raise ValueError(f"{network.name}: the engine needs a conv or dense layer, got none")
-    if shortcuts not in SHORTCUTS:
-        raise ValueError(f"{network.name}: shortcuts must be one of {', '.join(SHORTCUTS)}, got {shortcuts!r}")
     order = cutter.order(shortcuts)
     needs = {name: (cutter.reads[name], cutter.joins.get(name), cutter.adds.get(name)) for name in order}
     readers = {name: tuple(other for other in order if name in needs[other]) for name in order}

@@ -130,7 +130,7 @@ def _planned(
     """(NPUs, lowered layers and plans of all networks). Plans say by what NPUs are extended (`EXTENSIONS`). Where one
     is, all networks are planned anew. Last, lanes share weights where they can and no frame takes longer by it.
     ``equal`` is as of `Sizing`."""
-    networks = [lowered_for(model, npus, choices.mapping, **choices.cut) for model in models]
+    networks = [lowered_for(model, npus, choices) for model in models]
     check_effects(name, networks, npus, choices)
     plans = [plan_lowered(m, npus, choices) for m in networks]
     for extension in EXTENSIONS:
@@ -144,7 +144,7 @@ def _planned(
     if shared == npus:
         return npus, networks, plans
     # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
-    others = [lowered_for(model, shared, choices.mapping, **choices.cut) for model in models]
+    others = [lowered_for(model, shared, choices) for model in models]
     again = [plan_lowered(lowered, shared, choices) for lowered in others]
     if any(new.ideal != old.ideal for new, old in zip(again, plans)):
         return npus, networks, plans

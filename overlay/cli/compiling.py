@@ -14,6 +14,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.effects import check_effects
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowering import lowered_for
+from bitloom.hls_gen.compiler.mapping import target_of
 from bitloom.hls_gen.compiler.partitions import check_partitions, partitions
 from bitloom.hls_gen.compiler.schedule import ORDERS
 from bitloom.hls_gen.design.manifest import Manifest
@@ -97,7 +98,9 @@ def _choices(build: Build, model: Model, asked: Mapping[str, Any]) -> CompileCho
     if "partitions" in asked:
         given = replace(given.of_partition, mapping=None)
     changed = replace(given, **asked)
-    return changed if changed.cut == given.cut or "mapping" in asked else replace(changed, mapping=None)
+    npus = build.design.npus
+    alike = target_of(npus, changed) == target_of(npus, given)
+    return changed if alike or "mapping" in asked else replace(changed, mapping=None)
 
 
 def _check(
@@ -108,7 +111,7 @@ def _check(
     every = [(split(model)[0], choices[model.network.name]) for model in models]
     check_partitions(name, [model for model, _ in every], asked.get("partitions", {}))
     parts = [(part.model, how) for model, how in every for part in partitions(model, how.partitions, npus)]
-    lowered = [lowered_for(part, npus, how.mapping, **how.of_partition.cut) for part, how in parts]
+    lowered = [lowered_for(part, npus, how.of_partition) for part, how in parts]
     check_effects(name, lowered, npus, CompileChoices(**asked))
 
 

@@ -102,10 +102,9 @@ def layers(
     bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
     npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
     npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
-    choices = CompileChoices(map_order=map_order)
-    lowered = _without_weights(
-        lowered_for(model, npus, mapping or tuple(kinds.index(engine) for engine in engines.names))
-    )
+    mapping = mapping or tuple(kinds.index(engine) for engine in engines.names)
+    choices = CompileChoices(map_order=map_order, mapping=mapping)
+    lowered = _without_weights(lowered_for(model, npus, choices))
     demands = _demands(plan_lowered(lowered, npus, choices))
     other_widths = iter(widths)
     demands = [

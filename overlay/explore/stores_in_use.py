@@ -33,7 +33,7 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
     """
     of_part = choices.of_partition
     parts = partitions(model, choices.partitions, design.npus)
-    programs = [lowered_for(part.model, design.npus, of_part.mapping, **of_part.cut) for part in parts]
+    programs = [lowered_for(part.model, design.npus, of_part) for part in parts]
     return run_lowered(programs, choices, design, frames)
 
 

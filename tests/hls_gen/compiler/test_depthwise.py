@@ -16,6 +16,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
+from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone, lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -58,7 +59,7 @@ def model_of(*layers: Layer, channels: int = 5) -> Model:
 
 def fused_of(model: Model, npu: Npu = NPU, *, copies: bool = False) -> dict[str, str | None]:
     """The lowered layers, each with the depthwise convolution that is fused with it; they compute what golden does."""
-    made = lowered_for(model, [npu], copy_depthwise=copies)
+    made = lowered_for(model, [npu], CompileChoices(copy_depthwise=copies))
     images = random_images(model.network, 3, 2)
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
     return {p.name: p.depthwise and p.depthwise.name for p in made.layers}

@@ -260,11 +260,3 @@ def test_shortcuts_come_first_or_last(layers: list, first: str, last: str) -> No
     for shortcuts, order in (("first", first), ("last", last)):
         names = [segment.name.removeprefix("conv_") for segment in segments(network, None, shortcuts)]
         assert "".join(names) == order
-
-
-def test_a_time_for_shortcuts_that_there_is_not() -> None:
-    network = Network(
-        name="net", input=Map(height=4, width=4, channels=4, encoding=signed(8)), layers=tuple(layer(1, INPUT))
-    )
-    with value_error("net: shortcuts must be one of first, last, got 'late'"):
-        segments(network, None, "late")

@@ -205,7 +205,8 @@ def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizin
     systems = [_Keyed(each.key, each) for each in (system(p, npus, stream_bits=stream_bits) for p in using)]
     words = [max(column) for column in zip(*(_skip_words(each, sizing.frames) for each in systems))]
     words = [max(words)] * len(words) if sizing.equal else words
-    return tuple(npu.changed(skip_words=max(count, 2 * npu.keeps_steps)) for npu, count in zip(npus, words))
+    least = flat.LEAST["skip_words"]
+    return tuple(npu.changed(skip_words=max(count, least * npu.keeps_steps)) for npu, count in zip(npus, words))
 
 
 @dataclass(frozen=True)

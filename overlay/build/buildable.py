@@ -3,14 +3,15 @@
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design import flat
 
 from .chosen_design import chosen_design, needs_both_engines
 from .small_npu import small_npu
 
-SKIP_WORDS = 2
-"""Words of a skip store: the fewest that there can be, since their number is not checked here."""
 CHOICES = CompileChoices(map_order="raster")
 """The one map order that is tried: all map orders compute the same."""
+SIZING = Sizing(skip_words=flat.LEAST["skip_words"])
+"""Skip stores are as small as can be: whether a network can be built doesn't depend on their size."""
 
 
 def check_buildable(model: Model) -> None:
@@ -25,4 +26,4 @@ def check_buildable(model: Model) -> None:
         If the compiler can't compute the network. One line: layer, rule and value.
     """
     npus = chosen_design(model).npus if needs_both_engines(model.network) else (small_npu(model),)
-    size_memories(model.network.name, [model], npus, CHOICES, sizing=Sizing(skip_words=SKIP_WORDS))
+    size_memories(model.network.name, [model], npus, CHOICES, sizing=SIZING)

@@ -11,6 +11,7 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.partitions import slice_channels, widest_slice
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate
@@ -19,7 +20,7 @@ from bitloom.overlay.steps import step
 
 MOST_SLICES = 64
 """Slices of a partition at most: each is a program, for which the partition's map is sent again."""
-LEAST_SKIP_WORDS = 2
+LEAST_SKIP_WORDS = flat.LEAST["skip_words"]
 """Words of the smallest skip store."""
 FRAMES = 2
 """Frames for which a partition is simulated while cuts are tried; the design that is made of them is simulated for

@@ -136,7 +136,7 @@ def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
     that it names."""
     named = _DATAFLOW.fullmatch(dataflow)
     assert named  # as CompileChoices takes no other
-    groups = -(-p.out_channels // folding.array.kgp)
+    groups = folding.array.groups(p.out_channels)
     accumulators = folding.array.accumulators
     if dataflow == "output_stationary" or (dataflow == "auto" and 2 * groups > accumulators):
         return 1

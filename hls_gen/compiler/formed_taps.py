@@ -113,7 +113,7 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
         return None
     if formed.pads and layer.binary and not (is_input(layer.reads) and lowered.input_bits):
         return None
-    groups = -(-layer.out_channels // npu.array.kgp)
+    groups = npu.array.groups(layer.out_channels)
     ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=layer.binary))
     return min(
         (windows for windows in ways if windows is not None),

@@ -343,7 +343,7 @@ def _beats(part: Part, npu: Npu) -> float:
         return inf
     words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.array.kfp), npu.array.kgp)[0].words
     work = SequencerWork.of_map(part.window, part.height, part.width)
-    return work.cycles(part.visits * words) * -(-part.out_channels // npu.array.kgp)
+    return work.cycles(part.visits * words) * npu.array.groups(part.out_channels)
 
 
 def _turns(npus: Sequence[Npu], cycles: Sequence[Sequence[float]]) -> list[int]:

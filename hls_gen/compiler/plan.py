@@ -245,7 +245,7 @@ def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowe
         windows = formed[layer.name]
         npu = npus[n]
         words = windows.words, _tuple_words(lowered, layer, npu)
-        groups = -(-layer.out_channels // npu.array.kgp)
+        groups = npu.array.groups(layer.out_channels)
         taps = [len(tables[layer.name].index) * layer.visits for tables in (behind, plain)]
         beats, apart = (count * each * groups for count, each in zip(taps, words))
         if pays(beats, apart, windows.cycles):

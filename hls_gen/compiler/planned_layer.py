@@ -110,7 +110,7 @@ class PlannedLayer:
     @property
     def groups(self) -> int:
         """Kernel groups."""
-        return -(-self.layer.out_channels // self.npu.array.kgp)
+        return self.npu.array.groups(self.layer.out_channels)
 
     @property
     def passes(self) -> int:
@@ -286,7 +286,7 @@ def planned_layer(
     if npu.array_forms_lines:
         read, lines = _taken(p, npu, read, lines, len(conv.input_order))
     check_accumulation(p, npu, read.layout)
-    groups = -(-p.out_channels // npu.array.kgp)
+    groups = npu.array.groups(p.out_channels)
     whole = TuplePart(len(read.layout)), 0
     shortest = tuple_part(p.weighted, read.layout, npu.array.kgp) if inner == 1 else whole
     part, left_out = shortest if npu.sequencer.tuple_parts else whole

@@ -237,4 +237,4 @@ def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, st
 def _beats(part: Part, npu: Npu) -> int:
     """Beats of a copy of the map that a part makes."""
     rows, columns = part.map_size
-    return rows * columns * -(-part.out_channels // npu.array.kfp) * -(-part.out_channels // npu.array.kgp)
+    return rows * columns * -(-part.out_channels // npu.array.kfp) * npu.array.groups(part.out_channels)

@@ -73,6 +73,10 @@ class Array(Part):
         """Channels in a word of a map: where maps wait, and on their way from one NPU to another and to the host."""
         return self.kfp // self.line_taps
 
+    def groups(self, kernels: int) -> int:
+        """Kernel groups of so many kernels: ceil(kernels / KGP)."""
+        return -(-kernels // self.kgp)
+
     @property
     def slot_bits(self) -> int:
         """Width of the number of an accumulator in its PE."""

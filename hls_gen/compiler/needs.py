@@ -116,8 +116,9 @@ def needs_of(planned: PlannedLayer) -> Needs:
     words = planned.words
     lanes = 0
     if npu.array.collect:
-        lanes = int(planned.on_array.taps.window_taps.max()) * planned.part.words * npu.array.kfp
+        lanes = int(planned.on_array.taps.window_taps.max()) * planned.tuple_part.words * npu.array.kfp
     from_ring = planned.read.inlet == "ring"
+    joined = planned.read.joined_words
     return Needs.of(
         layers=1,
         windows=max(on.counts.windows for on in planned.sequencers),
@@ -134,7 +135,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         kernel_rows=planned.kernel_rows,
         largest_kernel=planned.kernel_rows,
         threshold_rows=len(planned.activation_steps),
-        joined_words=max(flat.LEAST["joined_words"], *planned.read.parts) if planned.read.parts else 0,
+        joined_words=max(flat.LEAST["joined_words"], *joined) if joined else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.input_words if from_ring else 0,
         **_of_values(p, npu.keeps_steps),

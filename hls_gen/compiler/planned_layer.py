@@ -35,7 +35,7 @@ class MapWords:
     """(words of a tuple,): code of each word's kernel rows; 0 but for an integer input."""
     inlet: str
     """The inlet by which it comes, or "skip" for the skip store."""
-    parts: tuple[int, int] | None = None
+    joined_words: tuple[int, int] | None = None
     """Of two maps that are read side by side: words of a tuple from the inlet, and then from the skip store; None for
     one map."""
 
@@ -60,7 +60,7 @@ class PlannedLayer:
     """The schedule by which its map is read: the former's, or that of the convolution."""
     inner: int
     """Kernel groups that use a word in turn (hls_gen/compiler/choices.py)."""
-    part: TuplePart
+    tuple_part: TuplePart
     """The words of each tuple that kernel groups read: all where the NPU knows no parts."""
     left_out: int
     """Lanes with a channel of each tap that every kernel group leaves out."""
@@ -125,7 +125,7 @@ class PlannedLayer:
     @property
     def beats(self) -> int:
         """Cycles in which the array works on the layer, a frame."""
-        return self.on_array.counts.taps * self.part.words * self.groups
+        return self.on_array.counts.taps * self.tuple_part.words * self.groups
 
     @property
     def last_units(self) -> int:
@@ -322,7 +322,7 @@ def planned_layer(
         formed=formed,
         comes=comes or conv,
         inner=inner,
-        part=part,
+        tuple_part=part,
         left_out=left_out,
         gains_by_parts=shortest[0].words < len(read.layout),
         on_array=on_array,

@@ -84,9 +84,10 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
     """A layer on its NPU; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
     from the skip store, if any."""
     p = planned.layer
+    part_words = planned.tuple_part.words if planned.npu.sequencer.tuple_parts else 0
     return FlowLayer(
         name=p.name,
-        reading=reading(planned.on_array, planned.part.words if planned.npu.sequencer.tuple_parts else 0),
+        reading=reading(planned.on_array, part_words),
         groups=planned.passes,
         inner=planned.inner,
         steps=planned.npu.group_steps * p.levels,
@@ -97,20 +98,20 @@ def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) ->
         reads=INPUT if is_input(p.reads) else p.joins if p.joins and skipped == p.reads else p.reads,
         from_skip=skipped is not None and p.joins is None,
         joins=skipped if p.joins else None,
-        joined_words=planned.read.parts or (0, 0),
+        joined_words=planned.read.joined_words or (0, 0),
         adds=p.adds,
         formed=planned.formed,
     )
 
 
-def reading(on: OnSequencer, part: int = 0) -> Reading:
+def reading(on: OnSequencer, part_words: int = 0) -> Reading:
     """How a sequencer reads a map.
 
     Parameters
     ----------
     on
         The map on the sequencer.
-    part
+    part_words
         Words of a tuple that a pass reads, where the NPU can leave some out; 0: it can't.
 
     Returns
@@ -128,6 +129,6 @@ def reading(on: OnSequencer, part: int = 0) -> Reading:
         hold_tuples=on.counts.hold,
         has_skips=on.counts.skips > 0,
         ends_old=not tables.new[claiming[-1]],
-        part_words=part,
+        part_words=part_words,
         lines=on.lines,
     )

@@ -61,8 +61,8 @@ def _order(planned: PlannedLayer) -> Ints:
     """Which of the rows (kernel group, place, word) the array reads, in the order in which it reads them."""
     places = planned.layer.weight.shape[1]
     order = np.arange(planned.groups * places * planned.words)
-    if planned.part.words < planned.words:
-        order = order[planned.part.rows(planned.groups, places, planned.words)]
+    if planned.tuple_part.words < planned.words:
+        order = order[planned.tuple_part.rows(planned.groups, places, planned.words)]
     if planned.inner > 1:  # of each pass from (group, place, word) to (place, word, group)
         order = order.reshape(planned.passes, planned.inner, -1).transpose(0, 2, 1).ravel()
     return order

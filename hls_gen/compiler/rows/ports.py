@@ -14,9 +14,9 @@ def inlet_row(planned: PlannedLayer) -> Columns:
     if len(npu.sources) > 1:
         fields["source"] = npu.sources.index(read.inlet)
     if npu.joined_words:
-        first, second = read.parts or (1, 1)
+        first, second = read.joined_words or (1, 1)
         fields |= {
-            "joins": int(read.parts is not None),
+            "joins": int(read.joined_words is not None),
             "first_words_minus_1": first - 1,
             "second_words_minus_1": second - 1,
         }

@@ -72,7 +72,7 @@ def counter_values(raster: Raster, sequencer: NpuSequencer, words: int, tap_rows
 def array_sequencer_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows by which the array's sequencer finds the taps of a layer."""
     npu = planned.npu
-    part = planned.part
+    part = planned.tuple_part
     rows = sequencer_rows(planned.on_array)
     groups = {
         "group_rows": planned.on_array.pass_rows if planned.passes > 1 else 0,

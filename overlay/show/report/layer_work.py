@@ -80,7 +80,7 @@ def _layers(compiled: Compiled, plan: Plan, program: str) -> list[LayerWork]:
                 word_bytes=npu.array.word_bits / 8,
                 tuple_words=planned.words,
                 groups=planned.groups,
-                lanes_in=lanes / of_kernel / (planned.part.words * npu.array.kfp),
+                lanes_in=lanes / of_kernel / (planned.tuple_part.words * npu.array.kfp),
                 lanes_out=p.out_channels / (planned.groups * npu.array.kgp),
                 dataflow=plan.dataflow[i],
                 program=program,

@@ -126,26 +126,26 @@ def is_dataflow(value: object) -> bool:
     return isinstance(value, str) and _DATAFLOW.fullmatch(value) is not None
 
 
-def dataflow_of(p: LoweredLayer, dataflow: Dataflow) -> str:
-    """The dataflow of a pass, where one may be given for all or by name."""
-    return dataflow if isinstance(dataflow, str) else dataflow.get(p.name, "output_stationary")
+def dataflow_of(layer: LoweredLayer, dataflow: Dataflow) -> str:
+    """The dataflow of a layer, where one may be given for all or by name."""
+    return dataflow if isinstance(dataflow, str) else dataflow.get(layer.name, "output_stationary")
 
 
-def inner_groups(p: LoweredLayer, folding: Npu, dataflow: str) -> int:
+def inner_groups(layer: LoweredLayer, folding: Npu, dataflow: str) -> int:
     """Kernel groups that use a word in turn: 1 where the dataflow is output_stationary, else all of them, or the part
     that it names."""
     named = _DATAFLOW.fullmatch(dataflow)
     assert named  # as CompileChoices takes no other
-    groups = folding.array.groups(p.out_channels)
+    groups = folding.array.groups(layer.out_channels)
     accumulators = folding.array.accumulators
     if dataflow == "output_stationary" or (dataflow == "auto" and 2 * groups > accumulators):
         return 1
     inner = max(n for n in range(1, min(groups, int(named[1] or groups)) + 1) if groups % n == 0)
     if inner == 1 < groups:
         rule = f"dataflow {dataflow} needs a divisor of its {groups} kernel groups from 2 to {named[1]}"
-        raise ValueError(f"{p.name}: {rule}, got none")
+        raise ValueError(f"{layer.name}: {rule}, got none")
     if inner > accumulators:
-        raise ValueError(f"{p.name}: dataflow {dataflow} needs accumulators >= {inner}, the NPU has {accumulators}")
+        raise ValueError(f"{layer.name}: dataflow {dataflow} needs accumulators >= {inner}, the NPU has {accumulators}")
     return inner
 
 

@@ -331,40 +331,42 @@ def engines_of(network: Network) -> list[str]:
 def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
     """The windows of all lowered layers, as hls_gen.compiler.schedule wants them: each convolution, and its pool if it
     has one."""
-    out, last = [], {p.reads: p.reads for p in layers if is_input(p.reads)}  # last: lowered layer -> its last stage
-    for p in layers:
-        reads = last[p.reads]
-        if p.formed_taps:
-            former = p.formed_taps
+    stages = list[Stage]()
+    last = {layer.reads: layer.reads for layer in layers if is_input(layer.reads)}  # lowered layer -> its last stage
+    for layer in layers:
+        reads = last[layer.reads]
+        if layer.formed_taps:
+            former = layer.formed_taps
             size = former.height, former.width
-            out.append(_stage(array_former_name(p), False, size, Taps(former.split.formed), reads))
-            reads = array_former_name(p)
-        conv = _stage(p.name, True, (p.height, p.width), p.window, reads)
-        adds = p.adds and (p.adds if p.binary else last[p.adds])  # bits: integers before a pool
-        out.append(replace(conv, adds=adds or "", joins=last[p.joins] if p.joins else ""))
-        if split := p.pooled_window:
-            reads = p.name
-            if p.split_pool:
-                out.append(_stage(pool_former_name(p), False, out[-1].output_size, Taps(split.formed), reads))
-                reads = pool_former_name(p)
-            out.append(_stage(pool_name(p), p.depthwise is not None, out[-1].output_size, Taps(split.rest), reads))
-        last[p.name] = out[-1].name
-    return out
+            stages.append(_stage(array_former_name(layer), False, size, Taps(former.split.formed), reads))
+            reads = array_former_name(layer)
+        conv = _stage(layer.name, True, (layer.height, layer.width), layer.window, reads)
+        adds = layer.adds and (layer.adds if layer.binary else last[layer.adds])  # bits: integers before a pool
+        stages.append(replace(conv, adds=adds or "", joins=last[layer.joins] if layer.joins else ""))
+        if split := layer.pooled_window:
+            reads = layer.name
+            if layer.split_pool:
+                stages.append(_stage(pool_former_name(layer), False, stages[-1].output_size, Taps(split.formed), reads))
+                reads = pool_former_name(layer)
+            weighted = layer.depthwise is not None
+            stages.append(_stage(pool_name(layer), weighted, stages[-1].output_size, Taps(split.rest), reads))
+        last[layer.name] = stages[-1].name
+    return stages
 
 
-def pool_name(p: LoweredLayer) -> str:
+def pool_name(layer: LoweredLayer) -> str:
     """Name of the stage of a lowered layer's pool; no layer has that name."""
-    return f"{p.name}.pool"
+    return f"{layer.name}.pool"
 
 
-def pool_former_name(p: LoweredLayer) -> str:
+def pool_former_name(layer: LoweredLayer) -> str:
     """Name of the stage of the line former in front of a lowered layer's pool; no layer has that name."""
-    return f"{p.name}.line"
+    return f"{layer.name}.line"
 
 
-def array_former_name(p: LoweredLayer) -> str:
+def array_former_name(layer: LoweredLayer) -> str:
     """Name of the stage of the window former, or line former, in front of a lowered layer; no layer has that name."""
-    return f"{p.name}.former"
+    return f"{layer.name}.former"
 
 
 def _stage(name: str, weighted: bool, size: Pair, window: Taps, reads: str) -> Stage:

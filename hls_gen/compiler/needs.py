@@ -110,7 +110,7 @@ def most_waiting(waits: Sequence[tuple[int, int, int]]) -> int:
 
 def needs_of(planned: PlannedLayer) -> Needs:
     """What one layer needs of its NPU."""
-    p = planned.layer
+    layer = planned.layer
     npu = planned.npu
     counts = planned.on_array.counts
     words = planned.words
@@ -124,7 +124,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         windows=max(on.counts.windows for on in planned.sequencers),
         window_taps=max(1, *(on.counts.window_taps for on in planned.sequencers)),
         groups=planned.groups,
-        levels=p.levels,
+        levels=layer.levels,
         input_words=max(max(on.coming_words, on.counts.tuples * on.words) for on in planned.sequencers),
         tuple_words=counts.ring_words(words),
         hold_words=counts.hold * words,
@@ -138,7 +138,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         joined_words=max(flat.LEAST["joined_words"], *joined) if joined else 0,
         buffer_words=planned.chunk_words or 0 if planned.sizes_buffers else 0,
         ring_words=planned.input_words if from_ring else 0,
-        **_of_values(p, npu.keeps_steps),
+        **_of_values(layer, npu.keeps_steps),
         **{
             on.sequencer.prefix + table.capacity: getattr(on.counts, table.name)
             for on in planned.sequencers
@@ -156,12 +156,12 @@ def _places_in_turn(planned: PlannedLayer) -> int:
     return places if planned.groups == 1 and planned.on_array.counts.tuples >= places else 0
 
 
-def _of_values(p: LoweredLayer, keeps_steps: bool) -> dict[str, int]:
+def _of_values(layer: LoweredLayer, keeps_steps: bool) -> dict[str, int]:
     """What the sums of a layer and its actions need, by name; it is the same with each folding."""
-    known = _OF_VALUES.setdefault(p, {})
+    known = _OF_VALUES.setdefault(layer, {})
     if keeps_steps not in known:
-        of_actions = _together([action.needs for action in p.actions])
-        known[keeps_steps] = accumulator_widths(p, keeps_steps=keeps_steps) | of_actions
+        of_actions = _together([action.needs for action in layer.actions])
+        known[keeps_steps] = accumulator_widths(layer, keeps_steps=keeps_steps) | of_actions
     return known[keeps_steps]
 
 
@@ -169,7 +169,7 @@ _OF_VALUES: WeakKeyDictionary[LoweredLayer, dict[bool, dict[str, int]]] = WeakKe
 """What `_of_values` found, as long as the layers exist: a search asks for the same layer many times."""
 
 
-def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
+def accumulator_widths(layer: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
     """Widths of accumulators for every value, and for the threshold that is never reached; where the NPU keeps steps of
     integers, that is a bias among the others.
 
@@ -179,11 +179,11 @@ def accumulator_widths(p: LoweredLayer, *, keeps_steps: bool) -> dict[str, int]:
         ``acc_bits`` and ``roomy_acc_bits`` of `Needs`.
     """
     above = int(not keeps_steps)
-    if p.binary and not keeps_steps:
-        bits = held_bits([(p.sum_range[0], p.sum_range[1] + above)])
+    if layer.binary and not keeps_steps:
+        bits = held_bits([(layer.sum_range[0], layer.sum_range[1] + above)])
         return {"acc_bits": bits, "roomy_acc_bits": bits}  # thresholds are no further apart than sums
-    needed = [sums.biased_range for sums in p.accumulations]
-    roomy = [sums.roomy_range for sums in p.accumulations]
+    needed = [sums.biased_range for sums in layer.accumulations]
+    roomy = [sums.roomy_range for sums in layer.accumulations]
     return {
         "acc_bits": held_bits((low, high + above) for low, high in needed),
         "roomy_acc_bits": held_bits((low, high + above) for low, high in roomy),

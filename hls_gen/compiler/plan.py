@@ -191,42 +191,43 @@ def _with_order(network: str, choices: CompileChoices) -> CompileChoices:
 def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices) -> Plan:
     """The plan in the map order that ``choices`` name."""
     chunk = Chunk.of(choices.chunk)
-    on = dict(zip((p.name for p in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
+    on = dict(zip((layer.name for layer in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
     lowered, formed = _formed(lowered, npus, choices.map_order)
     lowered, lines = form_array_lines(lowered, npus, choices.map_order)
     lowered, of_pools = form_pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
     frame = frame_words(lowered, npus[0], orders.input_orders, formed.get(lowered.layers[0].name))
-    maps = {p.reads: MapWords(frame.layout, frame.codes, "host") for p in lowered.layers if is_input(p.reads)}
+    sent = MapWords(frame.layout, frame.codes, "host")
+    maps = {layer.reads: sent for layer in lowered.layers if is_input(layer.reads)}
     tables = tables_of(orders)
     layers = list[PlannedLayer]()
-    for p in lowered.layers:
-        npu = npus[on[p.name]]
-        way = lowered.ways[p.name]
-        windows = formed.get(p.name)
-        read = words_read(p, maps, lowered.ways)
-        read = read if windows is None or is_input(p.reads) else windows_read(read, windows)
+    for layer in lowered.layers:
+        npu = npus[on[layer.name]]
+        way = lowered.ways[layer.name]
+        windows = formed.get(layer.name)
+        read = words_read(layer, maps, lowered.ways)
+        read = read if windows is None or is_input(layer.reads) else windows_read(read, windows)
         planned = planned_layer(
-            p,
-            on[p.name],
+            layer,
+            on[layer.name],
             npu,
             read=read,
             formed=windows,
-            comes=tables[array_former_name(p) if p.formed_taps else p.name],
-            inner=inner_groups(p, npu, dataflow_of(p, choices.dataflow)),
-            conv=tables[p.name],
-            pool=tables.get(pool_name(p)),
-            lines=lines.get(p.name),
-            pool_lines=of_pools.get(p.name),
+            comes=tables[array_former_name(layer) if layer.formed_taps else layer.name],
+            inner=inner_groups(layer, npu, dataflow_of(layer, choices.dataflow)),
+            conv=tables[layer.name],
+            pool=tables.get(pool_name(layer)),
+            lines=lines.get(layer.name),
+            pool_lines=of_pools.get(layer.name),
             way=way,
-            reader_lanes=npus[on[way.reader or p.name]].array.map_lanes,
+            reader_lanes=npus[on[way.reader or layer.name]].array.map_lanes,
         )
         if read.inlet == "ring":
             words = chunk.words(planned.comes, planned.incoming_words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
-        maps[p.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
+        maps[layer.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
         check_added(planned, maps)
     return Plan(lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers))
 
@@ -266,13 +267,13 @@ def _with_skip_stores(
     """The NPUs, with skip stores where maps wait and where they are made. ValueError if one can't have any, or keeps
     integers in another store than the network needs."""
     waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.store(on[name]))}
-    joining = {on[p.name] for p in lowered.layers if p.joins}
-    kept = onward(ways, on, {p.name for p in lowered.layers if p.binary})
+    joining = {on[layer.name] for layer in lowered.layers if layer.joins}
+    kept = onward(ways, on, {layer.name for layer in lowered.layers if layer.binary})
     for n, wanted in kept.items():
         if npus[n].has_skip and npus[n].skips_onward != wanted:
             rule = f"NPU {n} must have skips_onward = {wanted} for the integers that it keeps"
             raise ValueError(f"{network}: {rule}, got {npus[n].skips_onward}")
-    bits = {on[p.name]: SKIP_BITS for p in lowered.layers if p.binary}
+    bits = {on[layer.name]: SKIP_BITS for layer in lowered.layers if layer.binary}
     stored = [
         _with_skip_store(network, npu, n in joining, bits.get(n, 0)) if n in waiting else npu
         for n, npu in enumerate(npus)

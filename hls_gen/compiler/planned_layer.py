@@ -154,12 +154,12 @@ class PlannedLayer:
         return self.positions * len(self.output)
 
 
-def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
+def words_read(layer: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str, MapWay]) -> MapWords:
     """The words that a lowered layer reads.
 
     Parameters
     ----------
-    p
+    layer
         The lowered layer.
     maps
         Words of each map that is made before, by the name of the lowered layer that makes it.
@@ -171,11 +171,11 @@ def words_read(p: LoweredLayer, maps: Mapping[str, MapWords], ways: Mapping[str,
     MapWords
         Of two maps that it reads side by side those of the map store come first.
     """
-    first = maps[p.reads]
-    skipped = p.reads in ways and ways[p.reads].skip_reader == p.name
-    if p.joins is None:
+    first = maps[layer.reads]
+    skipped = layer.reads in ways and ways[layer.reads].skip_reader == layer.name
+    if layer.joins is None:
         return replace(first, inlet="skip") if skipped else first
-    second = maps[p.joins]
+    second = maps[layer.joins]
     lanes = int(first.layout.max()) + 1
     second = replace(second, layout=np.where(second.layout == UNUSED, UNUSED, second.layout + lanes))
     if skipped:
@@ -224,17 +224,17 @@ def gathered(read: MapWords, lines: FormedLines) -> MapWords:
     return replace(read, layout=layout, codes=np.zeros(lines.windows, np.int64))
 
 
-def map_layout(p: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
+def map_layout(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
     """(words, reader_lanes): what leaves for a window of a layer, in words of its reader; parameters as of
     `planned_layer`."""
-    return _layouts(p, npu, reader_lanes)[-1]
+    return _layouts(layer, npu, reader_lanes)[-1]
 
 
-def _layouts(p: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layout, Layout]:
+def _layouts(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layout, Layout]:
     """The steps in which results leave, words for the pool unit (none without one), and words for the reader."""
-    pfp = present(npu.pool_unit).pfp if npu.pools_results(raw=p.raw, pool=p.pool is not None) else 0
-    widths = () if p.raw else (npu.results.ol,) * (pfp > 0 and npu.depthwise) + (reader_lanes,)
-    return _regrouped(p.out_channels, p.levels, npu.array.kgp, npu.results.ol, pfp, widths)
+    pfp = present(npu.pool_unit).pfp if npu.pools_results(raw=layer.raw, pool=layer.pool is not None) else 0
+    widths = () if layer.raw else (npu.results.ol,) * (pfp > 0 and npu.depthwise) + (reader_lanes,)
+    return _regrouped(layer.out_channels, layer.levels, npu.array.kgp, npu.results.ol, pfp, widths)
 
 
 @lru_cache(maxsize=1024)
@@ -255,7 +255,7 @@ def _regrouped(
 
 
 def planned_layer(
-    p: LoweredLayer,
+    layer: LoweredLayer,
     number: int,
     npu: Npu,
     *,
@@ -284,21 +284,21 @@ def planned_layer(
         The NPU can't accumulate as the layer does, or it has no pool unit for the layer's pool.
     """
     if npu.array_forms_lines:
-        read, lines = _taken(p, npu, read, lines, len(conv.input_order))
-    check_accumulation(p, npu, read.layout)
-    groups = npu.array.groups(p.out_channels)
+        read, lines = _taken(layer, npu, read, lines, len(conv.input_order))
+    check_accumulation(layer, npu, read.layout)
+    groups = npu.array.groups(layer.out_channels)
     whole = TuplePart(len(read.layout)), 0
-    shortest = tuple_part(p.weighted, read.layout, npu.array.kgp) if inner == 1 else whole
+    shortest = tuple_part(layer.weighted, read.layout, npu.array.kgp) if inner == 1 else whole
     part, left_out = shortest if npu.sequencer.tuple_parts else whole
-    if p.pool and not npu.pool_unit:
-        raise ValueError(f"{p.name}: a pool needs an NPU with a pool unit, got one without")
-    steps, pooled, output = _layouts(p, npu, reader_lanes)
+    if layer.pool and not npu.pool_unit:
+        raise ValueError(f"{layer.name}: a pool needs an NPU with a pool unit, got one without")
+    steps, pooled, output = _layouts(layer, npu, reader_lanes)
     sequencer = npu.array_sequencer
     on_array = OnSequencer(
         sequencer=sequencer,
-        taps=SequencerTaps(conv, sequencer.kind, visits=p.visits, reread=groups > inner),
+        taps=SequencerTaps(conv, sequencer.kind, visits=layer.visits, reread=groups > inner),
         words=len(read.layout),
-        tap_rows=part.words * p.visits * inner,
+        tap_rows=part.words * layer.visits * inner,
         lines=lines,
     )
     on_pool_unit = None
@@ -309,12 +309,12 @@ def planned_layer(
             taps = SequencerTaps.straight(on_array.counts.windows, behind.kind)
         words = len(pooled)
         if npu.pool_forms_lines and not pool_lines:
-            pool_lines = FormedLines.straight(on_array.counts.windows * words, flags=p.reduction.line_flags)
+            pool_lines = FormedLines.straight(on_array.counts.windows * words, flags=layer.reduction.line_flags)
         elif pool_lines:
             pool_lines = replace(pool_lines, words=words)
         on_pool_unit = OnSequencer(sequencer=behind, taps=taps, words=words, tap_rows=words, lines=pool_lines)
     return PlannedLayer(
-        layer=p,
+        layer=layer,
         number=number,
         npu=npu,
         way=way,
@@ -334,25 +334,25 @@ def planned_layer(
 
 
 def _taken(
-    p: LoweredLayer, npu: Npu, read: MapWords, lines: FormedLines | None, tuples: int
+    layer: LoweredLayer, npu: Npu, read: MapWords, lines: FormedLines | None, tuples: int
 ) -> tuple[MapWords, FormedLines]:
     """The words of a map as the array of an NPU with a line former takes them, and what the former makes; ``tuples``:
     those of the map, where ``lines`` of a kernel are not formed. Words from the host come as the array takes them."""
     words = len(read.layout)
     if lines:
-        return side_by_side(read, lines, npu.array.beat, p.map_channels), replace(lines, words=words)
+        return side_by_side(read, lines, npu.array.beat, layer.map_channels), replace(lines, words=words)
     if read.inlet == "host":
         return read, FormedLines.straight(tuples * words, flags=frozenset({"whole"}))
     lines = FormedLines.gathered(tuples, words, npu.array.beat.taps)
     return gathered(read, lines), lines
 
 
-def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
+def check_accumulation(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
     """Check that an NPU can accumulate as a lowered layer does.
 
     Parameters
     ----------
-    p
+    layer
         The lowered layer.
     npu
         The NPU.
@@ -364,34 +364,34 @@ def check_accumulation(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
     ValueError
         The NPU accumulates in another way, or its words don't fit the layer's.
     """
-    accumulate = p.arithmetic.accumulate
+    accumulate = layer.arithmetic.accumulate
     if accumulate == "or_words":
-        _check_words(p, npu, layout)
+        _check_words(layer, npu, layout)
     elif npu.array.accumulate not in (accumulate, "both"):
         raise ValueError(
-            f"{p.name}: accumulate {accumulate} needs an NPU that accumulates {accumulate} or both, got "
+            f"{layer.name}: accumulate {accumulate} needs an NPU that accumulates {accumulate} or both, got "
             f"{npu.array.accumulate}"
         )
 
 
-def _check_words(p: LoweredLayer, npu: Npu, layout: Layout) -> None:
+def _check_words(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
     """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
-    word_channels = p.arithmetic.word_channels
+    word_channels = layer.arithmetic.word_channels
     if not npu.array.word_lanes:
-        raise ValueError(f"{p.name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
+        raise ValueError(f"{layer.name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
     if npu.array.word_lanes < word_channels:
         raise ValueError(
-            f"{p.name}: accumulate or_words with words of {word_channels} channels needs an NPU with word_lanes >= "
+            f"{layer.name}: accumulate or_words with words of {word_channels} channels needs an NPU with word_lanes >= "
             f"{word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
             f"{npu.array.word_lanes} and kfp = {npu.array.kfp}"
         )
     groups = layout.reshape(-1, npu.array.word_lanes)  # a row for each OR of the PE in a beat
     words = np.where(groups == UNUSED, UNUSED, groups // word_channels)
-    count = -(-p.weight.shape[2] // word_channels)
+    count = -(-layer.weight.shape[2] // word_channels)
     places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
     if max(map(len, places)) > 1 or len(set().union(*places)) < count:
         raise ValueError(
-            f"{p.name}: each word of {word_channels} channels must fill a group of word_lanes = "
+            f"{layer.name}: each word of {word_channels} channels must fill a group of word_lanes = "
             f"{npu.array.word_lanes} lanes alone, got {words.tolist()} as the words of the groups' lanes"
         )
 
@@ -408,27 +408,29 @@ def check_added(planned: PlannedLayer, maps: Mapping[str, MapWords]) -> None:
 
     A word is cut into steps, or some make one; what is left of a tuple's last word goes with the last step.
     """
-    p = planned.layer
+    layer = planned.layer
     npu = planned.npu
     if npu.keeps_steps:
-        _check_steps(p, npu)
-    if p.adds is None or npu.keeps_steps:
+        _check_steps(layer, npu)
+    if layer.adds is None or npu.keeps_steps:
         return
-    if not added_in_steps(maps[p.adds].layout, result_layout(p.out_channels, p.levels, npu.array.kgp, npu.results.ol)):
+    array, ol = npu.array, npu.results.ol
+    steps = result_layout(layer.out_channels, layer.levels, array.kgp, ol)
+    if not added_in_steps(maps[layer.adds].layout, steps):
         pfp = f", pfp = {npu.pool_unit.pfp}" if npu.pool_unit else ""
         raise ValueError(
-            f"{p.name}: words of the map of {p.adds}, which it adds, must have the lanes of its results' steps, got "
-            f"{p.out_channels} channels with kfp = {npu.array.kfp}, kgp = {npu.array.kgp}, ol = {npu.results.ol}{pfp}"
+            f"{layer.name}: words of the map of {layer.adds}, which it adds, must have the lanes of its results' "
+            f"steps, got {layer.out_channels} channels with kfp = {array.kfp}, kgp = {array.kgp}, ol = {ol}{pfp}"
         )
 
 
-def _check_steps(p: LoweredLayer, npu: Npu) -> None:
+def _check_steps(layer: LoweredLayer, npu: Npu) -> None:
     """ValueError unless the results of a binary layer whose bits are signs fill its steps. A lane without a channel
     must be 0, but what is added there would have a sign."""
-    if not p.binary or p.scale is None:
+    if not layer.binary or layer.scale is None:
         return
-    if (result_layout(p.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():
+    if (result_layout(layer.out_channels, 1, npu.array.kgp, npu.results.ol) == UNUSED).any():
         raise ValueError(
-            f"{p.name}: channels of a map that is requantised must fill steps of ol = {npu.results.ol} results "
-            f"of kgp = {npu.array.kgp} kernels, got {p.out_channels}"
+            f"{layer.name}: channels of a map that is requantised must fill steps of ol = {npu.results.ol} results "
+            f"of kgp = {npu.array.kgp} kernels, got {layer.out_channels}"
         )

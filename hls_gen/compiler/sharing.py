@@ -115,24 +115,25 @@ def weight_copies(plan: Plan) -> list[WeightCopies]:
     """
     copies = []
     for n, npu in enumerate(plan.foldings):
-        layers = [p for p in (planned.layer for planned in plan.on(n)) if p.binary and value_bits(plan.lowered, p)]
-        widths = sorted({value_bits(plan.lowered, p) for p in layers})
+        binary = (planned.layer for planned in plan.on(n) if planned.layer.binary)
+        layers = [layer for layer in binary if value_bits(plan.lowered, layer)]
+        widths = sorted({value_bits(plan.lowered, layer) for layer in layers})
         if npu.array.lanes_per_weight == 1 and max(widths, default=1) > 1:
-            once = sum(p.weight.size // value_bits(plan.lowered, p) for p in layers)
-            copies.append(WeightCopies(n, tuple(widths), sum(p.weight.size for p in layers), once))
+            once = sum(layer.weight.size // value_bits(plan.lowered, layer) for layer in layers)
+            copies.append(WeightCopies(n, tuple(widths), sum(layer.weight.size for layer in layers), once))
     return copies
 
 
-def value_bits(lowered: Lowered, p: LoweredLayer) -> int:
+def value_bits(lowered: Lowered, layer: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer reads; 0 for an input of integers, which comes in bit planes."""
-    if is_input(p.reads):
+    if is_input(layer.reads):
         return 0 if lowered.input_bits else lowered.source.encoding.bits
-    return _bits(next(maker for maker in lowered.layers if maker.name == p.reads))
+    return _bits(next(maker for maker in lowered.layers if maker.name == layer.reads))
 
 
-def _bits(p: LoweredLayer) -> int:
+def _bits(layer: LoweredLayer) -> int:
     """Bits of a value of the map that a lowered layer makes for one of the binary engine."""
-    return p.levels if p.binary else 1
+    return layer.levels if layer.binary else 1
 
 
 def _fits(npu: Npu, channels: Layout) -> bool:

@@ -106,9 +106,9 @@ def sized_design(
     check_partitions(name, models, choices.partitions)
     programs = [[part.model for part in partitions(model, choices.partitions, npus)] for model in models]
     npus, lowered, plans = _planned(name, [*chain(*programs)], npus, choices.of_partition, equal=sizing.equal)
-    needs_by_npu = [[p.needs[n] for p in plans] for n in range(len(npus))]
+    needs_by_npu = [[plan.needs[n] for plan in plans] for n in range(len(npus))]
     if sizing.stream_weights:
-        needs_by_npu = [[_streamed(p, n, npu) for p in plans] for n, npu in enumerate(npus)]
+        needs_by_npu = [[_streamed(plan, n, npu) for plan in plans] for n, npu in enumerate(npus)]
     if sizing.equal:
         needs_by_npu = [[need for needs in needs_by_npu for need in needs]] * len(npus)
     sized = with_equal_steps([_fit(npu, needs, sizing) for npu, needs in zip(npus, needs_by_npu)])
@@ -140,7 +140,9 @@ def _planned(
         if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
             npus = extended
             plans = [plan_lowered(m, npus, choices) for m in networks]
-    shared = tuple(sharing(npu, [read for p in plans for read in values_read(p, n)]) for n, npu in enumerate(npus))
+    shared = tuple(
+        sharing(npu, [read for plan in plans for read in values_read(plan, n)]) for n, npu in enumerate(npus)
+    )
     if shared == npus:
         return npus, networks, plans
     # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
@@ -201,8 +203,8 @@ def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizin
     be ``equal``."""
     if not any(npu.has_skip for npu in npus):
         return npus
-    using = [p for p in plans if any(way.skips for way in p.ways.values())]
-    systems = [_Keyed(each.key, each) for each in (system(p, npus, stream_bits=stream_bits) for p in using)]
+    using = [plan for plan in plans if any(way.skips for way in plan.ways.values())]
+    systems = [_Keyed(each.key, each) for each in (system(plan, npus, stream_bits=stream_bits) for plan in using)]
     words = [max(column) for column in zip(*(_skip_words(each, sizing.frames) for each in systems))]
     words = [max(words)] * len(words) if sizing.equal else words
     least = flat.LEAST["skip_words"]
@@ -225,7 +227,7 @@ def _skip_words(keyed: _Keyed, frames: int) -> tuple[int, ...]:
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, frames: int) -> int:
     """Words of the spill store for all plans; 0 where the NPUs are no closed ring."""
-    return max(2, *(_spill(p, npus, stream_bits, frames) for p in plans)) if "ring" in npus[0].ports.inlets else 0
+    return max(2, *(_spill(plan, npus, stream_bits, frames) for plan in plans)) if "ring" in npus[0].ports.inlets else 0
 
 
 def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int, frames: int) -> int:

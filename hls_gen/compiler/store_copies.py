@@ -102,7 +102,8 @@ def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Npu])
                 part.reads for part in parts if not is_input(part.reads) and on[part.reads] == n != on[part.name]
             }
             runs |= _Copies(here, elsewhere, n, npu).with_copies()
-    return [p for part in parts for p in runs[part.name]], [on[part.name] for part in parts for _ in runs[part.name]]
+    order = [(part, on[name]) for name, run in runs.items() for part in run]
+    return [part for part, _ in order], [n for _, n in order]
 
 
 class _Copies:

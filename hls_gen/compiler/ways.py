@@ -221,13 +221,13 @@ def chosen(
     ValueError
         There is none. One line: two maps.
     """
-    number = {p.name: i for i, p in enumerate(parts)}
-    joining = {p.name for p in parts if p.joins}
+    number = {part.name: i for i, part in enumerate(parts)}
+    joining = {part.name for part in parts if part.joins}
     paths: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {(): (_State(), ())}
-    for p in parts:
+    for part in parts:
         following: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {}
-        for (state, taken), option in product(paths.values(), options[p.name]):
-            after = _after(state, option, on[p.name], number, joining)
+        for (state, taken), option in product(paths.values(), options[part.name]):
+            after = _after(state, option, on[part.name], number, joining)
             if after is not None:
                 following.setdefault(after.key, (after, (*taken, option)))
         if not following:
@@ -264,7 +264,7 @@ def _after(state: _State, option: MapWay, npu: int, number: Mapping[str, int], j
 
 def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]) -> None:
     """Raise ValueError that names two maps which hinder each other, if each map takes the last of its ways."""
-    number = {p.name: i for i, p in enumerate(parts)}
+    number = {part.name: i for i, part in enumerate(parts)}
     ways = {name: last for name, (*_, last) in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
         taken = [
@@ -281,7 +281,7 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts,
                 f"{network}: the {kind} store must hand maps on in the order in which they come, got {pair[1]} wanted "
                 f"before all of {pair[0]}"
             )
-    both = next(f"{p.reads} and {p.joins} of {p.name}" for p in parts if p.joins)
+    both = next(f"{part.reads} and {part.joins} of {part.name}" for part in parts if part.joins)
     raise ValueError(f"{network}: of two maps that are concatenated one must come from each store in order, got {both}")
 
 
@@ -309,12 +309,12 @@ def ways(network: str, npus: Sequence[Npu], parts: Parts, mapping: Sequence[int]
     ValueError
         A map finds no way. One line: layer, rule and value.
     """
-    on = {p.name: n for p, n in zip(parts, mapping)}
-    if sum(p.reads == INPUT for p in parts) > 1:
-        names = " and ".join(p.name for p in parts if p.reads == INPUT)
+    on = {part.name: n for part, n in zip(parts, mapping)}
+    if sum(part.reads == INPUT for part in parts) > 1:
+        names = " and ".join(part.name for part in parts if part.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
-    usual = {p.name: _way(p.name, npus, on, parts) for p in parts}
-    check_kept(network, usual, on, {p.name for p in parts if p.binary})
+    usual = {part.name: _way(part.name, npus, on, parts) for part in parts}
+    check_kept(network, usual, on, {part.name for part in parts if part.binary})
     try:
         return chosen(network, {name: _options(map_way, parts) for name, map_way in usual.items()}, parts, on)
     except ValueError:
@@ -327,7 +327,7 @@ def _options(usual: MapWay, parts: Parts) -> list[MapWay]:
     since it then leaves that store before what comes next."""
     if usual.skip_reader and usual.target == "loop":
         return [replace(usual, reader=usual.skip_reader, skip_reader=usual.reader), usual]
-    if usual.adder is None and any(p.name == usual.reader and p.joins for p in parts):
+    if usual.adder is None and any(part.name == usual.reader and part.joins for part in parts):
         return [usual, MapWay("skip", skip_reader=usual.reader)]
     return [usual]
 
@@ -335,7 +335,7 @@ def _options(usual: MapWay, parts: Parts) -> list[MapWay]:
 def _beside(name: str, usual: MapWay, parts: Parts) -> list[MapWay]:
     """Further ways of a map, tried where the usual ways leave the stores in no order: its one reader takes it from the
     skip store."""
-    binary = any(p.name == name and p.binary for p in parts)
+    binary = any(part.name == name and part.binary for part in parts)
     if not binary and usual.target == "loop" and not usual.forks:
         return [MapWay("skip", skip_reader=usual.reader)]
     return []
@@ -343,10 +343,10 @@ def _beside(name: str, usual: MapWay, parts: Parts) -> list[MapWay]:
 
 def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], parts: Parts) -> MapWay:
     """The way of a map, whose second reader takes it from the skip store."""
-    readers = [p.name for p in parts if name in (p.reads, p.joins)]
-    adders = [p.name for p in parts if p.adds == name]
+    readers = [part.name for part in parts if name in (part.reads, part.joins)]
+    adders = [part.name for part in parts if part.adds == name]
     needed = [*readers, *adders]
-    binary = any(p.name == name and p.binary for p in parts)
+    binary = any(part.name == name and part.binary for part in parts)
     if len(readers) > 1 and binary:
         raise ValueError(f"{name}: one layer must read a map of bits, got {' and '.join(readers)}")
     if len(needed) > 2 or len(adders) > 1:

@@ -83,23 +83,24 @@ def layers(plan: Plan) -> list[FlowLayer]:
 def _layer(planned: PlannedLayer, on: Mapping[str, int], skipped: str | None) -> FlowLayer:
     """A layer on its NPU; ``on`` has the NPU of each layer, and ``skipped`` is the map that this one reads
     from the skip store, if any."""
-    p = planned.layer
+    layer = planned.layer
     part_words = planned.tuple_part.words if planned.npu.sequencer.tuple_parts else 0
+    reads = layer.joins if layer.joins and skipped == layer.reads else layer.reads
     return FlowLayer(
-        name=p.name,
+        name=layer.name,
         reading=reading(planned.on_array, part_words),
         groups=planned.passes,
         inner=planned.inner,
-        steps=planned.npu.group_steps * p.levels,
-        last_steps=planned.last_units * p.levels,
-        pool=reading(planned.on_pool_unit) if planned.on_pool_unit and p.pool else None,
-        raw=p.raw,
-        chunk_words=planned.chunk_words if on.get(p.reads, planned.number) != planned.number else None,
-        reads=INPUT if is_input(p.reads) else p.joins if p.joins and skipped == p.reads else p.reads,
-        from_skip=skipped is not None and p.joins is None,
-        joins=skipped if p.joins else None,
+        steps=planned.npu.group_steps * layer.levels,
+        last_steps=planned.last_units * layer.levels,
+        pool=reading(planned.on_pool_unit) if planned.on_pool_unit and layer.pool else None,
+        raw=layer.raw,
+        chunk_words=planned.chunk_words if on.get(layer.reads, planned.number) != planned.number else None,
+        reads=INPUT if is_input(layer.reads) else reads,
+        from_skip=skipped is not None and layer.joins is None,
+        joins=skipped if layer.joins else None,
         joined_words=planned.read.joined_words or (0, 0),
-        adds=p.adds,
+        adds=layer.adds,
         formed=planned.formed,
     )
 

@@ -25,18 +25,18 @@ def array_rows(planned: PlannedLayer) -> dict[str, Columns]:
     ValueError
         Lanes that share a weight need different ones, or a layer needs a code that the rows have no bit for.
     """
-    p = planned.layer
+    layer = planned.layer
     npu = planned.npu
     layout = planned.read.layout
     order = _order(planned)
-    codes = _code_bits(planned, np.tile(planned.read.codes, planned.groups * p.weight.shape[1])[order])
-    if isinstance(p.arithmetic, Xnor):
-        weights = _binary_kernels(p, p.weight, layout, npu)[order]
+    codes = _code_bits(planned, np.tile(planned.read.codes, planned.groups * layer.weight.shape[1])[order])
+    if isinstance(layer.arithmetic, Xnor):
+        weights = _binary_kernels(layer, layer.weight, layout, npu)[order]
         if npu.array.kernel_binariser:
-            weights = integers(weights, _binary_kernels(p, p.arithmetic.magnitudes, layout, npu)[order])
+            weights = integers(weights, _binary_kernels(layer, layer.arithmetic.magnitudes, layout, npu)[order])
             codes = integers(codes, codes)
     else:
-        weights = _integer_kernels(p, layout, npu.array.kgp)[order]
+        weights = _integer_kernels(layer, layout, npu.array.kgp)[order]
     return {"kernels": {"weights": weights, **({"code": codes} if codes.shape[1] else {})}}
 
 
@@ -52,9 +52,9 @@ def offset_row(planned: PlannedLayer) -> Columns:
 
 def check_shared_weights(planned: PlannedLayer) -> None:
     """Raise ValueError where lanes that share a weight need different ones."""
-    p = planned.layer
-    if planned.npu.array.lanes_per_weight > 1 and p.binary:
-        _binary_kernels(p, p.weight, planned.read.layout, planned.npu)
+    layer = planned.layer
+    if planned.npu.array.lanes_per_weight > 1 and layer.binary:
+        _binary_kernels(layer, layer.weight, planned.read.layout, planned.npu)
 
 
 def _order(planned: PlannedLayer) -> Ints:
@@ -68,24 +68,24 @@ def _order(planned: PlannedLayer) -> Ints:
     return order
 
 
-def _integer_kernels(p: LoweredLayer, layout: Layout, kgp: int) -> Array:
+def _integer_kernels(layer: LoweredLayer, layout: Layout, kgp: int) -> Array:
     """(groups * taps * words, kgp * kfp) weights of a layer for the integer engine."""
-    weight = p.weight.astype(np.int16)  # WEIGHT_BITS at most
+    weight = layer.weight.astype(np.int16)  # WEIGHT_BITS at most
     padded = np.concatenate([weight, np.zeros((*weight.shape[:2], 1), weight.dtype)], axis=2)
-    return _by_group(padded[_kernels(p, kgp)][:, :, layout], kgp)
+    return _by_group(padded[_kernels(layer, kgp)][:, :, layout], kgp)
 
 
-def _binary_kernels(p: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
+def _binary_kernels(layer: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
     """(groups * taps * visits * words, kgp * row weights) weight bits, or magnitudes, of the layer's ``weight``."""
-    lanes = weight.reshape(p.out_channels, p.weight.shape[1], -1)
+    lanes = weight.reshape(layer.out_channels, layer.weight.shape[1], -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
-    return _by_group(_stored(p, padded[_kernels(p, npu.array.kgp)][:, :, layout], layout, npu), npu.array.kgp)
+    return _by_group(_stored(layer, padded[_kernels(layer, npu.array.kgp)][:, :, layout], layout, npu), npu.array.kgp)
 
 
-def _kernels(p: LoweredLayer, kgp: int) -> Ints:
+def _kernels(layer: LoweredLayer, kgp: int) -> Ints:
     """The kernel that each PE has in each kernel group: kernel 0 where there is none."""
-    kernel = np.zeros(-(-p.out_channels // kgp) * kgp, np.int64)
-    kernel[: p.out_channels] = np.arange(p.out_channels)
+    kernel = np.zeros(-(-layer.out_channels // kgp) * kgp, np.int64)
+    kernel[: layer.out_channels] = np.arange(layer.out_channels)
     return kernel
 
 
@@ -97,7 +97,7 @@ def _by_group(weights: Array, kgp: int) -> Array:
     return by_group.reshape(groups * places * words, -1)
 
 
-def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
+def _stored(layer: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
     """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
 
     ValueError where the lanes of a set have different weights. Unused lanes of bit planes may have other weights: what
@@ -109,10 +109,10 @@ def _stored(p: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
         return bits
     of_lanes = np.array(npu.array.weight_of_lanes)
     stored: Array = bits[..., np.unique(of_lanes, return_index=True)[1]]
-    unused = (layout == UNUSED) & (p.weight.shape[3] > 1)
+    unused = (layout == UNUSED) & (layer.weight.shape[3] > 1)
     if not ((stored[..., of_lanes] == bits) | unused).all():
         raise ValueError(
-            f"{p.name}: the lanes that share a weight must be the bits of one value, lanes_per_weight = "
+            f"{layer.name}: the lanes that share a weight must be the bits of one value, lanes_per_weight = "
             f"{npu.array.lanes_per_weight} of them, {npu.array.lane_step} apart, got other ones"
         )
     return stored

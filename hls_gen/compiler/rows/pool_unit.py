@@ -20,16 +20,16 @@ from .sequencer import sequencer_rows
 
 def pool_unit_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows of the pool unit for a layer; none where its results don't pass one."""
-    p = planned.layer
+    layer = planned.layer
     npu = planned.npu
     if planned.on_pool_unit is None:
         return {}
     rows = sequencer_rows(planned.on_pool_unit)
     fields = way_fields(planned)
     known = memory_of(npu, "pool_layers").widths
-    fields |= {mark: int(mark == p.reduction.mark) for mark in MARKS if mark in known}
+    fields |= {mark: int(mark == layer.reduction.mark) for mark in MARKS if mark in known}
     if npu.depthwise:
-        rows |= _depthwise_rows(planned, p.depthwise)
+        rows |= _depthwise_rows(planned, layer.depthwise)
     rows["pool_layers"] = {**rows["pool_layers"], **row(fields)}
     return rows
 

@@ -21,23 +21,23 @@ from .ports import way_fields
 
 def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     """Rows of the results unit for a layer."""
-    p = planned.layer
+    layer = planned.layer
     npu = planned.npu
     steps = planned.activation_steps
     fields = {
         "groups_minus_1": planned.groups - 1,
         "last_units_minus_1": planned.last_units - 1,
         "windows_minus_1": planned.on_array.counts.windows - 1,
-        "levels_minus_1": p.levels - 1,
+        "levels_minus_1": layer.levels - 1,
         **way_fields(planned),
-        "pooled": int(p.pool is not None),
-        "adds": int(p.action(Addition) is not None),
+        "pooled": int(layer.pool is not None),
+        "adds": int(layer.action(Addition) is not None),
         "keeps": int(planned.way.adder is not None),
-        "double": int(p.arithmetic.double),
-        **numbers_of(npu, {**SUMS.of_layer, **npu.activation.of_layer}, p.activation.of_layer),
+        "double": int(layer.arithmetic.double),
+        **numbers_of(npu, {**SUMS.of_layer, **npu.activation.of_layer}, layer.activation.of_layer),
     }
-    actions = {action.unit.mark: action for action in p.actions if isinstance(action, UnitAction)}
-    constants = activation_columns(npu.activation, p.activation, p.sum_range, steps, npu)
+    actions = {action.unit.mark: action for action in layer.actions if isinstance(action, UnitAction)}
+    constants = activation_columns(npu.activation, layer.activation, layer.sum_range, steps, npu)
     rows = dict[str, Columns]()
     for unit in npu.results.feature_units:
         action = actions.get(unit.mark)
@@ -52,7 +52,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         npu.activation.memory: constants,
     }
     if npu.has_skip:
-        rows["additions"] = row(_addition_fields(p.action(Addition), npu))
+        rows["additions"] = row(_addition_fields(layer.action(Addition), npu))
     return rows
 
 

@@ -33,7 +33,7 @@ from .host_tail import on_device
 from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
-from .parts import Cut, FormedPart, Part, Target, segmented
+from .parts import FormedPart, Part, Target, segmented
 from .pools import canonical
 from .schedule import Schedule, Stage, schedule
 from .segments import segments
@@ -175,22 +175,22 @@ def lower(routed: Placed) -> Lowered:
     ValueError
         If the arrays are such that an engine can't compute a part. The message names the layer, the rule and the value.
     """
-    cut = routed.cut
     segmented_model = routed.cut.segmented_model
-    source = segmented_model.model.network.input
+    model = segmented_model.model
+    source = model.network.input
     limits = None
     complement = {INPUT: np.zeros(source.channels * source.encoding.bits, bool)}
     if segmented_model.binariser is not None:
         bits = segmented_model.target.binariser_bits
-        limits, complement[INPUT] = lowering_binary.binariser(segmented_model.model, segmented_model.binariser, bits)
+        limits, complement[INPUT] = lowering_binary.binariser(model, segmented_model.binariser, bits)
     layers: list[LoweredLayer] = []
     complement |= {part.reads: complement[INPUT] for part in routed.parts if is_input(part.reads)}
     for part in routed.parts:
         inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
-        layer, complement[part.name] = _lowered(cut, part, inverted)
+        layer, complement[part.name] = _lowered(model, part, inverted)
         layers.append(layer)
     if complement[layers[-1].name].any():
-        _refuse_complements(segmented_model.model.network.layers[-1].name, routed.parts[-1])
+        _refuse_complements(model.network.layers[-1].name, routed.parts[-1])
     first = routed.parts[0]
     return Lowered(
         model=segmented_model.given,
@@ -221,14 +221,14 @@ def _refuse_complements(last: str, part: Part) -> NoReturn:
     raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
 
 
-def _lowered(cut: Cut, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
+def _lowered(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
     """The lowered layer of a part, and which of the bits that it makes are complements; ``inverted``: which of the bits
     that it reads are complements."""
     if part.segment is None:
         return (lowering_binary.copy if part.binary else lowering_integer.copy)(part), inverted
     if part.binary:
-        return lowering_binary.binary_layer(cut.segmented_model.model, part, inverted)
-    return lowering_integer.integer_layer(cut.segmented_model.model, part, inverted)
+        return lowering_binary.binary_layer(model, part, inverted)
+    return lowering_integer.integer_layer(model, part, inverted)
 
 
 def _formed(layer: LoweredLayer, formed: FormedPart | None) -> LoweredLayer:

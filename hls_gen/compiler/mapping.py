@@ -108,10 +108,10 @@ def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Seque
     target = segmented_model.target
     if mapping is None:
         return _assigned(segmented_model, npus)
-    check(npus, segmented_model.names, mapping, _is_chain(segmented_model))
+    check_mapping(npus, segmented_model.names, mapping, is_chain=_is_chain(segmented_model))
     cut = segmented_model.cut([_engine([npus[n]], target) for n in mapping])
     _check_shifts(cut, npus[0])
-    return _routed(segmented_model.given.network.name, cut, cut.parts, mapping, npus)
+    return _routed(cut, mapping, npus)
 
 
 def target_of(npus: Sequence[Npu], choices: CompileChoices) -> Target:
@@ -136,7 +136,6 @@ def target_of(npus: Sequence[Npu], choices: CompileChoices) -> Target:
 
 def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     """The parts on the NPUs that ``assign`` chooses."""
-    network = segmented_model.given.network.name
     names = segmented_model.names
     kinds = [npus[0].engine] * len(names)
     if any(npu.engine != kinds[0] for npu in npus):
@@ -145,7 +144,7 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     engines = [widest[kind] for kind in kinds]
     cut = segmented_model.cut(engines)
     _check_shifts(cut, npus[0])
-    begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(network, cut, npus)
+    begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(cut, npus)
     cycles = list(zip(*(layer_cycles(cut.parts, npu) for npu in npus)))
     mapping = assign(npus, names, cycles, begin)
     for name, kind, n in zip(names, kinds, mapping):
@@ -153,18 +152,18 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
             raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
     narrowest = [_engine([npus[n]], segmented_model.target) for n in mapping]
     cut = cut if narrowest == engines else segmented_model.cut(narrowest)
-    return _routed(network, cut, cut.parts, mapping, npus)
+    return _routed(cut, mapping, npus)
 
 
-def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
+def _routed(cut: Cut, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
     """The parts with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
     which takes fewer cycles. ValueError if there is none."""
     candidates: list[tuple[float, Placed]] = []
     refused: list[ValueError] = []
     for early in (False, True):
         try:
-            copied, on = with_copies(parts, mapping, npus, early=early)
-            routed = _in_order(network, cut, copied, on, npus)
+            copied, on = with_copies(cut.parts, mapping, npus, early=early)
+            routed = _in_order(cut, copied, on, npus)
         except ValueError as e:
             refused.append(e)
         else:
@@ -174,15 +173,15 @@ def _routed(network: str, cut: Cut, parts: Parts, mapping: Sequence[int], npus: 
     return min(candidates, key=lambda entry: entry[0])[1]
 
 
-def _in_order(network: str, cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Npu]) -> Placed:
+def _in_order(cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Npu]) -> Placed:
     """The parts, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
     help; it says why maps find no way without copies."""
     try:
-        return Placed(cut, parts, mapping, ways(network, npus, parts, mapping))
+        return Placed(cut, parts, mapping, ways(cut.network, npus, parts, mapping))
     except ValueError as without:
         try:
             parts, mapping = with_store_copies(parts, mapping, npus)
-            return Placed(cut, parts, mapping, ways(network, npus, parts, mapping))
+            return Placed(cut, parts, mapping, ways(cut.network, npus, parts, mapping))
         except ValueError:
             raise without from None
 
@@ -202,21 +201,20 @@ def _engine(npus: Sequence[Npu], target: Target) -> Engine:
 def _check_shifts(cut: Cut, npu: Npu) -> None:
     """Raise ValueError if NPU 0 can't weigh the input's bit planes, or has fewer shifts than planes that follow one
     another."""
-    network = cut.segmented_model.given.network.name
     planes, array = cut.parts[0].planes, npu.array
     if planes > 1 and not weighs_planes(array.accumulate, array.collect):
         raise ValueError(
-            f"{network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, with "
+            f"{cut.network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, with "
             f"collect = 0, got {array.accumulate} and {array.collect}"
         )
     if not array.planes and planes > 1 << array.shift_bits:
         raise ValueError(
-            f"{network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
+            f"{cut.network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
             f"shift_bits = {array.shift_bits}"
         )
 
 
-def _beginnings(network: str, cut: Cut, npus: Sequence[Npu]) -> list[list[float]]:
+def _beginnings(cut: Cut, npus: Sequence[Npu]) -> list[list[float]]:
     """(parts, NPUs): cycles of the copies that an NPU makes if its run begins with a part; infinite where maps would
     find no way then."""
     parts = cut.parts
@@ -228,13 +226,13 @@ def _beginnings(network: str, cut: Cut, npus: Sequence[Npu]) -> list[list[float]
             pair = cascade(npus[n - 1 : n + 1])
             split = [0] * start + [1] * (len(parts) - start)
             try:
-                cycles[start][n] = _copying(_routed(network, cut, parts, split, pair), pair)
+                cycles[start][n] = _copying(_routed(cut, split, pair), pair)
             except ValueError:
                 cycles[start][n] = inf
     return cycles
 
 
-def check(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], plain: bool = True) -> None:
+def check_mapping(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], *, is_chain: bool) -> None:
     """Check that layers are given to NPUs that can compute them and hand on what they make.
 
     Parameters
@@ -245,7 +243,7 @@ def check(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], pla
         Names of the weighted layers.
     mapping
         NPU of each of them.
-    plain
+    is_chain
         Whether each layer reads the map of the one before, and no other map is needed: then that must have its way.
 
     Raises
@@ -259,7 +257,7 @@ def check(npus: Sequence[Npu], names: Sequence[str], mapping: Sequence[int], pla
         )
     if mapping[0] != 0:
         raise ValueError(f"{names[0]}: the first layer must be computed by NPU 0, got NPU {mapping[0]}")
-    for i in range(len(names) - 1 if plain else 0):
+    for i in range(len(names) - 1 if is_chain else 0):
         outlet_between(npus, names[i], mapping[i], mapping[i + 1])
     if "host" not in npus[mapping[-1]].ports.outlets:
         raise ValueError(f"{names[-1]}: the last layer needs an NPU with outlet host, got NPU {mapping[-1]}")
@@ -309,7 +307,7 @@ def assign(
         mapping = _turns(npus, cycles)
     else:
         mapping = _runs(npus, names, cycles, beginnings or [[0.0] * count] * len(names))
-    check(npus, names, mapping, beginnings is None)
+    check_mapping(npus, names, mapping, is_chain=beginnings is None)
     return mapping
 
 

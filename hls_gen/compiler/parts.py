@@ -220,6 +220,11 @@ class Cut:
     parts: tuple[Part, ...]
     """Each behind those that it reads and adds: the order in which they are computed."""
 
+    @property
+    def network(self) -> str:
+        """Name of the network."""
+        return self.segmented_model.given.network.name
+
 
 def segmented(model: Model, target: Target) -> SegmentedModel:
     """Rewrite a model and cut it in front of each weighted layer.

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from bitloom.hls_gen.compiler.mapping import assign, check
+from bitloom.hls_gen.compiler.mapping import assign, check_mapping
 from bitloom.hls_gen.compiler.ways import outlet_between
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -60,7 +60,7 @@ def test_an_npu_alone_does_not_follow_itself():
     (RING, [0, 1, 2, 0, 1, 2, 0]),
 ])  # fmt: skip
 def test_mappings_that_are_possible(chain, mapping):
-    check(chain, NAMES[: len(mapping)], mapping)
+    check_mapping(chain, NAMES[: len(mapping)], mapping, is_chain=True)
 
 
 @pytest.mark.parametrize(("chain", "mapping", "message"), [
@@ -77,12 +77,12 @@ def test_mappings_that_are_possible(chain, mapping):
 ])  # fmt: skip
 def test_mappings_that_are_not(chain, mapping, message):
     with value_error(message):
-        check(chain, NAMES[:2], mapping)
+        check_mapping(chain, NAMES[:2], mapping, is_chain=True)
 
 
 def test_the_layer_without_a_way_is_named():
     with value_error("c: NPU 1 must have an outlet to NPU 0, got ring, loop, host"):
-        check(CASCADE, NAMES[:4], [0, 1, 1, 0])
+        check_mapping(CASCADE, NAMES[:4], [0, 1, 1, 0], is_chain=True)
 
 
 # Mappings that are found.
@@ -131,7 +131,7 @@ def test_a_chain_that_is_cut_off():
 
 def possible(chain: list[dict], names: list[str], mapping: tuple[int, ...]) -> bool:
     try:
-        check(chain, names, mapping)
+        check_mapping(chain, names, mapping, is_chain=True)
     except ValueError:
         return False
     return True

@@ -62,7 +62,7 @@ def _unlabelled(network: Network) -> Network:
     return replace(network, name="network", classes=())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Build:
     """A finished build."""
 
@@ -243,16 +243,17 @@ def build(
     if target.board and suits(block_design):
         project = openxc7_files(block_design, generated.manifest["top"], synthesis)
         files |= {f"{OPENXC7}/{path}": data for path, data in project.items()}
+    *_, bit = overlay  # the .bit is the last of its files
     done = Build(
-        folder,
-        design,
-        manifest.digest,
-        folder / list(overlay)[-1],
-        _named(folder, names, programs),
-        _named(folder, names, kept),
-        replace(choices, mapping=None),
-        tuple(origin.command),
-        folder / SOURCES if target.board else None,
+        folder=folder,
+        design=design,
+        digest=manifest.digest,
+        bit=folder / bit,
+        programs=_named(folder, names, programs),
+        models=_named(folder, names, kept),
+        choices=replace(choices, mapping=None),
+        command=tuple(origin.command),
+        sources=folder / SOURCES if target.board else None,
     )
     with step(f"writing {len(files):,} files"):
         return replace(done, kept=replace_build(folder, _description(done), files))
@@ -299,16 +300,16 @@ def _build(folder: Path, data: Reader, kept: tuple[KeptFile, ...]) -> Build:
     command = data.texts("command")
     data.require(command[:2] in ((), ("bitloom", "build")), "command must begin with bitloom build", list(command))
     return Build(
-        folder,
-        design,
-        data.digest("digest"),
-        folder / bit,
-        _named(folder, programs, programs.values()),
-        _named(folder, models, models.values()),
-        CompileChoices.from_dict(data.data),
-        command,
-        folder / sources if sources else None,
-        kept,
+        folder=folder,
+        design=design,
+        digest=data.digest("digest"),
+        bit=folder / bit,
+        programs=_named(folder, programs, programs.values()),
+        models=_named(folder, models, models.values()),
+        choices=CompileChoices.from_dict(data.data),
+        command=command,
+        sources=folder / sources if sources else None,
+        kept=kept,
     )
 
 

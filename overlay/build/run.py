@@ -45,7 +45,7 @@ IDEAL = Conditions()
 """Streams that never pause, no waveform."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run:
     """What hardware and golden gave for the same images."""
 
@@ -216,7 +216,17 @@ def run(
     check_cycles(program.name, [counters["cycles"]])
     with step(f"computing {len(images):,} frames with golden"):
         golden = packed.forward(model, images)
-    return Run(program, outputs, golden, counters, seconds, built, build.design, latency, transfers)
+    return Run(
+        program=program,
+        outputs=outputs,
+        golden=golden,
+        counters=counters,
+        seconds=seconds,
+        build_seconds=built,
+        design=build.design,
+        latency=latency,
+        transfers=transfers,
+    )
 
 
 def _outputs(

@@ -61,7 +61,15 @@ def test_integers_are_multiplied(tmp_path: Path) -> None:
     small = builds.build(tmp_path, design.design("small", [model]), [model], choices=design.choices)
     counters = {"cycles": 1000, "npu0_beats": 500}
     outputs = np.zeros((2, 1, 1, 10), int)
-    report = Run(small.program("cifar-quick-int8"), outputs, outputs, counters, 2.0, 0.0, small.design).report()
+    report = Run(
+        program=small.program("cifar-quick-int8"),
+        outputs=outputs,
+        golden=outputs,
+        counters=counters,
+        seconds=2.0,
+        build_seconds=0.0,
+        design=small.design,
+    ).report()
     assert report["simulated_multiplications_per_second"] == 500 * 64 / 2
     assert "simulated_xnor_operations_per_second" not in report
 

@@ -17,26 +17,20 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.pool import MaxPool, MinPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Model
 from bitloom.golden.packing import to_bits
 from bitloom.golden.window import Pair
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_window import SplitWindow
-from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from . import lowering_binary, lowering_integer
 from .choices import CompileChoices
-from .engine_form import engine_form_of
-from .engine_rules import BINARY_ENGINE, Engine, check_binary, check_integer, default_engine
-from .host_tail import on_device
+from .engine_rules import BINARY_ENGINE, Engine
 from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
 from .parts import FormedPart, Part, Target, segmented
-from .pools import canonical
 from .schedule import Schedule, Stage, schedule
-from .segments import segments
 from .taps import Taps
 from .ways import MapWay
 
@@ -289,43 +283,6 @@ def lower_alone(
     segmented_model = segmented(model, target)
     cut = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
     return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
-
-
-def check_engines(network: Network, engines: Sequence[str]) -> None:
-    """Check that weighted layers, which come in the order of computing, are computed by these engines by default.
-    Copies of maps, which the network doesn't have, are computed by the engine that they are for.
-
-    Raises
-    ------
-    ValueError
-        If a layer is for another engine, or can't be computed by its own, whatever the NPU's widths. The message names
-        the layer, the rule and the value.
-    """
-    names = {layer.name for layer in network.layers}
-    network = engine_form_of(on_device(network))
-    cut = [canonical(segment) for segment in segments(network)]
-    given = iter(engines)
-    defaults = engines_of(network)
-    engines = [next(given) if part.name in names else default for part, default in zip(cut, defaults, strict=True)]
-    for segment, engine, default in zip(cut, engines, defaults):
-        if engine != default:
-            raise ValueError(f"{segment.name}: its engine must be the {default} one, got {engine}")
-    binary = {segment.name for segment, engine in zip(cut, engines) if engine == "binary"}
-    widest = Engine("integer", FEATURE_BITS, WEIGHT_BITS)
-    for segment in cut:
-        if segment.name in binary:
-            check_binary(segment)
-        else:
-            to_bits = not binary.isdisjoint(segment.readers)
-            check_integer(segment, widest, from_bits=segment.reads in binary, to_bits=to_bits)
-
-
-def engines_of(network: Network) -> list[str]:
-    """The engine that each weighted layer is for (`engine_rules.default_engine`), in the order in which they are
-    computed. ValueError if no engine can compute the network."""
-    network = engine_form_of(on_device(network))
-    entry = network.next_layer(INPUT)
-    return [default_engine(segment) for segment in segments(network, entry if isinstance(entry, Threshold) else None)]
 
 
 def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:

@@ -29,9 +29,10 @@ from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
 from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, PAIRS, REQUANTISATION, Column, FeatureUnit
 
-from .margins import Range, held_bits, with_any_biases, with_any_thresholds, with_biases
+from .margins import with_any_biases, with_any_thresholds
 from .parts import Part
 from .pools import reduction_of, thresholds_of
+from .ranges import Range, held_bits, with_biases
 
 
 class Action(ABC):

@@ -5,7 +5,7 @@ weighted one in a segment (hls_gen/compiler/segments.py), as trips.py lists them
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed_bits
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.pool import AvgPool, Pool
@@ -216,7 +216,7 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
 
 def stored_bits(encoding: Encoding) -> int:
     """Bits in two's complement that hold every value of the encoding."""
-    return 1 + max(encoding.high.bit_length(), (~encoding.low).bit_length() if encoding.low < 0 else 0)
+    return signed_bits(encoding.low, encoding.high)
 
 
 def input_planes(encoding: Encoding) -> int:

@@ -47,8 +47,8 @@ from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .actions import Action, ActivationAction, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
-from .margins import Range
 from .parts import MapReader, Part
+from .ranges import Range
 
 ActionKind = TypeVar("ActionKind", bound=Action)
 

@@ -36,8 +36,8 @@ from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
 from .lowered_layers import LoweredLayer, Xnor
-from .margins import Range
 from .parts import Part
+from .ranges import Range
 from .segments import Segment
 
 

@@ -22,9 +22,9 @@ from bitloom.golden.network import Model
 from .actions import Action, Depthwise, Scale, Sign, Thresholds, actions_of
 from .depthwise import plain_of
 from .lowered_layers import LoweredLayer, Multiply
-from .margins import Range
 from .parts import Part
 from .pools import canonical
+from .ranges import Range
 from .segments import Segment
 
 SIGN_RANGE = (-1, 0)

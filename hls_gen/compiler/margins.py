@@ -1,5 +1,4 @@
-"""Margins: by how much some widths of a design, those that follow from trained numbers, are wider than a network needs;
-and the ranges of values that accumulators must hold.
+"""Margins: by how much some widths of a design, those that follow from trained numbers, are wider than a network needs.
 
     accumulators    room for other biases, beside the sums that any weights may give
     multipliers     the default width of scales, or the largest
@@ -9,37 +8,22 @@ So a network of the same layers and encodings that was trained anew fits a desig
 Memories and tables depend on the architecture alone and have none.
 """
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.requantise import MULTIPLIER_BITS
 from bitloom.hls_gen.design.widths import ACC_BITS, ADD_BIAS_BITS, ADD_FACTOR_BITS
 
-Range = tuple[int, int]
-"""Smallest and largest value, both included."""
+from .ranges import Range, with_biases
 
-
-def with_biases(sums: Range, biases: Array) -> Range:
-    """The range of sums, of biases, and of sums with their bias.
-
-    Parameters
-    ----------
-    sums
-        Of the sums; 0 may be outside of it.
-    biases
-        Any number of integers, whole parts of accumulator steps.
-
-    Returns
-    -------
-    tuple of int
-    """
-    low, high = sums
-    bias = np.append(biases, 0)
-    least = int(bias.min())
-    most = int(bias.max())
-    return min(low + least, least), max(high + most, most)
+MULTIPLIERS = (0, 16, MULTIPLIER_BITS)
+"""Widths of a design's multipliers: no multipliers, the default of `scale_to_multiplier`, and the largest."""
+FACTOR_MARGIN = {False: 2, True: 1}
+"""By whether LUTs multiply: bits that an addition's factors have beyond those that a network needs. With LUTs it is
+fewer, since every bit takes LUTs."""
+PLAIN = 2
+"""Bits of the factors of an addition whose maps count alike: 1 or -1. Training gives such factors, whatever the weights
+are."""
 
 
 def with_any_biases(sums: Range, biases: Array) -> Range:
@@ -55,26 +39,6 @@ def with_any_thresholds(sums: Range) -> Range:
     sum, or above the largest one by more than 1."""
     low, high = sums
     return with_biases(sums, np.array([-low, -1 - high]))
-
-
-def held_bits(ranges: Iterable[Range]) -> int:
-    """Bits in two's complement that hold the values of all ranges, 1 at least."""
-    return max((signed_bits(end) for ends in ranges for end in ends), default=1)
-
-
-def signed_bits(value: int) -> int:
-    """Bits in two's complement that hold an integer."""
-    return 1 + (value if value >= 0 else ~value).bit_length()
-
-
-MULTIPLIERS = (0, 16, MULTIPLIER_BITS)
-"""Widths of a design's multipliers: no multipliers, the default of `scale_to_multiplier`, and the largest."""
-FACTOR_MARGIN = {False: 2, True: 1}
-"""By whether LUTs multiply: bits that an addition's factors have beyond those that a network needs. With LUTs it is
-fewer, since every bit takes LUTs."""
-PLAIN = 2
-"""Bits of the factors of an addition whose maps count alike: 1 or -1. Training gives such factors, whatever the weights
-are."""
 
 
 def roomy_acc_bits(bits: int, roomy: int) -> int:

@@ -15,8 +15,8 @@ from bitloom.hls_gen.design import flat, timing
 from bitloom.hls_gen.design.npu import Npu
 
 from .lowered_layers import LoweredLayer
-from .margins import held_bits
 from .planned_layer import PlannedLayer
+from .ranges import held_bits
 
 OF_ALL_LAYERS = ("lanes_per_weight", "lane_step", "former_granule")
 """Capacities that no layer needs by itself: they follow from what all layers read (sharing.py, sizing.py)."""

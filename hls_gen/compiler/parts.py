@@ -29,8 +29,8 @@ from .engine_form import engine_form
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import split
 from .input_maps import input_name
-from .margins import Range
 from .pools import canonical
+from .ranges import Range
 from .segments import Segment, segments
 from .taps import Taps
 from .tuple_parts import WeightedLanes

@@ -8,8 +8,8 @@ import numpy as np
 from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.compiler.actions import ActivationAction, Addition, UnitAction
 from bitloom.hls_gen.compiler.layout import Layout
-from bitloom.hls_gen.compiler.margins import Range
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.compiler.ranges import Range
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.results import numbers_of
 from bitloom.hls_gen.design.npu import Npu

@@ -22,8 +22,8 @@ from bitloom.hls_gen.compiler.margins import (
     roomy_multiplier_bits,
     with_any_biases,
     with_any_thresholds,
-    with_biases,
 )
+from bitloom.hls_gen.compiler.ranges import with_biases
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest

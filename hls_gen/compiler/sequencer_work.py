@@ -41,8 +41,9 @@ class SequencerWork:
     @classmethod
     def counted(cls, taps: Ints, skips: Ints) -> "SequencerWork":
         """Of the taps and skips of each window, both (windows,)."""
-        pairs, windows = np.unique(np.stack([taps, skips], axis=1), axis=0, return_counts=True)
-        return cls(tuple((*pair, count) for pair, count in zip(pairs.tolist(), windows.tolist())))
+        most = int(skips.max(initial=0)) + 1
+        pairs, windows = np.unique(taps * most + skips, return_counts=True)  # a pair as one number
+        return cls(tuple((*divmod(pair, most), count) for pair, count in zip(pairs.tolist(), windows.tolist())))
 
     def cycles(self, words: int, least: int = 0) -> int:
         """Cycles of a pass over all windows.

@@ -111,7 +111,8 @@ def layers(
         replace(layer, feature_bits=max(widths) if is_copy(layer.name) else next(other_widths)) for layer in demands
     ]
     demands = _with_lines(demands, lowered, npus, map_order)
-    return [_with_window_former(demands, n, bits, map_order) for n in range(len(demands))]
+    alone = _each_alone(demands, bits)
+    return [_with_window_former(demands, n, alone, map_order) for n in range(len(demands))]
 
 
 def _with_lines(
@@ -161,17 +162,24 @@ def _weightless(layer: LoweredLayer) -> LoweredLayer:
     return replace(layer, arithmetic=replace(layer.arithmetic, weight=weight, **beside))
 
 
+def _each_alone(demands: Sequence[LayerDemand], bits: Mapping[str, Any]) -> tuple[Npu, ...]:
+    """A pipeline of NPUs, one for each layer; ``bits`` are widths of integer NPUs."""
+    kinds = [(layer.engine, layer.word_channels) for layer in demands]
+    npus = {(engine, words): _any(engine, 0, 1, words) for engine, words in dict.fromkeys(kinds)}
+    npus = {kind: npu.changed(**bits) if npu.engine == "integer" else npu for kind, npu in npus.items()}
+    return pipeline([npus[kind] for kind in kinds])
+
+
 def _with_window_former(
-    demands: Sequence[LayerDemand], number: int, bits: Mapping[str, Any], map_order: str
+    demands: Sequence[LayerDemand], number: int, alone: Sequence[Npu], map_order: str
 ) -> LayerDemand:
     """A layer with what it is behind the window former of its NPU, in a pipeline, if that makes the layer faster:
-    another layer than the first one has one on an NPU of its own. ``bits`` are widths of integer NPUs."""
+    another layer than the first one has one on an NPU of its own. ``alone`` are the NPUs of the pipeline."""
     demand = demands[number]
     bits_alone = demand.engine == "binary" and demand.reads is None and not demand.planes
     if demand.places == 1 or demand.word_channels or bits_alone or demand.reads not in (None, number - 1):
         return demand
-    npus = list(pipeline([_any(layer.engine, 0, 1, layer.word_channels) for layer in demands]))
-    npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
+    npus = list(alone)
     npus[number] = _with_former(npus[number], demand.planes, demand.places * demand.channels)
     formed = _formed_taps(demand, npus, map_order)
     with_former = formed and replace(demand, with_former=formed)

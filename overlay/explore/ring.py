@@ -122,13 +122,30 @@ class _Segments:
 
     def choose(self, group: Sequence[int]) -> bool:
         """Choose these NPUs alike, as cheap as they are together; whether there are any."""
-        tried = ([self._cheapest(n, group, alike) for n in group] for alike in self._alike(group))
-        whole = [[pair for pair in pairs if pair] for pairs in tried if all(pairs)]
-        if not whole:
-            return False
-        for n, (_, segment) in zip(group, min(whole, key=lambda pairs: sum(cost for cost, _ in pairs))):
+        below = float("inf")
+        chosen: list[Segment] = []
+        for alike in self._alike(group):
+            tried = self._together(group, alike, below)
+            if tried:
+                below, chosen = tried
+        for n, segment in zip(group, chosen):
             self.segments[n] = segment
-        return True
+        return bool(chosen)
+
+    def _together(
+        self, group: Sequence[int], alike: dict[str, int], below: float
+    ) -> tuple[float, list[Segment]] | None:
+        """The cheapest NPUs with these values, and their price; None where they cost ``below`` or more."""
+        segments = list[Segment]()
+        cost = 0.0
+        for n in group:
+            left = len(group) - len(segments)
+            cheapest = self._cheapest(n, group, alike) if cost + left * min(self.price.npu, 0) < below else None
+            if not cheapest:
+                return None
+            cost += cheapest[0]
+            segments.append(cheapest[1])
+        return (cost, segments) if cost < below else None
 
     def _alike(self, group: Sequence[int]) -> list[dict[str, int]]:
         """What NPUs may have in common: KFP and the taps of a beat, or on binary ones KGP and OL."""
@@ -152,12 +169,13 @@ class _Segments:
         behind = [Behind(0, self.choices.in_front_of(npu, indices))]
         choices = self.choices.asked(indices)
         best: tuple[float, Segment] | None = None
+        kfp, line_taps = alike.get("kfp"), alike.get("line_taps")
         for bare in self.choices.bare(indices):
-            folding = bare.unchecked(**alike)
-            words, words_of_bare = ((npu.array.kfp, npu.array.line_taps) for npu in (folding, bare))
-            if words != words_of_bare or (not indices[0] and not self.choices.enters(bare, self.interval)):
+            if kfp not in (None, bare.array.kfp) or line_taps not in (None, bare.array.line_taps):
                 continue
-            foldings = choices.foldings(indices, folding, self.interval)
+            if not indices[0] and not self.choices.enters(bare, self.interval):
+                continue
+            foldings = choices.foldings(indices, bare.unchecked(**alike), self.interval)
             below = best[0] if best else float("inf")
             cheapest = choices.cheapest(indices, foldings, behind, self.price, below)
             if cheapest:

@@ -123,6 +123,7 @@ class Tries:
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
         self._flows: Known = {}
+        self._areas: dict[tuple[tuple[Npu, ...], int], Resources] = {}
         self._fitting: tuple[Figures, ...] = ()
         self._asked = list[NpuChoices]()
         """What was asked for NPUs and keeps what it worked out, that which was asked last behind."""
@@ -325,7 +326,11 @@ class Tries:
     def _known_area(self, candidate: Candidate) -> Resources:
         """Area of a candidate by what the search knows of its memories."""
         spill = 2 * candidate.closed
-        return estimate(Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill))
+        key = candidate.npus, spill
+        if key not in self._areas:
+            design = Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill)
+            self._areas[key] = estimate(design)
+        return self._areas[key]
 
     def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
         """The candidate of NPUs; with the mapping of the first network, where there are several."""

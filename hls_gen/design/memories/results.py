@@ -8,7 +8,7 @@ Golden twin: golden/layers/add.py.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 
 from bitloom.hls_gen.design.npu import Npu
@@ -62,8 +62,15 @@ def lane_fields(npu: Npu, *units: Unit) -> FieldWidths:
     ol = npu.results.ol
     fields = [(unit.of_channel[name], name, width) for unit in units for name, width in fields_of(npu, unit.of_channel)]
     together = [(name, ol * width) for column, name, width in fields if column.together]
-    apart = [(name, width) for column, name, width in fields if not column.together]
-    return [*together, *((f"{name}_{lane}", width) for lane in range(ol) for name, width in apart)]
+    apart = tuple((name, width) for column, name, width in fields if not column.together)
+    return [*together, *_of_lanes(ol, apart)]
+
+
+@lru_cache(maxsize=1024)
+def _of_lanes(ol: int, fields: tuple[tuple[str, int], ...]) -> FieldWidths:
+    """The fields of each of ``ol`` lanes, lane after lane: ``bias`` is ``bias_0``, ``bias_1`` and so on. A search makes
+    the same fields for many NPUs."""
+    return [(f"{name}_{lane}", width) for lane in range(ol) for name, width in fields]
 
 
 def _layer_fields(npu: Npu) -> FieldWidths:

@@ -2,9 +2,10 @@
 and that this simulates."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,6 +13,9 @@ from bitloom.golden.network import Model
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import figures
+from bitloom.overlay.explore.one_npu import Segment
+from bitloom.overlay.explore.price import Price
+from bitloom.overlay.explore.ring import _Segments
 from bitloom.overlay.explore.search import explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
@@ -64,6 +68,35 @@ def test_what_the_search_knows_of_npus_that_copy(setting: MapSetting, mapping: t
             "a map goes on and stays: one gearbox makes its words"
         )
         assert not any("loop" in npu.ports.inlets for npu in candidate.npus)
+
+
+@pytest.mark.parametrize("price", [Price(dsp=1_000), Price(dsp=1_000, npu=-10_000)], ids=["none", "a bonus"])
+def test_npus_that_must_be_alike_are_those_that_are_cheapest_together(
+    price: Price, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of a kind are not all looked at where the first of them cost more than others do together; an NPU may cost
+    less than nothing."""
+    looked_at = Mock(side_effect=_Segments._cheapest)
+    monkeypatch.setattr(_Segments, "_cheapest", lambda *given: looked_at(*given))
+    segments, counts = list[list[Segment] | None](), list[int]()
+    for together in (_Segments._together, _together_at_any_price):
+        monkeypatch.setattr(_Segments, "_together", together)
+        tries = Tries(residual(), Budget(), 64, SETTINGS)
+        segments.append(tries.segments(Task(Connection(tries.engines[0], *RING), COUNTERS, 1_500, price)))
+        counts.append(looked_at.call_count - sum(counts))
+    assert segments[0] is not None
+    assert segments[0] == segments[1]
+    assert counts[0] < counts[1] or price.npu
+
+
+_TOGETHER = _Segments._together
+
+
+def _together_at_any_price(
+    segments: _Segments, group: Sequence[int], alike: dict[str, int], below: float
+) -> tuple[float, list[Segment]] | None:
+    found = _TOGETHER(segments, group, alike, float("inf"))
+    return found if found and found[0] < below else None
 
 
 @pytest.mark.parametrize(("mapping", "closed"), [EACH, pytest.param((0, 1, 0, 1, 0), True, marks=pytest.mark.slow)])

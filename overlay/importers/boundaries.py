@@ -14,6 +14,7 @@ the result holds for every sum that there is, ties included.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -99,6 +100,14 @@ class Limits:
         steps = zip(self.limits, self.always, self.reached)
         return sum(Condition(t, always if t is None else self.rising, hit).holds(x) for t, always, hit in steps)
 
+    @cached_property
+    def _ratios(self) -> list[tuple[int, int, bool] | None]:
+        """Of each limit numerator, denominator and whether x has the level there; None where there is no limit."""
+        return [
+            None if limit is None else (limit.numerator, limit.denominator, hit)
+            for limit, hit in zip(self.limits, self.reached)
+        ]
+
     def behind(self, slope: Fraction, offset: Fraction) -> Staircase:
         """The levels of integers s where x = slope * s + offset."""
         if slope == 0:
@@ -106,21 +115,23 @@ class Limits:
             nowhere = (None,) * len(self.limits)
             return Staircase(nowhere, tuple(number < level for number in range(len(self.limits))), True)
         rising = self.rising == (slope > 0) or all(limit is None for limit in self.limits)
+        # In integers alone: fractions would take most of an import's time.
+        left = offset.denominator * slope.denominator
+        right = offset.numerator * slope.denominator
+        below = offset.denominator * slope.numerator
         firsts: list[int | None] = []
-        for limit, hit in zip(self.limits, self.reached):
-            if limit is None:
+        for ratio in self._ratios:
+            if ratio is None:
                 firsts.append(None)
                 continue
-            # In integers alone: fractions would take most of an import's time.
-            top = (limit.numerator * offset.denominator - offset.numerator * limit.denominator) * slope.denominator
-            bottom = limit.denominator * offset.denominator * slope.numerator
+            numerator, denominator, hit = ratio
+            top = numerator * left - right * denominator
+            bottom = denominator * below
             if rising:
                 first = -(-top // bottom) if hit else top // bottom + 1
             else:
                 first = top // bottom if hit else -(-top // bottom) - 1
-            if abs(first) > MOST_SUM:
-                first = MOST_SUM if first > 0 else -MOST_SUM
-            firsts.append(first)
+            firsts.append(min(max(first, -MOST_SUM), MOST_SUM))
         return Staircase(tuple(firsts), tuple(self.always), rising)
 
 

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from bitloom.driver.accelerator import Accelerator
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.emit import compile_model
+from bitloom.hls_gen.compiler.emit import compile_model, compile_plan
 from bitloom.hls_gen.compiler.flow import Deadlock, Result, Waits, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
+from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.compiler.weight_order import whole_system
 from bitloom.hls_gen.design.design import Design
@@ -124,8 +125,9 @@ def compare(
         The network doesn't fit the design.
     """
     bit, manifest = overlay(design)
-    program = compile_model(model, manifest, choices)
-    network_plan = plan(model, manifest.npus, choices)
+    device, _ = split(model)
+    network_plan = plan(device, manifest.npus, choices)
+    program = compile_plan(model, network_plan, manifest)
     flow = simulate(whole_system(network_plan, manifest.design), 2 * -(-max(batches) // 2))
     if images is None:
         images = random_images(model.network, max(batches), seed)

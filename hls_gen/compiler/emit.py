@@ -69,9 +69,15 @@ def compile_model(
         The network doesn't fit the design, or the NPUs of a ring would wait for each other for ever. One line: what is
         needed, and what there is.
     """
+    device, _ = split(model)
+    return compile_plan(model, plan(device, manifest.npus, choices), manifest, host=host)
+
+
+def compile_plan(model: Model, network_plan: Plan, manifest: Manifest, *, host: Host | None = None) -> Program:
+    """Compile a network that is planned for the NPUs of a manifest, but for what the host computes of it; parameters
+    and errors are those of `compile_model`."""
     network = model.network
     device, tail = split(model)
-    network_plan = plan(device, manifest.npus, choices)
     frame = network_plan.frame.frame_layout
     beats = geared(frame.words, frame.word_bits, manifest.stream_bits)
     check_capacities(network_plan, manifest)

@@ -70,8 +70,13 @@ class Rule:
         place = ROUNDINGS[self.rounding]
         after = int(self.zero) if self.zero_after else 0
         places = [place(self.low + level - after) for level in range(1, self.levels + 1)]
-        limits = np.array([limit + after - self.zero for limit, _ in places], object)
-        return self.scale.reshape(-1, 1) * limits, np.array([reached for _, reached in places])
+        # In halves of a scale a place is a whole number: fractions that are added and multiplied would take four times
+        # as long.
+        moved = 2 * (after - self.zero)
+        numbers = [twice * moved.denominator + moved.numerator for twice, _ in places]
+        halves = self.scale.ravel() / (2 * moved.denominator)
+        limits = [[Fraction(half.numerator * number, half.denominator) for number in numbers] for half in halves]
+        return np.array(limits, object), np.array([reached for _, reached in places])
 
     def grid(self, values: Array) -> Grid:
         """Quantise constants, in floating point of their own precision, as the tool that wrote the file did."""
@@ -87,35 +92,35 @@ class Rule:
         return Grid(integers=integers - int(self.zero), scale=self.scale)
 
 
-def _half_even(q: int) -> tuple[Fraction, bool]:
-    return q - HALF, q % 2 == 0
+def _half_even(q: int) -> tuple[int, bool]:
+    return 2 * q - 1, q % 2 == 0
 
 
-def _half_up(q: int) -> tuple[Fraction, bool]:
-    return q - HALF, q > 0
+def _half_up(q: int) -> tuple[int, bool]:
+    return 2 * q - 1, q > 0
 
 
-def _half_down(q: int) -> tuple[Fraction, bool]:
-    return q - HALF, q <= 0
+def _half_down(q: int) -> tuple[int, bool]:
+    return 2 * q - 1, q <= 0
 
 
-def _floor(q: int) -> tuple[Fraction, bool]:
-    return Fraction(q), True
+def _floor(q: int) -> tuple[int, bool]:
+    return 2 * q, True
 
 
-def _ceil(q: int) -> tuple[Fraction, bool]:
-    return Fraction(q - 1), False
+def _ceil(q: int) -> tuple[int, bool]:
+    return 2 * (q - 1), False
 
 
-def _up(q: int) -> tuple[Fraction, bool]:
+def _up(q: int) -> tuple[int, bool]:
     return _ceil(q) if q > 0 else _floor(q)
 
 
-def _down(q: int) -> tuple[Fraction, bool]:
+def _down(q: int) -> tuple[int, bool]:
     return _floor(q) if q > 0 else _ceil(q)
 
 
-ROUNDINGS: dict[str, Callable[[int], tuple[Fraction, bool]]] = {
+ROUNDINGS: dict[str, Callable[[int], tuple[int, bool]]] = {
     "ROUND": _half_even,
     "HALF_EVEN": _half_even,
     "HALF_UP": _half_up,
@@ -125,7 +130,8 @@ ROUNDINGS: dict[str, Callable[[int], tuple[Fraction, bool]]] = {
     "UP": _up,
     "DOWN": _down,
 }
-"""Name of a rounding -> the place from which values are rounded to q or more, and whether the place itself is."""
+"""Name of a rounding -> twice the place from which values are rounded to q or more, and whether the place itself
+is."""
 
 ROUND: dict[str, Callable[[Array], Array]] = {
     "ROUND": np.rint,

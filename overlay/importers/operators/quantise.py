@@ -117,7 +117,8 @@ def trunc(node: NodeView) -> None:
         )
     place = ROUNDINGS[known(str(node.attribute("rounding_mode", "FLOOR")).upper())]
     # The first integer that the second rounding takes to a level, and what the first one, halves to even, takes to it.
-    firsts = [first_integer(*place(level), 1 << shift) for level in range(low + 1, high + 1)]
+    places = (place(level) for level in range(low + 1, high + 1))
+    firsts = [first_integer(Fraction(twice, 2), reaches, 1 << shift) for twice, reaches in places]
     boundaries = _row([(first - HALF) * scale for first in firsts])
     reached = np.array([first % 2 == 0 for first in firsts])
     node.append(Levels, base=Fraction(low) * out_scale, step=out_scale, boundaries=boundaries, reached=reached)

@@ -96,7 +96,7 @@ def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[s
 
 
 def test_command_json_and_rate(tmp_path: Path) -> None:
-    each = ("--save-front", str(tmp_path / "front"), "--points", "2", "--map-order", "raster")
+    each = ("--save-front", str(tmp_path / "front"), "--points", "1", "--map-order", "raster")
     result = call("digits-cnn", "--rate", "50000", "--clock-mhz", "100", "--json", *each)
     assert result.exit_code == 0, result.output
     (tmp_path / "explored.json").write_text(result.stdout)

@@ -195,8 +195,15 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Pos
         )
     columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(sizes.columns)]
     # beside the map no row of a column is on it, whatever the line memory has there
-    newest = b.wire("newest", width(column), column & _all(x.inside, width(column)))
-    b.on(at.step, *zip(columns, [newest, *columns]))
+    lane = npu.former_granule_bits
+    newest = [
+        choose(all_of(x.inside, *_used(npu, f, "lanes", k)), bits(column, low, lane), 0, lane)
+        for k, low in enumerate(range(0, width(column), lane))
+    ]
+    moved = [b.wire("newest", width(column), side_by_side(newest)), *columns]
+    for k, register in enumerate(columns):
+        used = _used(npu, f, "columns", k)
+        b.on(at.step, (register, choose(used[0], moved[k], 0, width(register)) if used else moved[k]))
     return columns
 
 
@@ -294,15 +301,14 @@ def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None)
     taps = []
     for k in range(lanes):
         value = _by_channels(npu, f, lambda c, k=k: channels[k] if k < c else bits(before, (k - c) * lane, lane))
-        if npu.engine == "binary":  # a lane without a tap is 0, which adds nothing
-            value = b.wire(f"lane_{k}", lane, value) & _all(_used(f, "lanes", k), lane)
         taps.append(b.wire(f"tap_{k}", lane, value))
     return b.wire("column", lanes * lane, side_by_side(taps))
 
 
-def _used(f: Fields, what: str, k: int) -> Signal:
-    """Whether lane or column ``k`` of a window has taps."""
-    return f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))
+def _used(npu: Npu, f: Fields, what: str, k: int) -> list[Signal]:
+    """Whether lane or column ``k`` of a window has taps; nothing in an NPU of integers, whose weights are 0 where there
+    is none. A binary NPU clears the registers of the others: 0 adds nothing, and clearing a register is no logic."""
+    return [f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))] if npu.engine == "binary" else []
 
 
 def _all(flag: Signal, w: int) -> Signal:
@@ -319,12 +325,12 @@ def _words(b: Block, npu: Npu, f: Fields, columns: list[Signal]) -> list[Signal]
     taps = list[Signal]()
     marks = list[Signal]()
     for k, column in enumerate(columns):
-        used = b.wire(f"column_{k}_used", 1, _used(f, "columns", k)) if npu.engine == "binary" else None
         for i in range(sizes.column // sizes.granule):
-            value = bits(column, i * lane, lane)
-            taps.append(value if used is None else b.wire(f"value_{k}_{i}", lane, value & _all(used, lane)))
+            taps.append(bits(column, i * lane, lane))
             if npu.array.planes:
-                marks.append(b.wire(f"used_{k}_{i}", 1, used & _used(f, "lanes", i)))
+                marks.append(
+                    b.wire(f"used_{k}_{i}", 1, all_of(*_used(npu, f, "columns", k), *_used(npu, f, "lanes", i)))
+                )
     if not npu.array.planes:
         w = len(taps) * lane
         window = b.wire("window", w, side_by_side(taps))

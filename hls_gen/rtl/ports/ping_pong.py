@@ -14,7 +14,7 @@ from veriloggen import Cat
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, choose, eq, resize, sub, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, eq, resize, sub, width
 from bitloom.hls_gen.rtl.primitives.fifo import registered_read
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
@@ -69,7 +69,12 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     b = Block(name if word_bits == npu.array.map_bits else f"{name}_of_{word_bits}", header)
     bus = LoadBus.ports(b, library.stream_bits, [memory_of(npu, "chunks")])
     last_layer = b.input("last_chunk", LAYER_BITS)
-    source = Stream.input(b, "in", word_bits, last=True)
+    source = Stream(
+        valid=b.input("in_valid"),
+        ready=b.output_reg("in_ready"),  # a register: long paths lead on from it
+        data=b.input("in_data", word_bits),
+        last=b.input("in_last"),
+    )
     out = Stream(b.output_reg("out_valid"), b.input("out_ready"), b.output("out_data", word_bits))
 
     # # #
@@ -82,8 +87,7 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     singles = [b.reg(f"single_{k}", init=None) for k in (0, 1)]  # the chunk has one word
     put = b.wire("put", 1, source.taken)
     writer = _Side.of(b, "write", place, put)
-    loaded, chunk_last_word = _chunk_size(b, library, npu, bus, last_layer, put & source.last)
-    source.ready.assign(all_of(loaded, ~choose(writer.buffer, full[1], full[0], 1)))
+    chunk_last_word = _chunk_size(b, library, npu, bus, last_layer, put & source.last)
     writer.ends.assign(put & any_of(source.last, eq(writer.word, chunk_last_word)))
 
     b.comment("Emptying: the full buffer, up to its last word; then the other one.")
@@ -100,20 +104,23 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     b.on(get, (first, at_last), (later_last, eq(reader.word, read_before)))
     reader.ends.assign(get & at_last)
     before = b.wire("word_before", place, sub(writer.word, 1, place))
+    fills = []
     for k in (0, 1):
         filled = b.wire(f"write_ends_{k}", 1, writer.ends & eq(writer.buffer, k))
-        b.on(filled, (full[k], 1), (befores[k], before), (singles[k], eq(writer.word, 0)))
-        b.on(reader.ends & eq(reader.buffer, k), (full[k], 0))
+        emptied = b.wire(f"read_ends_{k}", 1, reader.ends & eq(reader.buffer, k))
+        fills.append(b.wire(f"full_{k}_next", 1, any_of(full[k], filled) & ~emptied))
+        b.on(filled, (befores[k], before), (singles[k], eq(writer.word, 0)))
+        b.on(None, (full[k], fills[k]))
+    # 1 from the second cycle after reset on, when the first map's row is there
+    b.on(None, (source.ready, ~choose(writer.buffer ^ writer.ends, fills[1], fills[0], 1)))
     b.on(out.ready, (out.valid, 0))
     b.on(get, (out.valid, 1))
     _buffers(b, library, (writer, reader), source.data, out.data)
     return b
 
 
-def _chunk_size(
-    b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, map_ends: Signal
-) -> tuple[Signal, Signal]:
-    """Registers: whether the arriving map's row of memory ``chunks`` is there, and the place of a chunk's last word."""
+def _chunk_size(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: Signal, map_ends: Signal) -> Signal:
+    """Register: the place of a chunk's last word, of the arriving map's row of memory ``chunks``."""
     memory = memory_of(npu, "chunks")
     loaded = b.reg("loaded")
     map_end = b.wire("map_end", 1, map_ends)
@@ -122,7 +129,7 @@ def _chunk_size(
     row = library.loadable(b, memory, bus, resize(upcoming, bits_for(memory.depth - 1)))
     chunk_last_word = b.reg("chunk_last_word", bits_for(npu.ports.buffer_words - 1), init=None)
     b.on(begin, (loaded, 1), (chunk_last_word, row["words_minus_1"]))
-    return loaded, chunk_last_word
+    return chunk_last_word
 
 
 def _buffers(b: Block, library: Library, sides: tuple[_Side, _Side], word_in: Signal, word_out: Signal) -> None:

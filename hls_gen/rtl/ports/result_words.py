@@ -21,7 +21,6 @@ from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
     add,
-    all_of,
     any_of,
     bits,
     choose,
@@ -133,7 +132,7 @@ def output_register(
     for words in results:
         words.ready.assign(gate)
     if last_output is not None:
-        map_end = b.wire("map_end", 1, all_of(gate, either, last))
+        map_end = b.wire("map_end", 1, gate & last)
         last = last & _is_last_output(b, last_output, map_end, reset)
     end = b.wire("result_end", 1, last)
     # a frame's end goes along beside tlast, which the frame may not have asked for
@@ -145,7 +144,7 @@ def output_register(
         side=end,
     )
     out = collected(b, library, "output_register", given, library.stream_bits, 1, rst=reset)
-    flags.ready.assign(b.wire("frame_end", 1, gate & either & end))
+    flags.ready.assign(b.wire("frame_end", 1, gate & end))
     m_axis.data.assign(out.data)
     m_axis.valid.assign(out.valid)
     m_axis.last.assign(out.last)

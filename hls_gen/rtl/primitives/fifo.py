@@ -73,9 +73,12 @@ def _fifo(library: Library, block_ram: bool) -> Block:
     get = b.wire("get", 1, all_of(some, any_of(~out_valid, out_ready)))
     b.on(put, (write_row, Mux(write_row == last_row, 0, write_row + 1)))
     b.on(get, (read_row, Mux(read_row == last_row, 0, read_row + 1)))
-    filled, emptied = ([], []) if block_ram else ([(in_ready, level != fullest)], [(in_ready, 1)])
-    b.on(put & ~get, (level, level + 1), (some, 1), *filled)
-    b.on(~put & get, (level, level - 1), (some, level != 1), *emptied)
+    b.on(put & ~get, (level, level + 1))
+    b.on(~put & get, (level, level - 1))
+    # not set and cleared by a condition: reset would stand behind it, and ``get`` comes late
+    b.on(None, (some, any_of(put, some & ~(get & (level == 1)))))
+    if not block_ram:
+        b.on(None, (in_ready, any_of(get, in_ready & ~(in_valid & (level == fullest)))))
     b.on(None, (room, level < room_below))
     b.on(out_ready, (out_valid, 0))
     b.on(get, (out_valid, 1))

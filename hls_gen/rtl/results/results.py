@@ -229,8 +229,7 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     """Register: a window's results are there and not yet in the queue; makes the port ``drain_slot``."""
     if npu.array.accumulators == 1:
         full = b.reg("full")
-        b.on(arrived, (full, 1))
-        b.on(load, (full, 0))
+        b.on(None, (full, any_of(full, arrived) & ~load))
         return full
     full = _some(b, "full", (0, npu.array.accumulators), arrived, load)
     drain = b.output_reg("drain_slot", npu.array.slot_bits, means="accumulator whose results are looked at")

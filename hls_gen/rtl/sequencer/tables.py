@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, Ta
 from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, choose, width
 
 from .context import Context
-from .layer_row import LayerRow, LayerStart
+from .layer_row import LayerRow
 from .layers import Layers
 from .progress import Progress
 from .source import ALWAYS, NEVER
@@ -31,42 +31,50 @@ class _Table:
         sources together.
     """
 
-    def __init__(self, context: Context, table: TapTable, start: LayerStart):
+    def __init__(self, context: Context, table: TapTable, layers: Layers):
         b = self._b = context.b
-        name = table.name
-        base = getattr(start, table.base)
-        self._pointer = pointer = b.reg(f"{name}_pointer", width(base))
-        self._pointer_next = b.wire(f"{name}_pointer_next", width(base))
-        self._moves = b.wire(f"{name}_moves")
-        fields = context.memory(name, self._pointer_next, read=self._moves)
+        name = self._name = table.name
+        start = layers.start
+        self._base = getattr(start, table.base)
+        self._pointer = b.reg(f"{name}_pointer", width(self._base))
+        self._read_row = b.wire(f"{name}_read_row", width(self._base))
+        fields = context.memory(name, self._read_row, read=layers.move)
         self._last = (start.firsts[table.first("last")], fields.pop("last")) if "last" in fields else None
         self.now = {field: b.reg(f"{name}_{field}_now", width(row), init=None) for field, row in fields.items()}
         # register, what it becomes as a layer begins, and with the next row
-        self._registers = [(pointer, base, add(pointer, 1, width(base)))]
-        self._registers += [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
+        self._fields = [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
 
     def advance(self, progress: Progress, serves: Signal, used: Signal) -> None:
         """Go on by a row where the tap at hand ``used`` what the table says; back to the window's first tap; or to what
         a layer begins with. In a layer that no table ``serves`` all that is at hand stays 0, as the layer's row has
-        it."""
+        it. The memory is read with every move, the same row again where the table doesn't go on: whether it does would
+        stand between the move, which is known last, and the memory."""
         b = self._b
         rewind = progress.rewind
         goes = used
         if rewind is not None:  # in a window of one tap the next pass begins with what is at hand
             goes = choose(rewind, ~progress.first, used, 1)
-        self._moves.assign(progress.move & any_of(progress.change, all_of(serves, goes)))
-        for register, first, following in self._registers:
-            w = width(register)
-            after = following
-            if rewind is not None:
-                saved = b.reg(f"{register.name}_saved", w, init=None)  # of the window's first tap
-                b.on(progress.move & progress.first, (saved, register))
-                after = choose(rewind, saved, following, w)
-            after = choose(progress.change, first, after, w)
-            if register is self._pointer:
-                self._pointer_next.assign(after)
-                after = self._pointer_next
-            b.on(self._moves, (register, after))
+        goes = b.wire(f"{self._name}_goes", 1, any_of(progress.change, all_of(serves, goes)))
+        pointer = self._pointer
+        w = width(pointer)
+        after = self._after(progress, pointer, self._base, add(pointer, 1, w))
+        after = b.wire(f"{self._name}_pointer_next", w, after)
+        self._read_row.assign(choose(goes, after, pointer, w))
+        moves = b.wire(f"{self._name}_moves", 1, progress.move & goes)
+        b.on(moves, (pointer, after))
+        for register, first, following in self._fields:
+            b.on(moves, (register, self._after(progress, register, first, following)))
+
+    def _after(self, progress: Progress, register: Signal, first: Signal, following: Signal) -> Signal:
+        """What a register becomes where the table goes on: ``first`` as a layer begins; what it was at the window's
+        first tap for the next pass; else ``following``."""
+        b = self._b
+        w = width(register)
+        if progress.rewind is not None:
+            saved = b.reg(f"{register.name}_saved", w, init=None)
+            b.on(progress.move & progress.first, (saved, register))
+            following = choose(progress.rewind, saved, following, w)
+        return choose(progress.change, first, following, w)
 
     def last_after(self, progress: Progress) -> Signal:
         """Field ``last`` after the next move, of the table that has it."""
@@ -103,7 +111,7 @@ class TableTaps:
         now = layers.now
         jumps = "" if now.kernel is None else ", of jumps for each jump of the kernel row"
         b.comment(f"Taps from tables: a row of flags for each tap, of olds for each old tuple{jumps}.")
-        tables = {table: _Table(context, table, layers.start) for table in context.spec.kind.tables}
+        tables = {table: _Table(context, table, layers) for table in context.spec.kind.tables}
         flags = tables[FLAGS].now
         self.serves = b.reg("by_tables", init=None)
         b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))

@@ -18,7 +18,7 @@ def _fifos() -> Iterator[Proof]:
         (3, 1, 4), (8, 2, 4), (8, 5, 4), (16, 16, 4), (9, 24, 10), (33, 64, 4), (8, 65, 4), (12, 512, 4),
     ):  # fmt: skip
         block_ram = depth > timing.LUT_RAM_WORDS
-        ready = "in_ready <= level < DEPTH_MINUS_1;" if block_ram else "in_ready <= level != DEPTH_MINUS_1;"
+        has_room = "level < DEPTH_MINUS_1" if block_ram else "get | in_ready & ~(in_valid & (level == DEPTH_MINUS_1))"
         more = depth - timing.room_words(depth, margin) - block_ram
         yield Proof(
             name=f"fifo of {depth}",
@@ -29,7 +29,7 @@ def _fifos() -> Iterator[Proof]:
             reach=depth + 8 if depth < 17 else 12,
             rows=(Row("dut.store.mem", "in_memory", "memory_row", "word"),),
             breaks=(
-                *([Broken(ready, "in_ready <= 1'd1;", "order")] if depth < 9 else []),
+                *([Broken(f"in_ready <= {has_room};", "in_ready <= 1'd1;", "order")] if depth < 9 else []),
                 *([Broken("if (put & ~get) begin", "if (put) begin", "order")] if depth > 1 else []),
                 Broken("some & (~out_valid | out_ready)", "some", "sink.word_stays"),
             ),

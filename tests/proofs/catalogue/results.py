@@ -42,7 +42,7 @@ def _results() -> Iterator[Proof]:
             breaks=(
                 Broken("room = some_credits;", "room = 1'd1;", "room_while_there_is_some"),
                 Broken("load = waits & (~busy | free_before & window_last);", "load = waits;", "one_at_work"),
-                *(() if several else (Broken("full <= 1'd0;\n      end\n      if (~busy", "end\n      if (~busy",
+                *(() if several else (Broken("full <= (full | result_valid) & ~load;", "full <= full | result_valid;",
                                              "load_of_results"),)),
             ),
         )  # fmt: skip

@@ -34,7 +34,11 @@ def _ping_pongs() -> Iterator[Proof]:
             reach=14,
             rows=(Row("dut.buffers.mem", "in_memory", "memory_row", "word"),),
             breaks=(
-                Broken("loaded & ~(writes_buffer ? full_1 : full_0)", "loaded", "order"),
+                Broken(
+                    "in_ready <= ~((writes_buffer ^ write_end) ? full_1_next : full_0_next);",
+                    "in_ready <= 1'd1;",
+                    "order",
+                ),
                 Broken("read_end & (reads_buffer == 1'd0)", "read_end", "offers"),
                 Broken("write_end & (writes_buffer == 1'd0)", "put & (writes_buffer == 1'd0)", "whole_chunks_only"),
             ),

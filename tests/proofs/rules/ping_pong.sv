@@ -61,6 +61,7 @@ module proof (
       place < here | ~reads_full & writes == reads ? {reads, in_this} : {~reads, in_other};
   always @* if (running) begin
     assert (\dut.write_word == open_words);
+    assert (in_ready == (\dut.loaded & ~(writes ? \dut.full_1 : \dut.full_0 )));
     assert (~other_full | reads_full);
     assert (writes == (reads ^ (reads_full & ~other_full)));
     assert (~(reads_full & other_full) | open_words == 0);

@@ -9,6 +9,8 @@ from bitloom.golden.file import model_digest
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
+from bitloom.golden.layers.outputs import Outputs
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.packing import to_bits
@@ -16,10 +18,12 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
+from bitloom.overlay.fuzz.random_models import random_integer_model
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
@@ -236,3 +240,21 @@ def test_a_design_without_shifts_takes_no_integers():
     check(two_layers(5), random_images(two_layers(5), 1, np.random.default_rng(0)), design, "pull")
     with value_error("net: an input of 3 bit planes needs shifts up to 2, the NPU has shift_bits = 0"):
         compile_model(two_layers(5, signed(3)), design)
+
+
+@pytest.mark.parametrize(("stream_bits", "second"), [(32, 3), (64, 4)])
+def test_each_map_that_leaves_begins_with_a_stream_word(stream_bits: int, second: int) -> None:
+    """Sums are words of 32 bits each; three of them leave first."""
+    heads = [Dense(name=f"head_{n}", inputs=("act_1",), out_channels=n, weight=signed(3)) for n in (5, 3)]
+    layers = (
+        Conv(name="conv_1", out_channels=4, kernel=(2, 2), weight=signed(3)),
+        Requantise(name="act_1", encoding=signed(4)),
+        *heads,
+        Outputs(name="outputs", inputs=tuple(head.name for head in heads)),
+    )
+    network = Network(name="heads", input=case_map(3, 4, 2, signed(4)), layers=layers)
+    model = random_integer_model(network, 0, acc_bits=20)
+    npu = Npu.of(engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=2, kgp=2)
+    design = size_memories("heads", [model], npu, stream_bits=stream_bits)
+    five, three = compile_model(model, Manifest.of(design, "0" * 64)).results
+    assert (three.first, five.first) == (0, second)

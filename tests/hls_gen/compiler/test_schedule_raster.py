@@ -124,6 +124,14 @@ def test_of_a_large_map():
     assert Raster(y=axis, x=axis).burst == 226
 
 
+def test_no_gap_in_a_map_of_one_row():
+    """A kernel of several rows has one row of taps there."""
+    (tables,) = schedule([stage((1, 9), kernel=(3, 2), padding=(1, 0, 1, 0))], "raster").tables
+    counters = Raster.of(tables)
+    assert counters is not None
+    assert counters.gap == 0
+
+
 def test_no_gap_where_windows_have_one_row_of_taps():
     """The words of a row that never comes by need no field that holds their number."""
     layers = (Conv(name="conv_1", out_channels=4, kernel=(1, 2)), Threshold(name="act_1"))

@@ -203,12 +203,18 @@ def test_a_pipeline_of_both_engines_whose_binary_npu_reads_integers() -> None:
     assert size_memories("integers", [model], npus).npus
 
 
+SHIFTS = ("--planes", "0", "--shift-bits", "3")
+"""Bit planes one after another."""
+
+
 @pytest.mark.parametrize("topology", ["cascade", "ring"])
 def test_equal_npus(topology: str) -> None:
     npus = chosen_design(networks.load("digits-cnn"), Wanted(topology=topology, npus=3)).npus
     assert [npu.array.planes for npu in npus] == [6, 0, 0]
     assert ("ring" in npus[0].ports.inlets) == (topology == "ring")
     assert len(npus) == 3
+    shifting = chosen_design(networks.load("digits-cnn"), asked("--topology", topology, "--npus", "2", *SHIFTS)).npus
+    assert [npu.array.shift_bits for npu in shifting] == [3, 0]
 
 
 @pytest.mark.parametrize(

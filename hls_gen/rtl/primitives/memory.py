@@ -18,10 +18,12 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import ONE_PORT
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 
-from .block import Block, Signal, all_of, bits, choose, eq, resize
+from .block import Block, Signal, all_of, bits, choose, eq, resize, width
 from .parameters import row_width
 from .text import Header
 
+LOW_BANK_BITS = 3
+"""Bits of the lower part of a bank's number (`_bank_hits`)."""
 Target = Literal["simulation", "synthesis"]
 """What the modules of a design are for: Verilator or a synthesis tool. Some modules have another body for each."""
 
@@ -229,14 +231,14 @@ class Library:
         if style == ONE_PORT:
             rows = {"row": b.wire(f"{name}_at", address, choose(bus.valid, load_row, read_row, address))}
         banks = self.banks(memory.width)
+        hits = [selected] if bus.bank is None else _bank_hits(b, name, selected, bus.bank, len(banks))
         parts = []
         for i, bank_width in enumerate(banks):
             tag = f"{name}_{i}" if len(banks) > 1 else name
             block = ram(self, bank_width, memory.depth, latency=0 if read is None else 1, style=style)
             data = b.wire(f"{tag}_data", bank_width)
-            hit = selected if bus.bank is None else b.wire(f"{tag}_write", 1, selected & eq(bus.bank, i))
             ports = {
-                "write": hit,
+                "write": hits[i] if bus.bank is None else b.wire(f"{tag}_write", 1, hits[i]),
                 **rows,
                 "write_data": bits(bus.data, 0, bank_width),
                 "read_data": data,
@@ -247,6 +249,20 @@ class Library:
             parts.append(data)
         whole = parts[0] if len(parts) == 1 else b.wire(f"{name}_row", memory.width, Cat(*reversed(parts)))
         return split(b, whole, list(memory.widths.items()), f"{name}_")
+
+
+def _bank_hits(b: Block, name: str, selected: Signal, bank: Signal, count: int) -> list[Signal]:
+    """Whether each of ``count`` banks of the memory ``name``, which is ``selected``, has the number ``bank``.
+
+    Of many banks the two parts of the number are looked at once for all: synthesis takes two LUTs a bank for the
+    whole number, and one for this.
+    """
+    if count <= 1 << LOW_BANK_BITS:
+        return [selected & eq(bank, i) for i in range(count)]
+    low, high = bits(bank, 0, LOW_BANK_BITS), bits(bank, LOW_BANK_BITS, width(bank) - LOW_BANK_BITS)
+    places = [b.wire(f"{name}_place_{k}", 1, eq(low, k)) for k in range(1 << LOW_BANK_BITS)]
+    groups = [b.wire(f"{name}_group_{k}", 1, selected & eq(high, k)) for k in range(-(-count // len(places)))]
+    return [groups[i // len(places)] & places[i % len(places)] for i in range(count)]
 
 
 def split(b: Block, row: Signal, fields: FieldWidths, prefix: str) -> dict[str, Signal]:

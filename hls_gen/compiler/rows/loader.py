@@ -1,20 +1,12 @@
-"""Rows of the loader: the one row of memory ``network``, and what an NPU without layers gets."""
+"""Row of the loader: the one row of memory ``network``."""
 
 from collections.abc import Sequence
 
 from bitloom.hls_gen.compiler.plan import Plan
 from bitloom.hls_gen.design.gearbox import gear
-from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.npu import Npu
 
-from .layer_rows import Columns, LayerRows, row
+from .layer_rows import LayerRows
 from .window_former import former_values
-
-
-def waiting_row(npu: Npu, memory: str) -> Columns:
-    """A row of memory ``inputs`` or ``layers``, the array's or the pool unit's: a layer of one word, without tables."""
-    ones = {"words": 1, "hold_tuples": 1, "hold_words": 1, "direct": 1}
-    return row({field.name: ones.get(field.name, 0) for field in memory_of(npu, memory).fields})
 
 
 def network_row(plan: Plan, n: int, rows: Sequence[LayerRows], stream_bits: int, frame_beats: int) -> dict[str, int]:

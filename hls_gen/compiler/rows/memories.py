@@ -16,14 +16,10 @@ from bitloom.hls_gen.design.rows import pack_fields, pack_rows
 
 from .array import array_rows, offset_row
 from .layer_rows import Columns, LayerRows
-from .loader import waiting_row
 from .pool_unit import pool_unit_rows, reciprocals
 from .ports import chunk_rows, inlet_row
 from .results import result_rows
-from .sequencer import array_sequencer_rows
-
-WAITING = ("inputs", "layers")
-"""Memories that need a row also where an NPU has no layer."""
+from .sequencer import array_sequencer_rows, waiting_rows
 
 
 def rows_of(planned: PlannedLayer) -> LayerRows:
@@ -119,8 +115,8 @@ def memory_words(
         Name of a memory -> (rows, words of a row) uint32, by id, as they are sent.
     """
     if not layers:
-        names = [sequencer.prefix + name for sequencer in npu.sequencers for name in WAITING]
-        return {name: packed(memory_of(npu, name), waiting_row(npu, name)) for name in names}
+        waiting = {name: rows for sequencer in npu.sequencers for name, rows in waiting_rows(sequencer).items()}
+        return {name: packed(memory_of(npu, name), rows) for name, rows in waiting.items()}
     columns = npu_columns(layers, npu, kernels_at)
     if len(limits):
         columns["binariser"] = {"thresholds": limits}

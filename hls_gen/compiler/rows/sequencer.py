@@ -14,6 +14,7 @@ import numpy as np
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.schedule import Raster
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer
+from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.memories.sequencer import counter_fields, kernel_moves
 from bitloom.hls_gen.design.npu import NpuSequencer
 
@@ -125,6 +126,14 @@ def sequencer_rows(on: OnSequencer) -> dict[str, Columns]:
     following = {table: {name: np.roll(column, -1) for name, column in rows.items()} for table, rows in tables.items()}
     rows = {"inputs": row({"words": on.coming_words}), "layers": row(layer), **following}
     return {sequencer.prefix + name: columns for name, columns in rows.items()} | line_former_rows(on)
+
+
+def waiting_rows(sequencer: NpuSequencer) -> dict[str, Columns]:
+    """Rows of a sequencer of an NPU without layers, by memory: a layer of one word, without tables, which never
+    comes."""
+    ones = {"words": 1, "hold_tuples": 1, "hold_words": 1, "direct": 1}
+    memories = [memory_of(sequencer.npu, sequencer.prefix + name) for name in ("inputs", "layers")]
+    return {memory.name: row({field.name: ones.get(field.name, 0) for field in memory.fields}) for memory in memories}
 
 
 def _tables(on: OnSequencer) -> dict[str, Columns]:

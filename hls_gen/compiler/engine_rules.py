@@ -1,8 +1,7 @@
-"""Engines: which one each weighted layer of a network is for, and what each can compute: which layers may follow a
-weighted one in a segment (hls_gen/compiler/segments.py), as trips.py lists them, and which encodings they may have.
+"""Engines: which one a segment (hls_gen/compiler/segments.py) is for, and what each can compute: which layers may
+follow a weighted one, as trips.py lists them, and which encodings they may have.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed_bits
@@ -12,13 +11,10 @@ from bitloom.golden.layers.pool import AvgPool, Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
-from bitloom.hls_gen.design.widths import COUNT_BITS, FEATURE_BITS, WEIGHT_BITS
+from bitloom.hls_gen.design.widths import COUNT_BITS
 
-from .engine_form import engine_form_of
-from .host_tail import on_device
 from .pools import canonical
-from .segments import Segment, segments
+from .segments import Segment
 from .trips import BINARY, BITS, INTEGER, INTEGER_ADD, OR, SIGNS
 
 MAX_AVERAGE = (1 << COUNT_BITS) - 1
@@ -52,45 +48,6 @@ def default_engine(segment: Segment) -> str:
     integers |= "requantise" in segment.tail_kinds and "threshold" not in segment.tail_kinds
     integers |= segment.reads != INPUT and segment.source.encoding.kind != "bipolar"
     return "integer" if integers else "binary"
-
-
-def engines_of(network: Network) -> list[str]:
-    """The engine that each weighted layer is for (`default_engine`), in the order in which they are computed.
-
-    ValueError if no engine can compute the network.
-    """
-    network = engine_form_of(on_device(network))
-    entry = network.next_layer(INPUT)
-    return [default_engine(segment) for segment in segments(network, entry if isinstance(entry, Threshold) else None)]
-
-
-def check_engines(network: Network, engines: Sequence[str]) -> None:
-    """Check that weighted layers, which come in the order of computing, are computed by these engines by default.
-    Copies of maps, which the network doesn't have, are computed by the engine that they are for.
-
-    Raises
-    ------
-    ValueError
-        If a layer is for another engine, or can't be computed by its own, whatever the NPU's widths. The message names
-        the layer, the rule and the value.
-    """
-    names = {layer.name for layer in network.layers}
-    network = engine_form_of(on_device(network))
-    cut = [canonical(segment) for segment in segments(network)]
-    given = iter(engines)
-    defaults = engines_of(network)
-    engines = [next(given) if each.name in names else default for each, default in zip(cut, defaults, strict=True)]
-    for segment, engine, default in zip(cut, engines, defaults):
-        if engine != default:
-            raise ValueError(f"{segment.name}: its engine must be the {default} one, got {engine}")
-    binary = {segment.name for segment, engine in zip(cut, engines) if engine == "binary"}
-    widest = Engine("integer", FEATURE_BITS, WEIGHT_BITS)
-    for segment in cut:
-        if segment.name in binary:
-            check_binary(segment)
-        else:
-            to_bits = not binary.isdisjoint(segment.readers)
-            check_integer(segment, widest, from_bits=segment.reads in binary, to_bits=to_bits)
 
 
 def check_binary(segment: Segment) -> None:

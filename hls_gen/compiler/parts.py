@@ -1,5 +1,5 @@
-"""Parts: a network cut in front of each weighted layer, without arrays. An engine computes a part at once; mapping,
-copies and ways of maps (hls_gen/compiler/mapping.py) know parts alone.
+"""Parts: a network cut in front of each weighted layer, without arrays, and the engine that each layer is for. An
+engine computes a part at once; mapping, copies and ways of maps (hls_gen/compiler/mapping.py) know parts alone.
 
     model --rewrite--> layers as engines have them --segments--> --this, for engines--> parts --mapping--> lowering
 
@@ -18,16 +18,17 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.grouped import ConvByGroups, as_plain
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model
+from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Pair
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.pool_unit import ReducedWindow
 from bitloom.hls_gen.design.split_window import SplitWindow
+from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from .depthwise import behind_copies, fused, plain_of, pooled
-from .engine_form import engine_form
+from .engine_form import engine_form, engine_form_of
 from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
-from .host_tail import split
+from .host_tail import on_device, split
 from .input_maps import input_name
 from .pools import canonical
 from .ranges import Range
@@ -253,6 +254,45 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
     cut = [canonical(segment) for segment in cut]
     engine_names = [engines[segment.name] for segment in cut]
     return SegmentedModel(given=given, model=model, target=target, binariser=entry, segments=cut, engines=engine_names)
+
+
+def engines_of(network: Network) -> list[str]:
+    """The engine that each weighted layer is for (`engine_rules.default_engine`), in the order of computing.
+
+    ValueError if no engine can compute the network.
+    """
+    network = engine_form_of(on_device(network))
+    entry = network.next_layer(INPUT)
+    return [default_engine(segment) for segment in segments(network, entry if isinstance(entry, Threshold) else None)]
+
+
+def check_engines(network: Network, engines: Sequence[str]) -> None:
+    """Check that weighted layers, which come in the order of computing, are computed by these engines by default.
+    Copies of maps, which the network doesn't have, are computed by the engine that they are for.
+
+    Raises
+    ------
+    ValueError
+        If a layer is for another engine, or can't be computed by its own, whatever the NPU's widths. The message names
+        the layer, the rule and the value.
+    """
+    names = {layer.name for layer in network.layers}
+    network = engine_form_of(on_device(network))
+    cut = [canonical(segment) for segment in segments(network)]
+    given = iter(engines)
+    defaults = engines_of(network)
+    engines = [next(given) if each.name in names else default for each, default in zip(cut, defaults, strict=True)]
+    for segment, engine, default in zip(cut, engines, defaults):
+        if engine != default:
+            raise ValueError(f"{segment.name}: its engine must be the {default} one, got {engine}")
+    binary = {segment.name for segment, engine in zip(cut, engines) if engine == "binary"}
+    widest = Engine("integer", FEATURE_BITS, WEIGHT_BITS)
+    for segment in cut:
+        if segment.name in binary:
+            check_binary(segment)
+        else:
+            to_bits = not binary.isdisjoint(segment.readers)
+            check_integer(segment, widest, from_bits=segment.reads in binary, to_bits=to_bits)
 
 
 def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:

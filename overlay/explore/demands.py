@@ -13,13 +13,13 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.engine_rules import Engine, engines_of
+from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.formed_taps import formed_taps
 from bitloom.hls_gen.compiler.formers import tables_of
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone, lowered_for, pool_name
-from bitloom.hls_gen.compiler.parts import Target, segmented
+from bitloom.hls_gen.compiler.parts import Target, engines_of, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copies import is_copy
 from bitloom.hls_gen.design.npu import Npu

@@ -21,8 +21,8 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
-from bitloom.hls_gen.compiler.engine_rules import engines_of
 from bitloom.hls_gen.compiler.lowering import lower_alone
+from bitloom.hls_gen.compiler.parts import engines_of
 from bitloom.hls_gen.compiler.schedule import schedule
 from tests.cases import case_map, random_images, random_model, random_values
 from tests.errors import value_error

@@ -227,7 +227,7 @@ def build(
     block_design = BlockDesign.from_manifest(generated.manifest, target)
     overlay = simulation_overlay_files(generated.manifest, generated.text, target)
     names = [m.network.name for m in models]
-    compiled_networks = compiled(models, manifest, choices, origin.hosts)
+    compiled_networks = compiled(models, manifest, dict.fromkeys(names, choices), origin.hosts)
     programs = {f"{name}.program.npz": program.to_bytes() for name, program in compiled_networks.items()}
     hosts = {host_file.name_of(name): host_file.to_bytes(host) for name, host in origin.hosts.items()}
     kept = {f"{m.network.name}.model.npz": file.to_bytes(m) for m in models}

@@ -15,7 +15,7 @@ from bitloom.overlay.steps import step
 def compiled(
     models: Sequence[Model],
     manifest: Manifest,
-    choices: Mapping[str, CompileChoices] | CompileChoices,
+    choices: Mapping[str, CompileChoices],
     hosts: Mapping[str, Host],
 ) -> dict[str, CompiledNetwork[Program]]:
     """Compile networks for a design; a step for each of them.
@@ -27,7 +27,7 @@ def compiled(
     manifest
         Of the design.
     choices
-        How all of them are compiled, or each by its name.
+        How each of them is compiled, by its name.
     hosts
         What the host does around imported networks, by their names.
 
@@ -46,8 +46,7 @@ def compiled(
     for model in models:
         name = model.network.name
         with step(f"compiling {name}"):
-            how = choices if isinstance(choices, CompileChoices) else choices[name]
-            programs[name] = compile_network(model, manifest, how, host=hosts.get(name))
+            programs[name] = compile_network(model, manifest, choices[name], host=hosts.get(name))
     return programs
 
 

@@ -77,6 +77,7 @@ def check_interface(top: Reader, registers: Sequence[Register], wanted: Iterable
 
 
 def _register(entry: Any, where: str) -> Register:
+    """A register of a manifest; ValueError, which begins with ``where``, if it is none."""
     reader = Reader(entry, where)
     name = reader.text("name")
     offset = reader.number("offset", 0, REGISTER_SPACE - 4)
@@ -94,6 +95,8 @@ def read_errors(top: Reader) -> tuple[ErrorCode, ...]:
 
 
 def _error(code: str, entry: Any, where: str) -> ErrorCode:
+    """An error code of a manifest, with its name and its rule; ValueError, which begins with ``where``, if it is
+    none."""
     reader = Reader({"code": code}, where)
     number = code.isascii() and code.isdigit() and len(code) < 10
     reader.require(number and int(code) > 0, "codes must be integers >= 1", code)

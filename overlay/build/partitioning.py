@@ -97,6 +97,7 @@ class _Cut:
 
     @property
     def programs(self) -> int:
+        """Programs of all partitions."""
         return sum(self.partitions.values())
 
     @property
@@ -221,6 +222,7 @@ class _Cutter:
         raise ValueError(f"{self._model.network.name}: {rule}, got {got}")
 
     def _ends(self, begin: int) -> list[int]:
+        """The places behind ``begin`` in front of which a partition may end, and the end of the network."""
         return [place for place in self._places if place > begin]
 
     def _channels(self, end: int) -> int:

@@ -7,7 +7,7 @@
 As many layers as there is room for stay in the kernel memory; the others take turns at its two ends: kernel memory a
 grows from the first row up, b from the last one down. A packet of weights says how many layers may still be unfinished
 when it is written (``ahead``: those before it that share no row with it), and a layer begins once its weights are
-whole (hls_gen/rtl/loader/weights.py). ``check`` shows that no row is overwritten in use and that the order
+whole (hls_gen/rtl/loader/weights.py). `check_placement` shows that no row is overwritten in use and that the order
 can't block.
 
 Times are estimates, made to choose by; results don't depend on them.
@@ -73,7 +73,9 @@ class StreamBlocked(Exception):
     """A packet waits for a layer that waits for a later packet. The message is the end of a sentence."""
 
 
-def check(network: str, layers: Sequence[WeightLayer], placement: Placement, depth: int, stream: WeightStream) -> None:
+def check_placement(
+    network: str, layers: Sequence[WeightLayer], placement: Placement, depth: int, stream: WeightStream
+) -> None:
     """Check a placement: every row stays until it was used, and no packet can wait for ever.
 
     Parameters
@@ -103,24 +105,25 @@ def check(network: str, layers: Sequence[WeightLayer], placement: Placement, dep
                 f"{network}: {layer.name} must lie in rows 0..{depth - 1}, got {placement.base[i]}..{end - 1}"
             )
         for k in range(i):
-            if (i not in placement.streamed or k not in placement.streamed) and overlap(layers, placement.base, i, k):
+            resident = i not in placement.streamed or k not in placement.streamed
+            if resident and share_rows(layers, placement.base, i, k):
                 raise ValueError(f"{network}: a resident layer must share no row, got {names[k]} and {names[i]}")
     for s, ahead in enumerate(placement.ahead):
         for distance in range(1, ahead + 1):
             i = placement.streamed[s]
             k = placement.streamed[(s - distance) % count]
-            if distance >= count or overlap(layers, placement.base, i, k):
+            if distance >= count or share_rows(layers, placement.base, i, k):
                 raise ValueError(
                     f"{network}: the weights of {names[i]} must wait until {names[k]} is done, "
                     f"got ahead = {ahead} where they share rows"
                 )
     try:
-        cycles(layers, placement, stream)
+        estimated_cycles(layers, placement, stream)
     except StreamBlocked as e:
         raise ValueError(f"{network}: the order of the stream must not block, got {e}") from None
 
 
-def cycles(layers: Sequence[WeightLayer], placement: Placement, stream: WeightStream) -> int:
+def estimated_cycles(layers: Sequence[WeightLayer], placement: Placement, stream: WeightStream) -> int:
     """Estimate the cycles of a frame when frames follow each other.
 
     The engine is lazy here: a layer is played only when a packet has to wait for it, and what has been taken stays so.
@@ -202,6 +205,6 @@ class _Play:
         return self._ends[number] if number >= 0 else 0
 
 
-def overlap(layers: Sequence[WeightLayer], base: Sequence[int], i: int, k: int) -> bool:
+def share_rows(layers: Sequence[WeightLayer], base: Sequence[int], i: int, k: int) -> bool:
     """Whether layers ``i`` and ``k`` share rows."""
     return base[i] < base[k] + layers[k].rows and base[k] < base[i] + layers[i].rows

@@ -9,7 +9,15 @@ from itertools import accumulate
 
 from bitloom.hls_gen.design.headers import MOST_AHEAD
 
-from .streamed_weights import Placement, StreamBlocked, WeightLayer, WeightStream, check, cycles, overlap
+from .streamed_weights import (
+    Placement,
+    StreamBlocked,
+    WeightLayer,
+    WeightStream,
+    check_placement,
+    estimated_cycles,
+    share_rows,
+)
 
 
 def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: WeightStream) -> Placement:
@@ -55,7 +63,7 @@ def place(network: str, layers: Sequence[WeightLayer], depth: int, stream: Weigh
         best = candidate[:2]
         resident = resident | {candidate[2]}
     _, placement = _best(layers, best[1], stream, len(layers))
-    check(network, layers, placement, depth, stream)
+    check_placement(network, layers, placement, depth, stream)
     return placement
 
 
@@ -80,7 +88,7 @@ def _placed(layers: Sequence[WeightLayer], resident: frozenset[int], depth: int)
     ahead = []
     for s, i in enumerate(streamed):
         free = 0
-        while free < min(len(streamed) - 1, MOST_AHEAD) and not overlap(layers, base, i, streamed[s - 1 - free]):
+        while free < min(len(streamed) - 1, MOST_AHEAD) and not share_rows(layers, base, i, streamed[s - 1 - free]):
             free += 1
         ahead.append(free)
     return Placement(base=tuple(base), streamed=tuple(streamed), ahead=tuple(ahead))
@@ -116,7 +124,7 @@ def _best(
     for before in range(min(most, len(placement.streamed)) + 1):
         candidate = replace(placement, before=before)
         try:
-            times.append((cycles(layers, candidate, stream), before))
+            times.append((estimated_cycles(layers, candidate, stream), before))
         except StreamBlocked:
             if times:
                 break

@@ -12,8 +12,8 @@ from bitloom.hls_gen.compiler.streamed_weights import (
     StreamBlocked,
     WeightLayer,
     WeightStream,
-    check,
-    cycles,
+    check_placement,
+    estimated_cycles,
 )
 from bitloom.hls_gen.compiler.weight_placement import place
 from tests.errors import value_error
@@ -28,21 +28,21 @@ ABC = [WeightLayer("a", 4, 100), WeightLayer("b", 5, 100), WeightLayer("c", 3, 1
 def test_all_stay_where_there_is_room():
     made = place("n", B20, 2340, STREAM)
     assert made == Placement(base=(0, 100, 500, 1300, 2324))
-    assert cycles(B20, made, STREAM) == IDEAL
+    assert estimated_cycles(B20, made, STREAM) == IDEAL
 
 
 def test_two_of_the_largest_layers():
     """B20 in 2,048 rows: only conv_2 and fc_1 are streamed, while other layers are computed."""
     made = place("n", B20, 2048, STREAM)
     assert (made.streamed, made.ahead) == ((1, 3), (0, 0))
-    assert cycles(B20, made, STREAM) == IDEAL
+    assert estimated_cycles(B20, made, STREAM) == IDEAL
 
 
 @pytest.mark.parametrize("depth", [1024, 1200, 1824, 1940])
 def test_less_room_costs_time(depth):
     made = place("n", B20, depth, STREAM)
     words = sum(4 + 16 * B20[i].rows for i in made.streamed) + 4 + 2048
-    time = cycles(B20, made, STREAM)
+    time = estimated_cycles(B20, made, STREAM)
     assert IDEAL <= time < IDEAL + words
     if depth >= 1940:
         assert time == IDEAL
@@ -56,11 +56,11 @@ def test_a_layer_that_is_too_large():
 def test_an_odd_number_of_layers():
     """Two neighbours share an end of the memory; ``ahead`` makes the second one wait for the first."""
     rest = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=1)
-    check("n", ABC, rest, 9, STREAM)
+    check_placement("n", ABC, rest, 9, STREAM)
     with value_error("n: the weights of a must wait until c is done, got ahead = 1 where they share rows"):
-        check("n", ABC, replace(rest, ahead=(1, 1, 1)), 9, STREAM)
+        check_placement("n", ABC, replace(rest, ahead=(1, 1, 1)), 9, STREAM)
     with value_error("n: the weights of c must wait until a is done, got ahead = 2 where they share rows"):
-        check("n", ABC, replace(rest, ahead=(0, 1, 2)), 9, STREAM)
+        check_placement("n", ABC, replace(rest, ahead=(0, 1, 2)), 9, STREAM)
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -75,15 +75,15 @@ def test_an_odd_number_of_layers():
 ])  # fmt: skip
 def test_every_rule(change, message):
     good = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=1)
-    check("n", ABC, good, 9, STREAM)
+    check_placement("n", ABC, good, 9, STREAM)
     with value_error(message):
-        check("n", ABC, replace(good, **change), 9, STREAM)
+        check_placement("n", ABC, replace(good, **change), 9, STREAM)
 
 
 def test_weights_after_the_frame_that_needs_them():
     made = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=0)
     with pytest.raises(StreamBlocked, match=r"^frame 0 before the weights of a, which it waits for$"):
-        cycles(ABC, made, STREAM)
+        estimated_cycles(ABC, made, STREAM)
 
 
 def run(layers, made, depth, absorbed, rng, frames=5):
@@ -148,7 +148,7 @@ def test_any_network_in_any_memory(sizes, data):
     stream = replace(STREAM, absorbed=data.draw(st.booleans()), frame_words=data.draw(st.integers(1, 5000)))
     made = place("n", layers, depth, stream)
     assert (made.streamed == ()) == (depth == total)
-    assert cycles(layers, made, stream) >= sum(beats for _, beats in sizes)
+    assert estimated_cycles(layers, made, stream) >= sum(beats for _, beats in sizes)
     for seed in range(3):
         run(layers, made, depth, stream.absorbed, random.Random(seed))
 

@@ -12,7 +12,7 @@ from bitloom.hls_gen.design.formed_lines import MapLines
 
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered
-from .schedule import Schedule, StageTables
+from .schedule import StageTables
 
 Tables = Mapping[str, StageTables]
 """The tables of a schedule, by the name of their stage."""
@@ -48,18 +48,13 @@ def settled(
     """
     while names:
         behind = behind_formers(names)
-        tables = tables_of(behind.schedule(map_order))
+        tables = behind.schedule(map_order).by_stage
         each = {layer.name: formed_of(layer, tables) for layer in behind.layers if layer.name in names}
         formed = {name: windows for name, windows in each.items() if windows is not None}
         if formed.keys() == names:
             return behind, formed
         names = frozenset(formed)
     return lowered, {}
-
-
-def tables_of(orders: Schedule) -> Tables:
-    """The tables of a schedule, by the name of their stage."""
-    return {table.stage.name: table for table in orders.tables}
 
 
 def lines_of(order: Ints, width: int) -> MapLines | None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 
-from .formers import Tables, lines_of, pays, settled, tables_of
+from .formers import Tables, lines_of, pays, settled
 from .input_maps import is_input
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name, pool_former_name
@@ -29,7 +29,7 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
     """Form the lines of kernels, wherever the array can take them, and that takes fewer beats than to take the words of
     each tap side by side; parameters and results as of `form_pool_lines`."""
     names = set()
-    plain = tables_of(lowered.schedule(map_order)) if any(npu.array_forms_lines for npu in npus) else {}
+    plain = lowered.schedule(map_order).by_stage if any(npu.array_forms_lines for npu in npus) else {}
     for layer, part, n in zip(lowered.layers, lowered.parts, lowered.mapping, strict=True):
         array = npus[n].array
         if is_input(layer.reads) or layer.formed_taps or not part.with_lines:

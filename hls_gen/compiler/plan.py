@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.widths import SKIP_BITS
 from .choices import Chunk, CompileChoices, dataflow_of, inner_groups, named_dataflow
 from .fitted import MemoryBits, fitted, memory_bits, unsized
 from .formed_taps import Formed, formed_taps
-from .formers import pays, tables_of
+from .formers import pays
 from .frame_words import FrameWords, frame_words, input_layout
 from .input_maps import is_input
 from .lines import form_array_lines, form_pool_lines
@@ -200,7 +200,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     frame = frame_words(lowered, npus[0], orders.input_orders, formed.get(lowered.layers[0].name))
     sent = MapWords(frame.layout, frame.codes, "host")
     maps = {layer.reads: sent for layer in lowered.layers if is_input(layer.reads)}
-    tables = tables_of(orders)
+    tables = orders.by_stage
     layers = list[PlannedLayer]()
     for layer in lowered.layers:
         npu = npus[on[layer.name]]
@@ -237,8 +237,8 @@ def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowe
     with_former, formed = formed_taps(lowered, npus, map_order)
     if not formed:
         return lowered, formed
-    plain = tables_of(lowered.schedule(map_order))
-    behind = tables_of(with_former.schedule(map_order))
+    plain = lowered.schedule(map_order).by_stage
+    behind = with_former.schedule(map_order).by_stage
     paying = {}
     for layer, n in zip(lowered.layers, lowered.mapping):
         if layer.name not in formed:

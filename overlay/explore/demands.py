@@ -15,7 +15,6 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.formed_taps import formed_taps
-from bitloom.hls_gen.compiler.formers import tables_of
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone, lowered_for, pool_name
@@ -123,7 +122,7 @@ def _with_lines(
     lanes = LINE_TAPS * max(layer.channels for layer in demands)
     taking = [npu.unchecked(kfp=lanes, line_taps=LINE_TAPS) for npu in npus]
     behind, of_arrays = form_array_lines(lowered, taking, map_order)
-    arrays = tables_of(behind.schedule(map_order))
+    arrays = behind.schedule(map_order).by_stage
     pools = _formed_pools(lowered, npus, map_order)
     layers = list[LayerDemand]()
     for demand, layer in zip(demands, behind.layers, strict=True):
@@ -142,7 +141,7 @@ def _formed_pools(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> dict
     formed: dict[str, dict[SplitWindow, FormedPool]] = {layer.name: {} for layer in lowered.layers}
     for values in pool_units():
         behind, of_pools = form_pool_lines(lowered, [npu.unchecked(**values) for npu in npus], map_order)
-        tables = tables_of(behind.schedule(map_order))
+        tables = behind.schedule(map_order).by_stage
         for layer in behind.layers:
             if layer.split_pool:
                 formed[layer.name][layer.split_pool] = FormedPool(tables[pool_name(layer)], of_pools[layer.name])
@@ -200,7 +199,7 @@ def _formed_taps(demand: LayerDemand, npus: Sequence[Npu], map_order: str) -> La
     behind, formed = formed_taps(on_own, npus, map_order)
     if demand.name not in formed:
         return None
-    tables = tables_of(behind.schedule(map_order))
+    tables = behind.schedule(map_order).by_stage
     layer = next(layer for layer in behind.layers if layer.name == demand.name)
     conv, pool = tables[layer.name], tables.get(pool_name(layer))
     windows = formed[demand.name]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,11 @@ class Schedule:
     """One of ORDERS."""
     tables: tuple[StageTables, ...]
     """Of each stage. The output order of a stage is the input order of the one that reads its map."""
+
+    @cached_property
+    def by_stage(self) -> Mapping[str, StageTables]:
+        """The tables by the name of their stage."""
+        return {tables.stage.name: tables for tables in self.tables}
 
     @property
     def input_orders(self) -> list[Ints]:

@@ -134,7 +134,7 @@ def test_waveform(axes):
 
 
 def test_visits(axes):
-    table = next(t for t in schedule(networks.load("digits-cnn").network, "pull").tables if t.stage.name == "conv_2")
+    table = schedule(networks.load("digits-cnn").network, "pull").by_stage["conv_2"]
     plots.visits(axes, table, windows=2)
     new, old = axes.lines[:2]
     assert (new.get_xdata().tolist(), new.get_ydata().tolist()) == (

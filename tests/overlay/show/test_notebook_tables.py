@@ -40,7 +40,7 @@ def test_what_npus_did():
 
 
 def test_taps(model):
-    conv = next(t for t in schedule(model.network, "raster").tables if t.stage.name == "conv_1")
+    conv = schedule(model.network, "raster").by_stage["conv_1"]
     lines = tables.taps(conv, 6).splitlines()
     assert len(lines) == 7
     for t, line in enumerate(lines[1:]):

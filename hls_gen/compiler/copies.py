@@ -20,7 +20,7 @@ from dataclasses import replace
 import numpy as np
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.design.copies import copy_name
+from bitloom.hls_gen.design.copy_names import copy_name
 from bitloom.hls_gen.design.npu import Npu
 
 from .engine_rules import BINARY_ENGINE

@@ -15,11 +15,11 @@ from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.array import weighs_planes
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
+from bitloom.hls_gen.design.limits import check_parallel
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
-from bitloom.hls_gen.design.work import check_parallel
 
 from .choices import CompileChoices
 from .copies import with_copies

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
+from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
 from bitloom.hls_gen.design.npu import Npu
 
 from .copies import copy_of, needs, renamed

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.npu import Npu
 
 from .parts import Parts

@@ -8,10 +8,10 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import check_name
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 
+from .limits import check_parallel
 from .npu import Npu
 from .reader import Reader
 from .widths import MOST_ROWS
-from .work import check_parallel
 
 MOST_NPUS = 32
 """NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""

@@ -32,7 +32,7 @@ from bitloom.golden.reading.json_text import parse_json
 
 from .array_file import array_bytes, array_digest, arrays_of, check_digest
 from .compiled_network import OUTPUT, CompiledNetwork, MapChannels, Turn
-from .copies import copied, is_copy
+from .copy_names import copied, is_copy
 from .design import STREAM_BITS
 from .frame_layout import RESULT_KINDS, FrameLayout, ResultMap
 from .program_host import read_host, read_tail
@@ -88,7 +88,7 @@ class Program(CompiledNetwork["Program"]):
     ideal_cycles: int
     """Beats of the busiest NPU in a frame: no frame takes fewer cycles."""
     layers: tuple[tuple[str, int], ...] = ()
-    """(name, ideal cycles) of each layer; a copy of a map on another NPU is one, too (hls_gen/design/copies.py)."""
+    """(name, ideal cycles) of each layer; a copy of a map on another NPU is one, too (hls_gen/design/copy_names.py)."""
     mapping: tuple[int, ...] = ()
     """NPU of each layer; () becomes NPU 0 for all."""
     parameters: Array

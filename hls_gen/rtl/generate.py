@@ -11,8 +11,8 @@ import veriloggen
 from bitloom.hls_gen.check.once import check_once
 from bitloom.hls_gen.check.sums import check_same_sums
 from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.limits import check_memories
 from bitloom.hls_gen.design.manifest import TOP, Manifest
-from bitloom.hls_gen.design.work import check_memories
 from bitloom.hls_gen.rtl.primitives.block import Block
 from bitloom.hls_gen.rtl.primitives.memory import Library, Target
 from bitloom.hls_gen.rtl.shell.registers import registers

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 
 from .alike import alike
 from .candidate import Candidate

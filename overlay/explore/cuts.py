@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.mapping import placed
-from bitloom.hls_gen.design.copies import copied, is_copy
+from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring

@@ -20,7 +20,7 @@ from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone, lowered_for, pool_name
 from bitloom.hls_gen.compiler.parts import Target, engines_of, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_window import SplitWindow
 from bitloom.hls_gen.design.topology import pipeline

@@ -16,7 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from bitloom.golden.limits import WIDTH
 from bitloom.hls_gen.compiler.layout import result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.former import has_place
 from bitloom.hls_gen.design.gearbox import geared, regroup
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes

@@ -10,10 +10,10 @@ from itertools import islice
 from typing import Any
 
 from bitloom.golden.network import Model
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS, Design
+from bitloom.hls_gen.design.limits import may_be_built
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.work import may_be_built
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate
 

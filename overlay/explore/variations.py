@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bitloom.hls_gen.compiler.ways import with_equal_steps
 from bitloom.hls_gen.design.array import MOST_ACCUMULATORS
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 
 from .candidate import Candidate
 from .one_npu import NpuChoices

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.overlay.build.loading import Loading
 
 from .compiled import Compiled

@@ -28,7 +28,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.ways import ways
-from bitloom.hls_gen.design.copies import copied, is_copy
+from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error

@@ -13,7 +13,7 @@ from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.store_copies import with_store_copies
-from bitloom.hls_gen.design.copies import copied, copy_name, is_copy
+from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
 from tests.networks import SEEDS, WIDE, graph_networks, random_images, random_integer_model, some

@@ -22,7 +22,7 @@ from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.segments import SHORTCUTS, segments
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import lint

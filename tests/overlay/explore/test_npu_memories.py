@@ -8,7 +8,7 @@ import pytest
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
-from bitloom.hls_gen.design.copies import is_copy
+from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore import npu_memories
 from bitloom.overlay.explore.chain import Chain

@@ -1,4 +1,5 @@
-"""What a design asks of those who generate, compile or simulate it: estimated first, against bitloom.golden.limits."""
+"""Limits of designs: what NPUs ask of those who generate, compile or simulate them is held to bitloom.golden.limits
+before work begins."""
 
 from collections.abc import Sequence
 

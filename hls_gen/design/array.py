@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
-from .parts import RAM_STYLES, Part, capacity, choice, number, value
+from .parts import RAM_STYLES, NpuPart, capacity, choice, number, value
 from .rules import require
 from .split_window import BeatTaps
 from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
@@ -26,7 +26,7 @@ def weighs_planes(accumulate: str, collect: int = 0) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Array(Part):
+class PeArray(NpuPart):
     """What both kinds of array have."""
 
     engine: ClassVar[str]
@@ -89,7 +89,7 @@ class Array(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinaryArray(Array):
+class BinaryArray(PeArray):
     """Array of PEs that count where bits of features and weights match. Features and weights have 1 bit."""
 
     engine: ClassVar[str] = "binary"
@@ -224,7 +224,7 @@ class BinaryArray(Array):
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntegerArray(Array):
+class IntegerArray(PeArray):
     """Array of PEs that multiply features by weights, both in two's complement."""
 
     engine: ClassVar[str] = "integer"

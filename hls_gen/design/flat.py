@@ -18,7 +18,7 @@ from bitloom.golden.names import shown
 from .array import BinaryArray, IntegerArray
 from .former import Former, FormerSizes
 from .loader import Loader
-from .parts import Capacity, Choices, Number, Part, name_of, rule_of
+from .parts import Capacity, Choices, NpuPart, Number, name_of, rule_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .results import Results
@@ -28,7 +28,7 @@ from .stores import SkipStore, Stores
 
 ENGINES: dict[str, type[BinaryArray] | type[IntegerArray]] = {"binary": BinaryArray, "integer": IntegerArray}
 """The array of each engine."""
-CLASSES: dict[str, type[Part]] = {
+CLASSES: dict[str, type[NpuPart]] = {
     "array": BinaryArray,
     "former": Former,
     "former.sizes": FormerSizes,
@@ -235,7 +235,7 @@ def part_of(part: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
 
     Returns
     -------
-    Part or None
+    NpuPart or None
         The part.
 
     Raises

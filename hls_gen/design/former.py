@@ -4,12 +4,12 @@ word has lanes (formed_windows.py). An NPU may lack it."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .parts import Part, capacity
+from .parts import NpuPart, capacity
 from .rules import require
 
 
 @dataclass(frozen=True, kw_only=True)
-class FormerSizes(Part):
+class FormerSizes(NpuPart):
     """What a window former can form."""
 
     channels: int = capacity(name="former_channels", where="former")
@@ -37,7 +37,7 @@ class FormerSizes(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Former(Part):
+class Former(NpuPart):
     """The window former of an NPU: behind inlet "host" where there is one, else behind inlet "ring"."""
 
     sizes: FormerSizes | None = None

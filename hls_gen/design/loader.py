@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity, value
+from .parts import NpuPart, capacity, value
 from .rules import require
 from .widths import LAYER_BITS, bits_for
 
@@ -27,7 +27,7 @@ STATE_BITS = bits_for(len(STATES) - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loader(Part):
+class Loader(NpuPart):
     """What the loader must deal with."""
 
     layers: int = capacity(8, least=2, added=True)

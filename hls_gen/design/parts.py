@@ -92,7 +92,7 @@ class Choices:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class NpuPart:
     """A part of an NPU. Checked when it is made; ValueError ``npu: field, rule, value``."""
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
 from bitloom.golden.window import Window
 
-from .parts import RAM_STYLES, Part, capacity, choice, number
+from .parts import RAM_STYLES, NpuPart, capacity, choice, number
 from .sequencer_kind import FLAGS, JUMPS, OLDS, TapTable
 from .split_window import BeatTaps, SplitWindow
 from .widths import bits_for
@@ -87,7 +87,7 @@ class ReducedWindow(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolWeights(Part):
+class PoolWeights(NpuPart):
     """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
 
     scale_ram: str = choice(
@@ -111,7 +111,7 @@ class PoolWeights(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PoolUnit(Part):
+class PoolUnit(NpuPart):
     """A pool unit."""
 
     pfp: int = number(8, means="Channels that the pool unit takes in a cycle.")

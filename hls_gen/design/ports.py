@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity, choice, number
+from .parts import NpuPart, capacity, choice, number
 from .rules import require
 from .widths import bits_for
 
@@ -17,7 +17,7 @@ INLET_BITS = bits_for(len(SOURCES) - 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binariser(Part):
+class Binariser(NpuPart):
     """What makes inputs of several bits binary on line, by thresholds, in front of a binary NPU."""
 
     bits: int = number(
@@ -32,7 +32,7 @@ class Binariser(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ports(Part):
+class Ports(NpuPart):
     """Inlets and outlets of an NPU."""
 
     inlets: tuple[str, ...] = choice(

@@ -14,7 +14,7 @@ from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.layers.roles import FeatureLayer
 
-from .parts import Part, capacity, choice, number
+from .parts import NpuPart, capacity, choice, number
 from .rules import require
 from .widths import FRACTION_BITS, MULTIPLIER_BITS
 
@@ -198,7 +198,7 @@ them, nor one and `REQUANTISATION`, have a field, a mark or a stage of the same 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Results(Part):
+class Results(NpuPart):
     """The results unit."""
 
     ol: int = number(1, means="Results that leave the array in a cycle, kgp at most.")

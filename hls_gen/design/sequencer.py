@@ -3,13 +3,13 @@ it. What the pool unit's sequencer has as well: sequencer_kind.py."""
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity, value
+from .parts import NpuPart, capacity, value
 from .rules import require
 from .sequencer_kind import AHEADS, FLAGS, JUMPS, OLDS, TapTable
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sequencer(Part):
+class Sequencer(NpuPart):
     """The array's sequencer."""
 
     raster: bool = value(False, means="Counters in place of tables, for layers in raster order.")

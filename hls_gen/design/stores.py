@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from .parts import Part, capacity
+from .parts import NpuPart, capacity
 from .widths import ADD_BIAS_BITS, ADD_FACTOR_BITS, SKIP_BITS
 
 
 @dataclass(frozen=True, kw_only=True)
-class SkipStore(Part):
+class SkipStore(NpuPart):
     """The store of maps that are added or read a second time, with the addition behind it. All is sized."""
 
     words: int = capacity(least=2, name="skip_words")
@@ -28,7 +28,7 @@ class SkipStore(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stores(Part):
+class Stores(NpuPart):
     """The stores of an NPU."""
 
     map_words: int = capacity(256, least=2, where="loops_maps")

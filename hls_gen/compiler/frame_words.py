@@ -12,7 +12,7 @@ from bitloom.hls_gen.design.frame_layout import ONE, ZERO, FrameLayout
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import Layout, chunks, plane_layout, plane_words, shared_words, side_by_side
+from .layout import Layout, chunks, plane_layout, plane_words, planes_side_by_side, shared_words
 from .lowering import Lowered
 
 
@@ -23,7 +23,7 @@ class FrameWords:
     layout: Layout
     """(words of a tuple, kfp): lanes of its tuples, or UNUSED."""
     codes: Ints
-    """(words of a tuple,): code of each word's kernel rows."""
+    """(words of a tuple,): code of the kernel rows that each word meets (`layout.plane_layout`)."""
     frame_layout: FrameLayout
     """Where the image's values lie in the words that are sent."""
     limits: Ints = field(default_factory=lambda: np.zeros((0, 0), np.int64))
@@ -107,7 +107,7 @@ def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None
     if formed is not None:
         layout = formed.layout()
         if lowered.input_bits:
-            return side_by_side(layout, planes - 1, npu.array.kfp), np.ones(len(layout), np.int64)
+            return planes_side_by_side(layout, planes - 1, npu.array.kfp), np.ones(len(layout), np.int64)
         return layout, np.zeros(len(layout), np.int64)
     shared = npu.array.lanes_per_weight
     if lowered.input_bits and shared > 1:

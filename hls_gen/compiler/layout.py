@@ -148,11 +148,11 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
         channel = np.arange(channels) * (planes + 1)
         parts = [chunks(channel + p, kfp) for p in range(planes + 1)]
         return np.concatenate(parts), np.repeat(_plane_codes(planes), [len(p) for p in parts])
-    out = side_by_side(chunks(np.arange(channels), plane_lanes(kfp, groups)), planes, kfp)
+    out = planes_side_by_side(chunks(np.arange(channels), plane_lanes(kfp, groups)), planes, kfp)
     return out, np.ones(len(out), np.int64)
 
 
-def side_by_side(channels: Layout, planes: int, kfp: int) -> Layout:
+def planes_side_by_side(channels: Layout, planes: int, kfp: int) -> Layout:
     """Lay out the bit planes of channels in lane groups.
 
     Parameters

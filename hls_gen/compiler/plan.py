@@ -214,7 +214,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             npu,
             read=read,
             formed=windows,
-            comes=tables[array_former_name(layer) if layer.formed_taps else layer.name],
+            input_tables=tables[array_former_name(layer) if layer.formed_taps else layer.name],
             inner=inner_groups(layer, npu, dataflow_of(layer, choices.dataflow)),
             conv=tables[layer.name],
             pool=tables.get(pool_name(layer)),
@@ -224,7 +224,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
             reader_lanes=npus[on[way.reader or layer.name]].array.map_lanes,
         )
         if read.inlet == "ring":
-            words = chunk.words(planned.comes, planned.incoming_words, npu.ports.buffer_words)
+            words = chunk.words(planned.input_tables, planned.incoming_words, npu.ports.buffer_words)
             planned = replace(planned, chunk_words=words, sizes_buffers=chunk.sizes_buffers)
         layers.append(planned)
         maps[layer.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)

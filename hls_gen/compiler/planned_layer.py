@@ -32,7 +32,8 @@ class MapWords:
     layout: Layout
     """(words of a tuple, lanes of a word): lanes of its tuples, or UNUSED."""
     codes: Ints
-    """(words of a tuple,): code of each word's kernel rows; 0 but for an integer input."""
+    """(words of a tuple,): code of the kernel rows that each word meets, which says by which bit plane of an integer
+    input its sums count (`layout.plane_layout`); 0 of other maps."""
     inlet: str
     """The inlet by which it comes, or "skip" for the skip store."""
     joined_words: tuple[int, int] | None = None
@@ -56,7 +57,7 @@ class PlannedLayer:
     """The words that it reads, as the array takes them: those that a former makes, if one stands in front."""
     formed: FormedWindows | None = None
     """What that window former makes; None where there is none, or words pass it."""
-    comes: StageTables
+    input_tables: StageTables
     """The schedule by which its map is read: the former's, or that of the convolution."""
     inner: int
     """Kernel groups that use a word in turn (hls_gen/compiler/choices.py)."""
@@ -90,7 +91,7 @@ class PlannedLayer:
     @property
     def incoming_words(self) -> int:
         """Words of a tuple that come from another NPU."""
-        return 1 if self.formed else self.on_array.coming_words // len(self.comes.input_order)
+        return 1 if self.formed else self.on_array.coming_words // len(self.input_tables.input_order)
 
     @property
     def input_words(self) -> int:
@@ -194,7 +195,7 @@ def windows_read(read: MapWords, formed: FormedWindows) -> MapWords:
     return MapWords(layout, np.zeros(len(layout), np.int64), read.inlet)
 
 
-def side_by_side(read: MapWords, lines: FormedLines, beat: BeatTaps, channels: int) -> MapWords:
+def lines_read(read: MapWords, lines: FormedLines, beat: BeatTaps, channels: int) -> MapWords:
     """The words that a line former makes of a map's words, for lines of a kernel.
 
     Parameters
@@ -266,7 +267,7 @@ def planned_layer(
     way: MapWay,
     reader_lanes: int,
     formed: FormedWindows | None = None,
-    comes: StageTables | None = None,
+    input_tables: StageTables | None = None,
     lines: FormedLines | None = None,
     pool_lines: FormedLines | None = None,
 ) -> PlannedLayer:
@@ -320,7 +321,7 @@ def planned_layer(
         way=way,
         read=read,
         formed=formed,
-        comes=comes or conv,
+        input_tables=input_tables or conv,
         inner=inner,
         tuple_part=part,
         left_out=left_out,
@@ -340,7 +341,7 @@ def _taken(
     those of the map, where ``lines`` of a kernel are not formed. Words from the host come as the array takes them."""
     words = len(read.layout)
     if lines:
-        return side_by_side(read, lines, npu.array.beat, layer.map_channels), replace(lines, words=words)
+        return lines_read(read, lines, npu.array.beat, layer.map_channels), replace(lines, words=words)
     if read.inlet == "host":
         return read, FormedLines.straight(tuples * words, flags=frozenset({"whole"}))
     lines = FormedLines.gathered(tuples, words, npu.array.beat.taps)

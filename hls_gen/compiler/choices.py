@@ -29,7 +29,8 @@ from .lowered_layers import LoweredLayer
 from .schedule import ORDERS, StageTables
 from .segments import SHORTCUTS
 
-KINDS = ("tuples", "rows", "columns")
+CHUNK_ORDERS = {"tuples": None, "rows": "raster", "columns": "columns"}
+"""Kinds of chunks, each with the map order that it needs; None: any will do."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Chunk:
     """What a buffer takes."""
 
     kind: str = "tuples"
-    """One of KINDS."""
+    """One of CHUNK_ORDERS."""
     count: int | None = 1
     """How many; None: as many as a buffer holds."""
 
@@ -52,15 +53,16 @@ class Chunk:
         """
         if not text:
             return cls()
-        match = re.fullmatch(r"(tuples|rows|columns)(:([1-9][0-9]{0,6}))?", text, re.ASCII)
+        match = re.fullmatch(rf"({'|'.join(CHUNK_ORDERS)})(:([1-9][0-9]{{0,6}}))?", text, re.ASCII)
         if not match:
-            raise ValueError(f"chunk must be one of {', '.join(KINDS)}, perhaps with :N, N from 1 on, got {text!r}")
+            kinds = ", ".join(CHUNK_ORDERS)
+            raise ValueError(f"chunk must be one of {kinds}, perhaps with :N, N from 1 on, got {text!r}")
         return cls(match[1], int(match[3]) if match[3] else None)
 
     @property
     def map_order(self) -> str | None:
         """The map order that it needs; None: any will do."""
-        return {"tuples": None, "rows": "raster", "columns": "columns"}[self.kind]
+        return CHUNK_ORDERS[self.kind]
 
     @property
     def sizes_buffers(self) -> bool:

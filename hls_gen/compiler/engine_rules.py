@@ -128,9 +128,11 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
         check_integer(canonical(segment.depthwise), engine, from_bits=False, to_bits=to_bits)
     if layer.accumulate != "popcount":
         raise ValueError(f"{layer.name}: accumulate must be popcount, got {layer.accumulate}")
-    for t in segment.tail:
-        if type(t) in BINARY.layers and isinstance(t, Pool) and type(t) not in INTEGER.layers:
-            raise ValueError(f"{t.name}: a {t.kind.replace('_', ' ')} needs the binary engine, got the integer one")
+    for behind in segment.tail:
+        if type(behind) in BINARY.layers and isinstance(behind, Pool) and type(behind) not in INTEGER.layers:
+            raise ValueError(
+                f"{behind.name}: a {behind.kind.replace('_', ' ')} needs the binary engine, got the integer one"
+            )
     pair = segment.behind_sums(Pairwise)
     if pair is not None:
         if to_bits or kinds not in INTEGER_ADD.tails:
@@ -160,15 +162,17 @@ def check_integer(segment: Segment, engine: Engine, *, from_bits: bool, to_bits:
         raise ValueError(
             f"{layer.name}: its weight must fit {engine.weight_bits} bits in two's complement, got {layer.weight}"
         )
-    for t in segment.tail:
-        if isinstance(t, FeatureLayer) and stored_bits(t.encoding) > engine.feature_bits:
+    for behind in segment.tail:
+        if isinstance(behind, FeatureLayer) and stored_bits(behind.encoding) > engine.feature_bits:
             most = f"{engine.feature_bits} bits in two's complement"
-            raise ValueError(f"{t.name}: encoding must fit {most}, got {t.encoding}")
-        if isinstance(t, Requantise) and t.rounding == "twice" and t.fraction:
+            raise ValueError(f"{behind.name}: encoding must fit {most}, got {behind.encoding}")
+        if isinstance(behind, Requantise) and behind.rounding == "twice" and behind.fraction:
             rule = "fraction must be 0 with rounding twice on the integer engine"
-            raise ValueError(f"{t.name}: {rule}, got {t.fraction}")
-        if isinstance(t, AvgPool) and t.window.taps > MAX_AVERAGE:
-            raise ValueError(f"{t.name}: an average must have at most {MAX_AVERAGE} taps, got {t.window.taps}")
+            raise ValueError(f"{behind.name}: {rule}, got {behind.fraction}")
+        if isinstance(behind, AvgPool) and behind.window.taps > MAX_AVERAGE:
+            raise ValueError(
+                f"{behind.name}: an average must have at most {MAX_AVERAGE} taps, got {behind.window.taps}"
+            )
 
 
 def stored_bits(encoding: Encoding) -> int:

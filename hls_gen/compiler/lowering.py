@@ -206,12 +206,12 @@ def lowered_for(model: Model, npus: Sequence[Npu], choices: CompileChoices | Non
 def _refuse_complements(last: str, part: Part) -> NoReturn:
     """Raise ValueError: the last part makes complements, which no weights of a next layer take back."""
     tail = part.segment.tail if part.segment else ()
-    if any(isinstance(t, MinPool) for t in tail):
+    if any(isinstance(layer, MinPool) for layer in tail):
         raise ValueError(
             f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in the "
             "last layer"
         )
-    after = "a max pool" if any(isinstance(t, MaxPool) for t in tail) else "accumulate or_words"
+    after = "a max pool" if any(isinstance(layer, MaxPool) for layer in tail) else "accumulate or_words"
     raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
 
 

@@ -226,8 +226,8 @@ def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Cha
                 inputs.append(copies[read, channels])
         new.append((replace(_of_channels(layer, here), inputs=tuple(inputs)), arrays))
     part = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
-    made = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
-    return ProgramModel(made, reads, MapChannels(layers[-1].name, *output))
+    part_model = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
+    return ProgramModel(part_model, reads, MapChannels(layers[-1].name, *output))
 
 
 def _of_channels(layer: Layer, channels: Channels) -> Layer:

@@ -132,14 +132,14 @@ def _planned(
     ``equal`` is as of `Sizing`."""
     networks = [lowered_for(model, npus, choices) for model in models]
     check_effects(name, networks, npus, choices)
-    plans = [plan_lowered(m, npus, choices) for m in networks]
+    plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
     for extension in EXTENSIONS:
         numbers = range(len(npus))
         extended = tuple(extension.extended(npu, plans, n, numbers if equal else (n,)) for n, npu in enumerate(npus))
         known = [extension.known(npu) for npu in extended]
         if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
             npus = extended
-            plans = [plan_lowered(m, npus, choices) for m in networks]
+            plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
     shared = tuple(
         sharing(npu, [read for plan in plans for read in values_read(plan, n)]) for n, npu in enumerate(npus)
     )

@@ -32,7 +32,7 @@ ROOM = 2
 """Tuples that a tuple memory has room for beyond those that windows keep."""
 SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
-KEPT = 4096
+KEPT = 1024
 """Planned layers that are kept."""
 UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, **dict.fromkeys(FORMER, 0)}
 """What an NPU has as long as its layers are not known, beside capacities that are always found anew."""

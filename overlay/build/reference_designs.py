@@ -173,7 +173,7 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
             binary_npu(83, 32, 8),
             binary_npu(231, 16, 4, pool=4, kernel_ram="block"),
         ],
-        binary_npu(64, 16, 4, kernel_ram="block"),
+        binary_npu(64, 20, 4, kernel_ram="block"),  # 1,022 rows of kernels: no LUTs choose among block RAM
     ),
     "cnv-w1a1-zcu104": cnv_by_layers(
         [

@@ -51,10 +51,11 @@ def wheel() -> tuple[str, bytes]:
     version = f"{installed.version.partition('+')[0]}+{_digest_of(files)}"
     name = f"{DISTRIBUTION.replace('-', '_')}-{version}"
     about = f"{name}.dist-info"
-    for text in ("METADATA", "entry_points.txt", "top_level.txt"):
+    for text in ("entry_points.txt", "top_level.txt"):
         files[f"{about}/{text}"] = (installed.read_text(text) or "").encode()
-    of_installed = f"\nVersion: {installed.version}\n".encode()
-    files[f"{about}/METADATA"] = files[f"{about}/METADATA"].replace(of_installed, f"\nVersion: {version}\n".encode(), 1)
+    metadata = installed.read_text("METADATA") or installed.read_text("PKG-INFO") or ""  # an egg's have another name
+    of_installed = f"\nVersion: {installed.version}\n"
+    files[f"{about}/METADATA"] = metadata.replace(of_installed, f"\nVersion: {version}\n", 1).encode()
     files[f"{about}/WHEEL"] = WHEEL.encode()
     record = f"{about}/RECORD"
     lines = [f"{path},sha256={_digest(data)},{len(data)}" for path, data in files.items()]

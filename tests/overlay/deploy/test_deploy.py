@@ -360,6 +360,19 @@ def test_pip_installs_the_wheel(folder, tmp_path):
     assert next(folder.glob("*.whl")).name == f"bitloom_fpga-{version}-py3-none-any.whl"
 
 
+def test_the_wheel_of_an_egg_has_metadata(tmp_path, monkeypatch):
+    """Which setuptools leaves in the folder of the sources: PKG-INFO is what METADATA is elsewhere."""
+    egg = tmp_path / "bitloom_fpga.egg-info"
+    egg.mkdir()
+    (egg / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: bitloom-fpga\nVersion: 7.8.9\nSummary: x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    name, data = wheels.wheel()
+    version = name.split("-")[1]
+    assert version.startswith("7.8.9+")
+    metadata = zipfile.ZipFile(io.BytesIO(data)).read(f"bitloom_fpga-{version}.dist-info/METADATA").decode()
+    assert metadata == f"Metadata-Version: 2.4\nName: bitloom-fpga\nVersion: {version}\nSummary: x\n"
+
+
 def test_wheels_of_two_states_have_two_versions(tmp_path, monkeypatch):
     """One file of the package differs; the same package gives the same version and bytes."""
     shutil.copytree(

@@ -314,6 +314,8 @@ def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> A
         return _log_softmax(np.asarray(inputs[0]), node.attributes, opset)
     if node.op == "QuantizeLinear":
         inputs = [_within_integers(node, inputs[0], inputs[1]), *inputs[1:]]
+    if node.op == "Resize":  # an empty input is one that is left out, which onnx 1.17's reference doesn't know
+        inputs = [values if values is None or values.size else None for values in inputs]
     x = np.asarray(inputs[0])
     if node.op in ("Resize", "Upsample") and x.dtype.kind in "iu" and node.attributes.get("mode") == "linear":
         return np.fix(run_node(node, [x.astype(np.float64), *inputs[1:]], opset)[0]).astype(x.dtype)  # as onnxruntime

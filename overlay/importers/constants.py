@@ -15,7 +15,7 @@ from bitloom.golden.reading.file import reason
 
 from .budget import FOLD_STEPS, VALUE_BYTES, take
 from .errors import Unsupported
-from .integer_types import is_number
+from .integer_types import element_dtype, is_number
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, TFLITE, SourceNode
@@ -138,14 +138,11 @@ class Constants:
 
 def _check_numbers(node: SourceNode) -> None:
     """Refuse a cast to what is no number before it is made: a text takes many times the memory of its number."""
-    from onnx import TensorProto, helper
+    from onnx import TensorProto
 
     to = node.attributes.get("to", TensorProto.FLOAT) if node.op == "Cast" else TensorProto.FLOAT
-    try:
-        good = is_number(np.dtype(helper.tensor_dtype_to_np_dtype(to)))
-    except (KeyError, TypeError):
-        good = False
-    if not good:
+    dtype = element_dtype(to)
+    if dtype is None or not is_number(dtype):
         raise Unsupported(f"a constant must be cast to a type of numbers, got type {to!r}")
 
 

@@ -7,13 +7,34 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
+from .errors import Unsupported
+
 _NAME = re.compile(r"(u?)int(2|4|8|16|32|64)")
+
+
+def element_dtype(element: int) -> "np.dtype[Any] | None":
+    """numpy's type of the elements of ONNX's type number ``element``; None of a number that has no type.
+
+    Raises
+    ------
+    Unsupported
+        If the type has 2 or 4 bits, and the installed onnx holds its numbers as ones of 8 bits: onnx 1.18 and older.
+    """
+    from onnx import TensorProto, __version__, helper
+
+    try:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(element))
+        name = TensorProto.DataType.Name(element).lower()
+    except (KeyError, TypeError, ValueError):
+        return None
+    if _NAME.fullmatch(name) and dtype.name != name:
+        raise Unsupported(f"type {name} needs the package onnx 1.19 or later, got {__version__}")
+    return dtype
 
 
 def integer_ends(dtype: "np.dtype[Any]") -> tuple[int, int] | None:
     """The least and the largest number of a type of integers; None of other types."""
-    name = dtype.names[0] if dtype.names else dtype.name  # older ones of ONNX are int8 with such a field
-    match = _NAME.fullmatch(name)
+    match = _NAME.fullmatch(dtype.name)
     if match is None:
         return None
     bits = int(match[2])

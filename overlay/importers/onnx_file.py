@@ -16,8 +16,8 @@ from bitloom.golden.reading.file import foreign_reason, naming
 
 from .activations import OVER_CLASSES
 from .class_names import labels_of_metadata
-from .errors import printable
-from .integer_types import is_number, plain
+from .errors import Unsupported, printable
+from .integer_types import element_dtype, is_number, plain
 from .source import (
     MOST_AXES,
     MOST_BYTES,
@@ -170,16 +170,20 @@ def _version(versions: list[int]) -> int:
     return version
 
 
+def _dtype(what: str, element: int) -> "np.dtype[Any] | None":
+    try:
+        return element_dtype(element)
+    except Unsupported as e:
+        raise ValueError(f"{what}: {e}") from None
+
+
 def _input(value: Any) -> SourceInput:
     """The input, with 1 for the number of images."""
-    from onnx import helper
-
     what = f"input {printable(value.name)}"
     kind = value.type.tensor_type
-    try:
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{what}: must be a tensor of numbers, got element type {kind.elem_type}") from None
+    dtype = _dtype(what, kind.elem_type)
+    if dtype is None:
+        raise ValueError(f"{what}: must be a tensor of numbers, got element type {kind.elem_type}")
     if dtype.kind not in "iuf":
         raise ValueError(f"{what}: must be a tensor of numbers, got {dtype}")
     sizes = [d.dim_value if d.WhichOneof("value") == "dim_value" else 0 for d in kind.shape.dim]
@@ -284,6 +288,7 @@ class _Tensors:
         self._bytes += math.prod(shape) * MOST_ITEM
         if self._bytes > MOST_BYTES * MOST_ITEM // 4:
             raise ValueError(f"{what}: all constants must have at most {MOST_BYTES // 4:,} values together")
+        _dtype(what, tensor.data_type)
         try:
             if tensor.data_location == TensorProto.EXTERNAL:
                 local = TensorProto()

@@ -15,7 +15,7 @@ from bitloom.golden.encoding import Array
 
 from .budget import FRACTION_STEPS, take
 from .errors import Unsupported
-from .integer_types import integer_ends
+from .integer_types import element_dtype, integer_ends
 from .rationals import floats, fractions, same
 from .source import Shape, SourceNode
 
@@ -185,14 +185,12 @@ def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
 
 def zero_point(zero: Array | None, output_dtype: int) -> Array | None:
     """The zero point of QuantizeLinear; where it is left out 0, of the type that ``output_dtype`` says."""
-    from onnx import helper
-
     if zero is not None or not output_dtype:
         return zero
-    try:
-        return np.zeros(1, np.dtype(helper.tensor_dtype_to_np_dtype(output_dtype)))
-    except (KeyError, TypeError):
-        raise Unsupported(f"output_dtype must be a type of numbers, got {output_dtype}") from None
+    dtype = element_dtype(output_dtype)
+    if dtype is None:
+        raise Unsupported(f"output_dtype must be a type of numbers, got {output_dtype}")
+    return np.zeros(1, dtype)
 
 
 def _quant(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:

@@ -11,7 +11,7 @@ from bitloom.overlay.importers.activations import ACTIVATIONS, ActivationFunctio
 from bitloom.overlay.importers.bends import clip
 from bitloom.overlay.importers.curves import Formula, uniform_curve
 from bitloom.overlay.importers.errors import Unsupported
-from bitloom.overlay.importers.integer_types import integer_ends
+from bitloom.overlay.importers.integer_types import element_dtype, integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Combination, Difference, Extreme, Product, Sum
 from bitloom.overlay.importers.rationals import fractions, root, same
@@ -73,11 +73,8 @@ def _cast_to(node: NodeView) -> int:
 
 def _fits(node: NodeView, kind: int) -> bool:
     """Whether the map holds integers that a type of ONNX's has, too: PyTorch casts what is quantised to its type."""
-    from onnx import helper
-
-    try:
-        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind))
-    except KeyError:
+    dtype = element_dtype(kind)
+    if dtype is None:
         return False
     node.makes_type = integer_ends(dtype)
     return node.makes_type is not None and node.keeps_integers(*node.makes_type)

@@ -278,6 +278,7 @@ def test_maxima_of_integers(least):
         chain.node("Clip", chain.constant(-4, np.int8), chain.constant(3, np.int8))
         chain.node("Max", chain.constant(least, np.int8)).node("DequantizeLinear", 0.5, chain.constant(0, np.int8))
 
+    pytest.importorskip("onnxruntime", minversion="1.24", reason="onnxruntime 1.23 has no Max of int8")
     made = check(network(cut), by_qonnx, near=0)
     assert len(made.graph.sections) == (2 if least.size == 1 else 3)
 

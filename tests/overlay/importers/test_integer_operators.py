@@ -421,7 +421,9 @@ def test_softmax_in_front_of_a_quantiser(format_):
     got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
     wanted = by_onnxruntime(chain, x)
     assert len(np.unique(wanted)) > 20
-    assert np.abs(np.minimum(got, 255 / 256) - wanted).max() <= 1 / 512 + 1e-6
+    fits = (got < 255.5 / 256).all(axis=1)  # onnxruntime 1.23 makes 0 of what rounds to 256 / 256
+    assert np.abs(got - wanted)[fits].max() <= 1 / 512 + 1e-6
+    assert fits.sum() > 5
 
 
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])

@@ -1,6 +1,7 @@
 """ONNX's integers of 2 and 4 bits, beside onnxruntime: features, weights a channel, and what reads them."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
@@ -20,10 +21,18 @@ def by_onnxruntime(chain, images):
     return session.run(None, {"x": images.astype(np.float32)})[0].astype(np.float64).reshape(len(images), -1)
 
 
+def element(kind):
+    """The number of a type, where the installed onnx can compute with it."""
+    number = getattr(TensorProto, kind.upper(), 0)
+    if not number or helper.tensor_dtype_to_np_dtype(number).name != kind:
+        pytest.skip(f"onnx {onnx.__version__} has no numbers of type {kind}")
+    return number
+
+
 def typed(chain, kind, values):
     """A constant of a type, its bits packed as ONNX has them."""
     name, values = f"c{len(chain.constants)}", np.asarray(values)
-    number = getattr(TensorProto, kind.upper())
+    number = element(kind)
     chain.constants.append(helper.make_tensor(name, number, values.shape, values.ravel().tolist()))
     return name
 
@@ -48,8 +57,7 @@ def network(kind, weight_kind="", dtype=""):
     chain.node("Flatten")
     values, step = rng.normal(size=(80, 5)), np.float32(0.25)
     if dtype:  # quantised in the file, without a zero point
-        number = getattr(TensorProto, dtype.upper())
-        weight = chain.weight("QuantizeLinear", values, step, output_dtype=number)
+        weight = chain.weight("QuantizeLinear", values, step, output_dtype=element(dtype))
         weight = chain.weight("DequantizeLinear", weight, step)
     else:
         zero = typed(chain, kind, 0)
@@ -81,6 +89,23 @@ def test_a_cast_that_keeps_them():
 
 
 def test_input_of_narrow_integers_is_refused():
-    chain = Chain((6,), opset=21, dtype=TensorProto.INT4).node("DequantizeLinear", np.float32(0.5))
+    chain = Chain((6,), opset=21, dtype=element("int4")).node("DequantizeLinear", np.float32(0.5))
     with pytest.raises(ValueError, match=r"^input x: must be a tensor of numbers, got int4$"):
         imported(chain)
+
+
+def test_an_onnx_that_holds_narrow_integers_in_wider_types(monkeypatch):
+    """As onnx 1.18 and older do, which can't compute with them."""
+    chains = [Chain((6,), opset=21, dtype=TensorProto.INT4).node("DequantizeLinear", np.float32(0.5)), Chain((6,))]
+    constant = helper.make_tensor("c", TensorProto.INT4, (1,), [0])
+    chains[1].constants.append(constant)
+    chains[1].node("QuantizeLinear", np.float32(0.5), "c")
+    of = helper.tensor_dtype_to_np_dtype
+    monkeypatch.setattr(
+        helper,
+        "tensor_dtype_to_np_dtype",
+        lambda number: of(TensorProto.INT8 if number == TensorProto.INT4 else number),
+    )
+    for chain, what in zip(chains, ("input x", "constant c"), strict=True):
+        with pytest.raises(ValueError, match=rf"^{what}: type int4 needs the package onnx 1.19 or later, got [0-9.]+$"):
+            imported(chain)

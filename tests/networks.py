@@ -2,7 +2,7 @@
 must be bit-exact. They are those of the campaigns (overlay/fuzz) and those of tests/random_networks, with
 choices by Hypothesis."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
@@ -14,7 +14,8 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
-from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_models import random_model
 from bitloom.overlay.fuzz.random_networks import (
     IntegerChoices,
     depthwise_network,
@@ -51,7 +52,6 @@ __all__ = [
     "model_of",
     "networks",
     "random_images",
-    "random_integer_model",
     "random_model",
     "residual_networks",
     "some",
@@ -87,35 +87,13 @@ def check_draws(count: int, check: Callable[..., object], *strategies: st.Search
 
 def model_of(network: Network, seed: int, npu: Npu) -> Model:
     """Random arrays that the NPU's engine takes."""
-    if npu.engine == "binary":
-        return random_model(network, seed)
-    return random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
-
-
-class DrawnPick:
-    """Choices that Hypothesis makes."""
-
-    def __init__(self, draw: st.DrawFn):
-        self._draw = draw
-
-    def integer(self, low: int, high: int) -> int:
-        return self._draw(st.integers(low, high))
-
-    def of(self, several: Sequence[Choice]) -> Choice:
-        return self._draw(st.sampled_from(several))
-
-    def flip(self) -> bool:
-        return self._draw(st.booleans())
+    return random_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
 
 
 def drawn(maker: Callable[..., Any]) -> Callable[..., st.SearchStrategy[Any]]:
-    """A maker as a strategy, with the same parameters."""
-
-    @st.composite
-    def strategy(draw: st.DrawFn, *args: Any, **options: Any) -> Any:
-        return maker(DrawnPick(draw), *args, **options)
-
-    return strategy
+    """A maker as a strategy, with the same parameters: Hypothesis draws the seed, the maker the rest of it, as in a
+    campaign."""
+    return lambda *args, **options: SEEDS.map(lambda seed: maker(Pick(seed), *args, **options))
 
 
 windows = drawn(makers.windows)

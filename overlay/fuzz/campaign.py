@@ -30,7 +30,7 @@ from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
 from bitloom.overlay.explore.workers import Workers, end_with_parent
 
-from .pick import Pick, SeededPick
+from .pick import Pick
 
 CAMPAIGNS = ("files", "imports", "device", "networks", "server", "golden")
 """Names of the campaigns; each is a module of folder ``campaigns``."""
@@ -118,7 +118,7 @@ def run_batch(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
     ends = Counter[str]()
     findings = []
     for number in range(batch.first, batch.first + batch.count):
-        drawn = module.case(SeededPick(batch.name, batch.seed, number))
+        drawn = module.case(Pick(batch.name, batch.seed, number))
         case = json.loads(json.dumps(drawn))  # as a file would hold it
         word, what = _run(module, case)
         ends[word] += 1
@@ -252,7 +252,7 @@ def _run_alone(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
         try:
             return pool.submit(run_batch, batch).result()
         except BrokenProcessPool:
-            case = campaign(batch.name).case(SeededPick(batch.name, batch.seed, batch.first))
+            case = campaign(batch.name).case(Pick(batch.name, batch.seed, batch.first))
             what = "a case must end as a word, got the end of its process"
             return Counter({"process ended": 1}), [FoundCase(batch.first, case, what)]
 

@@ -1,26 +1,13 @@
-"""Random choices of a campaign: few kinds of them, so that Hypothesis can make them too."""
+"""Random choices of a campaign."""
 
 import random
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 Choice = TypeVar("Choice")
 
 
-class Pick(Protocol):
-    """Makes choices."""
-
-    def integer(self, low: int, high: int) -> int:
-        """An integer of ``low`` to ``high``, both included."""
-
-    def of(self, several: Sequence[Choice]) -> Choice:
-        """One of several."""
-
-    def flip(self) -> bool:
-        """True or False."""
-
-
-class SeededPick:
+class Pick:
     """The choices that belong to a seed, the same on every machine.
 
     Parameters
@@ -33,13 +20,17 @@ class SeededPick:
         self._random = random.Random(" ".join(map(str, seed)))
 
     def integer(self, low: int, high: int) -> int:
-        """As ``Pick.integer``."""
+        """An integer of ``low`` to ``high``, both included."""
         return self._random.randint(low, high)
 
     def of(self, several: Sequence[Choice]) -> Choice:
-        """As ``Pick.of``."""
+        """One of several."""
         return several[self._random.randrange(len(several))]
 
     def flip(self) -> bool:
-        """As ``Pick.flip``."""
+        """True or False."""
         return self._random.random() < 0.5
+
+    def seed(self) -> int:
+        """A seed of numpy's random generators."""
+        return self.integer(0, 2**32 - 1)

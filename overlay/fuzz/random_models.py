@@ -1,18 +1,18 @@
 """Random arrays for a network: whatever is drawn, hardware must equal golden."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, singledispatch
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map, OneInput
 from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, Pairwise
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.pool import MinPool, Pool, SumPool
+from bitloom.golden.layers.pool import MinPool, Pool
 from bitloom.golden.layers.requantise import (
     FIRST_SHIFT,
     MAX_SHIFT,
@@ -26,6 +26,8 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build.images import random_images
 
+DRAWS = 4
+"""Draws of a layer's arrays at most."""
 Arrays = dict[str, np.ndarray]
 """Arrays of a layer by name."""
 
@@ -54,20 +56,23 @@ class Drawing:
         return self.network.sources(layer)[0]
 
 
-def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_bits: int = 16) -> Model:
+def random_model(network: Network, seed: int, acc_bits: int = 32, multiplier_bits: int = 16) -> Model:
     """Random weights, one layer in four all corner values; requantisations as ``_requantisation`` draws them;
     thresholds among the values that occur.
+
+    A layer whose map is the same for some random images, and whose inputs are not, is drawn again, up to DRAWS times:
+    behind a constant no fault in front of it is seen.
 
     Parameters
     ----------
     network
-        Of integer layers, or of integer and binary ones.
+        Of any layers.
     seed
         The same one gives the same model.
     acc_bits
-        Of the engine: no sum, biased or not, leaves -2^(acc_bits - 1) + 1 .. 2^(acc_bits - 1) - 2.
+        Of an integer engine: no sum, biased or not, leaves -2^(acc_bits - 1) + 1 .. 2^(acc_bits - 1) - 2.
     multiplier_bits
-        Of the engine, >= 8.
+        Of an integer engine, >= 8.
     """
     drawing = Drawing(network, np.random.default_rng(seed), acc_bits, multiplier_bits)
     arrays: dict[str, Arrays] = {}
@@ -76,15 +81,27 @@ def random_integer_model(network: Network, seed: int, acc_bits: int, multiplier_
     for layer in network.layers:
         read = [values[name] for name in network.reads[layer.name]]
         sources = network.sources(layer)
-        drawn = arrays_of(layer, drawing)
+        for _ in range(DRAWS):
+            drawn = arrays_of(layer, drawing)
+            values[layer.name] = _outputs(layer, drawn, sources, read)
+            if not drawn or _varies(values[layer.name]) or not any(map(_varies, read)):
+                break
         if drawn:
             arrays[layer.name] = drawn
-        if not isinstance(layer, OneInput):
-            values[layer.name] = layer.forward_of(read, drawn, sources)
-            continue
-        single = Network(name=layer.name, input=sources[0], layers=(replace(layer, inputs=()),))
-        values[layer.name] = packed.forward(Model(single, {layer.name: drawn} if drawn else {}), read[0])
     return Model(network, arrays)
+
+
+def _outputs(layer: Layer, arrays: Arrays, sources: Sequence[Map], inputs: list[np.ndarray]) -> np.ndarray:
+    """The map that a layer with these arrays makes of some inputs."""
+    if not isinstance(layer, OneInput):
+        return layer.forward_of(inputs, arrays, sources)
+    single = Network(name=layer.name, input=sources[0], layers=(replace(layer, inputs=()),))
+    return packed.forward(Model(single, {layer.name: arrays} if arrays else {}), inputs[0])
+
+
+def _varies(images: np.ndarray) -> bool:
+    """Whether maps of several images are not all the same."""
+    return bool((images != images[:1]).any())
 
 
 @singledispatch
@@ -117,7 +134,7 @@ def _bits(layer: Threshold, drawing: Drawing) -> Arrays:
     if any(other.name == reads and isinstance(other, FeatureLayer) for other in network.layers):
         return _signs(network.next_layer(layer.name), drawing.source(layer), drawing.rng)
     arrays = _thresholds(drawing.values[reads], layer, drawing.rng)
-    if layer is network.layers[-1]:
+    if [other.kind for other in network.layers[-2:]] == ["max_pool", "threshold"] and layer is network.layers[-1]:
         arrays["direction"][:] = 1  # after a max pool the last layer can't be a complement
     return arrays
 
@@ -172,14 +189,14 @@ def _requantisation(
 ) -> tuple[int, int, int]:
     """(bias, multiplier, shift) of a channel whose sums are (samples,), without bits behind the point.
 
-    In half of all channels values use the encoding's range; in the others most saturate, or many are exact halves, or
+    In half of all channels values use the layer's range; in the others most saturate, or many are exact halves, or
     bias, multiplier or shift is as large as it may be. The bias keeps within ``bounds``.
     """
-    middle = int(sums.mean())
     spread = max(1, int(np.abs(sums - sums.mean()).mean()))
-    bias = min(max(int(spread * rng.uniform(-1, 1)) - middle, bounds[0]), bounds[1])
     top = max(1, layer.high, -layer.low)
-    scale = (top + 0.5) / spread * rng.uniform(0.2, 0.8)
+    scale = (layer.high - layer.low + 1) / 2 / spread * rng.uniform(0.2, 0.8)
+    middle = sums.mean() - (layer.high + layer.low) / 2 / scale
+    bias = min(max(int(spread * rng.uniform(-1, 1) - middle), bounds[0]), bounds[1])
     bits = min(multiplier_bits, int(rng.choice([16, 31])))
     largest = (1 << bits) - 1
     case = rng.integers(0, 12)
@@ -244,28 +261,3 @@ def _behind_the_point(
     ends = ((end << layer.fraction) + bias for end in (source.encoding.low, source.encoding.high))
     most = ((1 << PRODUCT_BITS - 1) - 1) // max(1, *(abs(end) for end in ends))
     return bias, min(multiplier, most), min(shift + layer.fraction, MAX_SHIFT)
-
-
-def random_model(network: Network, seed: int) -> Model:
-    """Random weights, and thresholds among and around the sums that occur, with some far out of reach."""
-    rng = np.random.default_rng(seed)
-    arrays: dict[str, Arrays] = {}
-    final = [layer.kind for layer in network.layers[-2:]] == ["max_pool", "threshold"]
-    spread = 1 + network.input.encoding.high // 2
-    for layer, source in network.chain("a random model"):
-        shapes = layer.array_shapes(source)
-        if "weight" in shapes:
-            values = [-1, 1] if layer.weight == BIPOLAR else [-1, 0, 1]
-            arrays[layer.name] = {"weight": rng.choice(values, shapes["weight"]).astype(np.int8)}
-            spread = max(1, int(layer.fan_in(source) ** 0.5 * source.encoding.high))
-        elif isinstance(layer, SumPool):
-            spread *= layer.window.taps
-        elif "threshold" in shapes:
-            threshold = np.rint(rng.normal(0, spread, shapes["threshold"])).astype(np.int64)
-            far = rng.random(shapes["threshold"]) < 0.05
-            threshold[far] = rng.choice([-(2**31) + 1, 2**31 - 1], far.sum())
-            direction = rng.choice([-1, 1], shapes["direction"])
-            if final and layer is network.layers[-1]:
-                direction[:] = 1  # after a max pool the last layer can't be a complement
-            arrays[layer.name] = {"threshold": threshold, "direction": direction}
-    return Model(network, arrays)

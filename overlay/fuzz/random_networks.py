@@ -228,8 +228,8 @@ def activation(pick: Pick, name: str, choices: IntegerChoices, inputs: tuple[str
     relu = pick.flip()
     clip = None
     if pick.integer(0, 2) == 0:
-        low = pick.integer(encoding.low, encoding.high)
-        clip = (low, pick.integer(max(low, 0) if relu else low, encoding.high))
+        low = pick.integer(encoding.low, encoding.high - 1)
+        clip = (low, pick.integer(1 + (max(low, 0) if relu else low), encoding.high))
     fraction = pick.integer(1, choices.fraction) if choices.fraction and pick.flip() else 0
     rounding = pick.of(choices.roundings) if len(choices.roundings) > 1 else choices.roundings[0]
     fraction = 0 if rounding == "twice" else fraction

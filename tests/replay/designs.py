@@ -23,8 +23,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.build.reference_designs import DIGITS, REFERENCE_DESIGNS
 from bitloom.overlay.build.small_npu import small_npu
-from bitloom.overlay.fuzz.pick import SeededPick
-from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_models import random_model
 from bitloom.overlay.fuzz.random_networks import (
     IntegerChoices,
     grouped_network,
@@ -67,13 +67,13 @@ def _digits_residual(name: str) -> Case:
 
 def _inception(name: str) -> Case:
     """A skip store, tuples that are claimed ahead, concatenation, copies."""
-    model = random_integer_model(GRAPHS["inception"], 0, 32, 31)
+    model = random_model(GRAPHS["inception"], 0, 32, 31)
     return _sized(name, [model], small_npu(model).changed(kfp=4, kgp=4, pfp=4, ol=2))
 
 
 def _grouped(name: str) -> Case:
     """Kernel groups that read parts of tuples."""
-    model = random_integer_model(grouped_network(SeededPick("replay", 0), IntegerChoices()), 0, 32)
+    model = random_model(grouped_network(Pick("replay", 0), IntegerChoices()), 0, 32)
     return _sized(name, [model], small_npu(model).changed(kfp=2, kgp=3, pfp=3, ol=1))
 
 

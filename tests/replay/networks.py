@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -22,8 +21,8 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.designs import chain, looped
-from bitloom.overlay.fuzz.pick import Pick, SeededPick
-from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_models import random_model
 from bitloom.overlay.fuzz.random_networks import (
     IntegerChoices,
     binary_network,
@@ -138,14 +137,7 @@ def _npus(pick: Pick, kind: Kind) -> tuple[Npu, ...]:
 
 def _model(network: Network, seed: int, npus: tuple[Npu, ...]) -> Model:
     """With arrays for the engines of the NPUs."""
-    integer = any(npu.engine == "integer" for npu in npus) or any(
-        not isinstance(layer, Weighted) and type(layer).__name__ in ("Requantise", "Add") for layer in network.layers
-    )
-    return (
-        random_integer_model(network, seed, 24 if npus[0].engine == "binary" else 32, 16)
-        if integer
-        else (random_model(network, seed))
-    )
+    return random_model(network, seed, 24 if npus[0].engine == "binary" else 32, 16)
 
 
 def _digest(data: Any) -> str:
@@ -161,7 +153,7 @@ def _program_digest(model: Model, design: Design, choices: CompileChoices) -> st
 
 def line(name: str, number: int) -> str:
     """What becomes of a network, in a line."""
-    kind, pick = KINDS[name], SeededPick(SEED, name, number)
+    kind, pick = KINDS[name], Pick(SEED, name, number)
     network, npus = kind.network(pick), _npus(pick, kind)
     seed = pick.integer(0, 2**32 - 1)
     order = (

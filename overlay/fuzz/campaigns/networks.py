@@ -20,7 +20,7 @@ from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.designs import BLOCKS, CHAINS, GROUPED, OUTPUTS, SINGLE, STREAMED
 from bitloom.overlay.fuzz.hardware import Hardware, compared, hardware
 from bitloom.overlay.fuzz.pick import Pick
-from bitloom.overlay.fuzz.random_models import random_integer_model, random_model
+from bitloom.overlay.fuzz.random_models import random_model
 from bitloom.overlay.fuzz.random_networks import (
     DEPTHWISE_CHANNELS,
     IntegerChoices,
@@ -80,10 +80,7 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     seed = case["seed"]
     target = hardware(design)
     npu = design.npus[0]
-    if npu.engine == "integer":
-        model = random_integer_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
-    else:
-        model = random_model(network, seed)
+    model = random_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
     chunk = ""
     if len(design.npus) > 1:
         chunk = f"tuples:{case['chunk']}" if isinstance(case["chunk"], int) else case["chunk"]

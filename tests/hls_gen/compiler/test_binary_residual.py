@@ -35,7 +35,7 @@ from tests.networks import (
     check_draws,
     few_and_many,
     random_images,
-    random_integer_model,
+    random_model,
 )
 from tests.rows import npu_rows
 
@@ -44,7 +44,7 @@ SOURCE = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
 
 
 def lowered_equals_golden(network, seed):
-    model, images = random_integer_model(network, seed, 24), random_images(network, 2, seed)
+    model, images = random_model(network, seed, 24), random_images(network, 2, seed)
     assert set(engines_of(network)) == {"binary"}
     found, expected = lower_alone(model).forward(images), model.forward(images)
     found = 2 * found.astype(int) - 1 if network.output.encoding.kind == "bipolar" else found
@@ -58,7 +58,7 @@ def test_lowered_layers(count):
 
 def flows(network, seed, order):
     """No deadlock in stores of the sizes that are found, and one in smaller stores."""
-    model = random_integer_model(network, seed, 24)
+    model = random_model(network, seed, 24)
     made = size_memories("d", [model], NPU, CompileChoices(map_order=order))
     (npu,) = made.npus
     chain = system(plan(model, made.npus, CompileChoices(map_order=order)), made.npus)
@@ -108,7 +108,7 @@ def residual(*layers):
 
 def test_a_map_is_kept_where_it_is_added():
     """Bits go to the map store, integers to the skip store; of the last layer's nobody needs them."""
-    made = plan(random_integer_model(residual(*BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
+    made = plan(random_model(residual(*BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
     assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
         ("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1"),
     ]  # fmt: skip
@@ -122,7 +122,7 @@ def test_widths_are_those_of_all_networks():
     """A network with thresholds alone runs on the same design: there they are biases."""
     act_1 = Threshold(name="threshold_1", levels=2)
     plain = residual(conv("conv_1", "@input", 3), act_1, conv("conv_2", "threshold_1"))
-    models = [random_integer_model(network, 1, 24) for network in (plain, residual(*BLOCK))]
+    models = [random_model(network, 1, 24) for network in (plain, residual(*BLOCK))]
     apart = [size_memories("d", [model], NPU).npus[0] for model in models]
     (both,) = size_memories("d", models, NPU).npus
     assert both == size_memories("d", models[::-1], NPU).npus[0]
@@ -168,7 +168,7 @@ def test_widths_are_those_of_all_networks():
 )  # fmt: skip
 def test_what_cant_be_built(layers, message):
     network = residual(*layers)
-    model = random_integer_model(network, 1, 24)
+    model = random_model(network, 1, 24)
     with value_error(message):
         plan(model, [NPU])
 
@@ -185,7 +185,7 @@ def test_what_cant_be_built(layers, message):
 def test_other_thresholds_of_integers(limit, direction, pool, message):
     pools = () if pool is None else (pool(name="pool_2", kernel=(2, 2), stride=(2, 2)),)
     network = residual(*BLOCK, *pools, conv("conv_3", "pool_2" if pools else "sign_2"))
-    model = random_integer_model(network, 1, 24)
+    model = random_model(network, 1, 24)
     own = {"threshold": np.full((4, 1), limit), "direction": np.full(4, direction)}
     with value_error(message):
         lower_alone(Model(network, {**model.arrays, "sign_2": own}))
@@ -193,7 +193,7 @@ def test_other_thresholds_of_integers(limit, direction, pool, message):
 
 def test_levels_of_integers():
     network = residual(*FIRST, *SECOND, sign("sign_2", "add_2", levels=2))
-    model = random_integer_model(residual(*BLOCK), 1, 24)
+    model = random_model(residual(*BLOCK), 1, 24)
     own = {"threshold": np.zeros((4, 2), int), "direction": np.ones(4, int)}
     with value_error("sign_2: a threshold of integers must have 1 level, got 2"):
         lower_alone(Model(network, {**model.arrays, "sign_2": own}))
@@ -209,7 +209,7 @@ def test_a_map_of_bits_has_one_reader():
         add("add_6", "act_4", "act_5"),
     )  # fmt: skip
     engines = [Engine(name, 8, 8) if name == "integer" else Engine() for name in engines_of(network)]
-    layers = lower_alone(random_integer_model(network, 1, 24), engines=engines).parts
+    layers = lower_alone(random_model(network, 1, 24), engines=engines).parts
     integer = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
     with value_error("conv_1: one layer must read a map of bits, got conv_2 and conv_3"):
         ways("net", cascade([NPU, integer]), layers, [int(not p.binary) for p in layers])

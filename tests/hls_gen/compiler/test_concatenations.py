@@ -20,7 +20,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error
-from tests.networks import random_images, random_integer_model
+from tests.networks import random_images, random_model
 from tests.rows import npu_rows
 
 from .test_residual import NPU, act, add, conv, lowered_equals_golden, planned, residual
@@ -89,7 +89,7 @@ def test_rewriting(name):
     """Layers that come in, by what they read; the output stays what it is, and a second rewriting changes nothing."""
     parts, expected = CASES[name]
     network = residual(*parts)
-    model, images = random_integer_model(network, 5, 32), random_images(network, 3, 5)
+    model, images = random_model(network, 5, 32), random_images(network, 3, 5)
     made = engine_form(model)
     assert {layer: made.network.reads[layer] for layer in expected} == expected
     np.testing.assert_array_equal(made.forward(images), model.forward(images))
@@ -156,7 +156,7 @@ def bits_joined(levels, wide):
 def test_words_of_both_maps_in_turn():
     """5 and 4 channels in words of 4: the map store hands on the word of the second map, the skip store the others."""
     net = residual(*DENSE, concat("concat_3", "act_2", "act_1"), conv("conv_4", "concat_3", 2))
-    model = random_integer_model(net, 1, 32)
+    model = random_model(net, 1, 32)
     made = plan(model, [NPU])
     assert [(p.name, p.reads, p.joins) for p in made.lowered.layers] == [
         ("conv_1", INPUT, None), ("conv_2", "conv_1", None), ("conv_4", "conv_2", "conv_1"),

@@ -38,7 +38,6 @@ from tests.networks import (
     WIDE,
     joined_networks,
     random_images,
-    random_integer_model,
     random_model,
     residual_networks,
     some,
@@ -106,7 +105,7 @@ def test_a_copy_holds_what_an_addition_makes():
     narrow = Requantise(name="act_3", encoding=signed(3), inputs=("conv_3",))
     net = residual(*BLOCK[:2], (BLOCK[2][0], narrow), add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"),
                    conv("conv_6", "act_5"), add("add_7", "act_6", "add_4"))  # fmt: skip
-    model, images = random_integer_model(net, 1, 32), random_images(net, 2, 1)
+    model, images = random_model(net, 1, 32), random_images(net, 2, 1)
     made = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
     assert "conv_3@1:1" in layers(made)
     assert (made.lowered.forward(images) == model.forward(images)).all()
@@ -143,7 +142,7 @@ def test_ways_that_cross():
 def flows(network, seed, order, draw):
     """Copies change no value; links carry maps in the order in which they are read; frames come out."""
     npus = CHAINS[draw(st.sampled_from(list(CHAINS)))]
-    model = random_integer_model(network, seed, 32)
+    model = random_model(network, seed, 32, 31)
     count = len(segments(engine_form_of(network)))
     mapping = None
     if "loop" in npus[0].ports.outlets:
@@ -211,7 +210,7 @@ def test_three_layers_for_one_map():
     """Without the copies that the compiler puts in."""
     net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_1"), conv("conv_4", "act_1"),
                    add("add_5", "act_3", "act_2"), add("add_6", "act_4", "add_5"))  # fmt: skip
-    made = lower_alone(random_integer_model(net, 1, 32), engines=Engine("integer", 9, 8)).parts
+    made = lower_alone(random_model(net, 1, 32), engines=Engine("integer", 9, 8)).parts
     with value_error(
         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"
     ):

@@ -24,7 +24,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map
-from tests.networks import WIDE, depthwise_networks, random_images, random_integer_model
+from tests.networks import WIDE, depthwise_networks, random_images, random_model
 
 NPU = Npu.of(
     engine="integer",
@@ -54,7 +54,7 @@ def depthwise(number: int, **more: object) -> list[Layer]:
 
 
 def model_of(*layers: Layer, channels: int = 5) -> Model:
-    return random_integer_model(Network(name="net", input=case_map(6, 7, channels, INT8), layers=layers), 1, 32, 31)
+    return random_model(Network(name="net", input=case_map(6, 7, channels, INT8), layers=layers), 1, 32, 31)
 
 
 def fused_of(model: Model, npu: Npu = NPU, *, copies: bool = False) -> dict[str, str | None]:
@@ -151,7 +151,7 @@ def test_memories_of_its_own():
 @given(st.data())
 def test_random_networks(data):
     network, seed = data.draw(depthwise_networks(replace(WIDE, fraction=3))), data.draw(st.integers(0, 2**32 - 1))
-    model = random_integer_model(network, seed, 32, 31)
+    model = random_model(network, seed, 32, 31)
     images = random_images(network, 2, seed)
     for npu in (NPU, NPU.changed(depthwise=False)):
         made = lowered_for(model, [npu])

@@ -23,7 +23,6 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
-from bitloom.overlay.fuzz.random_models import random_integer_model
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
@@ -253,7 +252,7 @@ def test_each_map_that_leaves_begins_with_a_stream_word(stream_bits: int, second
         Outputs(name="outputs", inputs=tuple(head.name for head in heads)),
     )
     network = Network(name="heads", input=case_map(3, 4, 2, signed(4)), layers=layers)
-    model = random_integer_model(network, 0, acc_bits=20)
+    model = drawn.random_model(network, 0, acc_bits=20)
     npu = Npu.of(engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=2, kgp=2)
     design = size_memories("heads", [model], npu, stream_bits=stream_bits)
     five, three = compile_model(model, Manifest.of(design, "0" * 64)).results

@@ -3,7 +3,6 @@ tests/overlay/build/board_cases.py."""
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.layer import Map
@@ -20,8 +19,10 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
-from bitloom.overlay.fuzz.random_networks import IntegerChoices
-from tests.networks import SEEDS, first_layers, integer_networks, model_of, networks, random_images, random_model
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network, integer_network
+from tests.networks import model_of, random_images, random_model
+from tests.random_networks.first_layers import first_layer_network
 from tests.simulated import tally
 
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=16, acc_bits=32, window_former=True)
@@ -31,8 +32,8 @@ PLANES = Npu.of(kfp=20, kgp=4, planes=4, window_former=True)
 
 @pytest.mark.parametrize("npu", [INTEGER, PLANES], ids=["integer", "planes"])
 def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
-    def same(data: st.DataObject) -> str:
-        network, seed = data.draw(first_layers(npu)), data.draw(SEEDS)
+    def same(pick: Pick) -> str:
+        network, seed = first_layer_network(pick, npu), pick.seed()
         model, images = model_of(network, seed, npu), random_images(network, 2, seed)
         lowered = (
             lower_alone(model, engines=Engine("integer", 9, 8))
@@ -56,10 +57,10 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu) -> None:
 
 @pytest.mark.parametrize("npu", [INTEGER, BITS], ids=["integer", "bits"])
 def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu) -> None:
-    def same(data: st.DataObject) -> str:
+    def same(pick: Pick) -> str:
         binary = npu.engine == "binary"
-        strategy = networks(8) if binary else integer_networks(IntegerChoices.of(npu))
-        network, seed = data.draw(strategy), data.draw(SEEDS)
+        network = binary_network(pick, 8) if binary else integer_network(pick, IntegerChoices.of(npu))
+        seed = pick.seed()
         model, images = model_of(network, seed, npu), random_images(network, 2, seed)
         lowered = lower_alone(model, engines=Engine() if binary else Engine("integer", 9, 8))
         names = frozenset(part.name for part in lowered.parts[1:] if part.with_lines and _lines_on_map(part))

@@ -16,7 +16,7 @@ from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
-from tests.networks import SEEDS, WIDE, graph_networks, random_images, random_integer_model, some
+from tests.networks import SEEDS, WIDE, graph_networks, random_images, random_model, some
 
 from .graph_cases import FIRST, GRAPHS, pool
 from .test_residual import NPU, act, add, conv, planned, residual
@@ -57,7 +57,7 @@ def stored(made):
 def test_graphs(name):
     """Every graph is exact; the flow model finds no deadlock in the stores that sizing makes; rewriting ends."""
     network = GRAPHS[name]
-    model, images = random_integer_model(network, 5, 24), random_images(network, 2, 5)
+    model, images = random_model(network, 5, 24), random_images(network, 2, 5)
     names = {layer.name for layer in network.layers}
     came = [layer.name for layer in engine_form_of(network).layers if layer.name not in names]
     assert [one for one in came if one.endswith("_copy") and "maps" not in one] == ADDED.get(name, [])
@@ -132,7 +132,7 @@ def test_names(number):
 
 def flows(network, seed, order, npus):
     """Whatever the graph: it compiles, is golden's, and its frames come out."""
-    model, images = random_integer_model(network, seed, 32), random_images(network, 2, seed)
+    model, images = random_model(network, seed, 32, 31), random_images(network, 2, seed)
     choices = CompileChoices(map_order=order)
     design = size_memories("graph", [model], npus, choices)
     made = plan(model, design.npus, choices)

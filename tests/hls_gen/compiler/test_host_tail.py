@@ -41,7 +41,7 @@ def line(relu=False):
 
 def made(encoding, *layers):
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=layers, classes=("a", "b", "c"))
-    model = drawn.random_integer_model(replace(network, layers=tuple(
+    model = drawn.random_model(replace(network, layers=tuple(
         layer for layer in layers if not isinstance(layer, Affine))), 1, 32)  # fmt: skip
     rng = np.random.default_rng(2)
     lines = {layer.name: {"multiplier": rng.integers(-999, 999, 3), "bias": rng.integers(-9999, 9999, 3)}

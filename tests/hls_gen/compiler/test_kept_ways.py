@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.overlay.fuzz.designs import chain, looped
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_binary_residual import BLOCK, FIRST, NPU, SECOND, act, add, conv, residual, sign
-from tests.networks import random_integer_model
+from tests.networks import random_model
 from tests.rows import npu_rows
 
 LATE = (
@@ -37,7 +37,7 @@ LONG = (
 
 
 def made_of(layers):
-    return random_integer_model(residual(*layers), 1, 24)
+    return random_model(residual(*layers), 1, 24)
 
 
 def test_integers_wait_where_they_are_added():

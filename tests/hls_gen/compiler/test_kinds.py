@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.cases import case_map
 from tests.errors import value_error
-from tests.networks import random_integer_model
+from tests.networks import random_model
 from tests.rows import npu_rows
 
 BINARY = Npu.of(kfp=8, kgp=4, ol=2, shift_bits=3)
@@ -39,7 +39,7 @@ def conv(number: int, weight: Encoding = BIPOLAR, levels: int = 1) -> list[Layer
 
 def model_of(*layers: Layer) -> Model:
     network = Network(name="net", input=case_map(8, 7, 2, INT8), layers=layers)
-    return random_integer_model(network, 3, 32)
+    return random_model(network, 3, 32)
 
 
 def scores(weight: Encoding = INT8) -> Dense:

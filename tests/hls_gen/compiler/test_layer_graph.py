@@ -7,12 +7,12 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.rewrite import rewrite
 from bitloom.hls_gen.compiler.layer_graph import LayerGraph, check_same, copy_of_sums, copy_of_values, free_name
 from tests.errors import value_error
-from tests.networks import random_integer_model
+from tests.networks import random_model
 
 from .test_residual import add, conv, residual
 
 NETWORK = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), add("add_3", "act_1", "act_2"))
-MODEL = random_integer_model(NETWORK, 3, 32)
+MODEL = random_model(NETWORK, 3, 32)
 GRAPH = LayerGraph.of(NETWORK, MODEL.arrays)
 
 

@@ -5,7 +5,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from bitloom.golden.window import Window
 from bitloom.golden.zoo import mlperf_tiny
@@ -15,8 +14,9 @@ from bitloom.hls_gen.compiler.lowering import lowered_for
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.overlay.fuzz.random_networks import IntegerChoices
-from tests.networks import SEEDS, depthwise_networks, integer_networks, model_of, networks
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network, depthwise_network, integer_network
+from tests.networks import model_of
 from tests.simulated import tally
 
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=9, kgp=4, pfp=2, ol=2, acc_bits=32,
@@ -35,11 +35,12 @@ def columns_read(window: Window, height: int, width: int) -> np.ndarray:
 @pytest.mark.parametrize("npu", [INTEGER, BINARY], ids=["integer", "binary"])
 @pytest.mark.parametrize("order", ["pull", "raster"])
 def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
-    def same(data: st.DataObject) -> list[str]:
+    def same(pick: Pick) -> list[str]:
         choices = IntegerChoices.of(npu)
-        integers = st.one_of(integer_networks(choices), depthwise_networks(choices))
-        strategy = networks(8) if npu.engine == "binary" else integers
-        lowered = lowered_for(model_of(data.draw(strategy), data.draw(SEEDS), npu), [npu])
+        binary = npu.engine == "binary"
+        maker = pick.of((integer_network, depthwise_network))
+        network = binary_network(pick, 8) if binary else maker(pick, choices)
+        lowered = lowered_for(model_of(network, pick.seed(), npu), [npu])
         windows = dict[tuple[str, str], tuple[Window, int, int]]()
         for layer, part in zip(lowered.layers, lowered.parts):
             windows["array", layer.name] = part.window.window, layer.height, layer.width

@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.fuzz.random_models import random_integer_model
+from bitloom.overlay.fuzz.random_models import random_model
 from tests.errors import value_error
 from tests.rows import memory_rows
 
@@ -45,7 +45,7 @@ def lookup(name: str, *reads: str) -> Layer:
 
 def model(*layers: Layer) -> Model:
     source = Map(height=4, width=3, channels=5, encoding=unsigned(8))
-    return random_integer_model(Network(name="net", input=source, layers=layers), 3, 32)
+    return random_model(Network(name="net", input=source, layers=layers), 3, 32)
 
 
 def sized(npu: Npu, network: Model) -> Design:

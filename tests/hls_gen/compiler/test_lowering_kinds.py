@@ -133,7 +133,7 @@ def test_in_turn():
 def check_drawn(data):
     kinds = data.draw(st.lists(st.sampled_from(["binary", "integer"]), min_size=2, max_size=5))
     network, seed = data.draw(drawn.mixed_networks(kinds)), data.draw(st.integers(0, 2**32 - 1))
-    check(drawn.random_integer_model(network, seed, 32), kinds, drawn.random_images(network, 2, seed))
+    check(drawn.random_model(network, seed, 32), kinds, drawn.random_images(network, 2, seed))
 
 
 @drawn.few_and_many(15, 100)
@@ -251,7 +251,7 @@ def test_what_an_engine_cannot_do(layers, kinds, message):
     encoding = BIPOLAR if kinds[0] == "binary" else INT8
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=tuple(layers))
     with value_error(message):
-        lower_alone(drawn.random_integer_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
+        lower_alone(drawn.random_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
 
 
 def test_a_map_must_be_wide_enough():

@@ -21,7 +21,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.study.mlperf_tiny import NPU
-from tests.networks import random_integer_model
+from tests.networks import random_model
 
 KWS = networks.seeded(networks.NETWORKS["kws"]())
 
@@ -57,7 +57,7 @@ def test_pools_by_lines_count_lines(pool, line_taps):
         Requantise(name="last", encoding=signed(8)),
     )
     source = Map(height=14, width=14, channels=4, encoding=signed(8))
-    model = random_integer_model(Network(name="pooled", input=source, layers=layers), 0, 24, 16)
+    model = random_model(Network(name="pooled", input=source, layers=layers), 0, 24, 16)
     npu = NPU.changed(kfp=12, line_taps=1, pfp=4, ol=4, depthwise=False, window_former=False, pool_line_taps=line_taps)
     assert sum(layer_cycles(placed(model, [npu]).parts, npu)) == pytest.approx(flow(model, [npu]), rel=0.1)
 

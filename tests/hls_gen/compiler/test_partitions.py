@@ -1,12 +1,10 @@
 """Networks in partitions: golden's models of the parts, one after the other, give what the network gives."""
 
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bitloom.golden import zoo
 from bitloom.golden.encoding import signed, unsigned
@@ -29,21 +27,13 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.partitioned_program import read_program
 from bitloom.hls_gen.design.topology import ring
+from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.fuzz.random_networks import binary_network, depthwise_network, grouped_network
 from tests.errors import value_error
-from tests.networks import (
-    BYTES,
-    SEEDS,
-    depthwise_networks,
-    graph_networks,
-    grouped_networks,
-    networks,
-    random_images,
-    random_integer_model,
-    random_model,
-    residual_networks,
-    some,
-)
-from tests.simulated import compare, outputs, overlay
+from tests.networks import BYTES, random_images, random_model
+from tests.random_networks.blocks import residual_network
+from tests.random_networks.graphs import graph_network
+from tests.simulated import compare, outputs, overlay, tally
 
 NPU = Npu.of(engine="integer", kfp=4, kgp=4, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32)
 
@@ -70,45 +60,46 @@ def cut(network: Network, names: list[str], count: int) -> dict[str, int]:
 
 def test_parts_give_what_the_network_gives():
     """Of many of them, additions in slices read channels of two maps, of which none is always the same."""
-    seen = Counter[str]()
 
-    @some(200)
-    @given(
-        st.one_of(residual_networks(BYTES), graph_networks(BYTES), depthwise_networks(BYTES), grouped_networks(BYTES)),
-        SEEDS,
-        st.data(),
-    )
-    def of_integers(network, seed, data):
-        seen.update(check(random_integer_model(network, seed, 32), seed, data))
+    def of_integers(pick: Pick) -> list[str]:
+        maker = pick.of((*[residual_network] * 3, graph_network, depthwise_network, grouped_network))
+        return check_cuts(random_model(maker(pick, BYTES), pick.seed(), 32, 31), pick)
 
-    of_integers()
+    seen = tally(of_integers, 200)
     assert seen["cut"] >= 20
     assert seen["joined"] >= 10
-    assert seen["sliced and joined"] >= 5
+    assert seen["sliced and joined"] >= 3
 
 
-@some(20)
-@given(networks(), SEEDS, st.data())
-def test_parts_of_networks_of_bits(network, seed, data):
-    check(random_model(network, seed), seed, data)
+def test_parts_of_networks_of_bits():
+    def of_bits(pick: Pick) -> list[str]:
+        return check_cuts(random_model(binary_network(pick), pick.seed()), pick)
+
+    assert tally(of_bits, 20)["cut"] >= 5
 
 
-def check(model: Model, seed: int, data: st.DataObject) -> list[str]:
+def check_cuts(model: Model, pick: Pick) -> list[str]:
     """Some cuts give what the network gives, or are refused by a rule of partitions. Words for what was cut."""
-    names = [
-        layer.name for layer in model.network.layers if isinstance(layer, Weighted) or data.draw(st.integers(0, 9)) == 0
-    ]
-    begins = names if data.draw(st.booleans()) else data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
-    sliced = data.draw(st.sampled_from(begins))
-    slices = {name: data.draw(st.sampled_from([2, 3])) if name == sliced else 1 for name in begins}
-    parts = partitions_or_rule(model, slices)
-    if parts is None:
-        return []
-    images = random_images(model.network, 2, seed)
+    images = random_images(model.network, 2, pick.seed())
     outputs = packed.forward(model, images)
-    np.testing.assert_array_equal(forward(parts, images), outputs)
-    if len(np.unique(outputs)) < 3:
-        return []
+    words: list[str] = []
+    for slices in random_slices(model.network, pick):
+        parts = partitions_or_rule(model, slices)
+        if parts is not None:
+            np.testing.assert_array_equal(forward(parts, images), outputs)
+            words += kinds_of_cut(parts) if len(np.unique(outputs)) > 2 else []
+    return words
+
+
+def random_slices(network: Network, pick: Pick) -> Iterator[dict[str, int]]:
+    """Layers that begin a partition, one of them in slices: each one once, alone or among others."""
+    names = [layer.name for layer in network.layers if isinstance(layer, Weighted) or pick.integer(0, 9) == 0]
+    for sliced in names:
+        others = pick.of([[], names, [name for name in names if pick.integer(0, 3) == 0]])
+        yield {name: pick.integer(2, 3) if name == sliced else 1 for name in names if name in (sliced, *others)}
+
+
+def kinds_of_cut(parts: tuple[ProgramModel, ...]) -> list[str]:
     sliced = any(part.gives.begin for part in parts)
     joined = any(len(part.reads) > 1 for part in parts)
     both = any(part.gives.begin and len(part.reads) > 1 for part in parts)

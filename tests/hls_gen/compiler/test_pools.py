@@ -144,9 +144,7 @@ def test_what_is_not_exact_is_refused(layers, message):
 )  # fmt: skip
 def test_what_the_integer_engine_has_not_is_refused(tail, message):
     with value_error(message):
-        lower_alone(
-            drawn.random_integer_model(network(INT8, conv(INT8), *tail), 1, 32), engines=Engine("integer", 8, 8)
-        )
+        lower_alone(drawn.random_model(network(INT8, conv(INT8), *tail), 1, 32), engines=Engine("integer", 8, 8))
 
 
 def test_the_average_of_windows_side_by_side_costs_no_beat() -> None:

@@ -34,7 +34,7 @@ from tests.networks import (
     graph_networks,
     joined_networks,
     random_images,
-    random_integer_model,
+    random_model,
     residual_networks,
 )
 from tests.rows import npu_rows
@@ -43,14 +43,14 @@ NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=
 
 
 def lowered_equals_golden(network, seed):
-    model, images = random_integer_model(network, seed, 32), random_images(network, 2, seed)
+    model, images = random_model(network, seed, 32, 31), random_images(network, 2, seed)
     found = lower_alone(model, engines=Engine("integer", 9, 8)).forward(images)
     np.testing.assert_array_equal(found, model.forward(images))
 
 
 def flows(network, seed, order):
     """Orders are as readers need them; no deadlock in stores of the sizes that are found, and one in smaller stores."""
-    model = random_integer_model(network, seed, 32)
+    model = random_model(network, seed, 32, 31)
     made = plan(model, [NPU], CompileChoices(map_order=order))
     by_stage = {t.stage.name: t for t in made.schedule.tables}
     for t in by_stage.values():
@@ -94,7 +94,7 @@ def foldings(draw):
 
 def compiles(network, seed, npu):
     """A design is made, and the network compiled for it, or refused by a rule of the folding."""
-    model = random_integer_model(network, seed, 32)
+    model = random_model(network, seed, 32, 31)
     try:
         design = size_memories("d", [model], npu)
         compile_model(model, Manifest.of(design, "0" * 64))
@@ -109,7 +109,7 @@ def test_steps_of_several_words(kfp, ol, pfp):
     the store's size is found so, leaves room for the map's last words."""
     net = residual(conv("conv_1", INPUT, 8), conv("conv_2", "act_1", 8, 3), conv("conv_3", "act_2", 8, 3),
                    add("add_4", "act_3", "act_1"))  # fmt: skip
-    model = random_integer_model(net, 1, 32)
+    model = random_model(net, 1, 32)
     design = size_memories("d", [model], NPU.changed(kfp=kfp, kgp=8, ol=ol, pfp=pfp))
     assert design.npus[0].joined_words == 0, "no layer reads two maps side by side"
     compile_model(model, Manifest.of(design, "0" * 64))
@@ -158,7 +158,7 @@ def residual(*parts, name="net"):
 
 
 def planned(network, npus=(NPU,), **choices):
-    return plan(random_integer_model(network, 1, 32), npus, CompileChoices(map_order="raster", **choices))
+    return plan(random_model(network, 1, 32), npus, CompileChoices(map_order="raster", **choices))
 
 
 BLOCK = (conv("conv_1", INPUT), conv("conv_2", "act_1", kernel=3), conv("conv_3", "act_2"))

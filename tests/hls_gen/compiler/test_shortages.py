@@ -14,10 +14,10 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
-from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.fuzz.pick import Pick
 from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, made_of
 from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
-from tests.networks import random_integer_model
+from tests.networks import random_model
 from tests.replay.networks import INTEGER, KINDS
 
 SIZES = (
@@ -35,7 +35,7 @@ def two_ways(*ways):
     """A residual network whose two ``ways`` are added."""
     model = residual(*ways, conv("conv_5", "act_1", 4, 1, 2 if ways[1][0].stride[0] == 2 else 1),
                      add("add_6", "act_5", "act_3"), conv("conv_7", "add_6", 12, 3))  # fmt: skip
-    return random_integer_model(model, 1, 32, 31)
+    return random_model(model, 1, 32, 31)
 
 
 DESIGNS = {
@@ -99,7 +99,7 @@ def enlarged(design: Design, refusal: str) -> Design:
 
 def test_a_design_without_a_skip_store() -> None:
     """Nothing is said of what an NPU has for the sake of its skip store alone."""
-    plain = random_integer_model(residual(conv("conv_1", INPUT, 4, 3), conv("conv_2", "act_1")), 1, 32)
+    plain = random_model(residual(conv("conv_1", INPUT, 4, 3), conv("conv_2", "act_1")), 1, 32)
     design = size_memories("d", [plain], SMALL)
     assert (design.npus[0].value("skip_words"), design.npus[0].sequencer.aheads) == (0, 0)
     first = "net: multiplier_bits must be >= 31, design d has 16; layers must be >= 5"
@@ -109,8 +109,8 @@ def test_a_design_without_a_skip_store() -> None:
 
 def test_equal_npus_claim_by_tables_of_one_size() -> None:
     """NPUs without a skip store get a table of tuples that taps claim ahead, too, and have the rows that they need."""
-    pick = SeededPick("eq", "graph", 3)
-    model = random_integer_model(KINDS["graph"].network(pick), 3, 32, 16)
+    pick = Pick("eq", "graph", 3)
+    model = random_model(KINDS["graph"].network(pick), 3, 32, 16)
     npus = cascade([INTEGER.changed(kfp=4, kgp=4, pfp=4, ol=2)] * 3)
     choices = CompileChoices(map_order="raster")
     design = size_memories("equal", [model], npus, choices, sizing=Sizing(equal=True))

@@ -19,7 +19,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.tuple_parts import TuplePart, WeightedLanes, tuple_part
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
-from tests.networks import random_integer_model, random_model
+from tests.networks import random_model
 from tests.rows import npu_rows
 
 
@@ -84,7 +84,7 @@ def test_the_pattern_is_that_of_the_weights(encoding, weight):
     source = Map(height=3, width=3, channels=6, encoding=BIPOLAR if bits else encoding)
     layer = Conv(name="conv", out_channels=5, kernel=(2, 2), weight=weight)
     act = Threshold(name="act") if engine.name == "binary" else Requantise(name="act", encoding=signed(4))
-    model = random_integer_model(Network(name="net", input=source, layers=(*first, layer, act)), 1, 24)
+    model = random_model(Network(name="net", input=source, layers=(*first, layer, act)), 1, 24)
     model.arrays["conv"]["weight"][:, :, :, ::2] = 0
     lowered = lower_alone(model, engines=[*[Engine()] * bits, engine])
     p, weights = lowered.layers[-1], lowered.layers[-1].weight
@@ -120,7 +120,7 @@ def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     )  # fmt: skip
     source = Map(height=6, width=6, channels=8, encoding=signed(4) if integer else BIPOLAR)
     network = Network(name="n", input=source, layers=layers)
-    model = random_integer_model(network, 1, 16) if integer else random_model(network, 1)
+    model = random_model(network, 1, 16)
     choices = CompileChoices(map_order="raster", dataflow="auto")
     (npu,) = size_memories("n", [model], folding.changed(accumulators=accumulators), choices).npus
     made = plan(model, [npu], choices)

@@ -27,7 +27,7 @@ from bitloom.hls_gen.rtl.primitives.block import Block, bits, choose, sign_exten
 from bitloom.hls_gen.rtl.primitives.memory import LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.results import LANES
-from tests.networks import random_integer_model
+from tests.networks import random_model
 from tests.rows import npu_rows
 from tests.simulated import compare
 
@@ -109,7 +109,7 @@ def model() -> Model:
         Dense(name="dense", out_channels=3, weight=signed(4)),
     )
     source = Map(height=5, width=4, channels=3, encoding=signed(8))
-    return random_integer_model(Network(name="net", input=source, layers=layers), 3, 32)
+    return random_model(Network(name="net", input=source, layers=layers), 3, 32)
 
 
 def test_each_has_a_module():

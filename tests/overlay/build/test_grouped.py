@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import packets
 from bitloom.overlay.fuzz.designs import GROUPED
 from bitloom.overlay.virtual.sim import SimulationTimeout
-from tests.networks import random_images, random_integer_model, random_model
+from tests.networks import random_images, random_model
 from tests.simulated import compare, loaded, overlay
 
 from .test_random_networks import layers_with_fewer_beats
@@ -48,7 +48,7 @@ def test_a_design_for_a_grouped_network_has_parts_and_fewer_kernel_rows(folding:
     """Sizing gives the NPU what reads parts where it saves beats; a network without groups runs on it, too."""
     integer = folding.engine == "integer"
     network = block(signed(4), Requantise) if integer else block(TERNARY, Threshold)
-    model = random_integer_model(network, 1, 16) if integer else random_model(network, 1)
+    model = random_model(network, 1, 16)
     choices = CompileChoices(map_order="raster")
     design = size_memories(f"sized_{folding.engine}", [model], folding, choices)
     npu, visits = design.npus[0], 1 if integer else 2
@@ -64,7 +64,7 @@ def test_rows_of_nonsense_do_no_lasting_harm(field: str) -> None:
     """A row that leads past the tuple gives other results, or none in time; the next program is computed rightly."""
     bit, manifest = overlay(GROUPED["int_parts"])
     network = block(signed(4), Requantise)
-    model, images = random_integer_model(network, 1, 16), random_images(network, 2, 1)
+    model, images = random_model(network, 1, 16), random_images(network, 2, 1)
     program = compile_model(model, manifest)
     layers, parameters = manifest.memory(0, "layers"), program.parameters.copy()
     one, (at,) = layers.field(field), [rows for header, memory, rows in packets(manifest, parameters)

@@ -27,7 +27,7 @@ from bitloom.overlay.area_model.estimate import estimate
 from bitloom.overlay.build import partitioning
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.partitioning import fitting_partitions
-from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.fuzz.pick import Pick
 from tests.errors import value_error
 from tests.hls_gen.compiler.test_partitions import residual
 from tests.large_figures import megabytes_to_read
@@ -77,7 +77,7 @@ def test_a_chain_that_computes_no_part():
 
 def test_a_network_that_fits_is_not_cut():
     """Though its first layers alone take more than all of them."""
-    kind, pick = networks.KINDS["depthwise"], SeededPick("auto", "depthwise", 1)
+    kind, pick = networks.KINDS["depthwise"], Pick("auto", "depthwise", 1)
     network = kind.network(pick)
     npus = networks._npus(pick, kind)
     model = networks._model(network, 1, npus)

@@ -11,7 +11,7 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.sizing import size_memories
-from tests.networks import random_integer_model
+from tests.networks import random_model
 from tests.simulated import compare
 
 from .board_cases import GRAPH_NPU
@@ -28,7 +28,7 @@ def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -
 def model_of(name: str, shape: tuple[int, int, int], layers: list[Layer]) -> Model:
     height, width, channels = shape
     source = Map(height=height, width=width, channels=channels, encoding=signed(8))
-    return random_integer_model(Network(name=name, input=source, layers=tuple(layers)), 1, 32)
+    return random_model(Network(name=name, input=source, layers=tuple(layers)), 1, 32)
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
-from tests.networks import random_integer_model
+from tests.networks import random_model
 
 from .test_graphs import COUNTERS, QUICK, conv
 from .test_variety import simulated
@@ -48,7 +48,7 @@ def signs() -> Model:
         reads = f"bits_{n}"
     layers += [MaxPool(name="pool", kernel=(2, 2), stride=(2, 2), inputs=(reads,)), Dense(name="dense", out_channels=5)]
     source = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
-    return random_integer_model(Network(name="signs", input=source, layers=tuple(layers)), 2, 24)
+    return random_model(Network(name="signs", input=source, layers=tuple(layers)), 2, 24)
 
 
 def fire() -> Model:
@@ -61,7 +61,7 @@ def fire() -> Model:
         Dense(name="dense_10", out_channels=5, weight=signed(8)),
     )  # fmt: skip
     source = Map(height=7, width=6, channels=3, encoding=signed(8))
-    return random_integer_model(Network(name="fire", input=source, layers=layers), 1, 32)
+    return random_model(Network(name="fire", input=source, layers=layers), 1, 32)
 
 
 MODELS = {"signs": signs, "fire": fire, "digits-residual": lambda: networks.load("digits-residual")}

@@ -21,7 +21,7 @@ from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.search import Effort, Explored, explore
 from bitloom.overlay.explore.tries import Row
-from tests.networks import IntegerChoices, integer_networks, random_images, random_integer_model, random_model
+from tests.networks import IntegerChoices, integer_networks, random_images, random_model
 from tests.networks import networks as binary_networks
 
 POINTS = 2
@@ -33,7 +33,7 @@ def models(draw: st.DrawFn) -> Model:
     seed = draw(st.integers(0, 99))
     if draw(st.integers(0, 3)):
         return random_model(draw(binary_networks()), seed)
-    return random_integer_model(draw(integer_networks(IntegerChoices(feature_bits=9, fraction=7))), seed, 24, 31)
+    return random_model(draw(integer_networks(IntegerChoices(feature_bits=9, fraction=7))), seed, 24, 31)
 
 
 @st.composite

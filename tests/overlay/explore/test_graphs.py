@@ -39,7 +39,7 @@ from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from bitloom.overlay.study.mlperf_tiny import NPU as BY_HAND
 from bitloom.overlay.study.mlperf_tiny import entry
 from tests.errors import value_error
-from tests.networks import random_images, random_integer_model
+from tests.networks import random_images, random_model
 
 from .fronts import FRONTS, lines
 
@@ -59,7 +59,7 @@ def conv(
 
 def network(name: str, *layers: Layer) -> Model:
     source = Map(height=9, width=8, channels=3, encoding=signed(8))
-    return random_integer_model(Network(name=name, input=source, layers=layers), 1, 32)
+    return random_model(Network(name=name, input=source, layers=layers), 1, 32)
 
 
 def residual() -> Model:

@@ -15,9 +15,8 @@ from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore.demands import layers, possible_engines
-from bitloom.overlay.fuzz.pick import SeededPick
-from bitloom.overlay.fuzz.random_models import random_model
-from tests.networks import random_integer_model
+from bitloom.overlay.fuzz.pick import Pick
+from tests.networks import random_model
 from tests.replay.networks import KINDS
 
 NPU = Npu.of(kfp=8, kgp=8, pfp=8, ol=8)
@@ -55,8 +54,8 @@ def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
                  acc_bits=32, kfp=12, line_taps=3, kgp=4, pfp=4, ol=4, pool_line_taps=3, depthwise=kind == "depthwise",
                  skip_words=2 * (kind == "residual"))  # fmt: skip
     formed = 0
-    for number in range(4):
-        model = random_integer_model(KINDS[kind].network(SeededPick("memories", kind, number)), number, 24, 16)
+    for number in range(8):
+        model = random_model(KINDS[kind].network(Pick("memories", kind, number)), number, 24, 16)
         demands = layers(model, "raster", possible_engines(model)[0])
         try:
             flow = of_plan.layers(plan(model, [npu], CompileChoices(map_order="raster")))

@@ -23,7 +23,7 @@ from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from tests.hls_gen.compiler.test_concatenations import CASES
 from tests.hls_gen.compiler.test_residual import residual as network_of
-from tests.networks import random_integer_model
+from tests.networks import random_model
 
 from .test_bits_and_joins import fire, signs
 from .test_graphs import COUNTERS, QUICK, residual, searched
@@ -174,7 +174,7 @@ def test_a_front_of_graphs_simulates(model: Callable[[], Model], tmp_path: Path)
 )
 def test_every_concatenation_is_searched(name: str) -> None:
     """Also where one NPU copies maps; what is told of a design is that of the one that is built."""
-    model = random_integer_model(network_of(*CASES[name][0]), 1, 32)
+    model = random_model(network_of(*CASES[name][0]), 1, 32)
     found = explore(model, Budget(lut=15_000, dsp=80), map_order="raster", effort=QUICK)
     assert found.best is not None
     for row in found.front:

@@ -18,8 +18,8 @@ from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.ring import cheapest_ring
 from bitloom.overlay.explore.task import Connection, candidate_of
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
-from bitloom.overlay.fuzz.pick import SeededPick
-from tests.networks import random_integer_model, random_model
+from bitloom.overlay.fuzz.pick import Pick
+from tests.networks import random_model
 from tests.replay.networks import KINDS
 
 FLOW = {"skip_words"}
@@ -32,10 +32,9 @@ STREAMED = MapSetting("raster", counters=True, streamed=True)
 
 
 def random_of(kind: str, number: int) -> Model:
-    pick = SeededPick("memories", kind, number)
+    pick = Pick("memories", kind, number)
     network = KINDS[kind].network(pick)
-    integer = any(type(layer).__name__ in ("Requantise", "Add") for layer in network.layers)
-    return random_integer_model(network, number, 24, 16) if integer else random_model(network, number)
+    return random_model(network, number, 24, 16)
 
 
 def is_copying(choices: NpuChoices) -> bool:
@@ -139,7 +138,7 @@ def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Se
 def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -> None:
     setting = MapSetting("raster", counters=True)
     formed = 0
-    for number in range(4):
+    for number in range(8):
         model = random_of(kind, number)
         connections = connections_of(model)
         choices = connections.of(Connection(connections.engines[0]), setting)

@@ -35,7 +35,7 @@ from bitloom.overlay.explore.task import candidate_of
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting, setting_of
 from tests.cases import case_map
 from tests.errors import value_error
-from tests.networks import random_images, random_integer_model
+from tests.networks import random_images, random_model
 
 COUNTERS = MapSetting("raster", counters=True)
 FIRST_INTEGER = Engines(("integer", "binary", "binary", "binary"))
@@ -51,7 +51,7 @@ def ends() -> Model:
         Dense(name="dense", out_channels=5, weight=signed(8)),
     ]
     network = Network(name="ends", input=case_map(8, 7, 2, signed(8)), layers=chain)
-    return random_integer_model(network, 3, 32)
+    return random_model(network, 3, 32)
 
 
 def kernels() -> Model:
@@ -61,7 +61,7 @@ def kernels() -> Model:
         chain += [Conv(name=f"conv_{n}", out_channels=32, kernel=(2, 2), weight=signed(8)),
                   Requantise(name=f"act_{n}", encoding=signed(8), relu=True)]  # fmt: skip
     chain.append(Dense(name="dense", out_channels=5, weight=signed(8)))
-    return random_integer_model(Network(name="kernels", input=case_map(6, 7, 32, signed(8)), layers=chain), 3, 32)
+    return random_model(Network(name="kernels", input=case_map(6, 7, 32, signed(8)), layers=chain), 3, 32)
 
 
 def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSetting = SETTINGS[0]) -> Candidate:

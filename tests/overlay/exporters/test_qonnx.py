@@ -28,7 +28,7 @@ from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 from tests.golden.layers.test_outputs import three_heads
 from tests.hls_gen.compiler.graph_cases import GRAPHS
-from tests.networks import random_integer_model
+from tests.networks import random_model
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
 
@@ -96,7 +96,7 @@ def by_qonnx(message, x):
 @pytest.mark.parametrize("name", ["densenet", "unet", "a map beside itself"])
 def test_concatenations(name):
     """Maps with several readers, and channels of several maps side by side."""
-    model = random_integer_model(GRAPHS[name], 5, 20, 8)
+    model = random_model(GRAPHS[name], 5, 20, 8)
     x = images(model, 2)
     message = onnx.load_model_from_string(to_qonnx(model))
     assert "Concat" in {node.op_type for node in message.graph.node}
@@ -114,7 +114,7 @@ def beside(kind, reads):
     layers = (dense, conv, *acts, kind(name="join_3", inputs=("act_1", reads), **more))
     layers += () if reads == "act_2" else (Concat(name="join_4", inputs=("join_3", "act_2")),)
     network = Network(name="net", input=Map(height=2, width=2, channels=2, encoding=signed(4)), layers=layers)
-    return to_qonnx(random_integer_model(network, 1, 20, 8))
+    return to_qonnx(random_model(network, 1, 20, 8))
 
 
 def test_what_joins_maps_and_has_no_form():

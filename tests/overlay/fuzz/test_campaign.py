@@ -13,7 +13,7 @@ from bitloom.overlay.explore import workers
 from bitloom.overlay.explore.workers import Workers
 from bitloom.overlay.fuzz import campaign as campaigns
 from bitloom.overlay.fuzz.campaign import read_case, read_progress, replay, run_campaign, until
-from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.fuzz.pick import Pick
 from tests.errors import value_error
 
 
@@ -50,7 +50,7 @@ def test_found_cases_are_written_and_can_be_replayed(dice, tmp_path):
     assert sorted([*done.case_files, "campaign.json"]) == list(files(tmp_path / "a"))
     for name in done.case_files:
         data = json.loads((tmp_path / "a" / name).read_text())
-        made = Dice().case(SeededPick("device", 1, data["number"]))
+        made = Dice().case(Pick("device", 1, data["number"]))
         assert (data["case"], data["seed"], name) == (made, 1, f"device-{data['number']}.json")
         found = {20: "a number must be below 20, got 20", 19: "KeyError: 'nineteen\\nand more'"}[made["number"]]
         assert replay(tmp_path / "a" / name)[1] == data["found"] == found

@@ -10,7 +10,7 @@ import pytest
 from bitloom.overlay.fuzz.campaign import replay
 from bitloom.overlay.fuzz.campaigns import device, files, golden, imports, networks
 from bitloom.overlay.fuzz.designs import BLOCKS
-from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.fuzz.pick import Pick
 
 pytestmark = pytest.mark.many_cycles
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
@@ -24,7 +24,7 @@ def attack(name, campaign, cases, seed=0, others=(), seen=lambda case, word: Non
     end."""
     ends = Counter()
     for number in (*range(cases), *others):
-        case = campaign.case(SeededPick(name, seed, number))
+        case = campaign.case(Pick(name, seed, number))
         word, what = campaign.run(case)
         assert not what, (number, what, case)
         seen(case, word)
@@ -126,7 +126,7 @@ def requests(cases):
     finally:
         server.running().stop()
         server.running.cache_clear()
-    return sum(len(server.campaign().case(SeededPick("server", 0, n))["calls"]) for n in range(cases))
+    return sum(len(server.campaign().case(Pick("server", 0, n))["calls"]) for n in range(cases))
 
 
 def test_server():

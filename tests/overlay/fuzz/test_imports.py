@@ -14,7 +14,7 @@ from bitloom.overlay.fuzz import authorities
 from bitloom.overlay.fuzz.campaign import replay
 from bitloom.overlay.fuzz.campaigns import imports
 from bitloom.overlay.fuzz.designs import IMPORTED
-from bitloom.overlay.fuzz.pick import SeededPick
+from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.importers import verify
 from bitloom.overlay.importers.errors import ImportRefused
 from tests.errors import value_error
@@ -50,7 +50,7 @@ FILES = 200
 
 @pytest.fixture(scope="module")
 def case():
-    return imports.ImportCampaign(["qdq"]).case(SeededPick("imports", 0, NUMBER))
+    return imports.ImportCampaign(["qdq"]).case(Pick("imports", 0, NUMBER))
 
 
 def ending(case, **changes):
@@ -79,22 +79,22 @@ def test_every_operator_is_drawn():
     drawn = set()
     for number in range(FILES):
         for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
-            drawn |= operators(draw(SeededPick(draw.__name__, number)).data)
+            drawn |= operators(draw(Pick(draw.__name__, number)).data)
     assert to_be_drawn() - drawn == set()
     assert {domain for domain, _ in drawn} == {*ONNX, QONNX[0], *MICROSOFT, *TENSORFLOW}
 
 
 def test_a_seed_has_its_files():
     for draw in (random_qdq, random_qoperator, random_qonnx, random_tflite):
-        files = [draw(SeededPick(number)) for number in range(20)]
-        assert files == [draw(SeededPick(number)) for number in range(20)]
+        files = [draw(Pick(number)) for number in range(20)]
+        assert files == [draw(Pick(number)) for number in range(20)]
         assert len({file.data for file in files}) == 20
 
 
 @pytest.mark.parametrize("draw", [random_qdq, random_qoperator, random_qonnx])
 def test_some_files_say_how_halves_are_rounded(draw):
     """In others an image with a half counts for nothing."""
-    assert sum(draw(SeededPick(draw.__name__, number)).halves for number in range(60)) >= 4
+    assert sum(draw(Pick(draw.__name__, number)).halves for number in range(60)) >= 4
 
 
 def moved(by, tied):

@@ -26,7 +26,7 @@ from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import Simulation
-from tests.networks import random_images, random_integer_model
+from tests.networks import random_images, random_model
 from tests.overlay.virtual.test_packet_faults import SPARE, Rig, noticed, right_again
 
 FRAMES = 2
@@ -58,7 +58,7 @@ RIGS = {
 @pytest.fixture(scope="module", params=RIGS)
 def rig(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, tuple[str, ...]]]:
     network, npu, memories = RIGS[request.param]
-    model, images = random_integer_model(network, 3, 18), random_images(network, FRAMES, 3)
+    model, images = random_model(network, 3, 18), random_images(network, FRAMES, 3)
     verilog = generate(size_memories(network.name, [model], npu))
     manifest = Manifest.from_dict(verilog.manifest)
     program = compile_model(model, manifest)

@@ -13,7 +13,7 @@ from bitloom.overlay.show.report.gather import crossings
 from bitloom.overlay.show.report.report import Report
 from tests.hls_gen.compiler.test_copies import IDENTITY
 from tests.hls_gen.compiler.test_residual import NPU
-from tests.networks import random_integer_model
+from tests.networks import random_model
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -28,14 +28,12 @@ TIMES = "\N{MULTIPLICATION SIGN}"
     ids=["cut behind a block", "cut in a block", "ring"],
 )
 def test_a_map_goes_from_who_makes_it_to_who_needs_it(npus, mapping, expected):
-    network_plan = plan(
-        random_integer_model(IDENTITY, 1, 32), npus, CompileChoices(map_order="raster", mapping=mapping)
-    )
+    network_plan = plan(random_model(IDENTITY, 1, 32), npus, CompileChoices(map_order="raster", mapping=mapping))
     assert crossings(network_plan) == expected
 
 
 def test_a_skip_store_without_a_map_store_is_drawn(one: Report):
-    model, choices = random_integer_model(IDENTITY, 1, 32), CompileChoices(map_order="raster")
+    model, choices = random_model(IDENTITY, 1, 32), CompileChoices(map_order="raster")
     design = size_memories("ring", [model], ring([NPU] * 2), choices)
     npus = tuple(replace(one.npus[0], npu=n, layers=(f"layer {n}",)) for n in range(2))
     text = blocks.picture(replace(one, design=design, npus=npus, crossings=frozenset({(0, 0), (0, 1), (1, 0)})))

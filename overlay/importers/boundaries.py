@@ -21,7 +21,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .links import Chain, Condition, Line, first_line, is_uniform
-from .rows import row_of
+from .rows import Boundaries, row_of
 
 MOST_SUM = 1 << 61
 """No sum is as large as this; larger limits are cut to it."""
@@ -149,30 +149,28 @@ class Steps:
     """Whether between the limits of each channel the chain is one straight line: no bend lies there."""
 
     @classmethod
-    def of(cls, chain: Chain, boundaries: Array, reached: Array, channels: int) -> "Steps":
+    def of(cls, chain: Chain, boundaries: Boundaries, channels: int) -> "Steps":
         """Pull the boundaries of a quantiser back through a chain.
 
         Parameters
         ----------
         chain : Chain
             What lies in front of the quantiser.
-        boundaries : (channels or 1, levels) array of Fraction
-            The quantiser's, rising.
-        reached : (levels,) bool
-            Whether a value that equals a boundary has reached it.
+        boundaries : Boundaries
+            The quantiser's.
         channels : int
         """
         line, links = first_line(chain, channels)
-        hits = reached.tolist()
+        hits = boundaries.reached.tolist()
         if not links:
             nowhere = (False,) * len(hits)
-            rows = [Limits(row, nowhere, hits) for row in boundaries]
+            rows = [Limits(row, nowhere, hits) for row in boundaries.limits]
             return cls(line=line, bent=False, rows=tuple(rows), straight=True)
-        alike = len(boundaries) == 1 and is_uniform(links)
+        alike = boundaries.is_uniform and is_uniform(links)
         rows = []
         straight = True
         for channel in range(1 if alike else channels):
-            given = row_of(boundaries, channel)
+            given = row_of(boundaries.limits, channel)
             row = _pulled_back(links, given, hits, channel)
             straight = straight and _is_straight(row, given)
             rows.append(row)
@@ -241,9 +239,9 @@ def _is_straight(row: Limits, boundaries: Sequence[Fraction]) -> bool:
     return not known or (row.slope != 0 and all(t - known[0][1] == (x - known[0][0]) * row.slope for x, t in known))
 
 
-def staircases(chain: Chain, boundaries: Array, reached: Array, sums: Line) -> list[Staircase]:
+def staircases(chain: Chain, boundaries: Boundaries, sums: Line) -> list[Staircase]:
     """The levels of every channel as its sum rises: `Steps` of a chain, and what an integer is worth in front of it."""
-    return Steps.of(chain, boundaries, reached, len(sums.multiply)).staircases(sums)
+    return Steps.of(chain, boundaries, len(sums.multiply)).staircases(sums)
 
 
 def threshold_arrays(stairs: Sequence[Staircase], low: int, high: int) -> dict[str, Array]:

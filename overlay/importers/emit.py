@@ -549,9 +549,10 @@ def _turned(weights: Weights, sums: Line, turned: Array) -> tuple[Weights, Line]
 def _slopes(section: WeightSection, sums: Line) -> list[Fraction]:
     """Levels a unit of the sum, for each channel, clips aside; ``sums`` is what a unit is worth."""
     quantised = section.map
+    assert quantised.boundaries is not None
     slopes = []
     for channel, slope in enumerate(section.steps.slopes(sums)):
-        limits = row_of(quantised.boundaries, channel)
+        limits = row_of(quantised.boundaries.limits, channel)
         gap = (limits[-1] - limits[0]) / (len(limits) - 1) if len(limits) > 1 else quantised.step
         slopes.append(slope / gap if gap else slope)
     return slopes

@@ -14,7 +14,6 @@ from .errors import ImportRefused, printable
 from .integer_types import integer_ends
 from .links import Chain
 from .operations import OperationGraph
-from .rationals import floats
 from .sections import SectionGraph
 from .source import SourceGraph, SourceInput
 
@@ -80,7 +79,8 @@ def host_of(
     source = graph_of_file.source
     held = choice.held[0]
     quantised = graph.source
-    integers = quantised.boundaries is None
+    boundaries = quantised.boundaries
+    integers = boundaries is None
     # Integers come in as the file has them; level 0 is the smallest of these.
     first = held.zero
     front = _links(graph.front, graph.size[2])
@@ -96,8 +96,8 @@ def host_of(
         shape=source.shape[1:],
         order=graph.order.ravel(),
         front=front,
-        boundaries=None if quantised.boundaries is None else floats(quantised.boundaries),
-        reached=quantised.reached,
+        boundaries=None if boundaries is None else boundaries.in_floats.limits,
+        reached=None if boundaries is None else boundaries.reached,
         first=first,
         stride=held.stride,
         outputs=tuple(_outputs(graph_of_file, operations, graph, emitted)),

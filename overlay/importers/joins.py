@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import level_of
 
 from .branches import Branch
 from .errors import Unsupported
@@ -143,9 +142,9 @@ def _same_levels(branch: Branch, quantised: Quantised, ranges: Sequence[range]) 
         if not isinstance(operation, Function) or not operation.is_uniform:
             break
         if isinstance(operation, Levels):
-            reached = level_of(np.array(values, object), operation.boundaries, operation.reached)
+            reached = operation.boundaries.level(np.array(values, object))
             apart = {int(reached[level]) - level for levels in ranges for level in levels}
-            if len(apart) == 1 and not set(operation.boundaries[0]).intersection(values):
+            if len(apart) == 1 and not set(operation.boundaries.limits[0]).intersection(values):
                 base = operation.base + operation.step * apart.pop()
                 return replace(quantised, base=base, step=operation.step), place
             break

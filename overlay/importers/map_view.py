@@ -22,7 +22,6 @@ from math import prod
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import level_of
 from bitloom.golden.window import Window
 
 from .errors import Unsupported
@@ -149,7 +148,7 @@ class MapView:
         """The tensor behind a quantiser, which quantises what stands at padded places, too."""
         if not self.is_padded:
             return self
-        counts = level_of(np.full(len(levels.boundaries), self.padded_with, object), levels.boundaries, levels.reached)
+        counts = levels.boundaries.level(np.full(len(levels.boundaries.limits), self.padded_with, object))
         values = np.array([levels.base + levels.step * int(count) for count in counts], object)
         return replace(self, padded_with=_same_value(values))
 
@@ -335,10 +334,10 @@ def spreading(operation: Function, axes: int) -> list[Array]:
     """Numbers of a function that spread over what it reads, a tensor of so many axes, where these are several."""
     if isinstance(operation, Elementwise):
         return [array for array in operation.link.parameters if array.size > 1]
-    if isinstance(operation, Levels) and len(operation.boundaries) > 1:
+    if isinstance(operation, Levels) and not operation.boundaries.is_uniform:
         shape = [1] * axes
         shape[operation.axis] = -1
-        return [np.arange(len(operation.boundaries)).reshape(shape)]
+        return [np.arange(len(operation.boundaries.limits)).reshape(shape)]
     return []
 
 

@@ -216,7 +216,7 @@ class NodeView:
             take(held=VALUE_BYTES * sum(map(math.prod, shapes)))
         take(
             held=sum(_bytes_of(array) for value in fields.values() for array in _arrays_of(value)),
-            steps=LEVEL_STEPS * operation.boundaries.size if isinstance(operation, Levels) else 0,
+            steps=LEVEL_STEPS * operation.boundaries.limits.size if isinstance(operation, Levels) else 0,
         )
         self._shapes[makes] = operation.shape(*shapes)
         known = [self._constants.ranges[name] for name in reads if name in self._constants.ranges]
@@ -240,10 +240,10 @@ class NodeView:
         Where channels have scales of their own, real values are those of the first one's, and a line behind them.
         """
         axis = self._axis_of(rule.scale)
-        boundaries, reached = rule.boundaries()
+        boundaries = rule.boundaries()
         step: Fraction = Fraction(1) if integers else rule.scale.flat[0]
         base = Fraction(rule.low) if integers else (rule.low - rule.zero) * step
-        self.append(Levels, base=base, step=step, boundaries=boundaries, reached=reached, axis=axis)
+        self.append(Levels, base=base, step=step, boundaries=boundaries, axis=axis)
         if integers:
             self._constants.ranges[self.here] = rule.low, rule.high
         if rule.scale.size > 1 and not integers:

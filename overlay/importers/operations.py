@@ -27,14 +27,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, reduce
+from functools import reduce
 from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.host import CLOSINGS, level_of
+from bitloom.golden.host.host import CLOSINGS
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.lookup import ENTRIES
 from bitloom.golden.layers.multiply import MultiplyMaps
@@ -45,7 +45,7 @@ from .curves import Formula
 from .errors import Unsupported
 from .links import Link
 from .rationals import floats
-from .rows import row_of
+from .rows import Boundaries
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import ONE, KernelRule
 
@@ -211,24 +211,16 @@ class Levels(Function):
     """The value of level 0."""
     step: Fraction
     """Distance of neighbouring values, > 0."""
-    boundaries: Array
-    """(channels or 1, levels) array of Fraction: rising."""
-    reached: Array
-    """(levels,) bool: whether a value that is equal to the boundary has reached it."""
+    boundaries: Boundaries
     axis: int = 1
     """The tensor's axis of the channels."""
     rule: KernelRule | None = None
     """The rule of TFLite that the boundaries were made of, for a sum and its bias."""
 
-    @cached_property
-    def limits(self) -> Array:
-        """The float64 nearest to each boundary."""
-        return floats(self.boundaries)
-
     @property
     def levels(self) -> int:
-        """Number of boundaries: the highest level."""
-        return self.boundaries.shape[1]
+        """The highest level."""
+        return self.boundaries.count
 
     @property
     def line(self) -> tuple[Fraction, Fraction]:
@@ -237,20 +229,20 @@ class Levels(Function):
             multiplier = self.rule.multipliers[0]
             slope = self.rule.count * Fraction(multiplier.multiplier, ONE) * Fraction(2) ** multiplier.shift
             return slope, Fraction(-self.rule.low)
-        limits = self.boundaries[0]
+        limits = self.boundaries.limits[0]
         slope = (len(limits) - 1) / (limits[-1] - limits[0]) if limits[-1] > limits[0] else Fraction(1)
         return slope, Fraction(1, 2) - limits[0] * slope
 
     @property
     def is_uniform(self) -> bool:
-        return len(self.boundaries) == 1
+        return self.boundaries.is_uniform
 
     @property
     def anywhere(self) -> "Levels":
         return self
 
     def value(self, x: Fraction) -> Fraction:
-        (level,) = level_of(np.array([x], object), self.boundaries, self.reached)
+        (level,) = self.boundaries.level(np.array([x], object))
         return self.base + self.step * int(level)
 
     @property
@@ -263,33 +255,19 @@ class Levels(Function):
 
     def shape(self, *sources: Shape) -> Shape:
         (source,) = sources
-        if self.boundaries.shape[0] not in (1, source[self.axis]):
-            raise Unsupported(
-                f"thresholds must be for 1 or {source[self.axis]} channels, got {self.boundaries.shape[0]}"
-            )
+        count = len(self.boundaries.limits)
+        if count not in (1, source[self.axis]):
+            raise Unsupported(f"thresholds must be for 1 or {source[self.axis]} channels, got {count}")
         return source
 
     def level(self, x: Array) -> Array:
         """The level of each value: (N, ...) float64 -> int64."""
         moved = np.moveaxis(np.asarray(x, np.float64), self.axis, -1)
-        return np.moveaxis(level_of(moved, self.limits, self.reached), -1, self.axis)
+        return np.moveaxis(self.boundaries.in_floats.level(moved), -1, self.axis)
 
     def run(self, *tensors: Array) -> Array:
         (x,) = tensors
         return float(self.base) + float(self.step) * self.level(x)
-
-    def margin(self, x: Array) -> Array:
-        """How far each value is from the nearest boundary: (N, ...) float64 -> (N, ...) float64."""
-        moved = np.moveaxis(np.asarray(x, np.float64), self.axis, -1)
-        ends = self.limits
-        out = np.empty(moved.shape)
-        for channel in range(moved.shape[-1]):
-            limits = row_of(ends, channel)
-            values = moved[..., channel]
-            after = np.clip(np.searchsorted(limits, values), 1, len(limits) - 1) if len(limits) > 1 else 0
-            near = np.abs(values - limits[after])
-            out[..., channel] = np.minimum(near, np.abs(values - limits[np.maximum(after - 1, 0)]))
-        return np.moveaxis(out, -1, self.axis)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -115,7 +115,7 @@ def _levels_of_pairs(section: PairSection) -> Array:
     chain = [operation.link.placed(np.ravel).of_channel(0) for operation in section.between]
     worth = unit**section.join.degree * common
     line = Line(multiply=np.array([worth], object), add=np.array([Fraction(0)], object))
-    (stair,) = staircases(chain, quantiser.boundaries, quantiser.reached, line)
+    (stair,) = staircases(chain, quantiser.boundaries, line)
     return stair.level(totals)
 
 

@@ -37,6 +37,7 @@ from .operations import (
     Pair,
     Pointwise,
 )
+from .rows import Boundaries
 from .rules import simplified
 from .sections import PassSection, Quantised, Reading, Section, SectionGraph, SectionOutput
 from .trail import Start, Trail
@@ -244,8 +245,7 @@ class _Sections:
         """A branch of a map with several readers, whose levels it must leave as they are."""
         end = self._ends[branch.reads[0]]
         levels = end.levels
-        limits = np.array([[Fraction(level) for level in range(1, levels.levels + 1)]], object)
-        levels = replace(levels, boundaries=limits, reached=np.ones(levels.levels, bool))
+        levels = replace(levels, boundaries=Boundaries.of([Fraction(level) for level in range(1, levels.levels + 1)]))
         trail = self._trail(branch, Start(branch.reads[0], end.view, levels), end.map)
         walk = Walk(replace(trail, closing=end.closing))
         for place in range(len(branch.operations)):

@@ -17,6 +17,7 @@ from .budget import FRACTION_STEPS, take
 from .errors import Unsupported
 from .integer_types import element_dtype, integer_ends
 from .rationals import floats, fractions, same
+from .rows import Boundaries
 from .source import Shape, SourceNode
 
 MOST_LEVELS = 1 << 16
@@ -64,8 +65,8 @@ class Rule:
             raise Unsupported(f"a map must have at most {MOST_LEVELS:,} values, got {self.high - self.low + 1:,}")
         return self.high - self.low
 
-    def boundaries(self) -> tuple[Array, Array]:
-        """The boundaries of x, (scales, levels) fractions, and which of them a value that equals one has reached."""
+    def boundaries(self) -> Boundaries:
+        """The boundaries of x, a row for each scale."""
         take(steps=FRACTION_STEPS * self.levels * self.scale.size)
         place = ROUNDINGS[self.rounding]
         after = int(self.zero) if self.zero_after else 0
@@ -76,7 +77,7 @@ class Rule:
         numbers = [twice * moved.denominator + moved.numerator for twice, _ in places]
         halves = self.scale.ravel() / (2 * moved.denominator)
         limits = [[Fraction(half.numerator * number, half.denominator) for number in numbers] for half in halves]
-        return np.array(limits, object), np.array([reached for _, reached in places])
+        return Boundaries(limits=np.array(limits, object), reached=np.array([reached for _, reached in places]))
 
     def grid(self, values: Array) -> Grid:
         """Quantise constants, in floating point of their own precision, as the tool that wrote the file did."""

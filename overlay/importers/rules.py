@@ -35,6 +35,7 @@ from .operations import (
     Reduction,
     Sum,
 )
+from .rows import Boundaries
 
 CHECK_STEPS = 16
 """Steps to compute a value twice, before and after a rewriting."""
@@ -170,7 +171,6 @@ def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph 
 def _with_levels(operation: Operation, lowest: Fraction, step: Fraction, count: int) -> list[Operation]:
     """An operation of one tensor and a quantiser behind it, which rounds to ``count`` values above the lowest one."""
     real = f"{operation.makes}, in front of its quantiser"
-    limits = np.array([[lowest + step * (level + Fraction(1, 2)) for level in range(count)]], object)
     quantiser = Levels(
         name=operation.name,
         op=operation.op,
@@ -178,8 +178,7 @@ def _with_levels(operation: Operation, lowest: Fraction, step: Fraction, count: 
         makes=operation.makes,
         base=lowest,
         step=step,
-        boundaries=limits,
-        reached=np.ones(count, bool),
+        boundaries=Boundaries.halfway(lowest, step, count),
     )
     return [replace(operation, makes=real), quantiser]
 
@@ -414,7 +413,7 @@ def _span(operations: list[Operation]) -> tuple[float, float]:
     numbers = [0.0]
     for operation in operations:
         if isinstance(operation, Levels):
-            numbers += operation.limits.ravel().tolist()
+            numbers += operation.boundaries.in_floats.limits.ravel().tolist()
         if isinstance(operation, Elementwise):
             numbers += map(float, operation.link.bends_at)
     return min(numbers) - 1, max(numbers) + 1

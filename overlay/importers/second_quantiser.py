@@ -14,7 +14,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from bitloom.golden.host.host import level_of
 from bitloom.golden.layers.lookup import ENTRIES
 
 from .boundaries import Steps, staircases
@@ -33,7 +32,6 @@ def quantised_by(levels: Levels) -> Quantised:
         base=levels.base,
         step=levels.step,
         boundaries=levels.boundaries,
-        reached=levels.reached,
         levels=levels.levels,
         rule=levels.rule,
     )
@@ -78,11 +76,11 @@ class SecondQuantiser:
         first = self.first
         if first.boundaries is None:
             raise Unsupported(f"what was {self.verb} must be quantised once, got a second time")
-        if len(self.levels.boundaries) > 1 or not is_uniform(self.links):
+        if not self.levels.is_uniform or not is_uniform(self.links):
             raise Unsupported("what lies between two quantisers must be the same in every channel")
         line = Line(multiply=np.array([first.step], object), add=np.array([first.base], object))
         chain = [link.of_channel(0) for link in self.links]
-        (stair,) = staircases(chain, self.levels.boundaries, self.levels.reached, line)
+        (stair,) = staircases(chain, self.levels.boundaries, line)
         if not stair.rising:
             raise Unsupported("a second quantiser must rise with the first one")
         base = self.levels.base
@@ -111,7 +109,6 @@ class SecondQuantiser:
         """The map that both make as one."""
         first = self.first
         assert first.boundaries is not None
-        assert first.reached is not None
         places = list(kept.places)
         cut = places == list(range(places[0], places[0] + len(places))) and self.levels.step == first.step
         rule = None
@@ -121,8 +118,7 @@ class SecondQuantiser:
             first,
             base=kept.base,
             step=self.levels.step,
-            boundaries=first.boundaries[:, places],
-            reached=first.reached[places],
+            boundaries=first.boundaries.kept(places),
             levels=len(places),
             rule=rule,
         )
@@ -132,7 +128,7 @@ class SecondQuantiser:
         """Whether a line in each channel makes the second quantiser's levels of those of the map."""
         if is_looked_up(self.links):
             return False
-        return Steps.of(tuple(self.links), self.levels.boundaries, self.levels.reached, self.channels).straight
+        return Steps.of(self.links, self.levels.boundaries, self.channels).straight
 
     @property
     def multiplies_by_more(self) -> bool:
@@ -149,10 +145,10 @@ class SecondQuantiser:
         if source.levels >= ENTRIES:
             name = bend_name(self.links)
             raise Unsupported(f"{name} must read at most {ENTRIES} values, got {source.levels + 1}")
-        alike = is_uniform(self.links) and len(self.levels.boundaries) == 1
+        alike = is_uniform(self.links) and self.levels.is_uniform
         channels = range(1 if alike else self.channels)
         values = [[worth_in(self.links, value, channel) for channel in channels] for value in source.values]
-        levels = level_of(np.array(values, object), self.levels.boundaries, self.levels.reached)
+        levels = self.levels.boundaries.level(np.array(values, object))
         return LevelTable.of(levels.T)
 
 
@@ -174,11 +170,11 @@ def rounded_mean(source: Quantised, links: Chain, levels: Levels, counts: Sequen
         Each once.
     """
     line, bent = first_line(links, 1) if is_uniform(links) else (None, ())
-    if source.averaged or line is None or bent or len(levels.boundaries) > 1 or line.multiply[0] <= 0:
+    if source.averaged or line is None or bent or not levels.is_uniform or line.multiply[0] <= 0:
         return None
     lowest = line.value(source.base, 0)
     step = line.multiply[0] * source.step
-    limits = levels.boundaries[0].tolist()
+    limits = levels.boundaries.limits[0].tolist()
     first = sum(limit < lowest for limit in limits)  # the quantiser may have more values below and above
     last = first + source.levels
     middles = [lowest + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]
@@ -189,7 +185,7 @@ def rounded_mean(source: Quantised, links: Chain, levels: Levels, counts: Sequen
     if integer.denominator != 1:
         return None
     away = [integer + level > 0 for level in range(1, source.levels + 1)]
-    others = sum(one != other for one, other in zip(levels.reached[first:last].tolist(), away))
+    others = sum(one != other for one, other in zip(levels.boundaries.reached[first:last].tolist(), away))
     even = sum(count % 2 == 0 for count in counts)
     made = replace(source, base=base, step=levels.step, averaged=True, halves=even > 0)
     return replace(made, means_off=even * others)

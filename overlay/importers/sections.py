@@ -24,7 +24,7 @@ from .boundaries import Steps
 from .errors import ImportRefused, Unsupported, node_line
 from .links import Line, Link, bend_name, falls
 from .operations import Closing, Elementwise, Levels, Operation, Pair
-from .rows import LevelTable
+from .rows import Boundaries, LevelTable
 from .tflite_rules import KernelRule
 
 Size = tuple[int, int, int]
@@ -37,21 +37,15 @@ MOST_THERMOMETER = 15
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Quantised:
-    """A map of levels: its real values are base + step * level.
-
-    Attributes
-    ----------
-    boundaries, reached :
-        See `operations.Levels`; no boundaries where integers come in as they are.
-    """
+    """A map of levels: its real values are base + step * level."""
 
     name: str
     """Of the node that made it."""
     base: Fraction
     step: Fraction
     """base, step: step > 0."""
-    boundaries: Array | None = None
-    reached: Array | None = None
+    boundaries: Boundaries | None = None
+    """None where integers come in as they are."""
     levels: int
     """The highest level."""
     averaged: bool = False
@@ -195,8 +189,7 @@ class WeightSection(Section):
     def steps(self) -> Steps:
         """Where the levels of its quantiser begin, on the real numbers that its sums are worth."""
         assert self.map.boundaries is not None
-        assert self.map.reached is not None
-        return Steps.of(self.chain, self.map.boundaries, self.map.reached, len(self.weight))
+        return Steps.of(self.chain, self.map.boundaries, len(self.weight))
 
     @cached_property
     def thresholds_only(self) -> str:

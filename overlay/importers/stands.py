@@ -38,6 +38,7 @@ from .links import MOST_LINKS, Line, Link, bend_name, falls, first_line, is_look
 from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
+from .rows import Boundaries
 from .scaled_weights import with_scales
 from .second_quantiser import Kept, SecondQuantiser, quantised_by, rounded_mean
 from .sections import PassSection, TableSection, WeightSection
@@ -230,8 +231,6 @@ class AtMap(Stand):
         sums = sums.at(sums.trail.view.with_index(index))
         base = source.base * multiply + add
         step = source.step * multiply
-        limits = np.array([[base + step * (level - Fraction(1, 2)) for level in range(1, source.levels + 1)]], object)
-        reached = np.ones(source.levels, bool)
         quantiser = Levels(
             name=following.name,
             op=following.op,
@@ -239,8 +238,7 @@ class AtMap(Stand):
             makes=following.makes,
             base=base,
             step=step,
-            boundaries=limits,
-            reached=reached,
+            boundaries=Boundaries.halfway(base, step, source.levels),
         )
         copied = sums.quantise(quantiser)
         unlinked = Unlinked(following.reads[0], copied.trail.view)

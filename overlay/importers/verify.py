@@ -27,7 +27,6 @@ from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
 from .operations import LEFT, Closing, Concatenation, Elementwise, Layout, Levels, Operation, Pointwise
-from .rationals import floats
 from .references import reference
 from .rows import row_of
 from .sections import PassSection, Reading
@@ -146,7 +145,7 @@ def _that_occur(level: Array, imported: Imported) -> Array:
         return level
     out = np.empty_like(level)
     for channel in range(level.shape[-1]):
-        limits = floats(row_of(boundaries, channel))
+        limits = row_of(boundaries.in_floats.limits, channel)
         reached = np.append(0, np.searchsorted(limits, limits, side="right"))
         out[..., channel] = reached[level[..., channel]]
     return out
@@ -163,7 +162,7 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
     if source.boundaries is None:
         x = float(source.base) + float(source.step) * level
     else:
-        limits = floats(source.boundaries)
+        limits = source.boundaries.in_floats.limits
         room = limits[:, -1:] - limits[:, :1] + 1
         ends = np.concatenate([limits[:, :1] - room, limits, limits[:, -1:] + room], axis=1)
         middle = (ends[:, 1:] + ends[:, :-1]) / 2
@@ -270,7 +269,7 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     """The result of an operation, with its bounds."""
     if isinstance(operation, Levels):
         (span,) = spans
-        end = float(np.abs(operation.limits).max(initial=0))
+        end = float(np.abs(operation.boundaries.in_floats.limits).max(initial=0))
         sizes = np.abs(span.x)
         largest = max(end, float(sizes[sizes <= (FAR * end or LARGEST)].max(initial=0)))
         little = near * max(largest, 1e-30)

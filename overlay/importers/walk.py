@@ -173,10 +173,10 @@ class Walk:
         view = self.trail.view
         boundaries = operation.boundaries
         rule = operation.rule
-        if len(boundaries) > 1:
+        if not boundaries.is_uniform:
             (numbers,) = spreading(operation, view.index.ndim)
             order = view.channel_values(numbers, "thresholds")
-            boundaries = boundaries[order.astype(np.int64)]
+            boundaries = boundaries.of_channels(order.astype(np.int64))
             if rule is not None:
                 rule = replace(rule, multipliers=tuple(rule.multipliers[place] for place in order))
         elif rule is not None and len(rule.multipliers) == 1:

@@ -12,6 +12,7 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels
 from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, along, known, linear_rule, quant_rule, zero_point
 from bitloom.overlay.importers.rationals import fractions, same
+from bitloom.overlay.importers.rows import Boundaries
 
 from .registry import MICROSOFT, ONNX, QONNX, operator
 
@@ -35,16 +36,14 @@ def bipolar(node: NodeView) -> None:
     scale = same(fractions(node.constant(1, "scale")))
     if scale is None or scale <= 0:
         raise Unsupported("a map's scale must be one number > 0")
-    node.append(Levels, base=-scale, step=2 * scale, boundaries=_row([Fraction(0)]), reached=np.array([True]))
+    node.append(Levels, base=-scale, step=2 * scale, boundaries=Boundaries.of([Fraction(0)]))
 
 
 @operator("Sign", everywhere=True)
 def sign(node: NodeView) -> None:
     """-1, 0 or 1."""
-    zero = Fraction(0)
-    node.append(
-        Levels, base=Fraction(-1), step=Fraction(1), boundaries=_row([zero, zero]), reached=np.array([True, False])
-    )
+    boundaries = Boundaries.of([Fraction(0)] * 2, [True, False])
+    node.append(Levels, base=Fraction(-1), step=Fraction(1), boundaries=boundaries)
 
 
 @operator("QuantizeLinear", domains=ONNX + MICROSOFT, everywhere=True)
@@ -119,9 +118,9 @@ def trunc(node: NodeView) -> None:
     # The first integer that the second rounding takes to a level, and what the first one, halves to even, takes to it.
     places = (place(level) for level in range(low + 1, high + 1))
     firsts = [first_integer(Fraction(twice, 2), reaches, 1 << shift) for twice, reaches in places]
-    boundaries = _row([(first - HALF) * scale for first in firsts])
-    reached = np.array([first % 2 == 0 for first in firsts])
-    node.append(Levels, base=Fraction(low) * out_scale, step=out_scale, boundaries=boundaries, reached=reached)
+    limits = [(first - HALF) * scale for first in firsts]
+    boundaries = Boundaries.of(limits, [first % 2 == 0 for first in firsts])
+    node.append(Levels, base=Fraction(low) * out_scale, step=out_scale, boundaries=boundaries)
 
 
 @operator("MultiThreshold", domains=QONNX)
@@ -137,14 +136,8 @@ def multi_threshold(node: NodeView) -> None:
     axis = layout.find("C")
     if not 1 <= axis < len(node.shape):
         raise Unsupported(f"data_layout must have a C among {len(node.shape)} axes, got {layout[:40]}")
-    node.append(
-        Levels,
-        base=bias,
-        step=scale,
-        boundaries=fractions(thresholds),
-        reached=np.ones(thresholds.shape[1], bool),
-        axis=axis,
-    )
+    boundaries = Boundaries(limits=fractions(thresholds), reached=np.ones(thresholds.shape[1], bool))
+    node.append(Levels, base=bias, step=scale, boundaries=boundaries, axis=axis)
 
 
 def first_integer(limit: Fraction, reached: bool, divisor: int) -> int:
@@ -158,9 +151,3 @@ def _number(node: NodeView, place: int) -> Fraction:
     if value is None:
         raise Unsupported(f"input {place} must be one number")
     return value
-
-
-def _row(limits: list[Fraction]):  # type: ignore[no-untyped-def]
-    out = np.empty((1, len(limits)), object)
-    out[0, :] = limits
-    return out

@@ -22,6 +22,7 @@ from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Extreme, Levels, Padding, PairTable, Pooling, Product, Sum
 from bitloom.overlay.importers.quantisers import Grid, Rule
 from bitloom.overlay.importers.rationals import fractions
+from bitloom.overlay.importers.rows import Boundaries
 from bitloom.overlay.importers.source import MOST_MAP, check_shape
 from bitloom.overlay.importers.tflite_kernels import bilinear_shares, crops_of, nearest_places, run_kernel
 from bitloom.overlay.importers.tflite_pointwise import POINTWISE
@@ -240,13 +241,13 @@ def _quantise_sums(
     if len(multipliers) * (high - low) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
     values = range(low + 1 - zero, high + 1 - zero)
-    boundaries = np.empty((len(multipliers), len(values)), object)
+    limits = np.empty((len(multipliers), len(values)), object)
     for channel, multiplier in enumerate(multipliers):
         sums = multiplier.first_sums(values, roundings)
-        boundaries[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
-    reached = np.ones(len(values), bool)
+        limits[channel, :] = [Fraction(2 * first - 1, 2 * count) for first in sums]  # between two sums
+    boundaries = Boundaries(limits=limits, reached=np.ones(len(values), bool))
     rule = KernelRule(multipliers=tuple(multipliers), low=low - zero, roundings=roundings, count=count)
-    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, reached=reached, rule=rule)
+    node.append(Levels, base=Fraction(low), step=Fraction(1), boundaries=boundaries, rule=rule)
 
 
 @operator("AVERAGE_POOL_2D", "MAX_POOL_2D", domains=TENSORFLOW)
@@ -468,15 +469,15 @@ def _by_table(
     so on; they never fall. Beyond the table they are those of a line, x * slope + offset, with an offset a channel."""
     if len(values) * len(results) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(values):,}")
-    boundaries = np.empty((len(values), len(results) - 1), object)
+    limits = np.empty((len(values), len(results) - 1), object)
     known: dict[Fraction, list[Fraction]] = {}
     for channel, (row, offset) in enumerate(zip(values, offsets)):
         if offset not in known:
             known[offset] = _first_places(row, results[1:], first, slope, offset)
-        boundaries[channel, :] = known[offset]
-    reached = np.ones(len(results) - 1, bool)
+        limits[channel, :] = known[offset]
+    boundaries = Boundaries(limits=limits, reached=np.ones(len(results) - 1, bool))
     axis = len(node.shape) - 1
-    node.append(Levels, base=Fraction(results[0]), step=Fraction(1), boundaries=boundaries, reached=reached, axis=axis)
+    node.append(Levels, base=Fraction(results[0]), step=Fraction(1), boundaries=boundaries, axis=axis)
 
 
 def _first_places(row: Array, results: range, first: int, slope: Fraction, offset: Fraction) -> list[Fraction]:

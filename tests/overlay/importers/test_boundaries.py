@@ -12,6 +12,7 @@ from bitloom.overlay.importers.boundaries import Limits, Steps, staircases, thre
 from bitloom.overlay.importers.errors import ImportRefused
 from bitloom.overlay.importers.links import Condition, Line, falls, merged
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
+from bitloom.overlay.importers.rows import Boundaries
 from tests.errors import value_error
 
 from .against import by_qonnx, check, imported
@@ -119,6 +120,7 @@ CHAINS = {
 }
 LIMITS = np.array([[Fraction(k) for k in (-1, 0, 0, 1, 2)]], object)
 REACHED = np.array([True, True, False, False, True])
+BOUNDARIES = Boundaries(limits=LIMITS, reached=REACHED)
 SUMS = line(("1/8", "1/16"), ("-1/8", 0), ("3/7", 0))
 
 
@@ -137,7 +139,7 @@ def level(x, limits):
 def test_staircases_are_the_levels_of_every_sum(name, rows):
     chain = CHAINS[name]
     limits = LIMITS if rows == 1 else LIMITS + np.array([[Fraction(k, 4)] for k in range(3)], object)
-    stairs = staircases(chain, limits, REACHED, SUMS)
+    stairs = staircases(chain, Boundaries(limits=limits, reached=REACHED), SUMS)
     for channel, stair in enumerate(stairs):
         sums = np.arange(-60, 61)
         real = [computed([SUMS, *chain], Fraction(int(k)), channel) for k in sums]
@@ -151,7 +153,7 @@ def test_staircases_are_the_levels_of_every_sum(name, rows):
 
 
 def test_limits_beyond_any_sum_are_cut():
-    (stair,) = staircases([line((Fraction(1, 1 << 80), 0))], LIMITS, REACHED, line((1, 0)))
+    (stair,) = staircases([line((Fraction(1, 1 << 80), 0))], BOUNDARIES, line((1, 0)))
     assert stair.limits == (-(1 << 61), 0, 1, 1 << 61, 1 << 61)
 
 
@@ -180,7 +182,7 @@ STEPS = {  # whether one line has the limits, whether all channels have the same
 
 @pytest.mark.parametrize("name", STEPS)
 def test_what_one_line_and_one_clip_have(name):
-    steps = Steps.of(CHAINS[name], LIMITS, REACHED, 3)
+    steps = Steps.of(CHAINS[name], BOUNDARIES, 3)
     assert (steps.straight, steps.ends_alike(np.full(3, Fraction(1), object))) == STEPS[name]
     assert len(steps.rows) == (1 if name in ("nothing", "a line", "a clip", "leaky") else 3)
 
@@ -189,7 +191,7 @@ def test_a_bend_beyond_all_boundaries_leaves_one_line():
     """Above 0 a leaky ReLU is a ReLU; below it, a line of another slope."""
     for limits, slope in (((1, 2, 3), Fraction(1)), ((-3, -2, -1), Fraction(1, 4))):
         rows = np.array([[Fraction(limit) for limit in limits]], object)
-        steps = Steps.of([LEAKY], rows, np.ones(3, bool), 1)
+        steps = Steps.of([LEAKY], Boundaries(limits=rows, reached=np.ones(3, bool)), 1)
         assert steps.straight
         assert steps.slopes(line((2, 0))) == [2 * slope]
 

@@ -11,6 +11,7 @@ from bitloom.golden.layers.requantise import MAX_SHIFT, PRODUCT_BITS, SUM_BITS, 
 from bitloom.overlay.importers.boundaries import staircases
 from bitloom.overlay.importers.links import Line
 from bitloom.overlay.importers.requantise_fit import Factors, arrays, fit, fits, mismatch
+from bitloom.overlay.importers.rows import Boundaries
 
 SUMS = signed(10)
 LOW, LEVELS = -8, 15
@@ -20,7 +21,7 @@ def stairs_of(slopes, offsets, reached):
     """Staircases of channels whose real value is slope * sum + offset, to the nearest integer."""
     line = Line(multiply=np.array(slopes, object), add=np.array(offsets, object))
     limits = np.array([[LOW + j + Fraction(1, 2) for j in range(LEVELS)]], object)
-    return staircases([], limits, np.array(reached), line)
+    return staircases([], Boundaries(limits=limits, reached=np.array(reached)), line)
 
 
 def check(slopes, offsets, reached):
@@ -87,7 +88,7 @@ def test_scales_with_more_bits_than_a_multiplier():
     offsets = [slope * int(bias) for slope, bias in zip(slopes, rng.integers(-300_000, 300_000, count))]
     limits = np.array([[j + Fraction(1, 2) for j in range(levels)]], object)
     line = Line(multiply=np.array(slopes, object), add=np.array(offsets, object))
-    stairs = staircases([], limits, np.ones(levels, bool), line)
+    stairs = staircases([], Boundaries(limits=limits, reached=np.ones(levels, bool)), line)
     about = [Fraction(levels - 1, stair.limits[-1] - stair.limits[0]) for stair in stairs]  # as steps say
     assert fit(stairs, about, 0, signed(27)).wrong == 0
 

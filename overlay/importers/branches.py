@@ -7,7 +7,6 @@ ends where the next branch begins:
                         `---branch------^
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -52,17 +51,15 @@ class Branch:
 def branches(graph: OperationGraph) -> list[Branch]:
     """Cut a graph into branches, each behind those whose tensors it reads."""
     operations = graph.operations
-    readers = Counter(name for operation in operations for name in set(operation.reads))
-    together = {name for operation in operations if isinstance(operation, Join) for name in operation.reads}
-    cuts = {name for name, count in readers.items() if count > 1} | together | {*graph.outputs}
-    following = {operation.reads[0]: operation for operation in operations if operation.reads[0] not in cuts}
+    joined = {name for operation in operations if isinstance(operation, Join) for name in operation.reads}
+    cuts = {name for name, readers in graph.readers.items() if len(readers) > 1} | joined | {*graph.outputs}
     out = [Branch(operations=())] if graph.source in cuts and len(operations) > 1 else []
     for operation in operations:
         if operation.reads[0] != graph.source and operation.reads[0] not in cuts:
             continue
         members = [operation]
         while members[-1].makes not in cuts:
-            members.append(following[members[-1].makes])
+            members += graph.readers[members[-1].makes]
         out.append(Branch(operations=tuple(members)))
     known = {graph.source}
     sorted_branches = out[:1] if out and not out[0].operations else []

@@ -70,10 +70,9 @@ def _behind(graph: OperationGraph, tensor: str) -> list[Operation]:
     """The operations behind a tensor, from each tensor to the first one that reads it, as far as a layout that leaves
     all values."""
     out = list[Operation]()
-    for operation in graph.operations:
-        if tensor in operation.reads:
-            out.append(operation)
-            tensor = operation.makes
-            if isinstance(operation, Layout) and operation.order.size >= prod(graph.shapes[operation.reads[0]]):
-                break
+    while (operation := graph.first_reader(tensor)) is not None:
+        out.append(operation)
+        tensor = operation.makes
+        if isinstance(operation, Layout) and operation.order.size >= prod(graph.shapes[operation.reads[0]]):
+            break
     return out

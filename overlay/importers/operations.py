@@ -24,12 +24,12 @@ Closing        softmax, argmax and what else the host does at the end
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import product
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from .rows import Boundaries
 from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import ONE, KernelRule
 
+AnyOperation = TypeVar("AnyOperation", bound="Operation")
 Ends = tuple[int, int]
 """The least and the largest of some integers."""
 
@@ -70,6 +71,10 @@ class Operation(ABC):
     """The tensors that it reads: one, but for `Join`."""
     makes: str
     """The tensor that it makes."""
+
+    def become(self, kind: type[AnyOperation], **fields: Any) -> AnyOperation:
+        """An operation of another kind in place of this one, of the same node and tensors unless fields say others."""
+        return kind(**{"name": self.name, "op": self.op, "reads": self.reads, "makes": self.makes, **fields})
 
     @property
     def picks(self) -> bool:
@@ -720,6 +725,35 @@ class OperationGraph:
     """The output tensors that don't depend on the input, by name."""
     channels_last: bool = False
     """Whether tensors of the file have their channels last, as TFLite's do."""
+
+    @cached_property
+    def makers(self) -> Mapping[str, Operation]:
+        """The operation that makes each tensor but the input."""
+        return {operation.makes: operation for operation in self.operations}
+
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[Operation]]:
+        """The operations that read each tensor that is read, in their order."""
+        readers: dict[str, list[Operation]] = {}
+        for operation in self.operations:
+            for name in dict.fromkeys(operation.reads):
+                readers.setdefault(name, []).append(operation)
+        return readers
+
+    def first_reader(self, tensor: str) -> Operation | None:
+        """The first operation that reads a tensor; None if there is none."""
+        return next(iter(self.readers.get(tensor, ())), None)
+
+    def with_others(self, others: Mapping[Operation, Sequence[Operation]]) -> "OperationGraph":
+        """The graph with other operations, or none, in place of some."""
+        shapes = dict(self.shapes)
+        operations = list[Operation]()
+        for operation in self.operations:
+            for each in others.get(operation, (operation,)):
+                operations.append(each)
+                if each is not operation:
+                    shapes[each.makes] = each.shape(*(shapes[name] for name in each.reads))
+        return replace(self, operations=tuple(operations), shapes=shapes)
 
     def check(self) -> None:
         """Raise ValueError unless each tensor is made once, before it is read, in the shape that its operation says."""

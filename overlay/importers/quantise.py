@@ -160,7 +160,7 @@ class _Sections:
             whole = isinstance(operation, Layout) and operation.order.size == values
             if not whole and not isinstance(operation, Closing):
                 return operation
-        return next((operation for operation in self._graph.operations if branch.makes in operation.reads), None)
+        return self._graph.first_reader(branch.makes)
 
     def _walk_input(self, branch: Branch) -> tuple[tuple[Link, ...], MapView]:
         """Walk along the branch that begins at the input; the links in front of the host's quantiser, and the input as
@@ -168,7 +168,7 @@ class _Sections:
         operations = branch.operations
         first = next((place for place, operation in enumerate(operations) if operation.reads_map), len(operations))
         makes = branch.makes if operations else self._graph.source
-        reader = next((operation for operation in self._graph.operations if makes in operation.reads), None)
+        reader = self._graph.first_reader(makes)
         last = max((place for place in range(first) if isinstance(operations[place], Levels)), default=-1)
         weighted = any(isinstance(operation, Linear) for operation in self._graph.operations)
         if (first == len(operations) and reader is None) or not weighted:

@@ -49,14 +49,13 @@ def simplified(graph: OperationGraph) -> OperationGraph:
 def unread_operations_go(graph: OperationGraph) -> OperationGraph | None:
     """Remove operations that no output depends on."""
     wanted = {*graph.outputs}
-    left = list[Operation]()
+    unread: dict[Operation, list[Operation]] = {}
     for operation in reversed(graph.operations):
         if operation.makes in wanted:
-            left.append(operation)
             wanted.update(operation.reads)
-    if len(left) == len(graph.operations):
-        return None
-    return replace(graph, operations=tuple(reversed(left)))
+        else:
+            unread[operation] = []
+    return graph.with_others(unread) if unread else None
 
 
 def pools_of_the_input_come_last(graph: OperationGraph) -> OperationGraph | None:
@@ -104,10 +103,9 @@ def _is_max_pool(operation: Operation) -> bool:
 def _run_from(graph: OperationGraph, here: str) -> list[Operation]:
     """The operations behind a tensor and in front of the next weights, as far as each tensor has one reader and is no
     output."""
-    readers = _readers(graph)
     run = list[Operation]()
-    while len(readers.get(here, [])) == 1 and here not in graph.outputs:
-        (operation,) = readers[here]
+    while len(graph.readers.get(here, ())) == 1 and here not in graph.outputs:
+        (operation,) = graph.readers[here]
         if isinstance(operation, Linear | Join):
             break
         run.append(operation)
@@ -115,37 +113,24 @@ def _run_from(graph: OperationGraph, here: str) -> list[Operation]:
     return run
 
 
-def _readers(graph: OperationGraph) -> dict[str, list[Operation]]:
-    """The operations that read each tensor that is read."""
-    readers: dict[str, list[Operation]] = {}
-    for operation in graph.operations:
-        for name in operation.reads:
-            readers.setdefault(name, []).append(operation)
-    return readers
-
-
 def _in_order(
     graph: OperationGraph, tensor: str, run: Sequence[Operation], order: Sequence[Operation]
 ) -> OperationGraph:
     """The graph with operations behind a ``tensor`` that read each other's tensors, ``run``, in another order."""
-    turned = dict[int, Operation]()
-    shapes = dict(graph.shapes)
+    turned: dict[Operation, list[Operation]] = {}
     for before, operation in zip(run, order):
-        turned[id(before)] = replace(operation, reads=(tensor,), makes=before.makes)
-        shapes[before.makes] = operation.shape(shapes[tensor])
+        turned[before] = [replace(operation, reads=(tensor,), makes=before.makes)]
         tensor = before.makes
-    operations = tuple(turned.get(id(operation), operation) for operation in graph.operations)
-    return replace(graph, operations=operations, shapes=shapes)
+    return graph.with_others(turned)
 
 
 def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph | None:
     """Where functions of one tensor's values are multiplied, compared or combined otherwise, or a curve's is added, the
     result is a function of that tensor: x * sigmoid(x) is one curve."""
-    makers = {operation.makes: operation for operation in graph.operations}
     for join in graph.operations:
         if not isinstance(join, Pointwise):
             continue
-        ways = [_functions_back(makers, name) for name in join.reads]
+        ways = [_functions_back(graph, name) for name in join.reads]
         begins = [[way[0].reads[0] if way else name for way in each] for each, name in zip(ways, join.reads)]
         common = next((tensor for tensor in begins[0] if all(tensor in others for others in begins)), None)
         if common is None:
@@ -155,39 +140,28 @@ def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph 
         if isinstance(join, Sum) and not name:
             continue
         link = _together(name or join.op, join, functions)
-        curve = Elementwise(name=join.name, op=join.op, reads=(common,), makes=join.makes, link=link)
+        curve = join.become(Elementwise, reads=(common,), link=link)
         table = join.table if isinstance(join, Pair) else None
         if table is None:
-            become: list[Operation] = [curve]
-        else:  # what it makes is a map, as a quantiser makes it
-            become = _with_levels(curve, Fraction(table.low), Fraction(1), table.high - table.low)
-        place = graph.operations.index(join)
-        operations = (*graph.operations[:place], *become, *graph.operations[place + 1 :])
-        shapes = {operation.makes: graph.shapes[join.makes] for operation in become}
-        return replace(graph, operations=operations, shapes={**graph.shapes, **shapes})
+            return graph.with_others({join: [curve]})
+        # what it makes is a map, as a quantiser makes it
+        return graph.with_others({join: _with_levels(curve, Fraction(table.low), Fraction(1), table.high - table.low)})
     return None
 
 
 def _with_levels(operation: Operation, lowest: Fraction, step: Fraction, count: int) -> list[Operation]:
     """An operation of one tensor and a quantiser behind it, which rounds to ``count`` values above the lowest one."""
     real = f"{operation.makes}, in front of its quantiser"
-    quantiser = Levels(
-        name=operation.name,
-        op=operation.op,
-        reads=(real,),
-        makes=operation.makes,
-        base=lowest,
-        step=step,
-        boundaries=Boundaries.halfway(lowest, step, count),
-    )
+    boundaries = Boundaries.halfway(lowest, step, count)
+    quantiser = operation.become(Levels, reads=(real,), base=lowest, step=step, boundaries=boundaries)
     return [replace(operation, makes=real), quantiser]
 
 
-def _functions_back(makers: Mapping[str, Operation], tensor: str) -> list[list[Function]]:
+def _functions_back(graph: OperationGraph, tensor: str) -> list[list[Function]]:
     """The functions of each value that make a tensor of tensors before it, from the tensor itself, without any, as far
     back as they go, or as many as a chain may have."""
     ways: list[list[Function]] = [[]]
-    while len(ways) <= MOST_LINKS and _is_function(operation := makers.get(tensor)):
+    while len(ways) <= MOST_LINKS and _is_function(operation := graph.makers.get(tensor)):
         ways.append([operation, *ways[-1]])
         (tensor,) = operation.reads
     return ways
@@ -218,7 +192,7 @@ def _together(name: str, join: Pointwise, functions: Sequence[Sequence[Function]
 
 def extremes_of_integers_become_sums(graph: OperationGraph) -> OperationGraph | None:
     """max(x, y) is y + max(x - y, 0), and min(x, y) is x - max(x - y, 0), each two sums."""
-    for place, join in enumerate(graph.operations):
+    for join in graph.operations:
         if not isinstance(join, Extreme) or join.ends is None:
             continue
         low, high = join.ends
@@ -228,13 +202,8 @@ def extremes_of_integers_become_sums(graph: OperationGraph) -> OperationGraph | 
         table = _clipped_sum(range(low, high + 1), range(low, high + 1), -1, 0, most)
         begin, sign = (second, 1) if join.largest else (first, -1)
         moved = _clipped_sum(range(low, high + 1), range(low, most + 1), sign, low, high)
-        named = {"name": join.name, "op": join.op}
-        sums = (
-            Sum(**named, reads=(first, second), makes=above, table=table),
-            Sum(**named, reads=(begin, above), makes=join.makes, table=moved),
-        )
-        operations = (*graph.operations[:place], *sums, *graph.operations[place + 1 :])
-        return replace(graph, operations=operations, shapes={**graph.shapes, above: graph.shapes[join.makes]})
+        sums = [join.become(Sum, makes=above, table=table), join.become(Sum, reads=(begin, above), table=moved)]
+        return graph.with_others({join: sums})
     return None
 
 
@@ -248,58 +217,49 @@ def _clipped_sum(first: range, second: range, sign: int, low: int, high: int) ->
 def functions_come_before_a_last_concatenation(graph: OperationGraph) -> OperationGraph | None:
     """A function of each value behind a concatenation at the network's end is one of each tensor in front, so that the
     host finds nothing but maps to put side by side."""
-    readers = _readers(graph)
-    for place, join in enumerate(graph.operations):
-        if not isinstance(join, Concatenation) or not _ends(graph, join.makes, readers):
+    for join in graph.operations:
+        if not isinstance(join, Concatenation) or not _ends(graph, join.makes):
             continue
-        tensors = [join.makes]  # of the concatenation, and of other orders of its values
-        behind = next(iter(readers.get(join.makes, [])), None)
-        while isinstance(behind, Layout):
-            tensors.append(behind.makes)
-            behind = next(iter(readers.get(behind.makes, [])), None)
+        run: list[Operation] = [join]  # the concatenation, and other orders of its values
+        while isinstance(behind := graph.first_reader(run[-1].makes), Layout):
+            run.append(behind)
         if not _is_function(behind):
             continue
-        shapes = dict(graph.shapes)
-        names = list[str]()
-        for number, name in enumerate(join.reads):
-            names.append(f"{behind.makes}, part {number} of {join.makes}")
-            shapes[names[-1]] = shapes[name]
-        parts = [replace(behind.anywhere, reads=(read,), makes=name) for read, name in zip(join.reads, names)]
-        others = {tensor: f"{behind.makes}, of {tensor}" for tensor in tensors[:-1]} | {tensors[-1]: behind.makes}
-        shapes |= {other: graph.shapes[tensor] for tensor, other in others.items()}
-        turned: list[Operation] = [replace(join, reads=tuple(names), makes=others[join.makes])]
-        for operation in graph.operations[place + 1 :]:
-            if operation.makes in others:
-                turned.append(replace(operation, reads=(others[operation.reads[0]],), makes=others[operation.makes]))
-            elif operation is not behind:
-                turned.append(operation)
-        return replace(graph, operations=(*graph.operations[:place], *parts, *turned), shapes=shapes)
+        parts = [
+            replace(behind.anywhere, reads=(name,), makes=f"{behind.makes}, part {number} of {join.makes}")
+            for number, name in enumerate(join.reads)
+        ]
+        others: dict[Operation, list[Operation]] = {behind: []}
+        reads = tuple(part.makes for part in parts)
+        for operation in run:
+            makes = behind.makes if operation is run[-1] else f"{behind.makes}, of {operation.makes}"
+            others[operation] = [replace(operation, reads=reads, makes=makes)]
+            reads = (makes,)
+        return graph.with_others({**others, join: [*parts, *others[join]]})
     return None
 
 
-def _ends(graph: OperationGraph, tensor: str, readers: Mapping[str, Sequence[Operation]]) -> bool:
+def _ends(graph: OperationGraph, tensor: str) -> bool:
     """Whether a tensor becomes an output by functions of each value, other orders of values, and what the host does."""
     while tensor not in graph.outputs:
-        if len(readers.get(tensor, [])) != 1:
+        if len(graph.readers.get(tensor, ())) != 1:
             return False
-        (operation,) = readers[tensor]
+        (operation,) = graph.readers[tensor]
         whole = isinstance(operation, Layout) and operation.order.size == prod(graph.shapes[tensor])
         if not (whole or isinstance(operation, Closing) or _is_function(operation)):
             return False
         tensor = operation.makes
-    return tensor not in readers
+    return tensor not in graph.readers
 
 
 def clips_to_values_are_quantised(graph: OperationGraph) -> OperationGraph | None:
     """Where a bend makes values of a quantised map that the map has already, as a clip at 0 does, and none that are
     quantised before a mean, weights or a join read them: a quantiser that leaves them makes them a map."""
-    makers = {operation.makes: operation for operation in graph.operations}
-    readers = _readers(graph)
     for bend in graph.operations:
         if not isinstance(bend, Elementwise) or isinstance(bend.link, Line) or bend.link.looked_up:
             continue
-        chain = next((way for way in _functions_back(makers, bend.makes) if way and isinstance(way[0], Levels)), None)
-        if chain is None or _is_quantised_behind(graph, bend.makes, readers):
+        chain = next((way for way in _functions_back(graph, bend.makes) if way and isinstance(way[0], Levels)), None)
+        if chain is None or _is_quantised_behind(graph, bend.makes):
             continue
         levels, *between, _ = chain
         assert isinstance(levels, Levels)
@@ -315,25 +275,19 @@ def clips_to_values_are_quantised(graph: OperationGraph) -> OperationGraph | Non
         count = int((highest - lowest) / step)
         if not count:
             continue
-        parts = _with_levels(bend, lowest, step, count)
-        operations = list[Operation]()
-        for operation in graph.operations:  # all of the chain are new, so that it is computed again as a whole
-            if operation is bend:
-                operations += parts
-            else:
-                operations.append(replace(operation) if operation in chain else operation)
-        shapes = {**graph.shapes, parts[0].makes: graph.shapes[bend.makes]}
-        return replace(graph, operations=tuple(operations), shapes=shapes)
+        # All of the chain are new, so that it is computed again as a whole.
+        others: dict[Operation, Sequence[Operation]] = {operation: [replace(operation)] for operation in chain}
+        return graph.with_others({**others, bend: _with_levels(bend, lowest, step, count)})
     return None
 
 
-def _is_quantised_behind(graph: OperationGraph, tensor: str, readers: Mapping[str, Sequence[Operation]]) -> bool:
+def _is_quantised_behind(graph: OperationGraph, tensor: str) -> bool:
     """Whether the values of a tensor are quantised, or leave, before anything but functions, maxima and other orders
     reads them."""
-    while tensor in readers:
-        if len(readers[tensor]) > 1 or tensor in graph.outputs:
+    while tensor in graph.readers:
+        if len(graph.readers[tensor]) > 1 or tensor in graph.outputs:
             return False
-        (operation,) = readers[tensor]
+        (operation,) = graph.readers[tensor]
         if isinstance(operation, Levels):
             return True
         if not isinstance(operation, Function | Layout | Closing) and not _is_max_pool(operation):

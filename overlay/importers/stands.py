@@ -231,16 +231,8 @@ class AtMap(Stand):
         sums = sums.at(sums.trail.view.with_index(index))
         base = source.base * multiply + add
         step = source.step * multiply
-        quantiser = Levels(
-            name=following.name,
-            op=following.op,
-            reads=following.reads,
-            makes=following.makes,
-            base=base,
-            step=step,
-            boundaries=Boundaries.halfway(base, step, source.levels),
-        )
-        copied = sums.quantise(quantiser)
+        boundaries = Boundaries.halfway(base, step, source.levels)
+        copied = sums.quantise(following.become(Levels, base=base, step=step, boundaries=boundaries))
         unlinked = Unlinked(following.reads[0], copied.trail.view)
         return copied.with_trail(replace(copied.trail, unlinked=unlinked, nodes=(following.name,)))
 

@@ -156,14 +156,7 @@ class Walk:
         view = stand.trail.view
         kernel, index = view.reduced(operation.axes)
         window = Window(kernel=kernel)
-        pooling = Pooling(
-            name=operation.name,
-            op=operation.op,
-            reads=operation.reads,
-            makes=operation.makes,
-            window=window,
-            average=operation.average,
-        )
+        pooling = operation.become(Pooling, window=window, average=operation.average)
         size = (*window.output_size(*view.size[:2]), view.size[2])
         self.stand = _pooled_to(stand, pooling, replace(view, index=index, size=size))
 

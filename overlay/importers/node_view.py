@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -158,6 +159,24 @@ class NodeView:
             )
         return grid
 
+    def has_constant(self, place: int) -> bool:
+        """Whether input ``place`` is a constant."""
+        return any(name in self._constants.values for name in self.node.inputs[place : place + 1])
+
+    @contextmanager
+    def reading(self, inputs: Sequence[str | Array | Grid]) -> Iterator[None]:
+        """In the block, the node reads these tensors, and constants, in place of its inputs."""
+        node, constants = self.node, self._constants
+        names = [each if isinstance(each, str) else f"constant {place}" for place, each in enumerate(inputs)]
+        grids = {name: each for name, each in zip(names, inputs) if isinstance(each, Grid)}
+        arrays = {name: each for name, each in zip(names, inputs) if isinstance(each, np.ndarray)}
+        values = {**arrays, **{name: grid.integers for name, grid in grids.items()}}
+        self.node = replace(node, inputs=tuple(names))
+        self._constants = replace(constants, values=values, grids=grids)
+        self._here = ""
+        yield
+        self.node, self._constants = node, constants
+
     def start(self, place: int) -> None:
         """Let the next operation read the map at input ``place``.
 
@@ -248,6 +267,11 @@ class NodeView:
             self._constants.ranges[self.here] = rule.low, rule.high
         if rule.scale.size > 1 and not integers:
             self.affine(multiply=rule.scale / step)
+
+    def quantise_linear(self, rule: Rule) -> None:
+        """Append a quantiser to the integers of a type, as QuantizeLinear has them."""
+        self.quantise(rule, integers=True)
+        self.makes_type = rule.low, rule.high
 
     def _axis_of(self, scale: Array) -> int:
         """The axis of the map along which a quantiser's scales spread."""

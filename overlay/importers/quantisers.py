@@ -163,8 +163,9 @@ def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     return Rule(scale=_scale(scale), zero=_one(zero, "zero point"), low=low, high=high, rounding=known(rounding))
 
 
-def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
-    """The rule of ONNX's QuantizeLinear; the zero point's type says which integers there are, and without one uint8."""
+def linear_rule(scale: Array | None, zero: Array | None, zero_after: bool = True) -> Rule:
+    """The rule of ONNX's QuantizeLinear; the zero point's type says which integers there are, and without one uint8.
+    See `Rule` for ``zero_after``."""
     if scale is None:
         raise Unsupported("the scale must be a constant")
     values = np.zeros(1, np.uint8) if zero is None else np.asarray(zero)
@@ -180,7 +181,7 @@ def linear_rule(scale: Array | None, zero: Array | None) -> Rule:
         low=low,
         high=high,
         rounding="ROUND",
-        zero_after=True,
+        zero_after=zero_after,
     )
 
 

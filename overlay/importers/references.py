@@ -20,6 +20,8 @@ from .source import STANDARD, TFLITE, SourceNode
 from .tflite_kernels import run_kernel
 
 Inputs = Sequence[Any]
+Definition = Callable[[Inputs, Mapping[str, Any]], Array]
+"""What an operator makes of its inputs and attributes."""
 MOST_COPIED = 1 << 22
 """Values of windows that are copied at once."""
 
@@ -133,23 +135,21 @@ def _q_gemm(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return y if y_scale is None else _quantised(y, y_scale, y_zero)
 
 
-def _q_mean(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-    """onnxruntime's QLinearGlobalAveragePool."""
-    x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
-    places = tuple(range(2, np.ndim(x)))
-    return _quantised(_real(x, scale, zero).mean(axis=places, keepdims=True), y_scale, y_zero)
+def _of_integers(
+    op: str, result: int = 3, maps: slice = slice(1), zero_after: Callable[..., bool] = lambda attributes, shape: True
+) -> Definition:
+    """onnxruntime's operator of integers: ONNX's ``op`` between maps of real numbers, at inputs ``maps`` with their
+    scales and zero points behind, and a quantiser, whose scale is input ``result``."""
 
+    def definition(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
+        reals = [_real(*(*inputs, None)[place : place + 3]) for place in range(len(inputs))[maps]]
+        kept = {key: value for key, value in attributes.items() if key != "channels_last"}
+        names = tuple(f"x{place}" for place in range(len(reals)))
+        node = SourceNode(name="", op=op, inputs=names, outputs=("y",), attributes=kept)
+        scale, zero = (*inputs, None)[result : result + 2]
+        return _quantised(reference(node, reals, 19), scale, zero, zero_after(attributes, reals[0].shape))
 
-def _q_pair(inputs: Inputs, of: Callable[[Array, Array], Array]) -> Array:
-    """onnxruntime's QLinearAdd or QLinearMul: a function of two maps of real numbers, and a quantiser."""
-    scale, zero = (*inputs[6:], None)[:2]
-    return _quantised(of(_real(*inputs[:3]), _real(*inputs[3:6])), scale, zero, zero_after=False)
-
-
-def _q_concat(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-    """onnxruntime's QLinearConcat."""
-    maps = [_real(*inputs[place : place + 3]) for place in range(2, len(inputs), 3)]
-    return _quantised(np.concatenate(maps, axis=int(attributes["axis"])), *inputs[:2])
+    return definition
 
 
 def is_whole_mean(attributes: Mapping[str, Any], shape: Sequence[int]) -> bool:
@@ -157,25 +157,6 @@ def is_whole_mean(attributes: Mapping[str, Any], shape: Sequence[int]) -> bool:
     and rounds, as QLinearGlobalAveragePool."""
     pads = any(attributes.get("pads", ())) or "SAME" in str(attributes.get("auto_pad", ""))
     return list(attributes.get("kernel_shape", ())) == list(shape[2:]) and not pads
-
-
-def _q_average(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-    """onnxruntime's QLinearAveragePool: ONNX's AveragePool between a map of real numbers and a quantiser."""
-    x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
-    kept = {key: value for key, value in attributes.items() if key != "channels_last"}
-    node = SourceNode(name="", op="AveragePool", inputs=("x",), outputs=("y",), attributes=kept)
-    return _quantised(reference(node, [_real(x, scale, zero)], 19), y_scale, y_zero, is_whole_mean(attributes, x.shape))
-
-
-def _q_activation(op: str) -> Callable[[Inputs, Mapping[str, Any]], Array]:
-    """onnxruntime's activation of integers: ONNX's one between a map of real numbers and a quantiser."""
-
-    def definition(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-        x, scale, zero, y_scale, y_zero = (*inputs, None)[:5]
-        node = SourceNode(name="", op=op, inputs=("x",), outputs=("y",), attributes=attributes)
-        return _quantised(reference(node, [_real(x, scale, zero)], 19), y_scale, y_zero)
-
-    return definition
 
 
 def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
@@ -252,7 +233,7 @@ def _conv_transpose(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     return result + bias[0].reshape(1, -1, *ones) if bias else result
 
 
-REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
+REFERENCES: dict[str, Definition] = {
     "Quant": _quant,
     "IntQuant": _quant,
     "BipolarQuant": _bipolar,
@@ -260,20 +241,20 @@ REFERENCES: dict[str, Callable[[Inputs, Mapping[str, Any]], Array]] = {
     "MultiThreshold": _multi_threshold,
     "QLinearConv": _q_conv,
     "QGemm": _q_gemm,
-    "QLinearGlobalAveragePool": _q_mean,
-    "QLinearAdd": lambda inputs, attributes: _q_pair(inputs, np.add),
-    "QLinearMul": lambda inputs, attributes: _q_pair(inputs, np.multiply),
-    "QLinearConcat": _q_concat,
-    "QLinearAveragePool": _q_average,
+    "QLinearGlobalAveragePool": _of_integers("GlobalAveragePool"),
+    "QLinearAveragePool": _of_integers("AveragePool", zero_after=is_whole_mean),
+    "QLinearAdd": _of_integers("Add", 6, slice(0, 6, 3), lambda attributes, shape: False),
+    "QLinearMul": _of_integers("Mul", 6, slice(0, 6, 3), lambda attributes, shape: False),
+    "QLinearConcat": _of_integers("Concat", 0, slice(2, None, 3)),
     "MaxPool": _max_pool,
     "GlobalMaxPool": _largest,
     "ConvTranspose": _conv_transpose,
     "Softplus": lambda inputs, attributes: np.logaddexp(inputs[0], 0),  # the reference overflows
     "HardTanh": _hard_tanh,
     "Hardtanh": _hard_tanh,
-    **{f"QLinear{each.onnx}": _q_activation(each.onnx) for each in ACTIVATIONS if each.qlinear},
+    **{f"QLinear{each.onnx}": _of_integers(each.onnx) for each in ACTIVATIONS if each.qlinear},
 }
-"""Operator -> what it makes of its inputs and attributes."""
+"""Operator -> its definition."""
 
 
 def reference(node: SourceNode, inputs: Sequence[Array | None], opset: int) -> Array:

@@ -1,13 +1,13 @@
 """Operators: one function each, which rewrites a node into operations. A file a subject, a registry for all of them."""
 
-from . import closing, elementwise, integer_linear, layout, linear, pooling, quantise, tflite
+from . import closing, elementwise, integers, layout, linear, pooling, quantise, tflite
 from .registry import OPERATORS
 
 __all__ = [
     "OPERATORS",
     "closing",
     "elementwise",
-    "integer_linear",
+    "integers",
     "layout",
     "linear",
     "pooling",

@@ -14,10 +14,9 @@ from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.integer_types import element_dtype, integer_ends
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Combination, Difference, Extreme, Product, Sum
-from bitloom.overlay.importers.rationals import fractions, root, same
+from bitloom.overlay.importers.rationals import fractions, root
 
-from .quantise import dequantise, requantise
-from .registry import MICROSOFT, operator
+from .registry import operator
 
 MOST_END = 3e38
 """Larger ends of a clip cut nothing: files have the largest float32, or infinity, for an end that is missing."""
@@ -29,24 +28,14 @@ def activate(node: NodeView, activation: ActivationFunction) -> None:
     node.elementwise(activation.function(node))
 
 
-def _activate_integers(node: NodeView, activation: ActivationFunction) -> None:
-    """Inputs: a map, its scale and zero point, and the result's scale and zero point."""
-    _dequantised(node, (0,))
-    activate(node, activation)
-    requantise(node, 3)
-
-
 def _register(activation: ActivationFunction) -> None:
-    """Register the operators of an activation; those that the host computes at the end have another (closing.py)."""
-    if not activation.at_the_end:
-        operator(activation.onnx, everywhere=True)(lambda node: activate(node, activation))
-    if activation.qlinear:
-        integers = operator(f"QLinear{activation.onnx}", domains=MICROSOFT, everywhere=True)
-        integers(lambda node: _activate_integers(node, activation))
+    """Register the operator of an activation."""
+    operator(activation.onnx, everywhere=True)(lambda node: activate(node, activation))
 
 
 for _activation in ACTIVATIONS:
-    _register(_activation)
+    if not _activation.at_the_end:  # others have another function (closing.py)
+        _register(_activation)
 
 
 @operator("Identity", "Dropout", "Cast", "CastLike", everywhere=True)
@@ -87,49 +76,6 @@ def add(node: NodeView) -> None:
         node.join(Sum)
     else:
         node.affine(add=_other(node))
-
-
-@operator("QLinearAdd", domains=MICROSOFT, everywhere=True)
-def qlinear_add(node: NodeView) -> None:
-    """Inputs: a map, its scale and zero point, another map or a constant with its own, and the result's scale and zero
-    point."""
-    constant = _dequantised_constant(node)
-    if constant is None:
-        node.join(Sum, _dequantised(node, (0, 3)))
-    else:
-        node.affine(add=constant)
-    requantise(node, 6, zero_after=False)
-
-
-@operator("QLinearConcat", domains=MICROSOFT)
-def qlinear_concat(node: NodeView) -> None:
-    """Inputs: the result's scale and zero point, then each map, its scale and zero point."""
-    node.concatenate(int(node.attribute("axis", 1)), _dequantised(node, range(2, len(node.node.inputs), 3)))
-    requantise(node, 0)
-
-
-def _dequantised(node: NodeView, places: Iterable[int]) -> list[str]:
-    """The tensors of real numbers that the maps at some inputs stand for, each with its scale and zero point behind."""
-    tensors = []
-    for place in places:
-        node.start(place)
-        dequantise(node, place + 1)
-        tensors.append(node.here)
-    return tensors
-
-
-def _dequantised_constant(node: NodeView) -> Array | None:
-    """Of two quantised inputs, 0 and 3, the real numbers of the one that is a constant, while the node goes on from the
-    other one, which is a map; None where both are maps."""
-    if len(node.maps) > 1:
-        return None
-    place = 3 if node.node.inputs[0] in node.maps else 0
-    integers = fractions(node.constant(place, f"input {place}"))
-    scale, zero = (same(fractions(node.constant(place + k, f"input {place + k}"))) for k in (1, 2))
-    if scale is None or zero is None:
-        raise Unsupported("a constant's scale and zero point must be one number each")
-    _dequantised(node, (3 - place,))
-    return np.asarray((integers - zero) * scale)
 
 
 @operator("Concat")
@@ -212,17 +158,6 @@ def multiply(node: NodeView) -> None:
         node.join(Product)
     else:
         node.affine(multiply=_other(node))
-
-
-@operator("QLinearMul", domains=MICROSOFT, everywhere=True)
-def qlinear_mul(node: NodeView) -> None:
-    """Inputs as of QLinearAdd."""
-    constant = _dequantised_constant(node)
-    if constant is None:
-        node.join(Product, _dequantised(node, (0, 3)))
-    else:
-        node.affine(multiply=constant)
-    requantise(node, 6, zero_after=False)
 
 
 @operator("Div", everywhere=True)

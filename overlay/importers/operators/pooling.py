@@ -9,11 +9,9 @@ from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Padding, Pooling, Reduction
-from bitloom.overlay.importers.references import is_whole_mean
 
 from .linear import pair, sliding
-from .quantise import dequantise, requantise
-from .registry import MICROSOFT, operator, refused
+from .registry import operator, refused
 
 refused(
     *("ReduceL1", "ReduceL2", "LpNormalization", "L2_NORMALIZATION"),
@@ -36,19 +34,15 @@ def average_pool(node: NodeView) -> None:
     """The mean of each window."""
     node.only_map(0)
     with node.as_rows():
-        _average(node)
-
-
-def _average(node: NodeView) -> None:
-    window = _window(node)
-    top, left, bottom, right = window.padding
-    if int(node.attribute("count_include_pad", 0)) and any(window.padding):
-        if int(node.attribute("ceil_mode", 0)):
-            why = "ceil_mode must be 0 where padded taps are counted, got 1"
-            raise Unsupported(why, "PyTorch: count_include_pad=False")
-        node.append(Padding, widths=((0, 0), (0, 0), (top, bottom), (left, right)), value=Fraction(0))
-        window = replace(window, padding=(0, 0, 0, 0))
-    node.append(Pooling, window=window, average=True)
+        window = _window(node)
+        top, left, bottom, right = window.padding
+        if int(node.attribute("count_include_pad", 0)) and any(window.padding):
+            if int(node.attribute("ceil_mode", 0)):
+                why = "ceil_mode must be 0 where padded taps are counted, got 1"
+                raise Unsupported(why, "PyTorch: count_include_pad=False")
+            node.append(Padding, widths=((0, 0), (0, 0), (top, bottom), (left, right)), value=Fraction(0))
+            window = replace(window, padding=(0, 0, 0, 0))
+        node.append(Pooling, window=window, average=True)
 
 
 @operator("GlobalAveragePool")
@@ -56,33 +50,6 @@ def global_average_pool(node: NodeView) -> None:
     """The mean of each channel."""
     node.only_map(0)
     _whole(node, average=True)
-
-
-@operator("QLinearAveragePool", domains=MICROSOFT)
-def qlinear_average_pool(node: NodeView) -> None:
-    """Inputs: x, its scale and zero point; the result's scale and zero point."""
-    node.only_map(0)
-    _check_channels(node)
-    before = node.shape
-    dequantise(node)
-    with node.as_rows():
-        _average(node)
-    requantise(node, 3, zero_after=is_whole_mean(node.node.attributes, before))
-
-
-def _check_channels(node: NodeView) -> None:
-    if int(node.attribute("channels_last", 0)):
-        raise Unsupported("channels_last must be 0, got 1")
-
-
-@operator("QLinearGlobalAveragePool", domains=MICROSOFT)
-def qlinear_global_average_pool(node: NodeView) -> None:
-    """Inputs: x, its scale and zero point; the result's scale and zero point."""
-    node.only_map(0)
-    _check_channels(node)
-    dequantise(node)
-    _whole(node, average=True)
-    requantise(node, 3)
 
 
 @operator("GlobalMaxPool")

@@ -1,6 +1,5 @@
 """Quantisers of maps."""
 
-from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor
 
@@ -53,8 +52,7 @@ def quantize_linear(node: NodeView) -> None:
     zero = zero_point(node.optional(2), int(node.attribute("output_dtype", 0)))
     scale = along(node.constant(1, "the scale"), node.shape, node.axis("axis", 1))
     rule = linear_rule(scale, zero)
-    node.quantise(rule, integers=True)
-    node.makes_type = rule.low, rule.high
+    node.quantise_linear(rule)
 
 
 @operator("DequantizeLinear", domains=ONNX + MICROSOFT, everywhere=True)
@@ -62,32 +60,15 @@ def dequantize_linear(node: NodeView) -> None:
     """(x - zero point) * scale."""
     node.only_map(0)
     scale = along(node.constant(1, "the scale"), node.shape, node.axis("axis", 1))
-    _append_dequantised(node, fractions(scale), node.optional(2))
+    append_dequantised(node, fractions(scale), node.optional(2))
 
 
-def dequantise(node: NodeView, place: int = 1) -> Fraction:
-    """Append (x - zero point) * scale, of the inputs at ``place`` and behind it; returns the scale."""
-    scale = same(fractions(node.constant(place, "the scale")))
-    if scale is None:
-        raise Unsupported("a map's scale must be one number here, got one a channel")
-    _append_dequantised(node, np.array(scale, object), node.optional(place + 1))
-    return scale
-
-
-def _append_dequantised(node: NodeView, scale: Array, zero: Array | None) -> None:
+def append_dequantised(node: NodeView, scale: Array, zero: Array | None) -> None:
     """Append (x - zero point) * scale, of fractions that spread over the map."""
     offset = Fraction(0) if zero is None else same(fractions(zero))
     if offset is None:
         raise Unsupported("a map's zero point must be one number, got one a channel")
     node.affine(multiply=scale, add=-scale * offset)
-
-
-def requantise(node: NodeView, place: int, zero_after: bool = True) -> None:
-    """Quantise with the scale at input ``place`` and the zero point at the next input; the result is the integers. See
-    `Rule` for ``zero_after``."""
-    rule = linear_rule(node.constant(place, "the result's scale"), node.optional(place + 1))
-    node.quantise(replace(rule, zero_after=zero_after), integers=True)
-    node.makes_type = rule.low, rule.high
 
 
 @operator("Trunc", domains=QONNX, everywhere=True)

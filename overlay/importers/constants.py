@@ -5,7 +5,6 @@ Quantised weights keep their integers, also through nodes that reorder them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -100,14 +99,9 @@ class Constants:
 
     def _moved(self, node: SourceNode, grid: Grid, inputs: Sequence[Array | None]) -> Grid:
         """The grid after a node that puts values in another order."""
-
-        def moved(values: Array) -> Array:
-            return run_node(node, [values, *inputs[1:]], self.opset)[0]
-
-        places = moved(np.arange(grid.integers.size).reshape(grid.integers.shape)).astype(np.int64)
-        scale = np.broadcast_to(grid.scale, grid.integers.shape).ravel()[places.ravel()].reshape(places.shape)
-        real = None if grid.real is None else grid.real.ravel()[places]
-        return Grid(integers=grid.integers.ravel()[places], scale=scale, real=real)
+        numbers = np.arange(grid.integers.size).reshape(grid.integers.shape)
+        places = run_node(node, [numbers, *inputs[1:]], self.opset)[0].astype(np.int64)
+        return grid.moved(lambda values: values.ravel()[places])
 
     def _limit(self, node: SourceNode, inputs: Sequence[Array | None]) -> None:
         """Refuse a node whose result would have more than MOST_VALUES values."""
@@ -215,7 +209,7 @@ def grid_of(values: Array) -> Grid | None:
     if (flat == np.rint(flat)).all():
         if np.abs(flat.astype(np.float64)).max() >= 1 << 31:
             return None
-        return Grid(integers=values.astype(np.int64), scale=np.array(Fraction(1), object))
+        return Grid(integers=values.astype(np.int64))
     largest = np.abs(flat).max(axis=1, keepdims=True)
     if not ((np.abs(flat) == largest) | (flat == 0)).all():
         return None

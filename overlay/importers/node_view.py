@@ -332,6 +332,16 @@ class NodeView:
         if self.in_rows:
             self.layout(self.places()[:, :, 0])
 
+    @contextmanager
+    def channels_first(self) -> Iterator[None]:
+        """In the block, a map (1, ..., channels) is (1, channels, rows, columns), the columns being the last axis but
+        one."""
+        before = self.shape
+        self.layout(self.places().reshape(1, -1, *before[-2:]).transpose(0, 3, 1, 2))
+        yield
+        places = self.places().transpose(0, 2, 3, 1)
+        self.layout(places if len(before) == 4 else places.reshape(*before[:-2], *places.shape[2:]))
+
     def per_channel(self, values: Array) -> Array:
         """Numbers a channel, (C,), as they spread over a tensor with channels at axis 1."""
         shape = self.shape

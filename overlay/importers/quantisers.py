@@ -6,7 +6,7 @@ QuantizeLinear rounds halves to even and clips to its type. In older files QONNX
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -31,7 +31,7 @@ class Grid:
 
     integers: Array
     """int64 array."""
-    scale: Array
+    scale: Array = field(default_factory=lambda: np.array(Fraction(1), object))
     """It spreads over the integers."""
     real: Array | None = None
     """Real numbers of which the integers are the signs, 1 where they are >= 0 and -1 elsewhere; None for others."""
@@ -40,6 +40,12 @@ class Grid:
     def values(self) -> Array:
         """The values: float64."""
         return self.integers * floats(self.scale)
+
+    def moved(self, move: Callable[[Array], Array]) -> "Grid":
+        """The values elsewhere: ``move`` makes another shape or order of an array of theirs."""
+        scale = move(np.broadcast_to(self.scale, self.integers.shape)) if self.scale.ndim else self.scale
+        real = None if self.real is None else move(self.real)
+        return Grid(integers=move(self.integers), scale=scale, real=real)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +221,7 @@ def _sign(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     if not np.isfinite(values).all():
         raise Unsupported("the constants of a sign must be finite")
     signs = np.sign(values).astype(np.int64)
-    return Grid(integers=signs, scale=np.array(Fraction(1), object), real=values if signs.all() else None)
+    return Grid(integers=signs, real=values if signs.all() else None)
 
 
 def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
@@ -226,7 +232,7 @@ def _quantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:
     zero = inputs[2] if len(inputs) > 2 else None
     rule = linear_rule(along(scale, values.shape, axis), zero_point(zero, node.attributes.get("output_dtype", 0)))
     grid = rule.grid(values)
-    return Grid(integers=grid.integers + int(rule.zero), scale=np.array(Fraction(1), object))
+    return Grid(integers=grid.integers + int(rule.zero))
 
 
 def _dequantize(node: SourceNode, inputs: Sequence[Array | None]) -> Grid:

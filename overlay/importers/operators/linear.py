@@ -1,7 +1,6 @@
 """Convolutions and matrix products."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -37,9 +36,7 @@ def groups_of(node: NodeView) -> int:
 
 def with_rows(grid: Grid) -> Grid:
     """Kernels (outputs, inputs, columns) as those of one row."""
-    scale = np.broadcast_to(grid.scale, grid.integers.shape)[:, :, None] if grid.scale.ndim else grid.scale
-    real = None if grid.real is None else grid.real[:, :, None]
-    return Grid(integers=grid.integers[:, :, None], scale=scale, real=real)
+    return grid.moved(lambda values: values[:, :, None])
 
 
 def _check_rows(node: NodeView, weight: Array) -> None:
@@ -102,9 +99,7 @@ def forward(grid: Grid, groups: int) -> Grid:
         parts = [part.transpose(1, 0, 2, 3) for part in np.split(values, groups)]
         return np.flip(np.concatenate(parts), (2, 3))
 
-    scale = turned(np.broadcast_to(grid.scale, grid.integers.shape)) if grid.scale.ndim else grid.scale
-    real = None if grid.real is None else turned(grid.real)
-    return Grid(integers=turned(grid.integers), scale=scale, real=real)
+    return grid.moved(turned)
 
 
 def transposed(node: NodeView, grid: Grid, bias: Array | None, groups: int, crops: Sequence[int]) -> None:
@@ -176,34 +171,17 @@ def dense(node: NodeView, grid: Grid, *, transposed: bool) -> None:
     if grid.integers.ndim != 2:
         raise Unsupported(f"weights must be a matrix, got shape {grid.integers.shape}")
     if transposed:
-        spread = np.broadcast_to(grid.scale, grid.integers.shape)
-        scale = spread.T if grid.scale.ndim else grid.scale
-        real = None if grid.real is None else grid.real.T
-        grid = Grid(integers=grid.integers.T, scale=scale, real=real)
+        grid = grid.moved(np.transpose)
     if len(node.shape) > 2 and node.shape[-1] == grid.integers.shape[1]:
-        with channels_last(node):
-            dense_at_each_place(node, grid)
+        with node.channels_first():
+            dense_at_each_place(node, grid, None)
         return
     node.append(Linear, weight=grid.integers, scale=output_scales(grid), window=None, real=grid.real)
 
 
-def dense_at_each_place(node: NodeView, grid: Grid) -> None:
-    """Append a convolution of 1 x 1 with the weights (outputs, inputs) of a dense layer."""
-    real = None if grid.real is None else grid.real[:, :, None, None]
-    scales = output_scales(grid)
-    window = Window(kernel=(1, 1))
-    node.append(Linear, weight=grid.integers[:, :, None, None], scale=scales, window=window, real=real)
-
-
-@contextmanager
-def channels_last(node: NodeView) -> Iterator[None]:
-    """In the block a map (1, ..., channels) is (1, channels, rows, columns), the columns being the last axis but
-    one."""
-    before = node.shape[:-1]
-    places = node.places().reshape(1, -1, node.shape[-2], node.shape[-1])
-    node.layout(places.transpose(0, 3, 1, 2))
-    yield
-    node.layout(node.places().transpose(0, 2, 3, 1).reshape(*before, -1))
+def dense_at_each_place(node: NodeView, grid: Grid, bias: Array | None) -> None:
+    """Append a convolution of 1 x 1 with the weights (outputs, inputs) and the bias of a dense layer."""
+    slide(node, grid.moved(lambda values: values[:, :, None, None]), bias, Window(kernel=(1, 1)), groups=1)
 
 
 def output_scales(grid: Grid) -> Array:

@@ -43,7 +43,7 @@ from bitloom.overlay.importers.tflite_rules import (
 from .elementwise import combine
 from .interpolate import interpolate, repeated
 from .layout import repeat
-from .linear import channels_last, convolve, dense, dense_at_each_place, pair, sliding, transposed
+from .linear import convolve, dense, dense_at_each_place, pair, sliding, transposed
 from .pooling import reduce_over
 from .registry import TENSORFLOW, operator, refused
 
@@ -64,12 +64,10 @@ def conv_2d(node: NodeView) -> None:
     axes = (0, 3, 1, 2) if node.node.op == "CONV_2D" else (3, 0, 1, 2)
     zero, weight, bias, multipliers = _layer(node, _weights(node, 4).transpose(axes))
     groups = max(1, node.shape[3] // weight.shape[1])
-    _channels_first(node)
-    node.affine(add=-zero)
-    scale = np.array(Fraction(1), object)
-    convolve(node, Grid(integers=weight, scale=scale), bias, groups=groups)
-    _quantise_sums(node, multipliers, roundings=2)
-    _channels_last(node)
+    with node.channels_first():
+        node.affine(add=-zero)
+        convolve(node, Grid(integers=weight), bias, groups=groups)
+        _quantise_sums(node, multipliers, roundings=2)
 
 
 @operator("TRANSPOSE_CONV", domains=TENSORFLOW)
@@ -83,14 +81,13 @@ def transpose_conv(node: NodeView) -> None:
     wanted = node.constant(0, "the shape of the result").ravel()
     if wanted.shape != (4,) or wanted.dtype.kind != "i":
         raise Unsupported(f"the shape of the result must be four numbers, got {wanted.dtype} of shape {wanted.shape}")
-    _channels_first(node)
-    axes = zip(node.shape[2:], pair(node, "strides"), weight.shape[2:], wanted[1:3].tolist())
+    axes = zip(node.shape[1:3], pair(node, "strides"), weight.shape[2:], wanted[1:3].tolist())
     cut = [crops_of(*axis, str(node.attribute("auto_pad", "VALID"))) for axis in axes]
     crops = cut[0][0], cut[1][0], cut[0][1], cut[1][1]
-    node.affine(add=-zero)
-    transposed(node, Grid(integers=weight, scale=np.array(Fraction(1), object)), bias, 1, crops)
-    _quantise_sums(node, multipliers, roundings=2)
-    _channels_last(node)
+    with node.channels_first():
+        node.affine(add=-zero)
+        transposed(node, Grid(integers=weight), bias, 1, crops)
+        _quantise_sums(node, multipliers, roundings=2)
 
 
 @operator("RESIZE_NEAREST_NEIGHBOR", domains=TENSORFLOW)
@@ -109,14 +106,13 @@ def resize_bilinear(node: NodeView) -> None:
     take(held=VALUE_BYTES * sum(size * wanted for size, wanted in sizes))
     shares = [bilinear_shares(size, wanted, node.node.attributes) for size, wanted in sizes]
     zero = _result_scale(node).per_tensor("the result")[1]
-    _channels_first(node)
-    node.affine(add=-zero)
-    interpolated = interpolate(node, shares)
-    node.affine(add=zero)
-    if interpolated:
-        node.quantise_integers(LOW, HIGH, "HALF_UP")
-    repeated(node, shares)
-    _channels_last(node)
+    with node.channels_first():
+        node.affine(add=-zero)
+        interpolated = interpolate(node, shares)
+        node.affine(add=zero)
+        if interpolated:
+            node.quantise_integers(LOW, HIGH, "HALF_UP")
+        repeated(node, shares)
 
 
 def _wanted_sizes(node: NodeView) -> list[tuple[int, int]]:
@@ -186,7 +182,7 @@ def fully_connected(node: NodeView) -> None:
     if node.attribute("format", 0) != 0:
         raise Unsupported("weights must be in the format DEFAULT, got a shuffled one")
     zero, weight, bias, multipliers = _layer(node, _weights(node, 2))
-    grid = Grid(integers=weight, scale=np.array(Fraction(1), object))
+    grid = Grid(integers=weight)
     keeps = bool(node.attribute("keep", False))
     inputs, shape = weight.shape[1], node.shape
     if not inputs or (shape[-1] if keeps else prod(shape)) % inputs:
@@ -195,10 +191,9 @@ def fully_connected(node: NodeView) -> None:
     if prod(kept) > 1:
         if not keeps:
             node.layout_as_file(node.places().reshape(-1, inputs))
-        with channels_last(node):
+        with node.channels_first():
             node.affine(add=-zero)
-            dense_at_each_place(node, grid)
-            node.affine(add=node.per_channel(bias))
+            dense_at_each_place(node, grid, bias)
             _quantise_sums(node, multipliers, roundings=1)
         return
     node.layout(node.places().reshape(1, -1))
@@ -256,18 +251,16 @@ def pool_2d(node: NodeView) -> None:
     average = node.node.op == "AVERAGE_POOL_2D"
     node.only_map(0)
     node.check_rows()
-    result = _result_scale(node).per_tensor("the result")
-    if _scale(node, 0).per_tensor("the input") != result:
-        raise Unsupported("the input and the result must have the same scale and zero point")
+    _check_same_scale(node)
     kernel = tuple(node.node.attributes.get("kernel_shape", ()))
     if len(kernel) != 2 or not all(1 <= size <= 4096 for size in kernel):
         raise Unsupported(f"a window must have 1 to 4096 rows and columns, got {kernel}")
-    _channels_first(node)
-    node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
-    low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
-    if average or (low, high) != (LOW, HIGH):
-        node.quantise_integers(low, high, "HALF_UP")
-    _channels_last(node)
+    with node.channels_first():
+        node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
+        result = _result_scale(node).per_tensor("the result")
+        low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
+        if average or (low, high) != (LOW, HIGH):
+            node.quantise_integers(low, high, "HALF_UP")
 
 
 @operator("MEAN", domains=TENSORFLOW)
@@ -299,24 +292,18 @@ def pad(node: NodeView) -> None:
     """Zero points around a map: the convolution that reads it takes them for its own padding. PADV2 has another number,
     the integer that input 2 is."""
     node.only_map(0)
-    result = _result_scale(node).per_tensor("the result")
     widths = node.constant(1, "the widths")
-    if _scale(node, 0).per_tensor("the input") != result:
-        raise Unsupported("the input and the result must have the same scale and zero point")
-    number = _number_around(node, result)
-    rows = len(node.shape) != 3
-    if not rows:  # maps without rows have one
-        node.layout(node.places()[:, None])
-        widths = np.insert(widths, 1, 0, axis=0) if widths.shape == (3, 2) else widths
-    node.check_rows()
+    _check_same_scale(node)
+    number = _number_around(node, _result_scale(node).per_tensor("the result"))
+    if len(node.shape) != 3:
+        node.check_rows()
+    elif widths.shape == (3, 2):  # maps without rows have one
+        widths = np.insert(widths, 1, 0, axis=0)
     if widths.shape != (4, 2) or widths.dtype.kind != "i" or not ((widths >= 0) & (widths <= 4096)).all():
         raise Unsupported(f"there must be two widths of 0 to 4096 for each axis, got shape {widths.shape}")
     sides = [(int(before), int(behind)) for before, behind in widths]
-    _channels_first(node)
-    node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(number))
-    _channels_last(node)
-    if not rows:
-        node.layout(node.places()[:, 0])
+    with node.channels_first():
+        node.append(Padding, widths=(sides[0], sides[3], *sides[1:3]), value=Fraction(number))
 
 
 def _number_around(node: NodeView, result: tuple[float, int]) -> int:
@@ -581,11 +568,3 @@ def _result_scale(node: NodeView) -> TensorScale:
     scale = node.node.attributes["result_scale"]
     assert isinstance(scale, TensorScale)
     return scale
-
-
-def _channels_first(node: NodeView) -> None:
-    node.layout(node.places().transpose(0, 3, 1, 2))
-
-
-def _channels_last(node: NodeView) -> None:
-    node.layout(node.places().transpose(0, 2, 3, 1))

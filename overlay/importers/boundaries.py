@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -31,21 +32,26 @@ MOST_SUM = 1 << 61
 class Staircase:
     """The level of a channel as its sum rises: at least j + 1 from ``limits[j]`` on."""
 
-    limits: tuple[int | None, ...]
-    """For each level above the lowest the first sum that has it; None where all sums have it, or none."""
-    always: tuple[bool, ...]
-    """Where there is no limit, whether all sums have the level."""
+    limits: tuple[int | float, ...]
+    """For each level above the lowest the first sum that has it; infinite where all sums have it, or none."""
     rising: bool
     """Whether levels rise with the sum; else "first" is the largest sum."""
+
+    @cached_property
+    def steps(self) -> list[tuple[int, int]]:
+        """The levels that some sums have and others don't, each with its first sum."""
+        return [(level, limit) for level, limit in enumerate(self.limits, 1) if isinstance(limit, int)]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all integers have one level."""
+        return not self.steps
 
     def level(self, sums: Array) -> Array:
         """The level of sums: integers -> int64."""
         total = np.zeros(np.shape(sums), np.int64)
-        for limit, always in zip(self.limits, self.always):
-            if limit is None:
-                total += always
-            else:
-                total += (sums >= limit) if self.rising else (sums <= limit)
+        for limit in self.limits:
+            total += (sums >= limit) if self.rising else (sums <= limit)
         return total
 
     def within(self, low: int, high: int) -> "Staircase":
@@ -53,35 +59,29 @@ class Staircase:
 
         If all sums have one level, it has no step. The nearest steps outside say where the levels inside end.
         """
-        steps = list(zip(self.limits, self.always))
-        first, last = (sum(always if t is None else end >= t for t, always in steps) for end in (low, high))
-        keep = range(first - 1, last + 1) if first != last else range(0)
-        return Staircase(
-            tuple(limit if place in keep else None for place, limit in enumerate(self.limits)),
-            tuple(always if place in keep else place < first for place, always in enumerate(self.always)),
-            True,
-        )
+        first, last = (sum(end >= limit for limit in self.limits) for end in (low, high))
+        before, behind = (first - 1, last + 1) if first != last else (first, first)
+        limits = (-inf,) * max(before, 0) + self.limits[max(before, 0) : behind]
+        return Staircase(limits + (inf,) * (len(self.limits) - len(limits)), True)
 
     @property
     def lowest(self) -> int:
         """The lowest level that any integer has."""
-        return sum(limit is None and always for limit, always in zip(self.limits, self.always))
+        return self.limits.count(-inf if self.rising else inf)
 
     @property
     def highest(self) -> int:
         """The highest level that any integer has."""
-        return sum(limit is not None or always for limit, always in zip(self.limits, self.always))
+        return self.lowest + len(self.steps)
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
     """From which real number x on a channel has each level."""
 
-    limits: Sequence[Fraction | None]
-    """sequence of (Fraction or None): for each level above the lowest where it begins; None where all x have it, or
-    none."""
-    always: Sequence[bool]
-    """Where there is no limit, whether all x have the level."""
+    limits: Sequence[Fraction | float]
+    """sequence of (Fraction or float): for each level above the lowest where it begins; infinite where all x have it,
+    or none."""
     reached: Sequence[bool]
     """Whether x has the level at the limit."""
     rising: bool = True
@@ -92,19 +92,19 @@ class Limits:
     @property
     def ends(self) -> tuple[int, int]:
         """The lowest and the highest level that any x has."""
-        lowest = sum(self.always)
-        return lowest, lowest + sum(limit is not None for limit in self.limits)
+        lowest = sum(limit == (-inf if self.rising else inf) for limit in self.limits)
+        return lowest, lowest + sum(isinstance(limit, Fraction) for limit in self.limits)
 
     def level(self, x: Fraction) -> int:
         """The level of a number."""
-        steps = zip(self.limits, self.always, self.reached)
-        return sum(Condition(t, always if t is None else self.rising, hit).holds(x) for t, always, hit in steps)
+        steps = zip(self.limits, self.reached)
+        return sum(hit if x == limit else (x > limit) == self.rising for limit, hit in steps)
 
     @cached_property
-    def _ratios(self) -> list[tuple[int, int, bool] | None]:
-        """Of each limit numerator, denominator and whether x has the level there; None where there is no limit."""
+    def _ratios(self) -> list[tuple[int, int, bool] | float]:
+        """Of each limit numerator, denominator and whether x has the level there; an infinite limit itself."""
         return [
-            None if limit is None else (limit.numerator, limit.denominator, hit)
+            (limit.numerator, limit.denominator, hit) if isinstance(limit, Fraction) else limit
             for limit, hit in zip(self.limits, self.reached)
         ]
 
@@ -112,17 +112,16 @@ class Limits:
         """The levels of integers s where x = slope * s + offset."""
         if slope == 0:
             level = self.level(offset)
-            nowhere = (None,) * len(self.limits)
-            return Staircase(nowhere, tuple(number < level for number in range(len(self.limits))), True)
-        rising = self.rising == (slope > 0) or all(limit is None for limit in self.limits)
+            return Staircase((-inf,) * level + (inf,) * (len(self.limits) - level), True)
+        rising = self.rising == (slope > 0) or not any(isinstance(limit, Fraction) for limit in self.limits)
         # In integers alone: fractions would take most of an import's time.
         left = offset.denominator * slope.denominator
         right = offset.numerator * slope.denominator
         below = offset.denominator * slope.numerator
-        firsts: list[int | None] = []
+        firsts: list[int | float] = []
         for ratio in self._ratios:
-            if ratio is None:
-                firsts.append(None)
+            if isinstance(ratio, float):
+                firsts.append(ratio if rising == self.rising else -ratio)
                 continue
             numerator, denominator, hit = ratio
             top = numerator * left - right * denominator
@@ -132,7 +131,7 @@ class Limits:
             else:
                 first = top // bottom if hit else -(-top // bottom) - 1
             firsts.append(min(max(first, -MOST_SUM), MOST_SUM))
-        return Staircase(tuple(firsts), tuple(self.always), rising)
+        return Staircase(tuple(firsts), rising)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,8 +162,7 @@ class Steps:
         line, links = first_line(chain, channels)
         hits = boundaries.reached.tolist()
         if not links:
-            nowhere = (False,) * len(hits)
-            rows = [Limits(row, nowhere, hits) for row in boundaries.limits]
+            rows = [Limits(row, hits) for row in boundaries.limits]
             return cls(line=line, bent=False, rows=tuple(rows), straight=True)
         alike = boundaries.is_uniform and is_uniform(links)
         rows = []
@@ -210,32 +208,30 @@ class Steps:
 
 def _pulled_back(links: Chain, boundaries: Sequence[Fraction], reached: Sequence[bool], channel: int) -> Limits:
     """The boundaries of a channel's quantiser in front of links."""
-    conditions = []
+    conditions: list[Condition] = []
     for limit, hit in zip(boundaries, reached):
         condition = Condition(limit, True, hit)
         for link in reversed(links):
             condition = link.before(condition, channel)
         conditions.append(condition)
-    limits = [condition.limit for condition in conditions]
-    known = [(x, t) for x, t in zip(limits, boundaries) if x is not None]
+    rising = all(condition.rising for condition in conditions if condition.limit is not None)
+    limits = [
+        (-inf if condition.rising == rising else inf) if condition.limit is None else condition.limit
+        for condition in conditions
+    ]
+    known = [(x, t) for x, t in zip(limits, boundaries) if isinstance(x, Fraction)]
     if known and known[0][0] != known[-1][0]:
         slope = (known[-1][1] - known[0][1]) / (known[-1][0] - known[0][0])
     else:
         slope = Fraction(1)
         for link in links:
             slope *= link.slope(channel)
-    return Limits(
-        limits=limits,
-        always=[condition.limit is None and condition.rising for condition in conditions],
-        reached=reached,
-        rising=all(condition.rising for condition in conditions if condition.limit is not None),
-        slope=slope,
-    )
+    return Limits(limits=limits, reached=reached, rising=rising, slope=slope)
 
 
 def _is_straight(row: Limits, boundaries: Sequence[Fraction]) -> bool:
     """Whether the limits lie on one line with the boundaries that were pulled back to them."""
-    known = [(x, t) for x, t in zip(row.limits, boundaries) if x is not None]
+    known = [(x, t) for x, t in zip(row.limits, boundaries) if isinstance(x, Fraction)]
     return not known or (row.slope != 0 and all(t - known[0][1] == (x - known[0][0]) * row.slope for x, t in known))
 
 
@@ -263,10 +259,6 @@ def threshold_arrays(stairs: Sequence[Staircase], low: int, high: int) -> dict[s
     for stair in stairs:
         first, never = (low, high + 1) if stair.rising else (high, low - 1)
         ends = (min(first, never), max(first, never))
-        row = [
-            (first if always else never) if limit is None else min(max(limit, ends[0]), ends[1])
-            for limit, always in zip(stair.limits, stair.always)
-        ]
-        rows.append(row)
+        rows.append([min(max(limit, ends[0]), ends[1]) for limit in stair.limits])
     direction = [1 if stair.rising else -1 for stair in stairs]
     return {"threshold": np.array(rows, np.int64), "direction": np.array(direction, np.int64)}

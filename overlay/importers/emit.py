@@ -443,7 +443,7 @@ class _Emitter:
         stairs = section.steps.staircases(sums)
         reach = _reaches(weights.values, self._choice.held[section.reading.map], section)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
-        still = [all(limit is None for limit in stair.limits) for stair in inside]
+        still = [stair.is_flat for stair in inside]
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
             values = weights.values * ~np.array(still)[:, None, None, None]
             weights = replace(weights, values=values, encoding=weight_encoding(values, weights.groups))

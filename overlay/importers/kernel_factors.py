@@ -42,7 +42,7 @@ def kernel_factors(rule: KernelRule, line: Line, stairs: Sequence[Staircase], su
     """
     out = []
     for channel, (multiplier, stair) in enumerate(zip(rule.multipliers, stairs)):
-        if all(limit is None for limit in stair.limits):  # one value, of weights of 0: half of the bias
+        if stair.is_flat:  # one value, of weights of 0: half of the bias
             out.append(Factors(2 * (rule.low + stair.lowest), ONE // 2, 31, exact=True))
             continue
         slope = line.multiply[channel] * rule.count
@@ -52,7 +52,7 @@ def kernel_factors(rule: KernelRule, line: Line, stairs: Sequence[Staircase], su
         if slope != 1 or bias.denominator != 1 or not least <= shift <= MAX_SHIFT:
             return None
         first = _first_sums(rule, multiplier, len(stair.limits))
-        if any(limit is not None and limit != begin - bias for limit, begin in zip(stair.limits, first)):
+        if any(limit != first[level - 1] - bias for level, limit in stair.steps):
             return None
         out.append(Factors(int(bias), multiplier.multiplier, shift, exact=True))
     return Fitted(tuple(out), 0, half_even=False) if all(fits(factors, 0, sums) for factors in out) else None

@@ -65,7 +65,7 @@ class Stepped:
     def of_stairs(cls, stair: Staircase, low: int, high: int) -> "Stepped":
         """A staircase that rises."""
         first = int(stair.level(np.array(low)))
-        places = tuple(limit for limit in stair.limits if limit is not None and low < limit <= high)
+        places = tuple(limit for _, limit in stair.steps if low < limit <= high)
         return cls(low, high, first, places, (1,) * len(places))
 
     @property
@@ -102,7 +102,7 @@ class Ramp:
     @property
     def stair(self) -> Staircase:
         """The ramp as levels."""
-        return Staircase(self.limits, (False,) * len(self.limits), True)
+        return Staircase(self.limits, True)
 
 
 @dataclass(frozen=True)

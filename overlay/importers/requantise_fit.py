@@ -129,7 +129,7 @@ class _Channel:
     """The steps of a channel, and slopes of lines through them."""
 
     def __init__(self, stair: Staircase, slope: Fraction, low: int):
-        self.steps = [(low + j, limit) for j, limit in enumerate(stair.limits, 1) if limit is not None]
+        self.steps = [(low + level, limit) for level, limit in stair.steps]
         self.lowest = low + stair.lowest
         self.slope = slope
 
@@ -322,10 +322,9 @@ def mismatch(stair: Staircase, number: int, fitted: Fitted, low: int, sums: tupl
     first = sums[0]
     behind = sums[1] + 1
     changes: list[tuple[int, int]] = []
-    for level, limit in enumerate(stair.limits, 1):
-        if limit is not None:
-            ends = sorted(min(max(x, first), behind) for x in (limit, first_sum(low + level, number, fitted)))
-            changes += [(ends[0], 1), (ends[1], -1)]  # one more level is off from here, one less from there on
+    for level, limit in stair.steps:
+        ends = sorted(min(max(x, first), behind) for x in (limit, first_sum(low + level, number, fitted)))
+        changes += [(ends[0], 1), (ends[1], -1)]  # one more level is off from here, one less from there on
     count = most = off = 0
     for (here, change), (there, _) in zip(changes := sorted(changes), [*changes[1:], (behind, 0)]):
         off += change

@@ -85,11 +85,11 @@ class SecondQuantiser:
             raise Unsupported("a second quantiser must rise with the first one")
         base = self.levels.base
         places = []
-        for limit, always in zip(stair.limits, stair.always):
-            if always if limit is None else limit < 1:  # the lowest level has reached it: it counts into the base
+        for limit in stair.limits:
+            if limit < 1:  # the lowest level has reached it: it counts into the base
                 base += self.levels.step
-            elif limit is not None and limit <= first.levels:
-                places.append(limit - 1)
+            elif limit <= first.levels:
+                places.append(int(limit) - 1)
         if not places:
             raise Unsupported("a second quantiser must leave two levels at least")
         return Kept(base=base, places=tuple(places))

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import product
+from math import inf
 
 import numpy as np
 import pytest
@@ -159,11 +160,8 @@ def test_limits_beyond_any_sum_are_cut():
 
 def test_ends_are_the_levels_that_some_number_has():
     """Of levels that all numbers have, none has, and some have."""
-    for limits, always in product(
-        product((None, Fraction(-1), Fraction(2)), repeat=3), product((True, False), repeat=3)
-    ):
-        lasting = [limit is None and here for limit, here in zip(limits, always)]
-        row = Limits(limits, lasting, [True] * 3)
+    for limits, rising in product(product((-inf, Fraction(-1), Fraction(2), inf), repeat=3), (True, False)):
+        row = Limits(limits, [True] * 3, rising)
         levels = {row.level(x) for x in NUMBERS}
         assert row.ends == (min(levels), max(levels))
 

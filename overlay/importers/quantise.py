@@ -40,7 +40,7 @@ from .operations import (
 from .rows import Boundaries
 from .rules import simplified
 from .sections import PassSection, Quantised, Reading, Section, SectionGraph, SectionOutput
-from .trail import Start, Trail
+from .trail import Start, Trail, Unlinked
 from .walk import Walk
 
 
@@ -254,9 +254,13 @@ class _Sections:
 
     def _trail(self, branch: Branch, start: Start, number: int) -> Trail:
         """The trail of a walk along a branch that begins at a tensor of the map with this number."""
-        return Trail.begun(
-            branch.operations,
-            start._replace(view=replace(start.view, padded_with=Fraction(0))),
+        start = start._replace(view=replace(start.view, padded_with=Fraction(0)))
+        return Trail(
+            operations=branch.operations,
+            start=start,
+            source=start.source,
+            view=start.view,
+            unlinked=Unlinked(start.tensor, start.view),
             map=number,
             number=len(self._sections) + 1,
             means_as_sums=self._means_as_sums,

@@ -159,14 +159,19 @@ def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:
     width = _one(bits, "bits")
     if width.denominator != 1 or not 1 <= width <= 32:
         raise Unsupported(f"bits must be 1..32, got {float(width):g}")
-    is_signed = bool(node.attributes.get("signed", 1))
-    narrow = bool(node.attributes.get("narrow", 0))
-    low = -(1 << int(width) - 1) + narrow if is_signed else 0
-    high = (1 << int(width) - 1) - 1 if is_signed else (1 << int(width)) - 1 - narrow
+    is_signed, narrow = (bool(node.attributes.get(name, default)) for name, default in (("signed", 1), ("narrow", 0)))
+    low, high = ends_of_bits(int(width), is_signed=is_signed, narrow=narrow)
     if high <= low:
         raise Unsupported(f"bits must leave two values at least, got {int(width)} bits", "use BipolarQuant")
     rounding = str(node.attributes.get("rounding_mode", "ROUND")).upper()
     return Rule(scale=_scale(scale), zero=_one(zero, "zero point"), low=low, high=high, rounding=known(rounding))
+
+
+def ends_of_bits(bits: int, *, is_signed: bool, narrow: bool) -> tuple[int, int]:
+    """The least and the largest integer of so many bits, as QONNX has them."""
+    if is_signed:
+        return -(1 << bits - 1) + narrow, (1 << bits - 1) - 1
+    return 0, (1 << bits) - 1 - narrow
 
 
 def linear_rule(scale: Array | None, zero: Array | None, zero_after: bool = True) -> Rule:

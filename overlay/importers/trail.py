@@ -65,22 +65,6 @@ class Trail:
     nodes: tuple[str, ...] = ()
     """Names of the nodes since the last section."""
 
-    @classmethod
-    def begun(
-        cls, operations: Sequence[Operation], start: Start, *, map: int, number: int, means_as_sums: Collection[str]
-    ) -> "Trail":
-        """The trail of a walk that begins; fields as of the class."""
-        return cls(
-            operations=operations,
-            start=start,
-            source=start.source,
-            view=start.view,
-            unlinked=Unlinked(start.tensor, start.view),
-            map=map,
-            number=number,
-            means_as_sums=means_as_sums,
-        )
-
     @property
     def input(self) -> Quantised:
         """The levels of the map."""

@@ -1,6 +1,6 @@
 """Operators that compute each value for itself: they become links."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -210,29 +210,18 @@ def within_ends(node: NodeView) -> None:
     _limit(node, *ends)
 
 
-@operator("Max", everywhere=True)
-def maximum(node: NodeView) -> None:
-    """The larger one of two maps, or the largest of x and constants, which may differ by channel."""
+@operator("Max", "Min", everywhere=True)
+def extreme(node: NodeView) -> None:
+    """The larger or the smaller one of two maps, or the extreme one of x and constants, which may differ by channel."""
+    largest = node.node.op == "Max"
     if node.reads_two_maps:
-        node.join(Extreme, largest=True)
+        node.join(Extreme, largest=largest)
         return
-    lows: Sequence[Array | None] = _constants(node) or [None]
-    for low in lows:
-        _limit(node, low, None)
+    for end in _constants(node) or [None]:
+        _limit(node, *((end, None) if largest else (None, end)))
 
 
-@operator("Min", everywhere=True)
-def minimum(node: NodeView) -> None:
-    """The smaller one of two maps, or the smallest of x and constants, which may differ by channel."""
-    if node.reads_two_maps:
-        node.join(Extreme, largest=False)
-        return
-    highs: Sequence[Array | None] = _constants(node) or [None]
-    for high in highs:
-        _limit(node, None, high)
-
-
-def _constants(node: NodeView) -> list[Array]:
+def _constants(node: NodeView) -> list[Array | None]:
     """All constants of an operator whose other input is a map."""
     here = node.only_map()
     return [node.constant(place, "the other input") for place, name in enumerate(node.node.inputs) if name != here]

@@ -20,7 +20,7 @@ from bitloom.overlay.importers.references import is_whole_mean
 
 from .elementwise import activate, add, concatenate, multiply
 from .linear import conv, gemm, matmul
-from .pooling import average_pool, global_average_pool
+from .pooling import average_pool, global_pool
 from .quantise import append_dequantised
 from .registry import MICROSOFT, ONNX, Rewriting, operator, refused
 
@@ -151,7 +151,7 @@ for _op, _real in (("QLinearAdd", add), ("QLinearMul", multiply)):
     _register(_op, _real, everywhere=True, maps=slice(0, 6, 3), result=6, zero_after=lambda node: False)
 _register("QLinearConcat", concatenate, maps=slice(2, None, 3), result=0)
 _register("QLinearAveragePool", average_pool, zero_after=_is_whole_mean)
-_register("QLinearGlobalAveragePool", global_average_pool)
+_register("QLinearGlobalAveragePool", global_pool)
 for _activation in ACTIVATIONS:
     if _activation.qlinear:
         _register(f"QLinear{_activation.onnx}", partial(activate, activation=_activation), everywhere=True)

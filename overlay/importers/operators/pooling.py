@@ -45,45 +45,25 @@ def average_pool(node: NodeView) -> None:
         node.append(Pooling, window=window, average=True)
 
 
-@operator("GlobalAveragePool")
-def global_average_pool(node: NodeView) -> None:
-    """The mean of each channel."""
+@operator("GlobalAveragePool", "GlobalMaxPool")
+def global_pool(node: NodeView) -> None:
+    """The mean or the maximum of each channel."""
     node.only_map(0)
-    _whole(node, average=True)
+    axes = tuple(range(2, max(3, len(node.shape))))
+    node.append(Reduction, axes=axes, average="Max" not in node.node.op)
 
 
-@operator("GlobalMaxPool")
-def global_max_pool(node: NodeView) -> None:
-    """The maximum of each channel."""
+@operator("ReduceMean", "ReduceSum", "ReduceMax")
+def reduce(node: NodeView) -> None:
+    """The mean, the sum or the maximum over some axes; a sum is so many times the mean."""
     node.only_map(0)
-    _whole(node, average=False)
-
-
-@operator("ReduceMean")
-def reduce_mean(node: NodeView) -> None:
-    """The mean over some axes."""
-    _reduce(node, average=True)
-
-
-@operator("ReduceSum")
-def reduce_sum(node: NodeView) -> None:
-    """The sum over some axes: so many times the mean."""
     before = prod(node.shape)
-    _reduce(node, average=True)
-    node.affine(multiply=before // prod(node.shape))
-
-
-@operator("ReduceMax")
-def reduce_max(node: NodeView) -> None:
-    """The maximum over some axes."""
-    _reduce(node, average=False)
-
-
-def _reduce(node: NodeView, *, average: bool) -> None:
-    node.only_map(0)
     given = node.optional(1)
     axes = tuple(node.attribute("axes", ())) if given is None else tuple(int(axis) for axis in given.ravel()[:9])
-    reduce_over(node, axes, average=average, keep=bool(int(node.attribute("keepdims", 1))))
+    keep = bool(int(node.attribute("keepdims", 1)))
+    reduce_over(node, axes, average=node.node.op != "ReduceMax", keep=keep)
+    if node.node.op == "ReduceSum":
+        node.affine(multiply=before // prod(node.shape))
 
 
 def reduce_over(node: NodeView, axes: Sequence[int], *, average: bool, keep: bool) -> None:
@@ -96,11 +76,6 @@ def reduce_over(node: NodeView, axes: Sequence[int], *, average: bool, keep: boo
     if not keep:
         left = [size for axis, size in enumerate(node.shape) if axis not in places]
         node.layout(node.places().reshape(left))
-
-
-def _whole(node: NodeView, *, average: bool) -> None:
-    """Append the mean or the maximum of each channel of a map."""
-    node.append(Reduction, axes=tuple(range(2, max(3, len(node.shape)))), average=average)
 
 
 def _window(node: NodeView) -> Window:

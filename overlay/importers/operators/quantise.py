@@ -9,7 +9,16 @@ from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
 from bitloom.overlay.importers.operations import Levels
-from bitloom.overlay.importers.quantisers import HALF, ROUNDINGS, along, known, linear_rule, quant_rule, zero_point
+from bitloom.overlay.importers.quantisers import (
+    HALF,
+    ROUNDINGS,
+    along,
+    ends_of_bits,
+    known,
+    linear_rule,
+    quant_rule,
+    zero_point,
+)
 from bitloom.overlay.importers.rationals import fractions, same
 from bitloom.overlay.importers.rows import Boundaries
 
@@ -87,10 +96,8 @@ def trunc(node: NodeView) -> None:
         out_scale = _number(node, 4)
         out_bits = _number(node, 5)
         shift = round(np.log2(float(out_scale / scale)))
-        is_signed = bool(node.attribute("signed", 1))
-        narrow = bool(node.attribute("narrow", 0))
-        low = -(1 << int(out_bits) - 1) + narrow if is_signed else 0
-        high = (1 << int(out_bits) - 1) - 1 if is_signed else (1 << int(out_bits)) - 1 - narrow
+        is_signed, narrow = bool(node.attribute("signed", 1)), bool(node.attribute("narrow", 0))
+        low, high = ends_of_bits(int(out_bits), is_signed=is_signed, narrow=narrow)
     if zero != 0 or not 0 <= shift <= 32 or not 1 <= out_bits <= 16:
         raise Unsupported(
             f"the zero point must be 0 and 0..32 bits go to leave 1..16, got {zero}, {shift} and {out_bits}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, unsigned
 from bitloom.golden.graph import INPUT
+from bitloom.golden.host.host import OutputPart
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv, Weighted
@@ -28,7 +29,7 @@ from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
-from .links import Chain, Line, Link, falls, merged
+from .links import Chain, Line, Link, falls, host_links, merged
 from .pair_fit import fit_pairs, pairs_of
 from .ramps import MOST_RAMPS, Ramps, Stepped
 from .requantise_fit import arrays, fit, mismatch
@@ -64,24 +65,12 @@ class Built:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class EmittedMap:
-    """A map among the values of the model's output."""
-
-    first: int
-    """Place of the map's first value there."""
-    source: Map
-    """The map."""
-    chain: tuple[Link, ...]
-    """From its integers to the file's numbers, a channel."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Emitted:
     """A model, and the real numbers that its integers stand for."""
 
     model: Model
-    outputs: tuple[tuple["EmittedMap", ...], ...]
-    """Of each output the maps that it is put together from."""
+    outputs: tuple[tuple[OutputPart, ...], ...]
+    """Of each output the maps that it is put together from, among the values of the model's output."""
     built: tuple[Built, ...]
     """One a section."""
     real: Mapping[str, Array] = field(default_factory=dict)
@@ -154,7 +143,7 @@ class _Emitter:
         self.built.append(replace(built, nodes=section.nodes, layers=layers, engine=engine, wrong=wrong))
         self._makers.append(self.layers[-1].name)
 
-    def outputs(self) -> tuple[tuple[EmittedMap, ...], ...]:
+    def outputs(self) -> tuple[tuple[OutputPart, ...], ...]:
         """The maps of each output; a last layer puts several maps one behind the other."""
         makers = {number: self._makers[number] for number in self._graph.leaving}
         firsts = dict[int, int]()
@@ -165,23 +154,17 @@ class _Emitter:
         if len(makers) > 1:
             self.layers.append(Outputs(name="outputs", inputs=tuple(makers.values())))
         return tuple(
-            tuple(
-                EmittedMap(
-                    first=firsts[each.map],
-                    source=self._maps[makers[each.map]],
-                    chain=tuple(merged([*self._worth(each), *each.links])),
-                )
-                for each in output.maps
-            )
+            tuple(self._part(each, firsts[each.map], self._maps[makers[each.map]]) for each in output.maps)
             for output in self._graph.outputs
         )
 
-    def _worth(self, each: OutputMap) -> list[Link]:
-        """From a map's integers to what the host's links begin with."""
-        if each.source is None:
-            return self._chains[each.map]
-        channels = self._maps[self._makers[each.map]].channels
-        return [worth(Line.identity(channels), each.source, self._choice.held[each.map])]
+    def _part(self, output: OutputMap, first: int, source: Map) -> OutputPart:
+        """A map that leaves, whose first value is at a place among those of the model's output."""
+        chain: Chain = self._chains[output.map] if output.source is None else ()
+        if output.source is not None:
+            chain = [worth(Line.identity(source.channels), output.source, self._choice.held[output.map])]
+        links = host_links(merged([*chain, *output.links]), source.channels)
+        return OutputPart(first=first, size=source.size, chain=links)
 
     @property
     def _map(self) -> Map:

@@ -5,29 +5,23 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bitloom.golden.file import model_digest
-from bitloom.golden.host.host import MOST, Host, HostOutput, InputIntegers, OutputPart
-from bitloom.golden.host.links import HostLinks
+from bitloom.golden.host.host import MOST, Host, HostOutput, InputIntegers
 
 from .choose import EngineChoice
 from .emit import Emitted
 from .errors import ImportRefused, printable
 from .integer_types import integer_ends
-from .links import Chain
+from .links import host_links
 from .operations import OperationGraph
 from .sections import SectionGraph
 from .source import SourceGraph, SourceInput
-
-
-def _links(chain: Chain, channels: int) -> HostLinks:
-    """A chain of fractions as one of floating-point numbers."""
-    return tuple(link.host_link(channels) for link in chain)  # what the host can't, was refused (quantise.py)
 
 
 def _outputs(
     source: SourceGraph, operations: OperationGraph, graph: SectionGraph, emitted: Emitted
 ) -> Iterator[HostOutput]:
     """The file's outputs, in its order."""
-    outputs = {output.tensor: (output, maps) for output, maps in zip(graph.outputs, emitted.outputs)}
+    outputs = {output.tensor: (output, parts) for output, parts in zip(graph.outputs, emitted.outputs)}
     for name, tensor in zip(_names(source.output_names), source.outputs):
         if tensor in operations.constants:
             values = np.asarray(operations.constants[tensor], np.float64)
@@ -47,16 +41,11 @@ def _outputs(
                 constant=values.ravel(),
             )
             continue
-        output, maps = outputs[tensor]
-        parts = (
-            OutputPart(first=each.first, size=each.source.size, chain=_links(each.chain, each.source.channels))
-            for each in maps
-        )
-        shape = operations.shapes[tensor][1:]
+        output, parts = outputs[tensor]
         yield HostOutput(
             name=name,
-            shape=shape,
-            parts=tuple(parts),
+            shape=operations.shapes[tensor][1:],
+            parts=parts,
             order=output.order,
             closing=output.closing,
             classes=output.classes,
@@ -83,7 +72,7 @@ def host_of(
     integers = boundaries is None
     # Integers come in as the file has them; level 0 is the smallest of these.
     first = held.zero
-    front = _links(graph.front, graph.size[2])
+    front = host_links(graph.front, graph.size[2])
     if integers and source.dtype.kind != "f":
         first = held.zero - int(quantised.base)
     elif integers:

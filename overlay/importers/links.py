@@ -21,7 +21,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.host.links import HostLink
+from bitloom.golden.host.links import HostLink, HostLinks
 
 from .rationals import bounded, floats, same
 
@@ -215,6 +215,11 @@ def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
     line, *behind = merged([Line.identity(channels), *chain])
     assert isinstance(line, Line)
     return line, behind
+
+
+def host_links(chain: Chain, channels: int) -> HostLinks:
+    """A chain as the host computes it; what the host can't, was refused (branches.py)."""
+    return tuple(link.host_link(channels) for link in chain)
 
 
 def worth_in(chain: Chain, value: Fraction, channel: int) -> Fraction:

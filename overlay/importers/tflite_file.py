@@ -122,7 +122,7 @@ class _Graph:
         outputs = tables.outputs
         detections = None
         if self._detector is not None:
-            with naming(f"{DETECTIONS}_{self._detector}"):
+            with naming(self._name_of(self._detector)):
                 detections = self._detections(tables.operators[self._detector])
             read = tables.operators[self._detector]
             outputs = (*read.inputs, *(number for number in outputs if number not in read.outputs))
@@ -162,7 +162,7 @@ class _Graph:
 
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
-        name = f"{operator.kind}_{place}"
+        name = self._name_of(place)
         known = operator.kind in (*RESHAPES, "SHAPE", *OF_SHAPES)
         real = operator.kind in OF_REAL_NUMBERS and self._is_real(operator)
         is_imported = known or real or operator.kind == ZEROS or (TFLITE, operator.kind) in OPERATORS
@@ -250,7 +250,7 @@ class _Graph:
         if not dilation.has_rows:
             reads, makes = (_free_name(f"{name}/row", self._names) for name in (padded, result))
             channels = tables.tensors[convolution.inputs[0]].shape[-1]
-            yield self._reshaped(dilation.passed[1], padded, reads, (1, 1, -1, channels))
+            yield self._reshaped(self._name_of(dilation.passed[1]), padded, reads, (1, 1, -1, channels))
         kind = convolution.kind
         yield SourceNode(
             name=f"{kind}_{place}",
@@ -262,14 +262,17 @@ class _Graph:
         )
         if not dilation.has_rows:
             channels = tables.tensors[convolution.outputs[0]].shape[-1]
-            yield self._reshaped(dilation.passed[-1], makes, result, (1, -1, channels))
+            yield self._reshaped(self._name_of(dilation.passed[-1]), makes, result, (1, -1, channels))
 
-    def _reshaped(self, place: int, source: str, result: str, shape: tuple[int, ...]) -> SourceNode:
-        """ONNX's Reshape of one tensor to another, for the operator at a place."""
-        name = _free_name(f"{result}/shape", self._names)
-        self._constants[name] = np.array(shape, np.int64)
-        kind = self._tables.operators[place].kind
-        return SourceNode(name=f"{kind}_{place}", op="Reshape", inputs=(source, name), outputs=(result,))
+    def _name_of(self, place: int) -> str:
+        """The name of an operator."""
+        return f"{self._tables.operators[place].kind}_{place}"
+
+    def _reshaped(self, name: str, source: str, result: str, shape: tuple[int, ...]) -> SourceNode:
+        """ONNX's Reshape of one tensor to another."""
+        wanted = _free_name(f"{result}/shape", self._names)
+        self._constants[wanted] = np.array(shape, np.int64)
+        return SourceNode(name=name, op="Reshape", inputs=(source, wanted), outputs=(result,))
 
     def _unknown(self, name: str, operator: OperatorTable) -> SourceNode:
         """A node of an operator that is not imported, which is refused where nodes are rewritten.
@@ -298,9 +301,7 @@ class _Graph:
         than the input's, as Keras does for any number of images, the shape is the one that RESHAPE reads."""
         if node.op == "RESHAPE" and len(node.inputs) > 1 and prod(result.shape) != prod(source.shape):
             return SourceNode(name=node.name, op="Reshape", inputs=node.inputs[:2], outputs=node.outputs)
-        name = _free_name(f"{node.outputs[0]}/shape", self._names)
-        self._constants[name] = np.array(check_shape("the result", result.shape), np.int64)
-        return SourceNode(name=node.name, op="Reshape", inputs=(node.inputs[0], name), outputs=node.outputs)
+        return self._reshaped(node.name, node.inputs[0], node.outputs[0], check_shape("the result", result.shape))
 
     def _attributes(self, operator: OperatorTable) -> dict[str, Any]:
         """Scales and options."""

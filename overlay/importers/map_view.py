@@ -40,7 +40,7 @@ from .operations import (
     Reduction,
 )
 from .sections import Size, golden_order
-from .wide_weights import needs_parts, repeats_none
+from .weights import needs_parts, repeats_none
 
 ASIDE = (0, 1, 3, 2)
 """Axes of a tensor (1, channels, rows, columns) that is laid on its side."""

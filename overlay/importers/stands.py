@@ -39,13 +39,12 @@ from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
 from .rows import Boundaries
-from .scaled_weights import with_scales
 from .second_quantiser import Kept, SecondQuantiser, quantised_by, rounded_mean
 from .sections import PassSection, TableSection, WeightSection
 from .tflite_rules import KernelRule
 from .trail import Trail, Unlinked
 from .weight_sections import lead_of, of_copy, of_linear, of_linear_mean, of_mean
-from .wide_weights import in_parts
+from .weights import in_parts, with_scales
 
 AnyStand = TypeVar("AnyStand", bound="Stand")
 

@@ -13,7 +13,7 @@ from .links import Link
 from .map_view import MapView
 from .operations import Closing, Operation, Pooling
 from .sections import PassSection, Quantised, Reading, Section, WeightSection
-from .wide_weights import fitting
+from .weights import fitting
 
 
 class Start(NamedTuple):

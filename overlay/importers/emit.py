@@ -131,11 +131,11 @@ class _Emitter:
     def add(self, place: int, section: Section) -> None:
         """Add the layers of a section."""
         self._reads = tuple(self._makers[reading.map] for reading in section.reads)
-        begun = len(self.layers)
+        first = len(self.layers)
         number = self._first + place
         self._pool_names = _pool_names(number, plain=number == 0 or isinstance(section, WeightSection))
         built = self._layers(section, place, number)
-        layers = tuple(layer.name for layer in self.layers[begun:])
+        layers = tuple(layer.name for layer in self.layers[first:])
         engine = self._choice.engines[place]
         wrong = built.wrong
         if section.quantised is not None and section.quantised.means_off:
@@ -207,19 +207,19 @@ class _Emitter:
             levels = section.quantised.levels
             falling = self._thresholds(number, section, sums, (low, high))
         else:
-            made = self._choice.held[place + 1]
+            target = self._choice.held[place + 1]
             levels = section.quantised.levels
             stairs = section.steps.staircases(sums)
             if section.ramps_only and (section.copies or not section.steps.straight):
                 reach = _reaches(weights.values, held, section)
                 functions = [Stepped.of_stairs(stair, *ends) for stair, ends in zip(stairs, reach)]
                 most = MOST_RAMPS if section.copies else 2  # of which each takes the layer's beats again
-                wrong = self._append_ramps(number, layer, weights, functions, made, section.sums, most=most)
+                wrong = self._append_ramps(number, layer, weights, functions, target, section.sums, most=most)
             else:
-                wrong = self._requantisation(number, section, made, layer, weights, sums)
+                wrong = self._requantisation(number, section, target, layer, weights, sums)
                 if section.ramps_only:
                     ends = [(stair.lowest, stair.highest) for stair in stairs]
-                    self._append_ends(number, ends, made)
+                    self._append_ends(number, ends, target)
             self._pools(section.quantised, (*section.inner, *section.pools))
         return Built(
             weights=str(weights.encoding),

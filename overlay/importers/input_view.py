@@ -30,20 +30,20 @@ def input_view(graph: OperationGraph, branch: Branch) -> MapView:
 def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
     """The place of each value of the input in map 0, and the map's size; operations come behind it."""
     shape = graph.shapes[graph.source]
-    places = made = np.arange(int(np.prod(shape))).reshape(shape)
+    places = tensor = np.arange(int(np.prod(shape))).reshape(shape)
     turned = cut = False
     for operation in operations:
         if isinstance(operation, Layout):
             if cut:
-                if made.ndim == 3 and _gives_a_row(operation):
-                    places = made[:, :, None]
+                if tensor.ndim == 3 and _gives_a_row(operation):
+                    places = tensor[:, :, None]
                 break
-            cut = operation.order.size < made.size
+            cut = operation.order.size < tensor.size
             if cut:
                 continue
-            made = made.ravel()[operation.order]
+            tensor = tensor.ravel()[operation.order]
             try:
-                places = Grown.of(made).index if made.size > prod(shape) else made
+                places = Grown.of(tensor).index if tensor.size > prod(shape) else tensor
             except Unsupported:
                 break
             turned = True

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import reduce
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -198,16 +199,16 @@ class Line(Link):
         return "line", multiply, add
 
 
+def followed(chain: Chain, link: Link) -> list[Link]:
+    """A chain, and a link behind it, which becomes one with the last one if both can be."""
+    joined = link.joined(chain[-1]) if chain else None
+    return [*chain, link] if joined is None else [*chain[:-1], joined]
+
+
 def merged(chain: Chain) -> list[Link]:
     """A chain with links that can be one as one."""
-    out: list[Link] = []
-    for link in chain:
-        one = link.joined(out[-1]) if out else None
-        if one is None:
-            out.append(link)
-        else:
-            out[-1] = one
-    return out
+    links: list[Link] = []
+    return reduce(followed, chain, links)
 
 
 def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:

@@ -301,12 +301,12 @@ class NodeView:
 
     def check_type(self) -> None:
         """Raise Unsupported if the integers that it makes may be none of their type."""
-        made = self._constants.ranges.get(self.here)
-        if made is None or self.makes_type is None:
+        ends = self._constants.ranges.get(self.here)
+        if ends is None or self.makes_type is None:
             return
         low, high = self.makes_type
-        if not low <= made[0] <= made[1] <= high:
-            rule = f"what it makes must be integers of its type, {low}..{high}, got {made[0]}..{made[1]}"
+        if not low <= ends[0] <= ends[1] <= high:
+            rule = f"what it makes must be integers of its type, {low}..{high}, got {ends[0]}..{ends[1]}"
             raise Unsupported(rule, "put DequantizeLinear before it")
 
     def layout(self, order: Array) -> None:

@@ -162,13 +162,10 @@ class Elementwise(Function):
         ((low, high),) = ends
         if high - low >= ENTRIES or self.link.looked_up or not self.is_uniform:
             return None
-        made = set[int]()
-        for number in range(low, high + 1):
-            value = self.value(Fraction(number))
-            if value.denominator != 1:
-                return None
-            made.add(int(value))
-        return min(made), max(made)
+        values = {self.value(Fraction(number)) for number in range(low, high + 1)}
+        if any(value.denominator != 1 for value in values):
+            return None
+        return int(min(values)), int(max(values))
 
     @property
     def keeps_largest(self) -> bool:

@@ -266,12 +266,12 @@ def clips_to_values_are_quantised(graph: OperationGraph) -> OperationGraph | Non
         values = [levels.base + levels.step * level for level in range(levels.levels + 1)]
         for function in between:
             values = [function.value(value) for value in values]
-        made = [bend.value(value) for value in values]
+        results = [bend.value(value) for value in values]
         step = values[1] - values[0]
         even = values == [values[0] + step * level for level in range(len(values))]
-        if made == values or not {*made} <= {*values} or step <= 0 or not even:
+        if results == values or not {*results} <= {*values} or step <= 0 or not even:
             continue
-        lowest, highest = min(made), max(made)
+        lowest, highest = min(results), max(results)
         count = int((highest - lowest) / step)
         if not count:
             continue
@@ -316,26 +316,26 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
         after.check()
     except ValueError as e:
         raise Inexact(str(e)) from None
-    kept = {id(operation) for operation in before.operations} & {id(operation) for operation in after.operations}
-    gone = [operation for operation in before.operations if id(operation) not in kept]
-    come = [operation for operation in after.operations if id(operation) not in kept]
-    between = _between(after, kept, come, gone)
-    gone, come = (
-        [operation for operation in graph.operations if id(operation) in between or operation in part]
-        for graph, part in ((before, gone), (after, come))
+    kept = {*before.operations} & {*after.operations}
+    removed = [operation for operation in before.operations if operation not in kept]
+    added = [operation for operation in after.operations if operation not in kept]
+    between = _between(after, kept, added, removed)
+    removed, added = (
+        [operation for operation in graph.operations if operation in between or operation in part]
+        for graph, part in ((before, removed), (after, added))
     )
-    changed = {operation.makes for operation in gone}
-    read = {name for operation in after.operations if id(operation) in kept for name in operation.reads}
+    changed = {operation.makes for operation in removed}
+    read = {name for operation in kept for name in operation.reads}
     ends = changed & {*read, *after.outputs}
-    made = changed | {operation.makes for operation in come}
-    inputs = {name for operation in (*gone, *come) for name in operation.reads} - made
-    values = sum(prod(before.shapes[name]) for name in inputs) + sum(prod(before.shapes[name]) for name in changed)
+    tensors_within = changed | {operation.makes for operation in added}
+    inputs = {name for operation in (*removed, *added) for name in operation.reads} - tensors_within
+    values = sum(prod(before.shapes[name]) for name in (*inputs, *changed))
     take(steps=CHECK_STEPS * values)
     rng = np.random.default_rng(len(before.operations))
-    low, high = _span(gone)
+    low, high = _span(removed)
     tensors = {name: rng.uniform(low, high, before.shapes[name]) for name in sorted(inputs)}
-    wanted = _computed(gone, tensors, ends)
-    got = _computed(come, tensors, ends)
+    wanted = _computed(removed, tensors, ends)
+    got = _computed(added, tensors, ends)
     for name in sorted(ends):
         room = 1e-9 * max(1.0, float(np.abs(wanted[name]).max(initial=0)))
         if wanted[name].shape != got[name].shape or (np.abs(wanted[name] - got[name]) > room).any():
@@ -343,22 +343,22 @@ def check_same(before: OperationGraph, after: OperationGraph) -> None:
 
 
 def _between(
-    graph: OperationGraph, kept: Collection[int], come: Sequence[Operation], gone: Sequence[Operation]
-) -> set[int]:
-    """Ids of those among operations that a step has kept that lie behind tensors which new operations read, and in
-    front of tensors which those that are gone read."""
-    behind = {name for operation in come for name in operation.reads}
-    ids = list[int]()
+    graph: OperationGraph, kept: Collection[Operation], added: Sequence[Operation], removed: Sequence[Operation]
+) -> set[Operation]:
+    """Those among operations that a step has kept that lie behind tensors which the added operations read, and in front
+    of tensors which the removed ones read."""
+    behind = {name for operation in added for name in operation.reads}
+    candidates = list[Operation]()
     for operation in graph.operations:
-        if id(operation) in kept and not behind.isdisjoint(operation.reads):
+        if operation in kept and not behind.isdisjoint(operation.reads):
             behind.add(operation.makes)
-            ids.append(id(operation))
-    front = {name for operation in gone for name in operation.reads}
-    between = set[int]()
-    for operation in reversed(graph.operations):
-        if id(operation) in ids and operation.makes in front:
+            candidates.append(operation)
+    front = {name for operation in removed for name in operation.reads}
+    between = set[Operation]()
+    for operation in reversed(candidates):
+        if operation.makes in front:
             front.update(operation.reads)
-            between.add(id(operation))
+            between.add(operation)
     return between
 
 

@@ -185,7 +185,6 @@ def rounded_mean(source: Quantised, links: Chain, levels: Levels, counts: Sequen
     if integer.denominator != 1:
         return None
     away = [integer + level > 0 for level in range(1, source.levels + 1)]
-    others = sum(one != other for one, other in zip(levels.boundaries.reached[first:last].tolist(), away))
+    others = int((levels.boundaries.reached[first:last] != away).sum())
     even = sum(count % 2 == 0 for count in counts)
-    made = replace(source, base=base, step=levels.step, averaged=True, halves=even > 0)
-    return replace(made, means_off=even * others)
+    return replace(source, base=base, step=levels.step, averaged=True, halves=even > 0, means_off=even * others)

@@ -34,7 +34,7 @@ from bitloom.golden.window import Window
 from . import ahead
 from .errors import ImportRefused, Unsupported, node_line
 from .indexes import Copy, reaching
-from .links import MOST_LINKS, Line, Link, bend_name, falls, first_line, is_looked_up
+from .links import MOST_LINKS, Line, Link, bend_name, falls, first_line, followed, is_looked_up
 from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
@@ -85,9 +85,8 @@ class Stand(ABC):
 
     def follow(self: AnyStand, link: Link) -> AnyStand:
         """Let a link follow; lines that follow each other become one."""
-        one = link.joined(self.behind[-1]) if self.joinable else None
-        behind = (*self.behind, link) if one is None else (*self.behind[:-1], one)
-        stand = replace(self, behind=behind)
+        behind = followed(self.behind, link) if self.joinable else [*self.behind, link]
+        stand = replace(self, behind=tuple(behind))
         if len(stand.links) > MOST_LINKS:
             rule = f"at most {MOST_LINKS} activations and scales may lie between two quantisers"
             raise Unsupported(f"{rule}, got more")

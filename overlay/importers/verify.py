@@ -296,12 +296,12 @@ def _ran(operation: Operation, spans: Sequence[_Span], near: float) -> _Span:
     return _Span(x, np.minimum.reduce(results), np.maximum.reduce(results))
 
 
-def _moved(operation: Closing, others: Array, own: Array) -> Array:
-    """What Softmax or LogSoftmax makes of each value ``own`` where all values beside it are ``others``."""
+def _moved(operation: Closing, others: Array, x: Array) -> Array:
+    """What Softmax or LogSoftmax makes of each value of x where all values beside it are ``others``."""
     results = operation.run(others)
     with np.errstate(divide="ignore"):  # a share of 0 has no logarithm, and nothing is left beside a share of 1
         share = results if operation.op == "LogSoftmax" else np.log(results)
-        beside = np.log1p(-np.exp(share)) + others - own
+        beside = np.log1p(-np.exp(share)) + others - x
     moved: Array = share - np.logaddexp(share, beside)
     return moved if operation.op == "LogSoftmax" else np.exp(moved)
 

@@ -14,10 +14,10 @@ from bitloom.golden.distribution import pip_install
 from bitloom.golden.encoding import Array
 from bitloom.golden.reading.file import foreign_reason, naming
 
-from .activations import OVER_CLASSES
 from .class_names import labels_of_metadata
 from .errors import Unsupported, printable
 from .integer_types import element_dtype, is_number, plain
+from .scores import with_real_scores
 from .source import (
     MOST_AXES,
     MOST_BYTES,
@@ -94,43 +94,7 @@ def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
         labels=labels_of_metadata((entry.key, entry.value) for entry in message.metadata_props),
     )
     source.check()
-    source = replace(source, source=_quantised(source))
-    for output in source.outputs:
-        source = _with_real_scores(source, output)
-    return source
-
-
-WRITTEN = ("QuantizeLinear", "DequantizeLinear")
-"""Operators that behind these change only how scores are written: the host's scores are real numbers."""
-
-
-def _with_real_scores(graph: SourceGraph, output: str) -> SourceGraph:
-    """The graph without quantisers behind a function of all classes at an output, as onnxruntime's quantiser puts them
-    there."""
-    makers = {name: node for node in graph.nodes for name in node.outputs}
-    scores = output
-    behind = set[str]()  # tensors that say the same
-    while scores in makers and makers[scores].op in WRITTEN and scores not in behind:
-        behind.add(scores)
-        scores = makers[scores].inputs[0]
-    closing = makers.get(scores)
-    others = [node for node in graph.nodes if behind.isdisjoint(node.outputs)]
-    if closing is None or closing.op.removeprefix("QLinear") not in OVER_CLASSES:
-        return graph
-    if any(not behind.union([scores]).isdisjoint(node.inputs) for node in others):
-        return graph
-    if not behind.union([scores]).isdisjoint({*graph.outputs} - {output}):
-        return graph
-    last = [closing]
-    if closing.op == "QLinearSoftmax":
-        real = f"{scores}/real"
-        axis = {key: value for key, value in closing.attributes.items() if key == "axis"}
-        last = [
-            SourceNode(name=f"{closing.name}/real", op="DequantizeLinear", inputs=closing.inputs[:3], outputs=(real,)),
-            replace(closing, op="Softmax", domain=STANDARD, inputs=(real,), attributes=axis),
-        ]
-    outputs = tuple(scores if name == output else name for name in graph.outputs)
-    return replace(graph, outputs=outputs, nodes=(*(node for node in others if node is not closing), *last))
+    return with_real_scores(replace(source, source=_quantised(source)))
 
 
 DEQUANTISE = ("DequantizeLinear", "QLinearConv", "QLinearMatMul", "QGemm")

@@ -19,10 +19,11 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.host.detections import Detections
 from bitloom.golden.reading.file import naming
 
-from .activations import ACTIVATIONS, AT_THE_END
+from .activations import ACTIVATIONS
 from .class_names import labels_of_texts
 from .errors import printable
 from .operators import OPERATORS
+from .scores import with_real_scores
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, parts_of
 from .tflite_rules import TensorScale
 from .tflite_shapes import OF_SHAPES
@@ -43,8 +44,6 @@ RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 """Operators that leave the order of the values: the file says the shape of what they make."""
 SPLITS = ("SPLIT", "SPLIT_V")
 """Operators that make several tensors."""
-CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
-"""Operators that behind a closing change only how its results are written."""
 OF_REAL_NUMBERS = {
     "NEG": "Neg",
     "ADD": "Add",
@@ -103,9 +102,7 @@ class _Graph:
         self._tables = tables
         self._names = _unique_names([tensor.name for tensor in tables.tensors])
         self._constants: dict[str, Array] = {}
-        self._alias: dict[int, int] = {}  # a conversion's result -> the result of the closing in front of it
         self._detector = _detector(tables)
-        self._end = _end(tables, self._detector)
         self._dilated = _dilated(tables)
         self._passed = {place for dilation in self._dilated.values() for place in dilation.passed}
         if self._detector is not None:
@@ -126,11 +123,12 @@ class _Graph:
                 detections = self._detections(tables.operators[self._detector])
             read = tables.operators[self._detector]
             outputs = (*read.inputs, *(number for number in outputs if number not in read.outputs))
+        names = tuple(self._names[number] for number in outputs)
         source = SourceGraph(
             name=tables.name,
             source=self._source(tables.inputs[0]),
-            outputs=tuple(self._name(number) for number in outputs),
-            output_names=tuple(self._names[number] for number in outputs),
+            outputs=names,
+            output_names=names,
             detections=detections,
             nodes=tuple(nodes),
             constants=self._constants,
@@ -142,7 +140,7 @@ class _Graph:
             },
         )
         source.check()
-        return source
+        return with_real_scores(source)
 
     def _source(self, number: int) -> SourceInput:
         tensor = self._tables.tensors[number]
@@ -155,10 +153,6 @@ class _Graph:
             raise ValueError(f"{what}: must be one image, shape (1, ...), got {shape}")
         source = SourceInput(name=self._names[number], shape=shape, dtype=np.dtype(DTYPES[tensor.kind]))
         return source.quantised(tensor.scale, tensor.zero)
-
-    def _name(self, number: int) -> str:
-        """A tensor's name; that of the result which it only converts, if it does."""
-        return self._names[self._alias.get(number, number)]
 
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
@@ -183,9 +177,6 @@ class _Graph:
         if not is_imported:
             yield self._unknown(name, operator)
             return
-        if operator.kind in CONVERSIONS and place in self._end:
-            self._alias[result] = self._alias.get(first, first)
-            return
         with naming(name):
             inputs = tuple("" if number < 0 else self._read(number) for number in operator.inputs)
             node = SourceNode(
@@ -198,8 +189,6 @@ class _Graph:
             )
             if operator.kind in SPLITS:
                 yield from parts_of(node, [self._names[number] for number in operator.outputs])
-            elif operator.kind in AT_THE_END and place in self._end:
-                yield from _closing(node, _free_name(f"{node.outputs[0]}/real", self._names))
             elif operator.kind in RESHAPES:
                 yield self._reshape(node, self._tables.tensors[first], self._tables.tensors[result])
             elif real:
@@ -288,7 +277,7 @@ class _Graph:
     def _read(self, number: int) -> str:
         """The name of a tensor that is read; it becomes a constant if the file holds its values."""
         tensor = self._tables.tensors[number]
-        name = self._name(number)
+        name = self._names[number]
         if tensor.data.size and name not in self._constants:
             self._constants[name] = _constant(tensor)
         self._reads += tensor.data.size
@@ -414,40 +403,6 @@ def _detector(tables: FileTables) -> int | None:
     return None
 
 
-def _end(tables: FileTables, detector: int | None) -> set[int]:
-    """Numbers of the operators that the host computes: from each output back to one of AT_THE_END, if only conversions
-    and other shapes follow it, and nothing else reads the values of what these give. What a detector's end reads counts
-    as an output; a sigmoid in front of it is a table of the network, which has the file's own values."""
-    ends = set().union(*(_end_of(tables, output, None) for output in tables.outputs))
-    if detector is None:
-        return ends
-    read = (_end_of(tables, number, detector) for number in tables.operators[detector].inputs)
-    return ends.union(*(end for end in read if all(tables.operators[place].kind != "LOGISTIC" for place in end)))
-
-
-def _end_of(tables: FileTables, output: int, reader: int | None) -> set[int]:
-    """The same for one output, or what a ``reader`` at the end reads; none where there is no such operator."""
-    makers = {result: place for place, operator in enumerate(tables.operators) for result in operator.outputs}
-    operators = [
-        operator for place, operator in enumerate(tables.operators) if operator.kind != "SHAPE" and place != reader
-    ]
-    readers = Counter(number for operator in operators for number in operator.inputs)
-    readers.update(number for number in tables.outputs if number != output)
-    places = set[int]()
-    number = output
-    while number in makers and makers[number] not in places:
-        operator = tables.operators[makers[number]]
-        if readers[number] > (number != output):
-            break
-        places.add(makers[number])
-        if operator.kind in AT_THE_END:
-            return places
-        if operator.kind not in (*CONVERSIONS, *RESHAPES) or not operator.inputs:
-            break
-        number = operator.inputs[0]
-    return set()
-
-
 def _unique_names(names: Sequence[str]) -> list[str]:
     """A name for each tensor, its own where no other has it: a file may give several the same, or none."""
     counts = Counter(names)
@@ -484,12 +439,3 @@ def _constant(tensor: TensorTable) -> Array:
     if prod(shape) * dtype.itemsize != tensor.data.size:
         raise ValueError(f"{what}: must have {prod(shape) * dtype.itemsize:,} bytes, got {tensor.data.size:,}")
     return tensor.data.view(dtype).reshape(shape)
-
-
-def _closing(node: SourceNode, real: str) -> Iterator[SourceNode]:
-    """What the host computes at the end, of the real numbers that the integers stand for, a tensor ``real``."""
-    beta = np.float32(node.attributes.get("beta", 1.0))
-    first = node.attributes["scales"][0]
-    attributes = {**node.attributes, "scales": (replace(first, scale=first.scale * beta),)}
-    yield replace(node, name=f"{node.name}/real", op="DEQUANTIZE", outputs=(real,), attributes=attributes)
-    yield SourceNode(name=node.name, op=AT_THE_END[node.op], inputs=(real,), outputs=node.outputs)

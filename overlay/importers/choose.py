@@ -327,7 +327,7 @@ def _lane(engine: str, numbers: Sequence[int], weights: Sequence[Weights], held:
     if engine == "binary":
         planes = max((input_planes(held[k]) for k in numbers if held[k].kind != "bipolar"), default=0)
         return lane_area(engine, 1, 1, acc, bits_for(planes - 1) if planes else 0)
-    features = max(2, *(stored_bits(held[k]) for k in numbers if held[k].kind != "bipolar"), 2)
+    features = max([2, *(stored_bits(held[k]) for k in numbers if held[k].kind != "bipolar")])
     return lane_area(engine, features, min(WEIGHT_BITS, max(stored_bits(weights[k].encoding) for k in numbers)), acc)
 
 

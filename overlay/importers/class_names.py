@@ -34,10 +34,6 @@ _PYTHON = re.compile(rf"[\[({{]\s*{_ENTRY}(?:\s*,\s*{_ENTRY})*\s*(?:,\s*)?[\])}}
 def lines_of(data: bytes) -> list[str]:
     """The lines of a text, without blanks at their ends.
 
-    Returns
-    -------
-    list of str
-
     Raises
     ------
     ValueError

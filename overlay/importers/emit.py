@@ -299,7 +299,9 @@ class _Emitter:
         self._reads = (layer.name,)
 
     def _append_weighted(self, layer: Weighted, weights: Weights) -> None:
+        """Add a layer with these weights in place of its own."""
         weight = weights.values
+        layer = replace(layer, out_channels=len(weight), weight=weights.encoding)
         if layer.weight == BIPOLAR and weights.real is not None:
             self.real[layer.name] = with_signs(weights.real, weight)
         if isinstance(layer, Conv) and weights.groups > 1:
@@ -365,7 +367,7 @@ class _Emitter:
         if over:
             raise Unsupported(f"weights whose sums bend in front of a quantiser must fit, with both signs, {over}")
         several = _plain_weights(values, weights.groups)
-        self._append_weighted(replace(layer, out_channels=len(values), weight=several.encoding), several)
+        self._append_weighted(layer, several)
         for mean in means:
             self._pool(mean, SumPool)
         act = Requantise(
@@ -422,7 +424,6 @@ class _Emitter:
         rule = quantised.rule if ruled else None
         if rule is not None:
             weights, sums = undivided(weights, sums, rule)
-            layer = replace(layer, weight=weights.encoding)
         stairs = section.steps.staircases(sums)
         reach = _reaches(weights.values, self._choice.held[section.reading.map], section)
         inside = [stair.within(*ends) for stair, ends in zip(stairs, reach)]
@@ -430,7 +431,6 @@ class _Emitter:
         if any(still):  # a channel of one level: its weights are 0, so that its sum is
             values = weights.values * ~np.array(still)[:, None, None, None]
             weights = replace(weights, values=values, encoding=weight_encoding(values, weights.groups))
-            layer = replace(layer, weight=weights.encoding)
         self._append_weighted(layer, weights)
         self._append_sums(section)
         exact = None

@@ -343,9 +343,5 @@ def first_sum(level: int, number: int, fitted: Fitted) -> int:
 
 def arrays(factors_of_channels: Sequence[Factors]) -> dict[str, Array]:
     """The arrays of a `Requantise` layer."""
-    columns = {
-        "bias": [factors.bias for factors in factors_of_channels],
-        "multiplier": [factors.multiplier for factors in factors_of_channels],
-        "shift": [factors.shift for factors in factors_of_channels],
-    }
-    return {key: np.array(values, np.int64) for key, values in columns.items()}
+    keys = ("bias", "multiplier", "shift")
+    return {key: np.array([getattr(factors, key) for factors in factors_of_channels], np.int64) for key in keys}

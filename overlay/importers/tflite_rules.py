@@ -80,10 +80,6 @@ class Multiplier:
         values : range
         roundings : int
             2 for the rule of convolutions, 1 for that of fully connected layers.
-
-        Returns
-        -------
-        list of int
         """
         if roundings == 1:
             return self._first_products(np.array(values))

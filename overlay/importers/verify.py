@@ -75,10 +75,6 @@ def verify(
     progress : callable
         ``progress(done, total)`` is called after each rewriting.
 
-    Returns
-    -------
-    list of Checked
-
     Raises
     ------
     ValueError

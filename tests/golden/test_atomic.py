@@ -205,11 +205,11 @@ def test_a_folder_that_fails_is_not_there(tmp_path: Path) -> None:
 
 
 def test_two_who_write_the_same_file_both_succeed(tmp_path: Path) -> None:
-    text = "for k in range(200): atomic.write_bytes(sys.argv[1], sys.argv[2].encode() * 50_000)"
-    processes = [child(text, tmp_path / "a", letter) for letter in "xyz"]
-    assert [process.communicate(timeout=120)[1] for process in processes] == ["", "", ""]
+    text = "for k in range(100): atomic.write_bytes(sys.argv[1], sys.argv[2].encode() * 50_000)"
+    processes = [child(text, tmp_path / "a", letter) for letter in "xy"]
+    assert [process.communicate(timeout=120)[1] for process in processes] == ["", ""]
     data = (tmp_path / "a").read_bytes()
-    assert data in [letter * 50_000 for letter in (b"x", b"y", b"z")]
+    assert data in [letter * 50_000 for letter in (b"x", b"y")]
     assert names(tmp_path) == ["a"]
 
 

@@ -1,4 +1,7 @@
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +21,21 @@ def small() -> LearnData:
     return data._replace(train=data.train[:320], train_labels=data.train_labels[:320])
 
 
-@pytest.mark.sample(8)
+@pytest.fixture(scope="module")
+def finished(small, tmp_path_factory) -> Callable[[str], Path]:
+    """finished(setting) -> the checkpoint of a run with this setting."""
+    folder = tmp_path_factory.mktemp("finished")
+
+    @cache
+    def checkpoint(setting: str) -> Path:
+        path = folder / f"{setting}.npz"
+        learn(SETTINGS[setting], PLAN, small, checkpoint=path)
+        return path
+
+    return checkpoint
+
+
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SETTINGS)
 def test_each_setting_learns(name, small):
     """Far better than by chance, 10 %, with few neurons and images."""
@@ -108,11 +125,10 @@ def test_with_held_out_images_no_test_image_is_looked_at(small):
         ("float", "curve", np.array([[-1.0, 0.5]]), "curve must be 0..1e+18, got -1"),
     ],
 )  # fmt: skip
-def test_checkpoints_of_a_stranger(small, tmp_path, setting, name, value, rule):
+def test_checkpoints_of_a_stranger(small, finished, tmp_path, setting, name, value, rule):
     """All have the run's digest, which everybody can compute."""
     path = tmp_path / "run.npz"
-    learn(SETTINGS[setting], PLAN, small, checkpoint=path)
-    with np.load(path) as saved:
+    with np.load(finished(setting)) as saved:
         arrays = {**saved, name: value}
     np.savez(path, **{key: array for key, array in arrays.items() if array is not None})
     with value_error(f"{path}: must be a checkpoint of training, got: state: {rule}; delete it to start anew"):

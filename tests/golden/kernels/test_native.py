@@ -74,8 +74,8 @@ def test_processes_share_one_compilation(sources, logged):
         "assert library.add_two(1) == 3\n"
     )
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-    running = [subprocess.Popen([sys.executable, "-c", script], env=environment) for _ in range(3)]
-    assert [process.wait() for process in running] == [0, 0, 0]
+    running = [subprocess.Popen([sys.executable, "-c", script], env=environment) for _ in range(2)]
+    assert [process.wait() for process in running] == [0, 0]
     assert compilations(logged) == 1
 
 

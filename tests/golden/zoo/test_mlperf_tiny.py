@@ -26,6 +26,7 @@ DIGESTS = {
 """Beginnings of the digests of the networks with seeded weights."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NETWORKS)
 def test_seeded_weights_are_the_same_everywhere(name):
     assert model_digest(seeded(NETWORKS[name]())).startswith(DIGESTS[name])

@@ -20,6 +20,7 @@ def test_each_network_has_its_name() -> None:
     assert [networks.load(name).network.name for name in found] == found
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FILES)
 def test_without_their_files_networks_have_seeded_weights(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -30,6 +31,7 @@ def test_without_their_files_networks_have_seeded_weights(
     assert model_digest(networks.load(name)) == model_digest(bnn_pynq.seeded(network))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FILES)
 def test_with_their_files_networks_are_trained(name: str) -> None:
     path = board_data.file(FILES[name])

@@ -23,6 +23,7 @@ from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
+from tests.networks import few_and_many
 
 from .foldings import CASES, ORDERS, changed
 from .interpreter import Deadlock, Device
@@ -99,7 +100,7 @@ def plan_of(model: Model, design: Design, map_order: str = "auto", mapping: list
     return plan(model, design.npus, CompileChoices(map_order=map_order, mapping=mapping))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_pipeline(name, map_order):
@@ -150,16 +151,16 @@ def test_a_closed_ring(name, count, map_order):
     assert plan_of(model, design, map_order).mapping == [i % count for i in range(layers_of(model))]
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("count", [2, 3])
-def test_rings_of_many_sizes(count):
+@few_and_many(2, 5)
+@pytest.mark.parametrize("npu_count", [2, 3])
+def test_rings_of_many_sizes(npu_count, count):
     """Many foldings, so that maps end anywhere in their chunks."""
-    model, draw = MODELS["deep"], np.random.default_rng(count)
-    for _ in range(5):
+    model, draw = MODELS["deep"], np.random.default_rng(npu_count)
+    for _ in range(count):
         chain = [
             NPUS[3].changed(kfp=int(draw.integers(1, 30)), kgp=int(kgp), pfp=int(draw.integers(1, 20)),
                     ol=int(draw.integers(1, kgp + 1)), buffer_words=1 << int(draw.integers(1, 7)), shift_bits=3)
-            for kgp in draw.integers(1, 12, count)
+            for kgp in draw.integers(1, 12, npu_count)
         ]  # fmt: skip
         design = size_memories("ring", [model], ring(chain), stream_bits=int(draw.choice([32, 64])))
         check(model, design, 2, chunk=f"tuples:{draw.integers(1, 9)}")
@@ -259,6 +260,7 @@ def test_packets_go_to_their_npus():
     assert third == ["inputs", "layers", "network"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("n", [0, 1])
 def test_what_does_not_fit_names_the_npu(n):
     model = MODELS["small_cnn"]

@@ -41,7 +41,7 @@ def check(model: Model, images: np.ndarray, design: Manifest, map_order: str) ->
     assert device.beats == len(images) * program.ideal_cycles
 
 
-@pytest.mark.sample(30)
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("folding", FOLDINGS)
 @pytest.mark.parametrize("name", CASES)
@@ -213,6 +213,7 @@ def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
 DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], CompileChoices(map_order="raster")).needs[0].capacities
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [name for name, need in DEPTHS.items() if need > 1])
 def test_what_does_not_fit_is_refused(name):
     """One row less than needed, for every memory, and one bit less."""

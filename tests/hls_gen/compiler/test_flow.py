@@ -66,12 +66,12 @@ class TestEverySystem:
 
     def test_the_order_of_evaluation_does_not_matter(self, system: System) -> None:
         found = []
-        for seed in range(4):
+        for seed in range(2):
             network = ProcessNetwork(system, 2)
             random.Random(seed).shuffle(network.processes)
             run(network.processes)
             found.append((list(network.done), network.stores(), [i.counts for i in network.issuers.values()]))
-        assert found == [found[0]] * 4
+        assert found == [found[0]] * 2
 
     def test_a_later_frame_delays_no_earlier_one(self, system: System) -> None:
         assert simulate(system, 8).left[:2] == simulate(system, 2).left

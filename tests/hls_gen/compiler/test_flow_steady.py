@@ -107,9 +107,9 @@ def test_frames_that_repeat_need_no_run(seed: int, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("system", "most"), [
-    (System(units=(UNIT,), layers=convolutions(4), mapping=(0,) * 4), 4),
-    (System(units=(UNIT,) * 3, layers=convolutions(4), mapping=(0, 1, 1, 2)), 6),
-    (ring(2, convolutions(4), spill_words=None), 6),
+    (System(units=(UNIT,), layers=convolutions(4, side=7), mapping=(0,) * 4), 4),
+    (System(units=(UNIT,) * 3, layers=convolutions(4, side=7), mapping=(0, 1, 1, 2)), 6),
+    (ring(2, convolutions(4, side=7), spill_words=None), 6),
 ], ids=["single", "chain of 3", "ring of 2"])  # fmt: skip
 def test_few_frames_are_run(system: System, most: int) -> None:
     assert check(system) <= most

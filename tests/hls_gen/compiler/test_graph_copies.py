@@ -52,7 +52,7 @@ def stored(made):
     return " ".join(p.name for p in made.lowered.layers if is_copy(p.name))
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name):
     """Every graph is exact; the flow model finds no deadlock in the stores that sizing makes; rewriting ends."""
@@ -140,7 +140,7 @@ def flows(network, seed, order, npus):
     simulate(system(made, design.npus, spill_words=design.spill_words), 4)
 
 
-@some(8)
+@some(4)
 @given(graph_networks(WIDE), SEEDS, st.sampled_from(["pull", "raster"]))
 def test_any_graph(network, seed, order):
     flows(network, seed, order, [NPU])

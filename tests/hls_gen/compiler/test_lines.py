@@ -31,7 +31,7 @@ def columns_read(window: Window, height: int, width: int) -> np.ndarray:
     return np.where((columns >= 0) & (columns < width), columns, -1)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("npu", [INTEGER, BINARY], ids=["integer", "binary"])
 @pytest.mark.parametrize("order", ["pull", "raster"])
 def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:

@@ -27,9 +27,9 @@ def counted(monkeypatch):
 
 
 def test_sizing_lowers_each_network_once(counted):
-    """The five networks of MLPerf Tiny on one NPU, in two map orders; three begin with windows that the window former
-    may make, ResNet-8 has kernels whose lines a line former makes, and two have depthwise convolutions behind another
-    one, so that they have schedules of their own for that."""
-    models = [mlperf_tiny.seeded(network()) for network in mlperf_tiny.NETWORKS.values()]
+    """Two networks of MLPerf Tiny on one NPU, in two map orders. Both begin with windows that the window former may
+    make, ResNet-8 has kernels whose lines a line former makes, and DS-CNN has depthwise convolutions behind another
+    one, so that it has schedules of its own for that."""
+    models = [mlperf_tiny.seeded(mlperf_tiny.NETWORKS[name]()) for name in ("ic", "kws")]
     size_memories("tiny", models, NPU)
-    assert counted == {"lower": 5, "schedule": 24}
+    assert counted == {"lower": 2, "schedule": 12}

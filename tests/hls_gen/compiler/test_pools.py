@@ -38,6 +38,7 @@ def network(source: Encoding, *layers: Layer) -> Network:
     return Network(name="net", input=case_map(7, 8, 3, source), layers=layers)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("weight", [BIPOLAR, TERNARY], ids=str)
 @pytest.mark.parametrize("source", [BIPOLAR, signed(5)], ids=str)
 @pytest.mark.parametrize("levels", [1, 3])

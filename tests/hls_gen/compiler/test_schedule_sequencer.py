@@ -101,6 +101,7 @@ def test_equals_golden_layers_over_three_frames(case, map_order, kernels_per_gro
     run(model, rng.integers(-16, 16, (3, *case.input.shape)), map_order, kernels_per_group, ahead)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("map_order", ORDERS)
 def test_b20_runs_end_to_end(map_order):
     model, rng = random_model(B20, 2)

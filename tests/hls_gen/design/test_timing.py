@@ -105,6 +105,7 @@ FLOW: dict[str, tuple[int, Callable[[], object]]] = {
 """Name of a number -> another number, and what the flow model makes of it."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", FLOW)
 def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     number, flow = FLOW[name]

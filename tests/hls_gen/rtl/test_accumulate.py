@@ -188,7 +188,7 @@ def test_one_more_code_bit_chooses(parameters, code_bits):
 # Whole designs. Random networks on them are in tests/overlay/build/board_cases.py.
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ACCUMULATORS)
 def test_verilog_is_clean(name):
     """Some of them as they are written for synthesis."""

@@ -78,18 +78,18 @@ def made(request) -> tuple[Design, Verilog]:
     return DESIGNS[request.param], generated(request.param)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_passes_the_check(made):
     check(made[1].text, TOP)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_lint(made):
     """verilator -Wall, one file a module, nothing switched off."""
     assert lint(made[1].text) == []
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 def test_synthesis_differs_in_popcounts_only(made):
     """The modules that are taken over from simulation are those that the whole design for synthesis would have."""
     design, _ = made

@@ -168,6 +168,7 @@ def check(built: Bench, spec: SequencerSpec, seed: int, stall: float) -> None:
         assert [cycle - start for cycle in sink.taken] == left, drawn
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", NPUS)
 def test_lines(name: str) -> None:
     with Bench(line_former(Library(32), spec_of(name))) as built:

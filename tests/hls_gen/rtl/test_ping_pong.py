@@ -120,7 +120,7 @@ def test_chunks_of_every_size(built, kind, stall_in, stall_out):
         rig.check(source, sink)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("stall_in", "stall_out"), STALLS)
 @pytest.mark.parametrize("seed", range(5))
 def test_maps_with_chunks_of_their_own(built, kind, seed, stall_in, stall_out):

@@ -21,6 +21,7 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import sequencer
 from bitloom.overlay.virtual.sim import lint
+from tests.networks import few_and_many
 from tests.rows import by_row
 
 from .bench import Bench, Source, run
@@ -130,7 +131,7 @@ def rig(request):
     bench.close()
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize("seed", range(CASES))
 def test_equals_loop(rig, seed, stall, room):
@@ -161,17 +162,19 @@ def test_one_beat_a_cycle(rig, seed):
         assert beats.cycles[frame - 1] - beats.cycles[before] + 1 == frame - before
 
 
+@few_and_many(4, CASES)
 @pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
-def test_counters_and_tables_by_turns(pool):
+def test_counters_and_tables_by_turns(pool, count):
     npu = NPU.changed(taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
     with Bench(sequencer(Library(32), spec_of(npu, pool))) as bench:
-        for seed in range(CASES):
+        for seed in range(count):
             plan = made(seed, pool, ("raster", "pull"))
             beats, source, expected = start(bench, npu, plan, pool, stall=0.2, room=0.8)
             run(bench, beats, source)
             check(beats.found, expected, pool)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pool", [False, True], ids=["conv", "pool"])
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
 def test_ring_of_hold_tuples(pool, stall, room):

@@ -208,7 +208,7 @@ def test_equals_golden(built, stall_in, stall_out):
     assert raw.words == made.raw
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 def test_many_values(built):
     """A step a cycle, LATENCY cycles each."""
     bench, one = built

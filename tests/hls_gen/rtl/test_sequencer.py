@@ -383,6 +383,7 @@ def test_pool_ring_of_hold_tuples(stall, room):
 # Inlets
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("inlets", [("ring",), ("host",), ("ring", "loop"), ("host", "ring"), ("host", "ring", "loop")])
 def test_each_layer_takes_its_own_inlet(inlets):
     """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says

@@ -55,7 +55,7 @@ def test_kinds_and_errors():
         assert ("NPU0_WAIT_WEIGHTS" in found) == npu.loader.stream_weights
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("npu", [Npu.of(stream_weights=True), INTEGER.changed(stream_weights=True),
                                  Npu.of(kfp=16, kgp=3, planes=8, accumulators=4, stream_weights=True)])  # fmt: skip
 @pytest.mark.parametrize("stream_bits", [32, 64])
@@ -361,7 +361,7 @@ def conv():
     rig.bench.close()
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("rate", [1, 0.01])
 @pytest.mark.parametrize("name", ["chain", "conv_strides", "dense_33_31"])
 @pytest.mark.parametrize("which", ["all", "first", "last", "none"])

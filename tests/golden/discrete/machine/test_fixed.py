@@ -35,7 +35,7 @@ def interpreted(t: Training, form: WordFormat, count: int, **sizes: int) -> tupl
     return read_states(t, form, words), interpreter
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("case", "form"), [*((case, FORM) for case in ALL), ("all", WIDE), ("continuous", NARROW), ("batch, all", WIDE)]
 )
@@ -54,6 +54,7 @@ def test_the_machine_equals_training_in_words(case, form):
             assert np.any(state.biases != before.biases)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("case", ["gradients", "batch, by chance", "batch, continuous", "batch, codes alone"])
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 6, 12])
 def test_samples_in_turn_or_one_after_another(case, count):
@@ -78,7 +79,7 @@ def test_samples_in_turn_or_one_after_another(case, count):
     assert words == 1024
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", ALL)
 @pytest.mark.parametrize("instructions", [3, 16])
 def test_programs_in_pages(case, instructions):

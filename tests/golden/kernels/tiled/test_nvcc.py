@@ -76,20 +76,21 @@ def test_what_is_in_a_loop(tmp_path):
     assert ptx.count(DIVISION, ptx.in_loops(text)) == 1
 
 
-@pytest.mark.parametrize("architecture", [75, pytest.param(120, marks=pytest.mark.slow)])
-def test_the_pool_compiles(tmp_path, architecture):
-    """For both widths of words, with no more registers than gpu.py lets it have, and no division in its loop."""
-    for word in kernel.WORDS.values():
-        source, out = tmp_path / "pool.cu", tmp_path / "pool.ptx"
-        instance = f"template __global__ void binary_pool<{word}>(const {word}*, {word}*, int, Problem);"
-        source.write_text(f'#include "{kernel.SOURCE}"\n{instance}\n')
-        command = ["nvcc", "-std=c++17", f"-arch=sm_{architecture}", "-Werror", "all-warnings", str(source), "-o"]
-        subprocess.run([*command, str(out), "-ptx"], check=True)
-        assert ptx.count(DIVISION, ptx.in_loops(out.read_text())) == 0
-        done = subprocess.run([*command, str(tmp_path / "pool.cubin"), "-cubin", "-Xptxas", "-v"], check=True,
-                              capture_output=True, text=True)  # fmt: skip
-        (registers,) = re.findall(r"Used (\d+) registers", done.stderr)
-        assert int(registers) <= POOL_REGISTERS
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("architecture", [75, 120])
+@pytest.mark.parametrize("word", kernel.WORDS.values())
+def test_the_pool_compiles(tmp_path, word, architecture):
+    """With no more registers than gpu.py lets it have, and no division in its loop."""
+    source, out = tmp_path / "pool.cu", tmp_path / "pool.ptx"
+    instance = f"template __global__ void binary_pool<{word}>(const {word}*, {word}*, int, Problem);"
+    source.write_text(f'#include "{kernel.SOURCE}"\n{instance}\n')
+    command = ["nvcc", "-std=c++17", f"-arch=sm_{architecture}", "-Werror", "all-warnings", str(source), "-o"]
+    subprocess.run([*command, str(out), "-ptx"], check=True)
+    assert ptx.count(DIVISION, ptx.in_loops(out.read_text())) == 0
+    options = [*command, str(tmp_path / "pool.cubin"), "-cubin", "-Xptxas", "-v"]
+    done = subprocess.run(options, check=True, capture_output=True, text=True)
+    (registers,) = re.findall(r"Used (\d+) registers", done.stderr)
+    assert int(registers) <= POOL_REGISTERS
 
 
 @pytest.mark.sample(1)

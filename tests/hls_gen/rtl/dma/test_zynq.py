@@ -158,6 +158,7 @@ def test_frames_from_memory(built):
     np.testing.assert_array_equal(program.unpack_results(results), packed.forward(model, images))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_lint(stream_bits):
     _, design, _, _ = compiled("signed_8_input", stream_bits)

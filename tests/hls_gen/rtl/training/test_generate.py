@@ -41,7 +41,7 @@ MACHINES = {
 }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", MACHINES)
 def test_lint_is_silent(name):
     text = "\n".join(training_verilog(MACHINES[name], checked=False).values())

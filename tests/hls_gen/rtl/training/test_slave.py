@@ -94,6 +94,7 @@ def alone():
         yield bench
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_slave_equals_golden(alone, name):
     """Each of the four in turn, with pauses of all lengths."""

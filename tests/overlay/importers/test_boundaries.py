@@ -38,6 +38,7 @@ BENDS = {
 NUMBERS = [Fraction(k, 4) for k in range(-24, 25)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", BENDS)
 def test_a_condition_in_front_of_a_bend_is_the_one_behind_it(name):
     link = BENDS[name]

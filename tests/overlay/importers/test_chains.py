@@ -32,6 +32,7 @@ def test_binary_convolutions(padding, levels):
     assert not made.host.keeps_order  # the last layer's bias is the host's
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("bits", [2, 3, 4, 8])
 @pytest.mark.parametrize("padding", [0, 1])
 def test_few_bits(bits, padding):

@@ -139,6 +139,7 @@ RESULTS = {
 ATTRIBUTES = {"GELU": {"approximate": False}, "LEAKY_RELU": {"alpha": 0.1}, "PRELU": {"slope": (-40, 0.01)}}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", CURVES)
 def test_between_convolutions(kind):
     """A lookup in the trip of the convolution in front, and the map is held less its zero point in 9 bits."""

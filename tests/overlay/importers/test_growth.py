@@ -10,7 +10,7 @@ from bitloom.overlay.importers.tflite_kernels import crops_of, run_kernel
 from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal
 
-from .against import by_onnxruntime, by_qonnx
+from .against import by_images, by_onnxruntime, by_qonnx
 from .against import check as check_onnx
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import TensorProto, onnx
@@ -30,6 +30,7 @@ def growths(made):
     return [(layer.growth, layer.repeats) for layer in layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("zero", [-128, 11])
 @pytest.mark.parametrize(
     ("kernel", "strides", "same", "size"),
@@ -94,6 +95,7 @@ UPSAMPLED = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", UPSAMPLED)
 def test_upsampling(name):
     made, _ = check(UPSAMPLED[name](np.random.default_rng(5)))
@@ -376,6 +378,7 @@ DEPTHS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", DEPTHS)
 @pytest.mark.parametrize("reader", ["", "MatMul", "Conv", "AveragePool"])
 def test_depth_to_space_of_onnx(name, reader):
@@ -402,10 +405,8 @@ def ternary(rng, *shape):
     return rng.integers(-1, 2, shape).astype(np.float32)
 
 
-def by_image(chain, images):
-    """What QONNX and onnxruntime make, one image after another: sizes of a Resize are those of one."""
-    return np.concatenate([by_qonnx(chain, image[None]) for image in images])
-
+BY_QONNX = {"other": by_images(by_qonnx), "images": 2}
+"""What QONNX and onnxruntime make, one image after another: sizes of a Resize are those of one."""
 
 TRANSPOSED = {
     "strides": dict(strides=[2, 3]),
@@ -427,7 +428,7 @@ def test_a_transposed_convolution_of_onnx(name):
     weight = chain.quant_weight(ternary(rng, 4, 2, 3, 3) * 0.5, 0.5, 2)
     bias = np.float32([0.0625] * 2 * attributes.get("group", 1))  # no ties
     chain.node("ConvTranspose", weight, bias, kernel_shape=[3, 3], **attributes)
-    made = check_onnx(chain.quant(0.25, 6), by_image, near=0)
+    made = check_onnx(chain.quant(0.25, 6), **BY_QONNX, near=0)
     assert growths(made) == [(tuple(attributes["strides"]), False)]
 
 
@@ -478,7 +479,7 @@ def test_resize(name):
     rng, (inputs, attributes) = np.random.default_rng(6), RESIZED[name]
     chain = quantised_onnx(rng).node("Resize", *inputs, mode="nearest", **attributes)
     chain.node("Conv", ternary(rng, 3, 4, 3, 3), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    made = check_onnx(chain.quant(1, 4), by_image, near=0)
+    made = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
     assert [repeats for _, repeats in growths(made)] == [True]
 
 
@@ -495,7 +496,7 @@ def test_linear_upsampling(name):
     rng, (inputs, attributes) = np.random.default_rng(6), LINEAR[name]
     chain = quantised_onnx(rng).node("Resize", *inputs, mode="linear", **attributes)
     # No values on a boundary of the quantiser: float32 would decide there.
-    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
     (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
     assert layer.beside == ("nothing" if name == "align_corners" else "nearest")
 
@@ -504,7 +505,7 @@ def test_linear_upsampling(name):
 def test_linear_interpolation_to_fewer(scales):
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 4, 6)).node("Resize", "", np.float32(scales), mode="linear")
-    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
     assert [layer.stride for layer in made.model.network.layers if layer.kind == "depthwise_conv"] == [
         (int(1 / scales[2]), int(1 / scales[3]))
     ]
@@ -513,7 +514,7 @@ def test_linear_interpolation_to_fewer(scales):
 def test_linear_upsampling_of_columns_alone():
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 7)).node("Resize", "", np.float32([1, 1, 2]), mode="linear")
-    check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), by_image, near=0)
+    check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
 
 
 def integers_upsampled(dtype, inputs, attributes, before=lambda chain: chain):
@@ -529,16 +530,15 @@ def integers_upsampled(dtype, inputs, attributes, before=lambda chain: chain):
     return chain.node("Resize", *inputs, mode="linear", **attributes).node("DequantizeLinear", *second)
 
 
-def each_by_onnxruntime(chain, images):
-    """Image by image, as sizes are of one."""
-    return np.concatenate([by_onnxruntime(chain, image[None]) for image in images])
+BY_ONNXRUNTIME = {"other": by_images(by_onnxruntime), "images": 2}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize("name", [name for name in LINEAR if name != "three times"])
 def test_linear_upsampling_of_integers(name, dtype):
     """As onnxruntime has it, which cuts off what lies behind the point: of numbers below 0 upwards."""
-    made = check_onnx(integers_upsampled(dtype, *LINEAR[name]), each_by_onnxruntime, near=1e-6)
+    made = check_onnx(integers_upsampled(dtype, *LINEAR[name]), **BY_ONNXRUNTIME, near=1e-6)
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     ramps = [layer.name for layer in made.model.network.layers if layer.name.startswith("ramps_")]
     assert len(ramps) == (dtype == np.int8)
@@ -554,11 +554,12 @@ OF_INTEGERS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("op", OF_INTEGERS)
 def test_linear_upsampling_behind_operators_of_integers(op):
     """Operators that keep the type make integers of integers."""
     chain = integers_upsampled(np.uint8, *LINEAR["half_pixel"], OF_INTEGERS[op])
-    check_onnx(chain, each_by_onnxruntime, near=1e-6)
+    check_onnx(chain, **BY_ONNXRUNTIME, near=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [TensorProto.UINT8, TensorProto.INT8])
@@ -568,7 +569,7 @@ def test_linear_upsampling_of_an_input_of_integers(dtype):
     inputs, attributes = LINEAR["half_pixel"]
     chain.node("Resize", *inputs, mode="linear", **attributes)
     zero = chain.constant(0, np.uint8 if dtype == TensorProto.UINT8 else np.int8)
-    check_onnx(chain.node("DequantizeLinear", np.float32(0.1), zero), each_by_onnxruntime, near=1e-6)
+    check_onnx(chain.node("DequantizeLinear", np.float32(0.1), zero), **BY_ONNXRUNTIME, near=1e-6)
 
 
 @pytest.mark.parametrize("real", ["Cast", "DequantizeLinear"])
@@ -579,9 +580,10 @@ def test_linear_upsampling_of_whole_numbers_that_are_real(real):
     chain.node("QuantizeLinear", *scale)
     chain = chain.node("Cast", to=1) if real == "Cast" else chain.node("DequantizeLinear", *scale)
     inputs, attributes = LINEAR["half_pixel"]
-    check_onnx(chain.node("Resize", *inputs, mode="linear", **attributes), each_by_onnxruntime, near=0)
+    check_onnx(chain.node("Resize", *inputs, mode="linear", **attributes), **BY_ONNXRUNTIME, near=0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("mode", "beside"), [("edge", "nearest"), ("reflect", "mirrored")])
 @pytest.mark.parametrize("reader", ["Conv", "MaxPool", "end"])
 def test_padding_with_values_of_the_map(reader, mode, beside):
@@ -628,7 +630,7 @@ def test_columns_alone():
     chain = quantised_onnx(rng, (3, 7))
     chain.node("ConvTranspose", ternary(rng, 4, 3, 4), np.float32([0.125] * 3), strides=[2], pads=[1, 0],
                output_padding=[1])  # fmt: skip
-    made = check_onnx(chain.quant(1, 4), by_image, near=0)
+    made = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
     assert growths(made) == [((1, 2), False)]
 
 

@@ -125,7 +125,7 @@ LARGE: dict[str, tuple[Made, Mapping[str, object]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_outputs_are_goldens(name, tmp_path):
     check(*CASES[name], tmp_path)

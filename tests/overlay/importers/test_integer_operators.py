@@ -20,6 +20,7 @@ def quantised(chain, scale, zero, dtype):
     return chain.node("QuantizeLinear", np.float32(scale), zero).node("DequantizeLinear", np.float32(scale), zero)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize(("dtype", "zero"), KINDS)
 def test_quantised_and_dequantised(dtype, zero, per_channel):
@@ -227,6 +228,7 @@ def test_groups_of_integers(groups):
 CLIPPED = [(np.uint8, 0, 0, 15), (np.uint8, 3, 2, 5), (np.int8, 0, -4, 3), (np.int8, -128, -128, -113)]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("engine", ["auto", "integer"])
 @pytest.mark.parametrize(("dtype", "zero", "low", "high"), CLIPPED)
 def test_fewer_bits_by_a_clip(dtype, zero, low, high, engine):
@@ -275,6 +277,7 @@ def test_integers_that_are_quantised_again():
     assert np.array_equal(outputs(imported(chain), images), by_onnxruntime(chain, images))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("result", ["integers", "numbers"])
 @pytest.mark.parametrize("transposed", [0, 1])
@@ -350,7 +353,7 @@ def test_scales_of_channels_of_places_that_come_first():
     channels = chain.constant([0.5, 1, 2, 1], np.float32), chain.constant(np.zeros(4), np.int8)
     for op in ("QuantizeLinear", "DequantizeLinear"):
         chain.node(op, *channels, axis=1)
-    check(chain.node("MatMul", rng.integers(-3, 4, (4, 5)).astype(np.float32)), by_images(by_qonnx), near=0)
+    check(chain.node("MatMul", rng.integers(-3, 4, (4, 5)).astype(np.float32)), by_images(by_qonnx), images=2, near=0)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +371,7 @@ def test_quantisers_of_places_that_come_first(op, constants, attributes):
     chain = Chain((2, 3, 2)).quant(0.25, 4).node("Conv", rng.integers(-3, 4, (4, 2, 2, 1)).astype(np.float32))
     chain.quant(0.5, 4).node("Transpose", perm=[0, 2, 3, 1]).node("Reshape", np.int64([-1, 4]))
     chain.node(op, *map(np.float32, constants), **attributes)
-    check(chain.node("MatMul", rng.integers(-1, 2, (4, 5)).astype(np.float32)), by_images(by_qonnx), near=0)
+    check(chain.node("MatMul", rng.integers(-1, 2, (4, 5)).astype(np.float32)), by_images(by_qonnx), images=2, near=0)
 
 
 def numbers_of(scale, zero):
@@ -482,6 +485,7 @@ def test_top_k(place):
         assert np.array_equal(wanted, order if place else scores[order])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("opset", [9, 10, 11, 12, 13, 15, 18, 21])
 def test_older_and_newer_exporters(opset):
     """The same network as exporters wrote it: attributes became inputs over the years."""

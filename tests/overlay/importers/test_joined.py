@@ -105,7 +105,7 @@ def forked_mean(kernel, zero, second, same=False):
     return chain.add(fork, (0.07, -128))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("second", ["add", "conv"])
 @pytest.mark.parametrize(
     ("kernel", "zero", "pools"),
@@ -117,7 +117,7 @@ def test_a_mean_with_several_readers(kernel, zero, pools, second):
     assert sum(isinstance(layer, AvgPool) for layer in made.model.network.layers) == pools
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("second", ["add", "conv"])
 @pytest.mark.parametrize("kernel", [(2, 2), (3, 3), (1, 3)])
 @pytest.mark.parametrize("zero", [-128, -100, 5, 0])

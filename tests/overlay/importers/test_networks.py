@@ -71,6 +71,7 @@ def dense(chain, rng, weight_bits, bits, sizes):
     return chain
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("weight_bits", "bits"), [(1, 2), (2, 2), (3, 3), (4, 4), (8, 8)])
 def test_small_vgg(weight_bits, bits):
     made = check(vgg(np.random.default_rng(1), weight_bits, bits), by_qonnx, images=6)

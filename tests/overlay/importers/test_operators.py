@@ -88,6 +88,7 @@ BARE = ("SAME_LOWER, bare",)
 """Convolutions without a bias and without a size of their kernel."""
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("engine", ["auto", "integer"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions(name, engine):
@@ -136,6 +137,7 @@ POOLS = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("place", ["before", "behind"])
 @pytest.mark.parametrize("name", POOLS)
 def test_pools(name, place):
@@ -207,7 +209,7 @@ def test_computed_shapes():
 MODES = ["ROUND", "HALF_EVEN", "HALF_UP", "HALF_DOWN", "FLOOR", "CEIL", "UP", "DOWN"]
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("rounding", MODES)
 @pytest.mark.parametrize("kind", ["signed", "unsigned", "narrow", "unsigned narrow", "zero point", "half a zero point"])
 def test_quant(rounding, kind):
@@ -245,6 +247,7 @@ def domained(rng, op, domain=QONNX):
     return chain.node("MatMul", weight)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("domain", [*OLD_DOMAINS, QONNX])
 @pytest.mark.parametrize("op", DOMAINED)
 def test_old_domains(op, domain):
@@ -284,6 +287,7 @@ def test_sign():
     check(begun(rng, (2, 5, 5)).node("Sign").node("Flatten").node("MatMul", ternary(rng, 36, 5)), by_qonnx, near=0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("layout", ["", "NCHW", "NHWC"])
 @pytest.mark.parametrize("rows", [1, 4])
 def test_multi_threshold(layout, rows):
@@ -297,6 +301,7 @@ def test_multi_threshold(layout, rows):
     check(chain.node("Flatten").node("MatMul", ternary(rng, 36, 5)), by_qonnx, near=0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("engine", ["auto", "integer"])
 @pytest.mark.parametrize(("version", "left"), [(1, 3), (2, 3), (1, 5)])
 def test_trunc(version, left, engine):
@@ -327,6 +332,7 @@ PADS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("own", [0, 1])
 @pytest.mark.parametrize("name", PADS)
 def test_pads_become_padding(name, own):

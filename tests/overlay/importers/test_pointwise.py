@@ -138,6 +138,7 @@ def shrunk(chain):
     return chain.operator("SELECT_V2", shape, None, (real, zeros), kept="FLOAT32").operator("QUANTIZE", shape, made)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", FORMS)
 def test_several_operators_are_one_table(name):
     rng = np.random.default_rng(3)

@@ -36,6 +36,7 @@ def bipolar(chain):
     return chain.node("BipolarQuant", np.float32(1), domain=QONNX)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("engine", ["binary", "integer"])
 @pytest.mark.parametrize("name", MEANS)
 def test_means_of_sums(name, engine):

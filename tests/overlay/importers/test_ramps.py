@@ -75,7 +75,7 @@ def bent_by(rng, x, most):
 def test_sums_of_ramps_are_the_functions(function):
     rng = np.random.default_rng(3)
     x = np.arange(-128, 128)
-    for _ in range(10):
+    for _ in range(4):
         rows = np.array([function(rng, x) for _ in range(12)])
         got, ramps = values_of([Stepped.of_values(-128, row) for row in rows.tolist()])
         np.testing.assert_array_equal(got, rows)
@@ -103,7 +103,7 @@ def test_how_many_numbers_are_off(most):
     """With factors that aren't exact, of all numbers; two ramps of a number may both be off."""
     rng = np.random.default_rng(3)
     furthest = set()
-    for _ in range(20):
+    for _ in range(8):
         rows = np.array([bent_by(rng, np.arange(-128, 128), 1) for _ in range(8)])
         functions = [Stepped.of_values(-128, row) for row in rows.tolist()]
         ramps, fitted = Ramps.of(functions, signed(9), most=most)
@@ -174,6 +174,7 @@ def tflite(place):
     return chain.flat().dense(rng, 7, (0.05, 3))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "one channel's"])
 def test_slopes_of_channels_in_tflite(place):
     made, _ = check(tflite(place))

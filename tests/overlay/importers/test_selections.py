@@ -98,6 +98,7 @@ CUTS["a line whose places come twice"] = lambda rng: (
 )  # fmt: skip
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", CUTS)
 def test_cuts_of_tflite(name):
     check(CUTS[name](np.random.default_rng(4)))

@@ -119,7 +119,7 @@ def check_file(made):
     assert hosts.to_bytes(hosts.from_bytes(data, made.host.digest, network.input, network.output)) == data
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("scales", "outputs", "maps"),
     [

@@ -74,6 +74,7 @@ def check(chain, least=5):
     return made, wanted, got
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("zero", [-128, 0, 83, 127])
 @pytest.mark.parametrize(("same", "strides"), [(True, (1, 2)), (False, (2, 1)), (True, (2, 2))])
 def test_convolution(zero, same, strides):
@@ -382,6 +383,7 @@ def test_refusals_all_at_once():
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("names", [
     {1: "a", 2: "a", 5: "a:2"}, {4: "a", 5: "a", 2: "a:5"}, {13: "a", 5: "a", 2: "a:5"}, {5: "a", 2: "a"},
     {2: "", 5: ":2"}, {5: "", 2: ":5", 4: ":5'"}, {2: "t5/shape"}, {2: "t7/real"}, {15: "t5/shape"},

@@ -58,7 +58,7 @@ def check(name, count, seed):
     assert refused > count // 2
 
 
-@pytest.mark.parametrize(("name", "count"), [("small", 100), ("ssd", 20)])
+@pytest.mark.parametrize(("name", "count"), [("small", 50), ("ssd", 8)])
 def test_damaged_files(name, count):
     check(name, count, seed=1)
 

@@ -219,7 +219,7 @@ CONSTANTS = {
 }
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CONSTANTS)
 @pytest.mark.parametrize("where", ["input", "behind a convolution", "behind a sum", "before a pool", "end"])
 def test_constants(name, where):
@@ -240,6 +240,7 @@ def test_constants(name, where):
     check(chain)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("kind", "value"), [("MAXIMUM", -30), ("MAXIMUM", 3), ("MINIMUM", 3)])
 @pytest.mark.parametrize("where", ["input", "behind a convolution", "end"])
 def test_the_larger_and_the_smaller_one(kind, value, where):
@@ -348,6 +349,7 @@ def test_a_pad_that_nothing_takes():
     check(chain.pad((0, 1), (1, 0)).reshape(1, 6 * 6 * 3).dense(rng, 5, (0.05, 3)))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("real", [False, True])
 @pytest.mark.parametrize("join", ["add", "concat"])
 def test_several_operators_read_the_input(join, real):
@@ -482,6 +484,7 @@ def aside(rng, name):
     return ASIDE[name](rng, chain).conv(rng, 2, (1, 2), (0.1, 7)).flat().dense(rng, 5, (0.3, 3))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ASIDE)
 def test_a_map_on_its_side(name):
     made, _ = check(aside(np.random.default_rng(7), name))

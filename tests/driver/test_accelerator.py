@@ -30,6 +30,7 @@ def bench(tmp_path):
 # What it is for
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("stream_bits", [32, 64])
 @pytest.mark.parametrize("thresholds", [False, True])
 @pytest.mark.parametrize("batch", [None, 1, 4, 11, 20])

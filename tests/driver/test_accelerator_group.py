@@ -55,6 +55,7 @@ def boards(digits):
         yield start
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_equals_golden(digits, boards, count):
     done = []

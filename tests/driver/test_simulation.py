@@ -87,7 +87,7 @@ def right(bench, accelerator, which=0, **options):
     np.testing.assert_array_equal(accelerator.predict(bench.images, **options), bench.expected[which])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("batch", [None, 1, 3])
 def test_equals_golden(bench, accelerator, batch):
     right(bench, accelerator, batch=batch)
@@ -116,7 +116,7 @@ def test_predict_waits_for_interrupts(bench, accelerator, monkeypatch):
         loop.close()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("batch", [None, 3])
 def test_results_at_a_place_that_load_fixes(bench, accelerator, batch):
     accelerator.load(bench.programs[0], results=len(bench.images))
@@ -126,7 +126,7 @@ def test_results_at_a_place_that_load_fixes(bench, accelerator, batch):
     np.testing.assert_array_equal(accelerator.program.unpack_results(words), bench.expected[0])
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("missing", ["flush", "invalidate"])
 def test_a_missing_flush_is_noticed(bench, accelerator, missing, monkeypatch):
     """Neither form of the board forgives what a real one with its cache doesn't."""
@@ -159,7 +159,7 @@ def send(accelerator, words):
         accelerator._wait(lambda: False, "test")
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("name", "change"), [
     ("BAD_KIND", {"kind": 7}), ("BAD_NPU", {"npu": 1}), ("BAD_MEMORY", {"memory": 200}),
     ("BAD_RANGE", {"address": 1 << 31}), ("BAD_RANGE", {"length": 0}), ("TRUNCATED", {"memory": 6, "length": 64}),

@@ -51,6 +51,7 @@ def echoes(machine) -> None:
     assert machine.run(ECHO, WORDS, 3).tolist() == [5, 6, 7]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("case", ["continuous, momentum", "all"])
 def test_trains_as_the_interpreter(machine, board, case):
     board.stall(source=0.2, sink=0.3, seed=3)

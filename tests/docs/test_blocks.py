@@ -91,6 +91,7 @@ def run_in(folder: Path, page: Path, *options: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("page", named(FAST, LONG))
 def test_runs(page, tmp_path):
     run_in(tmp_path, page)

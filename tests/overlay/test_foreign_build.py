@@ -144,6 +144,7 @@ def test_verilog_that_could_run_something_is_refused(whole: builds.Build, attack
     assert not (tmp_path / "mark").exists()
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("attack", ["system task", "C in place", "include", "foreign function", "macro"])
 def test_no_command_runs_it(
@@ -221,6 +222,7 @@ def test_registers_that_were_moved(whole: builds.Build, command: str) -> None:
     assert said(command, whole).endswith("register CYCLES: offset must be 0x050, got '0x05C'")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", ["simulate", "report", "evaluate"])
 def test_hardware_that_counts_no_cycles(whole: builds.Build, command: str) -> None:
     verilog = whole.bit.with_suffix(".v").read_text()

@@ -36,6 +36,7 @@ from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv
 from tests.networks import (
     SEEDS,
     WIDE,
+    few_and_many,
     joined_networks,
     random_images,
     random_model,
@@ -171,23 +172,17 @@ def flows(network, seed, order, draw):
     return True
 
 
-@some(6)
-@given(GRAPHS, SEEDS, st.sampled_from(["pull", "raster"]), st.data())
-def test_flow(network, seed, order, data):
-    flows(network, seed, order, data.draw)
-
-
-@pytest.mark.slow
-def test_many_flows():
+@few_and_many(6, 150)
+def test_flow(count):
     done = []
 
-    @some(150)
+    @some(count)
     @given(GRAPHS, SEEDS, st.sampled_from(["pull", "raster"]), st.data())
     def run(network, seed, order, data):
         done.append(flows(network, seed, order, data.draw))
 
     run()
-    assert sum(done) >= 100
+    assert sum(done) >= 2 * count // 3
 
 
 # What is refused.

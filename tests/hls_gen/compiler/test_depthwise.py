@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Layer
@@ -24,7 +22,7 @@ from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map
-from tests.networks import WIDE, depthwise_networks, random_images, random_model
+from tests.networks import random_images, random_model
 
 NPU = Npu.of(
     engine="integer",
@@ -145,17 +143,6 @@ def test_memories_of_its_own():
     assert before.array.kernel_rows - npu.array.kernel_rows == 9 * 2
     assert {"pool_kernels", "pool_scales", "pool_results", "pool_jumps"} <= {m.name for m in memory_map(npu)}
     assert "depthwise" not in before.to_dict()
-
-
-@settings(max_examples=12, deadline=None, derandomize=True, database=None)
-@given(st.data())
-def test_random_networks(data):
-    network, seed = data.draw(depthwise_networks(replace(WIDE, fraction=3))), data.draw(st.integers(0, 2**32 - 1))
-    model = random_model(network, seed, 32, 31)
-    images = random_images(network, 2, seed)
-    for npu in (NPU, NPU.changed(depthwise=False)):
-        made = lowered_for(model, [npu])
-        np.testing.assert_array_equal(made.forward(images), model.forward(images))
 
 
 def test_on_the_binary_engine():

@@ -2,7 +2,6 @@
 can't hand maps on in order. Which ones there are, values against golden, the flow model without a deadlock."""
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from bitloom.golden.graph import INPUT
@@ -16,7 +15,7 @@ from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
-from tests.networks import SEEDS, WIDE, graph_networks, random_images, random_model, some
+from tests.networks import SEEDS, WIDE, check_draws, few_and_many, graph_networks, random_images, random_model
 
 from .graph_cases import FIRST, GRAPHS, pool
 from .test_residual import NPU, act, add, conv, planned, residual
@@ -140,14 +139,8 @@ def flows(network, seed, order, npus):
     simulate(system(made, design.npus, spill_words=design.spill_words), 4)
 
 
-@some(4)
-@given(graph_networks(WIDE), SEEDS, st.sampled_from(["pull", "raster"]))
-def test_any_graph(network, seed, order):
-    flows(network, seed, order, [NPU])
-
-
-@pytest.mark.slow
-@some(200)
-@given(graph_networks(WIDE, most=12), SEEDS, st.sampled_from(["pull", "raster"]), st.sampled_from([1, 2]))
-def test_many_graphs(network, seed, order, count):
-    flows(network, seed, order, cascade([NPU] * count) if count > 1 else [NPU])
+@few_and_many(4, 200)
+def test_any_graph(count):
+    graphs = graph_networks(WIDE, most=7 if count < 100 else 12)
+    chains = st.sampled_from([[NPU], cascade([NPU] * 2)])
+    check_draws(count, flows, graphs, SEEDS, st.sampled_from(["pull", "raster"]), chains)

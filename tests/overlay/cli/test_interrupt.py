@@ -6,6 +6,7 @@ import sys
 import pytest
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["click", "bitloom.overlay.cli.train", "rich.table"])
 def test_while_packages_are_imported(name):
     done = subprocess.run([sys.executable, "-c", script(name)], capture_output=True, text=True, check=False)

@@ -28,6 +28,7 @@ def data(tmp_path: Path) -> str:
 SLOW = [("binary", "1"), ("ternary", "ternary"), ("int3", "2")]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("weights", "activations"),
     [("binary", "2"), ("int8", "8"), *[pytest.param(*kinds, marks=pytest.mark.slow) for kinds in SLOW]],

@@ -70,6 +70,7 @@ KEYS = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_ev
         "bias_fraction_bits", "levels")  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "setting", [pytest.param(SETTINGS[0], marks=pytest.mark.slow), COUNTERS], ids=["tables", "counters"]

@@ -37,9 +37,11 @@ def test_command(tmp_path: Path) -> None:
     each.mkdir()
     for name in ("99.json", "mine.json"):
         (each / name).write_text("{}")
-    words = ("--save", str(saved), "--save-front", str(each), "--map-order", "raster")
+    picture = tmp_path / "front.png"
+    words = ("--save", str(saved), "--save-front", str(each), "--map-order", "raster", "--plot", str(picture))
     result = call("digits-cnn", "--board", "pynq-z1", "--points", "1", *words)
     assert result.exit_code == 0, result.output
+    assert picture.stat().st_size > 5_000
     shown = len(re.findall(r"(?m)^[│|] *\d+ ", result.stdout.partition("the chosen design")[0]))
     assert {path.stem for path in each.iterdir()} == {"mine", *(str(k + 1) for k in range(shown))}
     assert json.loads(saved.read_text()) in [json.loads((each / f"{k + 1}.json").read_text()) for k in range(shown)]
@@ -275,15 +277,6 @@ def test_a_file_that_is_no_search_is_refused(tmp_path: Path, data: dict[str, Any
     (tmp_path / "x.json").write_text(json.dumps(data))
     with value_error(f"{tmp_path / 'x.json'}: {rule}"):
         Journal(tmp_path / "x.json", {})
-
-
-@pytest.mark.parametrize("ending", ["png", pytest.param("svg", marks=pytest.mark.slow)])
-def test_plot(tmp_path: Path, ending: str) -> None:
-    pytest.importorskip("matplotlib")
-    picture = tmp_path / f"front.{ending}"
-    words = ("digits-cnn", "--points", "1", "--halvings", "0", "--map-order", "raster")
-    assert call(*words, "--plot", str(picture)).exit_code == 0
-    assert picture.stat().st_size > 5_000
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_depths_are_those_of_fit(name: str) -> None:
         assert [given_npu.value(k) for k in keys] == [fitted.value(k) for k in keys]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("interval", [300, 1_000, 5_000, 40_000])
 def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     """A pipeline takes as long as its slowest layer; with a few tuples of room nothing waits."""

@@ -130,6 +130,7 @@ def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
     assert several.counters["cycles"] - alone.counters["cycles"] == flow.left[-1] - flow.left[0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "setting", [pytest.param(SETTINGS[1], marks=pytest.mark.slow), COUNTERS], ids=["tables", "counters"]

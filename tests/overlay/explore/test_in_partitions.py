@@ -58,7 +58,7 @@ def test_figures_are_those_of_a_design_in_partitions() -> None:
     assert estimate(whole).bram36 > 2 * row.figures.area.bram36
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("less", [{"lut": 100}, {"dsp": 3}, {"bram36": 1}], ids=str)
 def test_nothing_is_cut_that_is_too_large_otherwise_or_has_too_little_block_ram(less: dict[str, float]) -> None:
     assert rows_within(replace(BUDGET, **less)) == []

@@ -47,6 +47,7 @@ def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dil
     assert demand.array_cycles(npu, "output_stationary") == flow.groups * sum(c for c, *_ in passes(flow.reading))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise"])
 def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
     """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them."""

@@ -51,6 +51,7 @@ def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSet
     return made
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("setting", "mapping", "closed"),
     [(COUNTERS, *RING), pytest.param(SETTINGS[0], *RING, marks=pytest.mark.slow), (RASTER, *CUT),

@@ -102,6 +102,7 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
     assert max(work) - 100 <= found.cycles < sum(work) + 200, "busy as one NPU at least, and no longer than in turn"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("engines", "setting"),
     [(None, MapSetting("raster")), (None, COUNTERS), (FIRST_INTEGER, MapSetting())],

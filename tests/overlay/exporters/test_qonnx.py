@@ -93,6 +93,7 @@ def by_qonnx(message, x):
     return np.stack(made)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["densenet", "unet", "a map beside itself"])
 def test_concatenations(name):
     """Maps with several readers, and channels of several maps side by side."""
@@ -237,6 +238,7 @@ def test_a_grouped_convolution(groups):
     assert first.groups == groups
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("repeats", [False, True])
 @pytest.mark.parametrize("groups", [1, 2, 6])

@@ -36,8 +36,8 @@ def attack(name, campaign, cases, seed=0, others=(), seen=lambda case, word: Non
 def test_files():
     """Many more are in test_files.py."""
     pytest.importorskip("onnx")
-    ends = attack("files", files.campaign(), 40)
-    assert ends["refused"] >= 10
+    ends = attack("files", files.campaign(), 24)
+    assert ends["refused"] >= 6
 
 
 @pytest.mark.slow
@@ -56,7 +56,7 @@ def imported(cases, **given):
 
 def test_imports():
     """What is compared depends on the authorities that are installed; what is imported does not."""
-    assert sum(imported(16).values()) >= 8
+    assert sum(imported(10).values()) >= 5
 
 
 @pytest.mark.slow
@@ -75,7 +75,7 @@ def test_many_imports():
 
 
 def test_networks():
-    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "int_k3_g5", "ring_of_2")), 4)
+    ends = attack("networks", networks.NetworkCampaign(("k3_g5", "int_k3_g5", "ring_of_2")), 3)
     assert ends["exact"] >= 2
 
 
@@ -138,6 +138,7 @@ def test_server_at_length():
     assert requests(850) >= 5000
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_cases_that_were_found_once(path):
     if path.name.startswith("imports"):

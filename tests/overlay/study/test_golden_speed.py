@@ -29,6 +29,7 @@ def test_rows():
         assert ours["device"].endswith(f"path {cpu.paths()[0]}")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", mlperf_tiny.NETWORKS)
 def test_onnxruntime_runs_layers_of_the_same_sizes(name):
     pytest.importorskip("onnxruntime")

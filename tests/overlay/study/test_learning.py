@@ -119,6 +119,7 @@ def test_the_machine_learns_as_a_run(small, tmp_path):
     assert np.min(interpreted.figures) > 0 == np.max(row.figures)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_curves_are_drawn(small, tmp_path, ending):
     pytest.importorskip("matplotlib", reason="the picture needs matplotlib: pip install 'bitloom-fpga[explore]'")

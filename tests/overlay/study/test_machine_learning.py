@@ -184,6 +184,7 @@ def test_images_that_are_no_batch(tiny):
         learn_on_machine(replace(PLAN, batch=None), tiny)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("runner", ["interpreter", pytest.param("verilator", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("count", "batch"), [(15, 5), (16, 4)])
 def test_the_instruction_cache_holds_the_program_of_many_layers(tiny, runner, count, batch):

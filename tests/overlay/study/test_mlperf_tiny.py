@@ -106,6 +106,7 @@ def seeded() -> dict[str, Model]:
     return {name: networks.seeded(network()) for name, network in networks.NETWORKS.items()}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("board", NPUS)
 def test_cycles_by_the_flow_model(board):
     """Of all networks on the board's design, with seeded weights; that hardware takes as many is tested below."""

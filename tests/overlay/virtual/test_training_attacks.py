@@ -93,6 +93,7 @@ def attack(draw: random.Random) -> list[int]:
     return words
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_packets(hardware, seed):
     """Each is refused with the code of the first rule that is broken, also with pauses, and the machine recovers."""
@@ -211,6 +212,7 @@ def meeting(draw: random.Random, count: int, machine: MachineParameters) -> tupl
     return assemble("\n".join([*lines, "NOP WAIT", "IO STORE_NEURONS a=0 rows=64 last=1", "NOP END"])), words
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(10))
 def test_programs_that_meet_in_the_neuron_cache(hardware, seed):
     """Reads after writes, writes after writes, writes after reads, of all units: as one instruction after the other."""

@@ -88,7 +88,7 @@ def test_programs_with_stalls(stalls):
     compare(SMALL, "all", 2, **stalls)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("instructions", [128, 16], ids=["whole", "in pages"])
 @pytest.mark.parametrize("case", [*BATCH_CASES, *NORMAL_CASES, *WINDOW_CASES])
 def test_batches(case, instructions):
@@ -104,6 +104,7 @@ def test_batches(case, instructions):
     assert words.tolist() == expected.tolist()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("machine", "words"), [(SMALL, True), (TABLED, False)], ids=["words", "tables"])
 def test_learning(machine, words, seed):

@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.pick import Pick
 from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, made_of
 from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
-from tests.networks import random_model
+from tests.networks import few_and_many, random_model
 from tests.replay.networks import INTEGER, KINDS
 
 SIZES = (
@@ -59,12 +59,13 @@ def smaller(npu: Npu, pick: random.Random) -> Npu:
     return npu
 
 
+@few_and_many(8, 25)
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", DESIGNS)
-def test_what_is_told_is_enough(name: str) -> None:
+def test_what_is_told_is_enough(name: str, count: int) -> None:
     model, npus = DESIGNS[name]
     roomy, refused = size_memories("d", [model], npus), 0
-    for seed in range(25):
+    for seed in range(count):
         pick = random.Random(seed)
         spill_words = max(2, roomy.spill_words // pick.choice([1, 4])) if roomy.spill_words else 0
         design = replace(roomy, npus=tuple(smaller(npu, pick) for npu in roomy.npus), spill_words=spill_words)
@@ -73,7 +74,7 @@ def test_what_is_told_is_enough(name: str) -> None:
         except ValueError as e:
             refused += 1
             compile_model(model, Manifest.of(enlarged(design, str(e)), "0" * 64))
-    assert refused >= 10
+    assert refused >= count // 3
 
 
 def enlarged(design: Design, refusal: str) -> Design:

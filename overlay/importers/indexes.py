@@ -8,7 +8,7 @@ Copy       weights that make a map of any of these
 =========  ======================================================================
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import prod
@@ -20,7 +20,7 @@ from bitloom.golden.window import Window
 
 from .errors import Unsupported
 from .operations import check_weights
-from .sections import Size, golden_order
+from .sections import Size, in_order
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -164,15 +164,12 @@ def reaching(index: Array, window: Window) -> tuple[Array, Window | None]:
 def whole(index: Array, size: Size) -> tuple[Array, Window]:
     """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
     rows, columns, channels = size
-    plain = golden_order((1, channels, rows, columns))[0]
     grown = Grown.of(_with_rows(index))
-    for axes in permutations((1, 2, 3)) if index.ndim <= 4 else ():
-        turned = (0, *axes)  # of the tensor's axes, those of channels, rows and columns
-        if not np.array_equal(grown.index.transpose(turned), plain):
+    for turn in Turn.all(index.shape):
+        if not np.array_equal(grown.index.transpose(turn.axes), in_order(size)):
             continue
-        window = grown.window(Window(kernel=(1, 1)), axes)
-        whole = golden_order((1, channels, *window.output_size(rows, columns)))[0]
-        return whole.transpose(np.argsort(turned)).reshape(index.shape), window
+        window = grown.window(Window(kernel=(1, 1)), turn.axes[1:])
+        return turn.back(in_order((*window.output_size(rows, columns), channels))), window
     raise Unsupported("only rows and columns can be padded, or grow")
 
 
@@ -180,6 +177,26 @@ def _with_rows(index: Array) -> Array:
     """An index with four axes at least: a tensor without rows, or without rows and columns, has one of each, in front
     of its other axes, so that what grows in a map of one position are its columns."""
     return index.reshape(1, *(1,) * (4 - index.ndim), *index.shape[1:])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """A way in which a tensor's axes may be those of a map."""
+
+    shape: tuple[int, ...]
+    """Of the tensor."""
+    axes: tuple[int, ...]
+    """Of its axes, with four of them (`_with_rows`), those of images, channels, rows and columns."""
+
+    @classmethod
+    def all(cls, shape: tuple[int, ...]) -> "Iterator[Turn]":
+        """All ways, that in order first; none of tensors with more axes."""
+        for axes in permutations((1, 2, 3)) if len(shape) <= 4 else ():
+            yield cls(shape=shape, axes=(0, *axes))
+
+    def back(self, index: Array) -> Array:
+        """An index (1, channels, rows, columns) as that of such a tensor."""
+        return index.transpose(np.argsort(self.axes)).reshape(self.shape)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -276,19 +293,14 @@ class Selection:
     columns: Run
     of_map: int
     """Channels of the map."""
-    shape: tuple[int, ...]
-    axes: tuple[int, ...]
-    """shape, axes: of the tensor, and of its axes, with four of them, those of images, channels, rows and columns."""
+    turn: Turn
 
     @classmethod
     def of(cls, index: Array, size: Size) -> "Selection | None":
         """What a tensor with this index is of a map; None if it is no selection."""
         rows, columns, channels = size
-        shape = index.shape
-        four = _with_rows(index)
-        for axes in permutations(range(1, 4)) if four.ndim == 4 else ():
-            position, channel = np.divmod(four.transpose((0, *axes)), channels)
-            row, column = np.divmod(position, columns)
+        for turn in Turn.all(index.shape):
+            row, column, channel = np.unravel_index(_with_rows(index).transpose(turn.axes), size)
             alike = (
                 (channel == channel[:, :, :1, :1]).all()
                 and (row == row[:, :1, :, :1]).all()
@@ -299,9 +311,7 @@ class Selection:
             runs = Run.of(row[0, 0, :, 0], rows), Run.of(column[0, 0, 0, :], columns)
             if runs[0] is not None and runs[1] is not None:
                 of_each = channel[0, :, 0, 0]
-                return cls(
-                    channels=of_each, rows=runs[0], columns=runs[1], of_map=channels, shape=shape, axes=(0, *axes)
-                )
+                return cls(channels=of_each, rows=runs[0], columns=runs[1], of_map=channels, turn=turn)
         return None
 
     @property
@@ -321,8 +331,7 @@ class Selection:
 
     def whole(self) -> Array:
         """The tensor's index in a map that has its values alone."""
-        plain = golden_order((1, len(self.channels), self.rows.count, self.columns.count))[0]
-        return plain.transpose(np.argsort(self.axes)).reshape(self.shape)
+        return self.turn.back(in_order((self.rows.count, self.columns.count, len(self.channels))))
 
     def copy(self) -> Copy:
         """What makes that map."""
@@ -353,12 +362,11 @@ class Blocks:
         rows, columns, channels = size
         if index.ndim != 4 or index.size != prod(size):
             return None
-        choices = sorted(permutations(range(1, 4)), key=lambda choice: choice != axes)
-        plain = golden_order((1, channels, rows, columns))[0]
-        if any(np.array_equal(index.transpose((0, *choice)), plain) for choice in choices):
+        turns = sorted(Turn.all(index.shape), key=lambda turn: turn.axes[1:] != axes)
+        if any(np.array_equal(index.transpose(turn.axes), in_order(size)) for turn in turns):
             return None
-        for choice in choices:
-            turned = index.transpose((0, *choice))[0]  # (outputs, rows, columns)
+        for turn in turns:
+            turned = index.transpose(turn.axes)[0]  # (outputs, rows, columns)
             outputs, *sizes = turned.shape
             grows = outputs < channels
             small, large = ((rows, columns), sizes) if grows else (sizes, (rows, columns))
@@ -367,8 +375,7 @@ class Blocks:
             block = large[0] // small[0], large[1] // small[1]
             taken = (_of_channels_of_blocks if grows else _of_positions_of_blocks)(turned, size, block)
             if taken is not None:
-                whole = golden_order((1, outputs, *sizes))[0].transpose(np.argsort((0, *choice)))
-                return cls(channels=taken, grows=grows, whole=whole)
+                return cls(channels=taken, grows=grows, whole=turn.back(in_order((sizes[0], sizes[1], outputs))))
         return None
 
     def copy(self) -> Copy:
@@ -401,10 +408,9 @@ def _of_positions_of_blocks(index: Array, size: Size, block: tuple[int, int]) ->
     aren't."""
     _, columns, channels = size
     outputs, *sizes = index.shape
-    position, channel = np.divmod(index[:, 0, 0], channels)
-    row, column = np.divmod(position, columns)
+    row, column, channel = np.unravel_index(index[:, 0, 0], size)
     down, aside = np.arange(sizes[0])[:, None] * block[0] * columns, np.arange(sizes[1]) * block[1]
-    alike = has_each_once(position * channels + channel) and (row < block[0]).all() and (column < block[1]).all()
+    alike = has_each_once(index[:, 0, 0]) and (row < block[0]).all() and (column < block[1]).all()
     if not alike or not np.array_equal(index, index[:, :1, :1] + (down + aside) * channels):
         return None
     taken = np.full((outputs, *block), -1)

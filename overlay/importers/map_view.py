@@ -39,7 +39,7 @@ from .operations import (
     Pooling,
     Reduction,
 )
-from .sections import Size, golden_order
+from .sections import Size, in_order
 from .weights import needs_parts, repeats_none
 
 ASIDE = (0, 1, 3, 2)
@@ -61,8 +61,7 @@ class MapView:
 
     def of_map(self, size: Size) -> "MapView":
         """The tensor of a new map of this size, (1, channels, rows, columns)."""
-        rows, columns, channels = size
-        return replace(self, index=golden_order((1, channels, rows, columns))[0], size=size)
+        return replace(self, index=in_order(size), size=size)
 
     @property
     def flat(self) -> "MapView":
@@ -93,7 +92,7 @@ class MapView:
     @cached_property
     def is_in_order(self) -> bool:
         """Whether the tensor has the map's values, with channels, rows and columns in this order."""
-        return np.array_equal(self.index, golden_order((1, self.size[2], *self.size[:2]))[0])
+        return np.array_equal(self.index, in_order(self.size))
 
     @cached_property
     def is_grown(self) -> bool:
@@ -163,8 +162,7 @@ class MapView:
         plain = window is not None and self.index.ndim == 4 and self.has_each_once and not self.is_in_order
         if window is None or not plain or self.places_of(window) is not None:
             return False
-        rows, columns, channels = self.size
-        return np.array_equal(self.aside.index, golden_order((1, channels, rows, columns))[0])
+        return np.array_equal(self.aside.index, in_order(self.size))
 
     # Which operations take the tensor as it is
 
@@ -274,12 +272,9 @@ class MapView:
     def reduced(self, axes: tuple[int, ...]) -> tuple[tuple[int, int], Array]:
         """The window of golden's map that some axes of the tensor are, and the index of what is left."""
         rows, columns, channels = self.size
-        last = range(-len(axes), 0)
-        position, channel = np.divmod(np.moveaxis(self.index, axes, tuple(last)), channels)
-        row, column = np.divmod(position, columns)
-        channel, row, column = (
-            place.reshape(*place.shape[: place.ndim - len(axes)], -1) for place in (channel, row, column)
-        )
+        places = np.moveaxis(self.index, axes, tuple(range(-len(axes), 0)))
+        places = places.reshape(*places.shape[: places.ndim - len(axes)], -1)
+        row, column, channel = np.unravel_index(places, self.size)
         alike = [bool((place == place[..., :1]).all()) for place in (channel, row, column)]
         kernel = 1 if alike[1] else rows, 1 if alike[2] else columns
         if not alike[0] or kernel[0] * kernel[1] != channel.shape[-1]:
@@ -318,10 +313,8 @@ class MapView:
         selection = self.selection
         if operation.window is None or self.is_in_order or selection is None or selection.is_whole:
             return None
-        in_order = golden_order((1, self.size[2], *self.size[:2]))[0][:, selection.channels]
-        if operation.groups == 1 and selection.has_all_positions and np.array_equal(self.index, in_order):
-            return selection.channels
-        return None
+        plain = np.array_equal(self.index, in_order(self.size)[:, selection.channels])
+        return selection.channels if operation.groups == 1 and selection.has_all_positions and plain else None
 
     def placed(self, matrix: Array) -> Array:
         """A matrix (outputs, inputs) as kernels of the whole map, (outputs, rows, columns, channels)."""

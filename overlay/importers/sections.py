@@ -398,6 +398,12 @@ class SectionGraph:
         return " and ".join(sorted({*verbs, *["sent as several outputs"] * (len(self.leaving) > 1)}))
 
 
+def in_order(size: Size) -> Array:
+    """The index of a whole map as a tensor (1, channels, rows, columns): the place of each value in golden's map, which
+    is row-major over rows, columns, channels."""
+    return np.arange(prod(size)).reshape(1, *size).transpose(0, 3, 1, 2)
+
+
 def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:
     """A tensor's values in golden's map: the place of each one, and the map's size.
 
@@ -415,8 +421,7 @@ def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:
     """
     if len(shape) == 4:
         _, channels, rows, columns = shape
-        places = np.arange(rows * columns * channels).reshape(1, rows, columns, channels)
-        return places.transpose(0, 3, 1, 2), (rows, columns, channels)
+        return in_order((rows, columns, channels)), (rows, columns, channels)
     count = int(np.prod(shape))
     if len(shape) == 3:
         return np.arange(count).reshape(shape), (shape[1], shape[2], 1)

@@ -1,6 +1,6 @@
 """Networks from outside become models: the passes, in the order in which a file goes through them.
 
-    read        file --> SourceGraph             onnx_file.py, tflite_file.py: the file's own words
+    read        file --> SourceGraph             onnx_file.py, tflite_file.py, scores.py: the file's own words
     canonical   SourceGraph --> OperationGraph   constants.py, operators/: a few kinds of operations, in fractions
     quantise    OperationGraph --> SectionGraph  rules.py, branches.py, walk.py: cut at quantisers
     choose      SectionGraph --> EngineChoice    held.py: engines, and which integers maps hold

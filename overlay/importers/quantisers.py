@@ -74,7 +74,7 @@ class Rule:
     def boundaries(self) -> Boundaries:
         """The boundaries of x, a row for each scale."""
         take(steps=FRACTION_STEPS * self.levels * self.scale.size)
-        place = ROUNDINGS[self.rounding]
+        place = ROUNDINGS[self.rounding].place
         after = int(self.zero) if self.zero_after else 0
         places = [place(self.low + level - after) for level in range(1, self.levels + 1)]
         # In halves of a scale a place is a whole number: fractions that are added and multiplied would take four times
@@ -93,64 +93,33 @@ class Rule:
         if not np.isfinite(values).all() or not (scale > 0).all():
             raise Unsupported("weights must be finite, and their scales > 0 in weights' precision")
         zero = values.dtype.type(int(self.zero))
-        place = ROUND[self.rounding]
-        y = place(values / scale) + zero if self.zero_after else place(values / scale + zero)
+        run = ROUNDINGS[self.rounding].run
+        y = run(values / scale) + zero if self.zero_after else run(values / scale + zero)
         integers = np.clip(y.astype(np.float64), self.low, self.high).astype(np.int64)
         return Grid(integers=integers - int(self.zero), scale=self.scale)
 
 
-def _half_even(q: int) -> tuple[int, bool]:
-    return 2 * q - 1, q % 2 == 0
+@dataclass(frozen=True)
+class Rounding:
+    """A way to round numbers to whole ones."""
+
+    place: Callable[[int], tuple[int, bool]]
+    """``place(q)`` is twice the place from which numbers are rounded to q or more, and whether the place itself is."""
+    run: Callable[[Array], Array]
+    """``run(x)`` are numbers rounded."""
 
 
-def _half_up(q: int) -> tuple[int, bool]:
-    return 2 * q - 1, q > 0
-
-
-def _half_down(q: int) -> tuple[int, bool]:
-    return 2 * q - 1, q <= 0
-
-
-def _floor(q: int) -> tuple[int, bool]:
-    return 2 * q, True
-
-
-def _ceil(q: int) -> tuple[int, bool]:
-    return 2 * (q - 1), False
-
-
-def _up(q: int) -> tuple[int, bool]:
-    return _ceil(q) if q > 0 else _floor(q)
-
-
-def _down(q: int) -> tuple[int, bool]:
-    return _floor(q) if q > 0 else _ceil(q)
-
-
-ROUNDINGS: dict[str, Callable[[int], tuple[int, bool]]] = {
-    "ROUND": _half_even,
-    "HALF_EVEN": _half_even,
-    "HALF_UP": _half_up,
-    "HALF_DOWN": _half_down,
-    "FLOOR": _floor,
-    "CEIL": _ceil,
-    "UP": _up,
-    "DOWN": _down,
+ROUNDINGS = {
+    "ROUND": Rounding(lambda q: (2 * q - 1, q % 2 == 0), np.rint),
+    "HALF_EVEN": Rounding(lambda q: (2 * q - 1, q % 2 == 0), np.rint),
+    "HALF_UP": Rounding(lambda q: (2 * q - 1, q > 0), lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5)),
+    "HALF_DOWN": Rounding(lambda q: (2 * q - 1, q <= 0), lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5)),
+    "FLOOR": Rounding(lambda q: (2 * q, True), np.floor),
+    "CEIL": Rounding(lambda q: (2 * q - 2, False), np.ceil),
+    "UP": Rounding(lambda q: (2 * q - 2 * (q > 0), q <= 0), lambda x: np.sign(x) * np.ceil(np.abs(x))),
+    "DOWN": Rounding(lambda q: (2 * q - 2 * (q <= 0), q > 0), np.fix),
 }
-"""Name of a rounding -> twice the place from which values are rounded to q or more, and whether the place itself
-is."""
-
-ROUND: dict[str, Callable[[Array], Array]] = {
-    "ROUND": np.rint,
-    "HALF_EVEN": np.rint,
-    "HALF_UP": lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5),
-    "HALF_DOWN": lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5),
-    "FLOOR": np.floor,
-    "CEIL": np.ceil,
-    "UP": lambda x: np.sign(x) * np.ceil(np.abs(x)),
-    "DOWN": np.fix,
-}
-"""The same roundings of arrays."""
+"""By QONNX's names."""
 
 
 def quant_rule(node: SourceNode, inputs: Sequence[Array | None]) -> Rule:

@@ -76,6 +76,7 @@ FUSED = {
 WINDOW = {"strides": _pair("StrideH", "StrideW"), "auto_pad": _word("Padding", "SAME_UPPER", "VALID"), **FUSED}
 CONV = {**WINDOW, "dilations": _pair("DilationHFactor", "DilationWFactor")}
 POOL = {**WINDOW, "kernel_shape": _pair("FilterHeight", "FilterWidth", ())}
+RESIZE = {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)}
 REDUCER = {"keep": _number("KeepDims", False)}
 DETECTIONS = "CUSTOM TFLite_Detection_PostProcess"
 """The operator at a detector's end."""
@@ -99,14 +100,8 @@ OPTIONS: dict[str, tuple[str, dict[str, Option]]] = {
     "CONV_2D": ("Conv2DOptions", CONV),
     "DEPTHWISE_CONV_2D": ("DepthwiseConv2DOptions", CONV),
     "TRANSPOSE_CONV": ("TransposeConvOptions", WINDOW),
-    "RESIZE_NEAREST_NEIGHBOR": (
-        "ResizeNearestNeighborOptions",
-        {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)},
-    ),
-    "RESIZE_BILINEAR": (
-        "ResizeBilinearOptions",
-        {"align": _number("AlignCorners", False), "centres": _number("HalfPixelCenters", False)},
-    ),
+    "RESIZE_NEAREST_NEIGHBOR": ("ResizeNearestNeighborOptions", RESIZE),
+    "RESIZE_BILINEAR": ("ResizeBilinearOptions", RESIZE),
     "DEPTH_TO_SPACE": ("DepthToSpaceOptions", {"block": _number("BlockSize", 0)}),
     "SPACE_TO_DEPTH": ("SpaceToDepthOptions", {"block": _number("BlockSize", 0)}),
     "FULLY_CONNECTED": (

@@ -273,7 +273,7 @@ def _narrowed(node: NodeView, low: Array | None, high: Array | None) -> bool:
     return True
 
 
-def _other(node: NodeView):  # type: ignore[no-untyped-def]
+def _other(node: NodeView) -> Array:
     """The constant of an operator with two inputs, of which the other is the map."""
     node.only_map()
     node.check_inputs(2)

@@ -102,7 +102,7 @@ def trunc(node: NodeView) -> None:
         raise Unsupported(
             f"the zero point must be 0 and 0..32 bits go to leave 1..16, got {zero}, {shift} and {out_bits}"
         )
-    place = ROUNDINGS[known(str(node.attribute("rounding_mode", "FLOOR")).upper())]
+    place = ROUNDINGS[known(str(node.attribute("rounding_mode", "FLOOR")).upper())].place
     # The first integer that the second rounding takes to a level, and what the first one, halves to even, takes to it.
     places = (place(level) for level in range(low + 1, high + 1))
     firsts = [first_integer(Fraction(twice, 2), reaches, 1 << shift) for twice, reaches in places]

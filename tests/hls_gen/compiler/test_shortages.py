@@ -98,6 +98,16 @@ def enlarged(design: Design, refusal: str) -> Design:
     return design
 
 
+def test_one_memory_with_too_few_words() -> None:
+    """Features and kernels share their memory: with all the words that features need kernels may have none left."""
+    npus = ring([Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0, acc_bits=24, skip_words=64, one_memory=True)] * 2)
+    model = made_of(LONG)
+    words = max(npu.sequencer.tuple_words for npu in size_memories("d", [model], npus).npus)
+    design = Design(name="d", npus=ring([npus[0].changed(tuple_words=words // 2, kernel_rows=words)] * 2))
+    with pytest.raises(ValueError, match=r"\A\w+: .*tuple_words must be >= \d+, NPU \d of design d has \d+"):
+        compile_model(model, Manifest.of(design, "0" * 64))
+
+
 def test_a_design_without_a_skip_store() -> None:
     """Nothing is said of what an NPU has for the sake of its skip store alone."""
     plain = random_model(residual(conv("conv_1", INPUT, 4, 3), conv("conv_2", "act_1")), 1, 32)

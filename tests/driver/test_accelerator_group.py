@@ -44,12 +44,12 @@ def boards(digits):
     """boards(n) -> n virtual boards in this process, and an accelerator on each."""
     with ExitStack() as stack:
 
-        def start(count, timeout=10.0):
+        def start(count):
             made = []
             for number in range(count):
                 device = activate(f"virtual {number}")
                 stack.callback(device.close)
-                made.append((device, Accelerator(digits.bit, device=device, timeout=timeout)))
+                made.append((device, Accelerator(digits.bit, device=device, timeout=10.0)))
             return [device for device, _ in made], [accelerator for _, accelerator in made]
 
         yield start
@@ -73,15 +73,17 @@ def test_equals_golden(digits, boards, count):
 
 
 def test_a_board_that_stands_still_loses_no_frame(digits, boards):
-    devices, accelerators = boards(3, timeout=0.5)
+    devices, accelerators = boards(3)
     with AcceleratorGroup(accelerators) as group:
         group.load(digits.program)
         devices[1].stall(sink=1.0)
+        accelerators[1]._waiting.timeout = 0.1
         np.testing.assert_array_equal(group.predict(digits.images, share=3), digits.expected)
         assert list(group.lost) == [1]
         assert isinstance(group.lost[1], Timeout)
         assert group.frames[1] == 0
         devices[1].stall()  # it would answer again, but is lost until the next load
+        accelerators[1]._waiting.timeout = 10.0
         np.testing.assert_array_equal(group.predict(digits.images), digits.expected)
         assert group.frames[1] == 0
         group.load(digits.program)
@@ -91,13 +93,14 @@ def test_a_board_that_stands_still_loses_no_frame(digits, boards):
 
 
 def test_when_all_boards_are_lost(digits, boards):
-    devices, accelerators = boards(2, timeout=0.5)
+    devices, accelerators = boards(2)
     with AcceleratorGroup(accelerators) as group:
         with pytest.raises(DeviceError, match="a program must be loaded on the group before images, got none"):
             group.predict(digits.images)
         group.load(digits.program)
-        for device in devices:
+        for device, accelerator in zip(devices, accelerators):
             device.stall(sink=1.0)
+            accelerator._waiting.timeout = 0.1
         for _ in range(2):
             with pytest.raises(DeviceError, match=r"^a board of the group must answer, got none: board 0: .*; board 1"):
                 group.predict(digits.images)

@@ -80,6 +80,7 @@ BREAKS = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("make", "sizes", "right", "wrong"), BREAKS)
 def test_a_wrong_one_is_refused(make, sizes, right, wrong):
     gold, gate = pair(make, *sizes)

@@ -422,7 +422,7 @@ def test_convolutions_come_near_to_floating_point():
     trainer.learn(form.words(x), form.words(target))
     after = [form.values(part) for state in trainer.states for part in (state.weights, state.biases)]
     for number, param in enumerate(params):
-        for place in np.ndindex(param.shape):
+        for place in [*np.ndindex(param.shape)][::3]:
             losses = []
             for step in (1e-6, -1e-6):
                 moved = [np.array(values) for values in params]

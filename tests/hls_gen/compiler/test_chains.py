@@ -138,7 +138,7 @@ def test_a_cascade_with_runs(name, stream_bits):
         check(model, design, 2, mapping=mapping, chunk="tuples:2")
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("map_order", ORDERS)
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("name", SEVERAL)
@@ -170,6 +170,7 @@ def bits_model(*layers: Layer) -> Model:
     return random_model(Network(name="net", input=case_map(4, 5, 3), layers=layers), np.random.default_rng(2))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("text", "buffer_words", "sizes"), [
     ("rows:1", 16, [12] * 3), ("rows:2", 32, [24, 12]), ("rows:9", 64, [36]), ("rows", 16, [12] * 3),
     ("rows", 32, [24, 12]), ("columns:1", 16, [9] * 4), ("columns:3", 32, [27, 9]), ("columns", 32, [27, 9]),

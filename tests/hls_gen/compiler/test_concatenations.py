@@ -86,6 +86,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_rewriting(name):
     """Layers that come in, by what they read; the output stays what it is, and a second rewriting changes nothing."""

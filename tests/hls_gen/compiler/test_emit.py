@@ -93,6 +93,7 @@ def test_doubled_thresholds_fit_the_smallest_accumulator():
     check(model, np.array([[1, 1, 1], [-1, 1, 1]]).reshape(2, 1, 1, 3), design, "pull")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("out", [4, 5, 8])
 @pytest.mark.parametrize("kgp", [1, 2, 4])
 def test_memories_that_are_full_to_the_last_row(out, kgp):

@@ -62,7 +62,7 @@ def clocked(depth: int, source: int, target: int, arrived: list[int], freed: lis
     return finished, words
 
 
-@pytest.mark.sample(60)
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("depth", [0, 1, 5])
 @pytest.mark.parametrize(("source", "target"), [(4, 4), (4, 3), (8, 2), (2, 4), (1, 3), (1, 8)])
 @pytest.mark.parametrize(("seed", "busy"), [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.8)])

@@ -93,7 +93,7 @@ def random_system(seed: int) -> System:
     )
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 40)) for seed in range(400)])
 def test_frames_that_repeat_need_no_run(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     system = random_system(seed)

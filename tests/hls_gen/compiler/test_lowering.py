@@ -161,6 +161,7 @@ def test_ternary_weights(channels, encoding, padding, raw):
     np.testing.assert_array_equal(both.sum(axis=2), 2 * halves * direction[:, None, None])
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("raw", [False, True], ids=["thresholds", "raw"])
 @pytest.mark.parametrize("padding", PADDINGS[:2])
 @pytest.mark.parametrize("encoding", INTEGERS, ids=str)
@@ -286,6 +287,7 @@ def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight)
     np.testing.assert_array_equal(got.mean(axis=2), repeated * np.where(down & pool_first, -1, 1))
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), signed(5), unsigned(3)], ids=str)
 @pytest.mark.parametrize("weight", [BIPOLAR, TERNARY], ids=str)
 @pytest.mark.parametrize("pool_first", [None, False, True], ids=["no_pool", "threshold_pool", "pool_threshold"])

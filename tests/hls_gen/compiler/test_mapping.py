@@ -137,6 +137,7 @@ def possible(chain: list[dict], names: list[str], mapping: tuple[int, ...]) -> b
     return True
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("seed", range(150))
 def test_best_of_all_mappings(seed):
     """Of chains of any make: the busiest NPU has no more to do than in any mapping that is possible, with fewer NPUs

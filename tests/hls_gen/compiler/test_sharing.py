@@ -73,7 +73,7 @@ def test_lanes_share_weights_in_blocks(lanes, several, apart, expected):
     assert (npu.array.weight_of_lanes, npu.array.row_weights) == (expected, max(expected) + 1)
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("source", "levels", "npu", "expected"),
     [

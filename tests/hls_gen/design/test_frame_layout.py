@@ -53,6 +53,7 @@ def test_words_of_lanes(lanes, lane_bits, spare, stream_bits, count, seed):
     np.testing.assert_array_equal(form.unpack(stream, count), numbers)
 
 
+@pytest.mark.sample(40)
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=str)
 @pytest.mark.parametrize("seed", range(12))
 def test_frames(encoding, seed):

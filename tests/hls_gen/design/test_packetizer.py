@@ -39,7 +39,7 @@ def payload(p: Packetizer, bits: np.ndarray) -> np.ndarray:
     return np.packbits(wired.ravel()[: p.payload_words * p.stream_bits], bitorder="little").view("<u4")
 
 
-@pytest.mark.sample(16)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("stream_bits", [32, 64])
 @pytest.mark.parametrize("name", CASES)
 def test_wires_make_the_payload(name, stream_bits):

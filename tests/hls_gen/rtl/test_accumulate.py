@@ -115,6 +115,7 @@ def structure_of(npu: Npu, products: int) -> str:
     return "collect" if npu.array.collect else "parallel" if npu.array.kfp >= products else "serial"
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", NPUS)
 def test_windows_back_to_back(bench, name):
     npu = NPUS[name]
@@ -122,7 +123,7 @@ def test_windows_back_to_back(bench, name):
     check(bench, name, npu, *windows(npu, structure_of(npu, PRODUCTS), PRODUCTS, 1))
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*NPUS, *WIDE])
 def test_gaps(bench, name):
     npu, products = ALL[name], 130 if name in WIDE else PRODUCTS

@@ -80,6 +80,7 @@ def test_reset_empties(bench, kind):
     assert sink.words == []
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("stall_out", [0.2, 0.6, 0.9])
 @pytest.mark.parametrize("kind", [name for name in KINDS if name != "least"])
 def test_room(bench, kind, stall_out):

@@ -95,7 +95,7 @@ def sink_of(bench: Bench, name: str, **options) -> Sink:
     return Sink(bench, f"{name}_out_", ["data", "last", *(["side"] if SHAPES[name][2] else [])], **options)
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.5, 0.5), (0.1, 0.8), (0.8, 0.1)])
 def test_equals_regroup(bench, name, stall_in, stall_out):
     draw = random.Random(3)

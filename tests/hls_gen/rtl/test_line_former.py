@@ -184,6 +184,7 @@ def test_many_lines(name: str) -> None:
             check(built, spec_of(name), seed, stall=(0, 0.4)[seed % 2])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NPUS)
 def test_lint(name: str) -> None:
     modules = line_former(Library(32), spec_of(name)).modules()

@@ -302,7 +302,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.sample(48)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("stall", [0, 0.5])
 @pytest.mark.parametrize("name", FAULTS)
 def test_error(rig, name, stall):

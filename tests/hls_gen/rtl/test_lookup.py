@@ -34,6 +34,7 @@ def built(request):
         yield bench, NPUS[request.param]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("pauses", [0.0, 0.5])
 def test_equals_golden(built, pauses):
     bench, one = built

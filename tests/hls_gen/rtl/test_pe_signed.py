@@ -96,6 +96,7 @@ def windows(npu: Npu, lengths: list[int], seed: int, extreme: bool = False) -> t
     return beats, results
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("extreme", [False, True])
 def test_back_to_back(bench, name, extreme):
     draw = random.Random(1)

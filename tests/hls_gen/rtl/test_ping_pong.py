@@ -108,7 +108,7 @@ def chunk_sizes(kind: str) -> list[int]:
 STALLS = [(0, 0), (0.5, 0.5), (0.1, 0.7), (0.7, 0.1)]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("stall_in", "stall_out"), STALLS)
 def test_chunks_of_every_size(built, kind, stall_in, stall_out):
     """Maps of 1 word, of exactly a chunk, of one word more and less, and of several chunks with a rest."""

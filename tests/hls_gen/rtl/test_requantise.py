@@ -196,7 +196,7 @@ def agents(bench: Bench, made: Play, stall_in: float, stall_out: float) -> tuple
     )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.4, 0.4), (0, 0.8), (0.8, 0)])
 def test_equals_golden(built, stall_in, stall_out):
     bench, one = built

@@ -202,7 +202,7 @@ def check(made: Case, raw: Sink, bits: Sink) -> None:
         assert last == expected_last
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.5, 0.5), (0, 0.8), (0.9, 0)])
 @pytest.mark.parametrize("layers", LAYERS)
 def test_equals_numpy(built, layers, stall_in, stall_out):
@@ -268,6 +268,7 @@ def way(request):
         yield made, npu
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0, 0), (0.5, 0.5), (0, 0.8)])
 def test_the_side_of_a_map(way, stall_in, stall_out):
     """Map's end and outlet with every step, to the step; ports and fields only where they mean something."""

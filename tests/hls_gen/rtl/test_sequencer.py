@@ -284,13 +284,14 @@ def full_rate(rig: Rig, made: Plan) -> None:
         assert steady(after)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("name", "order"), ORDERS)
 def test_conv_one_beat_a_cycle(conv, name, order):
     """Over windows, layers and frames."""
     full_rate(conv, made_plan(name, order))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
 def test_pool_one_beat_a_cycle(pool, name, order):
     full_rate(pool, made_plan(name, order))

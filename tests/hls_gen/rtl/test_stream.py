@@ -90,6 +90,7 @@ def test_connect(bench, stalls):
     assert source.taken == sink.taken
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("stalls", STALLS)
 @pytest.mark.parametrize("name", FORKS)
 def test_fork(bench, name, stalls):
@@ -106,6 +107,7 @@ def test_fork(bench, name, stalls):
         assert steady(source.taken)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("stalls", STALLS)
 @pytest.mark.parametrize("name", JOINS)
 def test_join(bench, name, stalls):

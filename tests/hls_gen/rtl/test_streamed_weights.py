@@ -250,6 +250,7 @@ def test_frames_and_weights_keep_their_order(rig):
     assert bus.words == rig.expected(packets[0], packets[2])
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(("done", "change"), [
     (0, {"layer": 1}), (1, {"layer": 0}), (1, {"layer": 2}), (2, {"layer": 3}), (3, {"layer": 1}), (2, {"layer": 0x82}),
     (1, {"number": 0}), (1, {"number": 2}), (2, {"number": 0x42}),

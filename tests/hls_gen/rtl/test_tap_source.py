@@ -105,7 +105,7 @@ def taken(rig, name: str, order: str, chance: float) -> tuple[Taps, Plan]:
     return taps, made
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("chance", [1, 0.4])
 @pytest.mark.parametrize(("name", "order"), CASES)
 def test_taps_are_those_of_the_schedule(rig, name, order, chance):
@@ -121,6 +121,7 @@ def test_first_tap(rig):
     assert taps.cycles[0] - taps.start == timing.FIRST_STEP
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("order", ["pull", "raster"])
 def test_a_tap_in_every_cycle(rig, order):
     """Over windows, groups, layers and frames, if the issuer takes them."""

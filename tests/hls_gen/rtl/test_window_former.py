@@ -190,6 +190,7 @@ def test_words_pass_while_it_is_off() -> None:
         assert sink.taken == source.taken  # wires alone
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", NPUS)
 def test_lint(name: str) -> None:
     modules = window_former(Library(32), NPUS[name]).modules()

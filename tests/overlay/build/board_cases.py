@@ -441,7 +441,6 @@ DEPTHWISE_DESIGNS = {
 SLOWLY_READ = NetworkKind(draw=pooled_at_the_end, reader_pauses=(0.9,))
 """Pool units with weights whose results wait for the host."""
 LINE_DESIGNS = {
-    "k4": GRAPH_K4,
     "raster": Design(name="lines_raster", npus=(
         WEIGHTED_POOL.changed(
             kfp=3, kgp=4, pfp=4, ol=4, raster=True, pool_line_taps=2, pool_lines=3, pool_line_words=256),)),
@@ -710,7 +709,7 @@ def exact(count: int) -> dict[str, int]:
 
 CASES: dict[str, BoardCase] = {
     **cases("chain", CHAIN, CHAIN_DESIGNS, 30, exact(30), {
-        "k3_g5": exact(4), "k8_g8_planes": exact(2), "int_k3_g5": exact(3), "raster": exact(3),
+        "k3_g5": exact(3), "k8_g8_planes": exact(2), "int_k3_g5": exact(2), "raster": exact(2),
     }, int_wide=(200, exact(200)), raster=(50, exact(25)), int_raster=(50, exact(25))),
     **cases("uneven", UNEVEN, UNEVEN_DESIGNS, 40, exact(5), {
         "integer": exact(2), "ring": exact(2),
@@ -727,15 +726,14 @@ CASES: dict[str, BoardCase] = {
         "int_parts": {"parts": 1}, "parts": {"parts": 1},
     }, k8=(120, {"plain": 1, "parts": 1, "several parts": 1})),
     **cases("residual", RESIDUAL, GRAPH_DESIGNS, 50, {**exact(15), "shortcut last": 3},
-            {"k4": exact(4)}),
-    **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": exact(3)}),
-    **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": exact(4)}, without_pool=(50, exact(10))),
+            {"k4": exact(2)}),
+    **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": exact(2)}),
+    **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": exact(2)}, without_pool=(50, exact(10))),
     **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1, "behind copies": 3},
-            {"k4": {"depthwise": 1}}),
+            {"k4": {"lines": 1, "depthwise": 1}}, k4=(60, {"lines": 1, "depthwise": 1, "behind copies": 3})),
     **cases("slowly_read", SLOWLY_READ, DEPTHWISE_DESIGNS, 20, {"plain": 5, "depthwise": 5},
             {"k4": {"plain": 1, "depthwise": 1}}),
-    **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "k4", "raster", "wide"), 60, {"lines": 1, "depthwise": 1},
-            {"k4": {"lines": 1, "depthwise": 1}}),
+    **cases("lines", DEPTHWISE, these(LINE_DESIGNS, "raster", "wide"), 60, {"lines": 1, "depthwise": 1}, {}),
     **cases("lines_of_pools", UNEVEN, these(LINE_DESIGNS, "integer", "binary"), 40, {"exact": 5, "lines": 1}, {}),
     **cases("array_lines", LINED_GRAPHS, these(ARRAY_LINES, "k6", "raster"), 100, {"exact": 40, "array lines": 5},
             {"k6": {"array lines": 1}}),
@@ -768,7 +766,7 @@ CASES: dict[str, BoardCase] = {
         "ring_of_2": {"onward": 1},
     }, cascade=(40, {"exact": 10, "plain": 10})),
     **cases("accumulated", ACCUMULATED, ACCUMULATORS, 40, exact(40), {
-        name: exact(4) for name in ("words_planes", "collect_both")
+        name: exact(2) for name in ("words_planes", "collect_both")
     }),
     **cases("streamed", STREAMED_WEIGHTS, STREAMED_DESIGNS, 60, {"streamed": 20}, {"streamed": {"streamed": 1}},
             **{name: (40, {"streamed": 13}) for name in ("streamed_ring", "cascade")}),

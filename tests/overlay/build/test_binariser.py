@@ -56,6 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Build:
     return build(tmp_path_factory.mktemp("binariser") / "build", size_memories("binariser", models, FOLDING), models)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("stall", [0.0, 0.4])
 def test_bit_exact(made: Build, name: str, stall: float) -> None:

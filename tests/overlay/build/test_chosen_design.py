@@ -71,7 +71,7 @@ def test_every_option_is_in_the_npu(words: str) -> None:
     assert design.npus == (DIGITS.changed(**OPTIONS[words]),)
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("words", "layer"),
     [

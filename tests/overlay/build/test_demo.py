@@ -76,10 +76,10 @@ def test_integers_are_multiplied(tmp_path: Path) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_all_test_images_are_bit_exact_under_stalls(model: Model, made: builds.Build, seed: int) -> None:
-    done = run(made, model, digits.load_digits().test_images, conditions=Conditions(stall=0.4, seed=seed))
-    assert done.bit_exact_frames == done.frames == 360
-    assert done.counters["npu0_beats"] == 360 * 1346
+def test_images_are_bit_exact_under_stalls(model: Model, made: builds.Build, seed: int) -> None:
+    done = run(made, model, digits.load_digits().test_images[:90], conditions=Conditions(stall=0.4, seed=seed))
+    assert done.bit_exact_frames == done.frames == 90
+    assert done.counters["npu0_beats"] == 90 * 1346
 
 
 def test_a_build_is_the_same_twice(model: Model, made: builds.Build, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def models(name: str) -> list[Model]:
     return [extreme.model(key) for key, extreme in EXTREMES[name][2].items()]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", EXTREMES)
 def test_sums_at_both_ends_are_bit_exact(name: str, tmp_path: Path) -> None:
     folding, acc_bits, _ = EXTREMES[name]

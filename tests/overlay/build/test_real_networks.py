@@ -222,6 +222,7 @@ def test_lfc_takes_512_cycles_a_frame(folder: Path) -> None:
     check_figures("lfc-w1a1", folder)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("stall", "count"), [(0.0, 256), (STALL, 64)])
 def test_lfc_gives_what_the_board_recorded(stall: float, count: int, folder: Path) -> None:
     model, recorded = board_data.trained("lfc-w1a1"), board_data.mnist()

@@ -49,7 +49,7 @@ def test_no_word_of_before_comes_after(npus: str) -> None:
     simulation = target.simulation
     target.accelerator.close()
     target.accelerator.reset()
-    for cycles in (*range(40, 120, 7), 2000):
+    for cycles in (*range(40, 120, 17), 2000):
         simulation.stall(sink=1.0)
         for packet in packets:
             simulation.send(packet.words.ravel(), packet.lasts)

@@ -211,6 +211,7 @@ def test_too_few_weights(board, accelerator) -> None:
     board.right(accelerator)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("order", ["two swapped", "one twice", "one lost", "the last one first"])
 def test_weights_in_another_order(board, accelerator, order) -> None:
     """The layers' numbers are out of order: an error, and right results after it."""

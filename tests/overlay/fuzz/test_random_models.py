@@ -10,7 +10,7 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_model
 from bitloom.overlay.fuzz.random_networks import binary_network, deep_network, depthwise_network, integer_network
-from tests.networks import BYTES
+from tests.networks import BYTES, few_and_many
 from tests.random_networks.blocks import residual_network
 from tests.random_networks.graphs import graph_network
 
@@ -25,12 +25,13 @@ NETWORKS: dict[str, Callable[[Pick], Network]] = {
 }
 
 
+@few_and_many(10, 30)
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_outputs_depend_on_the_image(kind: str) -> None:
+def test_outputs_depend_on_the_image(kind: str, count: int) -> None:
     """Of most networks; some keep a constant on purpose, as where all values saturate."""
-    count = 0
-    for seed in range(30):
+    depend = 0
+    for seed in range(count):
         network = NETWORKS[kind](Pick(seed))
         outputs = packed.forward(random_model(network, seed, 32, 31), random_images(network, 3, seed + 100))
-        count += bool((outputs != outputs[:1]).any())
-    assert count >= 22
+        depend += bool((outputs != outputs[:1]).any())
+    assert depend >= 2 * count // 3

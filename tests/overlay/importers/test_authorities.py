@@ -69,6 +69,7 @@ def softmax(found):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("bits", "worse"), [(12, 28), (16, 2), (20, 0)])
 def test_jet_tagging(bits, worse):
     """Inputs are rounded to the bits that are asked for; from there on all is exact, halves to even included."""

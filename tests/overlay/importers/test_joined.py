@@ -84,6 +84,7 @@ def test_a_wrong_addition_is_noticed():
         verify(wrong, 2)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("codes", [("BuiltinCode",), ("DeprecatedBuiltinCode",)])
 def test_the_field_that_an_operators_code_stands_in_does_not_matter(codes):
     chain = residual()

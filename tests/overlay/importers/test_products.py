@@ -163,6 +163,7 @@ def mobile(rng, vector):
     return chain.conv(rng, 4, (1, 1), (0.0213, 4)).add(begin, (0.0437, 2)).conv(rng, 3, (3, 3), (0.02, 1), (2, 2))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", VECTORS)
 def test_a_map_times_a_vector(name):
     made, _ = check(mobile(np.random.default_rng(6), VECTORS[name]))
@@ -193,6 +194,7 @@ def excited_onnx(rng, sizes=(6, 5)):
     return chain
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sizes", [(6, 5), (11,)])
 def test_squeeze_and_excite_of_onnx(sizes):
     made = check_onnx(excited_onnx(np.random.default_rng(5), sizes), by_onnxruntime)

@@ -146,6 +146,7 @@ def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
     check_file(made)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("op", "attributes"),
     [("Transpose", {"perm": [0, 2, 3, 1]}), ("Mul", {}), ("Sigmoid", {}), ("Softmax", {"axis": 1})],

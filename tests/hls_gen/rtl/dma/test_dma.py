@@ -191,6 +191,7 @@ def test_nothing_is_taken_before_a_transfer(built):
     assert board.source.taken == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_both_ways_at_once(built, seed):
     board = Board(built, PACES["slow"], seed=seed, stall=0.3)
@@ -277,6 +278,7 @@ def test_a_buffer_of_no_whole_words(built, channel, address, length):
     assert board.status(channel) == BITS["HALTED"]
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("pace", PACES)
 @pytest.mark.parametrize(("answer", "name"), [(SLVERR, "SLAVE"), (DECERR, "DECODE")])
 def test_memory_refuses_a_read(built, pace, answer, name):
@@ -296,6 +298,7 @@ def test_memory_refuses_a_read(built, pace, answer, name):
     works_after_reset(board)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("pace", PACES)
 @pytest.mark.parametrize(("answer", "name"), [(SLVERR, "SLAVE"), (DECERR, "DECODE")])
 def test_memory_refuses_a_write(built, pace, answer, name):
@@ -343,6 +346,7 @@ def works_after_reset(board: Board) -> None:
     assert buffer_words(board.memory, 0x7F00, 50) == data
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("seed", range(12))
 def test_reset_in_the_middle(built, seed):
     """At any moment: bursts that are under way end by the rules, none begins, and everything works anew."""

@@ -356,6 +356,7 @@ def test_registers(built):
     assert camera.read(max(r.offset for r in REGISTERS) + 4) == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", SHAPES)
 def test_lint(name):
     shape = SHAPES[name]

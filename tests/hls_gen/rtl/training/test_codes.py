@@ -112,7 +112,7 @@ def serial(request):
         yield bench, machine, request.param
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("stall", [0, 0.5])
 @pytest.mark.parametrize(
     "table", [*CODES.values(), CodeTable((1, -1)), CodeTable((0.5, 2**-12, -1, -(2**-5)))], ids=str

@@ -102,6 +102,7 @@ def bench():
         yield made
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_is_issued_too_early(bench, seed):
     program = random_program(random.Random(seed), 60)

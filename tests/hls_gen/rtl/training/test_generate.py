@@ -65,7 +65,7 @@ UNIT_MACHINES = (
 )
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("machine", UNIT_MACHINES, ids=lambda machine: str(machine.form))
 def test_units_alone(name, machine):

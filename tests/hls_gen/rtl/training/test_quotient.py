@@ -65,6 +65,7 @@ def test_words_by_words(form):
     assert cycles == [begin + facts.divider_latency(machine) for begin in begins]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("form", [WordFormat(6, 3), WordFormat(7, 4), *LARGE[:3]], ids=str)
 def test_by_codes(form):
     """A word or a code by a code, each code of each table; all words of small formats."""

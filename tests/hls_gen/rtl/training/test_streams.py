@@ -133,7 +133,7 @@ def unit(request):
         yield bench, machine
 
 
-@pytest.mark.sample(60)
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("stall", [0, 0.7])
 @pytest.mark.parametrize("kind_b", [0, 2])
 @pytest.mark.parametrize("name", [*FUNCTIONS, "COPY"])

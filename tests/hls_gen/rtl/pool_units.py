@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
@@ -57,6 +58,21 @@ class PoolSequencer(Agent):
     @property
     def done(self) -> bool:
         return len(self.given) == len(self.beats)
+
+
+def packed(values: np.ndarray, bits: int) -> int:
+    """Values of so many bits, side by side in a word."""
+    return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))
+
+
+def marks_of(words: int, window: int) -> list[tuple[int, int, int]]:
+    """tuple_last, map_last and target with each word of a window's tuples."""
+    return [(int(k == words - 1), window % 3 // 2, window % 4 // 2) for k in range(words)]
+
+
+def side_of(marks: tuple[int, int, int]) -> int:
+    """The marks as they leave beside a word."""
+    return marks[0] | marks[1] << 1 | marks[2] << 2
 
 
 def beats_of(

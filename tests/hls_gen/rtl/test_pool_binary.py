@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench
-from .pool_units import PoolBeat, PoolUnitTests, beats_of
+from .pool_units import PoolBeat, PoolUnitTests, beats_of, marks_of, side_of
 
-NPU = Npu.of(kfp=3, kgp=5, pfp=7, ol=2, pool_words=16)
+PFP = 7
+NPU = Npu.of(kfp=3, kgp=5, pfp=PFP, ol=2, pool_words=16)
 LATENCY = 1 + 2
 """Cycles from the beat to the word at the output: one, and the FIFO's two."""
 
@@ -30,19 +30,11 @@ def windows(
     beats, out = [], []
     for window in range(count):
         n_taps, n_words = taps or int(rng.integers(1, 6)), words or int(rng.choice([1, 2, 5, 16]))
-        tuples = rng.integers(0, 1 << present(NPU.pool_unit).pfp, (n_taps, n_words)) & rng.integers(
-            0, 1 << present(NPU.pool_unit).pfp, (n_taps, n_words)
-        )
-        flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
-        beats += beats_of(tuples.tolist(), flags)
+        tuples = np.bitwise_and(*rng.integers(0, 1 << PFP, (2, n_taps, n_words)))
+        marks = marks_of(n_words, window)
+        beats += beats_of(tuples.tolist(), marks)
         merged = np.bitwise_or.reduce(tuples, axis=0)  # (words)
-        out += [
-            int(m)
-            | f[0] << present(NPU.pool_unit).pfp
-            | f[1] << present(NPU.pool_unit).pfp + 1
-            | f[2] << present(NPU.pool_unit).pfp + 2
-            for m, f in zip(merged, flags)
-        ]
+        out += [int(word) | side_of(mark) << PFP for word, mark in zip(merged, marks)]
     return beats, out
 
 

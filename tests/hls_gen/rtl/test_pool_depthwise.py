@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
-from .pool_units import PoolBeat, PoolUnitTests, beats_of
+from .pool_units import PoolBeat, PoolUnitTests, beats_of, marks_of, packed, side_of
 
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=19, kfp=2, kgp=5, pfp=2, ol=2,
           pool_words=16, multiplier_bits=31, depthwise=True, pool_kernel_rows=32, pool_scale_rows=8, layers=8,
@@ -28,10 +28,6 @@ LATENCY = 1 + DEPTHWISE_LATENCY + 2
 LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
 WEIGHTS = np.random.default_rng(5).integers(-16, 16, (present(NPU.pool_weights).rows, present(NPU.pool_unit).pfp))
 WEIGHTS[:4] = [[-16, 15], [15, -16], [-16, -16], [0, 1]]
-
-
-def packed(values: np.ndarray, bits: int) -> int:
-    return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +49,13 @@ def windows(
         shape = (n_taps, n_words, present(NPU.pool_unit).pfp)
         tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.3 else rng.integers(LOW, HIGH + 1, shape)
         rows = rng.integers(0, len(WEIGHTS), (n_taps, n_words))
-        flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
+        marks = marks_of(n_words, window)
         words_of_taps = [[packed(word, NPU.array.feature_bits) for word in tap] for tap in tuples]
-        marks = {"average": average, "depthwise": depthwise}
+        kind = {"average": average, "depthwise": depthwise}
         beats += beats_of(
             words_of_taps,
-            flags,
-            lambda tap, k, rows=rows, marks=marks: {"taps": tap + 1, "kernel_row": int(rows[tap, k]), **marks},
+            marks,
+            lambda tap, k, rows=rows, kind=kind: {"taps": tap + 1, "kernel_row": int(rows[tap, k]), **kind},
         )
         if depthwise:
             result = (tuples * WEIGHTS[rows]).sum(axis=0)
@@ -67,8 +63,8 @@ def windows(
             result = tuples.sum(axis=0) if average else tuples.max(axis=0)
         number = n_taps if average and not depthwise else 1
         above = present(NPU.pool_unit).pfp * NPU.array.acc_bits
-        side = [f[0] | f[1] << 1 | f[2] << 2 | number << NPU.pool_side_bits for f in flags]
-        out += [packed(word, NPU.array.acc_bits) | s << above for word, s in zip(result, side)]
+        sides = [side_of(mark) | number << NPU.pool_side_bits for mark in marks]
+        out += [packed(word, NPU.array.acc_bits) | side << above for word, side in zip(result, sides)]
     return beats, out
 
 

@@ -15,14 +15,15 @@ from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
 
 from .bench import Bench, load
-from .pool_units import PoolBeat, PoolUnitTests, beats_of
+from .pool_units import PoolBeat, PoolUnitTests, beats_of, marks_of, packed, side_of
 
 NPU = Npu.of(
     engine="integer", feature_bits=6, weight_bits=4, shift_bits=0, acc_bits=16, kgp=5, pfp=3, ol=2, pool_words=16
 )
 LATENCY = 1 + tap_stages(NPU) + DIVIDE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the divider's, and the FIFO's two."""
-LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
+BITS = NPU.array.feature_bits
+LOW, HIGH = -(1 << BITS - 1), (1 << BITS - 1) - 1
 
 
 def test_each_merge_of_the_table_is_one_of_hardware():
@@ -35,11 +36,6 @@ def built():
         memory = memory_of(NPU, "reciprocals")
         load(made, memory, 0, reciprocals(NPU.reciprocal_bits).tolist())
         yield made
-
-
-def packed(values: np.ndarray) -> int:
-    bits = NPU.array.feature_bits
-    return sum((int(v) & ((1 << bits) - 1)) << k * bits for k, v in enumerate(values))
 
 
 def windows(
@@ -55,14 +51,13 @@ def windows(
         tuples = rng.choice([LOW, HIGH], shape) if rng.random() < 0.2 else rng.integers(LOW, HIGH + 1, shape)
         if rng.random() < 0.2:
             tuples[:] = rng.choice([LOW, -1, HIGH])
-        flags = [(int(k == n_words - 1), window % 3 // 2, window % 4 // 2) for k in range(n_words)]
-        words_of_taps = [[packed(word) for word in tap] for tap in tuples]
+        marks = marks_of(n_words, window)
+        words_of_taps = [[packed(word, BITS) for word in tap] for tap in tuples]
         beats += beats_of(
-            words_of_taps, flags, lambda tap, _, average=average: {"taps": tap + 1, "average": int(average)}
+            words_of_taps, marks, lambda tap, _, average=average: {"taps": tap + 1, "average": int(average)}
         )
         result = rounded_quotient(tuples.sum(axis=0), np.array(n_taps)) if average else tuples.max(axis=0)
-        side = [f[0] | f[1] << 1 | f[2] << 2 for f in flags]
-        out += [packed(word) | s << NPU.pool_word_bits for word, s in zip(result, side)]
+        out += [packed(word, BITS) | side_of(mark) << NPU.pool_word_bits for word, mark in zip(result, marks)]
     return beats, out
 
 

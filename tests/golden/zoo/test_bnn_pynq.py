@@ -173,14 +173,6 @@ def test_a_damaged_file_gives_one_line_or_what_was_written(whole, tmp_path, seed
         assert "\n" not in found
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"no archive\n", b"\x93NUMPY\x01\x00"])
-def test_what_is_no_archive_is_refused(tmp_path, content):
-    path = tmp_path / "foreign.npz"
-    path.write_bytes(content)
-    with value_error(f"{path}: must be a whole, unchanged zip archive, got: File is not a zip file"):
-        trained(lfc(), path)
-
-
 def test_a_wrong_checksum_is_noticed(whole, tmp_path):
     path, content = tmp_path / "changed.npz", whole.read_bytes()
     path.write_bytes(content.replace(b"A\0\0\0i", b"B\0\0\0i", 1))

@@ -1,56 +1,31 @@
 """The flow model of the reference networks, without simulation: figures that hardware was measured to have."""
 
-from functools import cache
-
-import pytest
-
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.flow import Result, System, Unit, simulate
+from bitloom.hls_gen.compiler.flow import System, Unit, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.parts import present
-from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.build.small_npu import INTEGER
 
-FOLDINGS = {"digits-cnn": DIGITS, "cifar-quick-int8": INTEGER}
 
-
-@cache
-def of_reference(name: str, order: str) -> System:
+def reference(order: str) -> System:
     """A reference network on one NPU whose memories are as large as it needs."""
-    model = networks.load(name)
-    design = size_memories(name, [model], FOLDINGS[name], CompileChoices(map_order=order))
-    npus = design.npus
-    return system(plan(model, npus, CompileChoices(map_order=order)), design.npus, stream_bits=design.stream_bits)
-
-
-@cache
-def figures(name: str, order: str) -> Result:
-    return simulate(of_reference(name, order), 2)
-
-
-@pytest.mark.parametrize(("name", "order", "cycles", "latency"), [
-    ("digits-cnn", "auto", 1_358, 1_378),
-    ("cifar-quick-int8", "pull", 220_538, 220_561),
-    ("cifar-quick-int8", "raster", 221_011, 221_035),
-])  # fmt: skip
-def test_figures_of_the_reference_designs(name: str, order: str, cycles: int, latency: int) -> None:
-    """As tests/overlay/study/test_bench.py measures them."""
-    found = figures(name, order)
-    assert (found.cycles_per_frame, found.latency) == (cycles, latency)
+    model, choices = networks.load("cifar-quick-int8"), CompileChoices(map_order=order)
+    design = size_memories("cifar-quick-int8", [model], INTEGER, choices)
+    return system(plan(model, design.npus, choices), design.npus, stream_bits=design.stream_bits)
 
 
 def test_waits_of_the_reference_design() -> None:
     """Raster order by tables: taps that only take in a tuple cost a cycle each."""
-    found = figures("cifar-quick-int8", "raster").npus[0]
+    found = simulate(reference("raster"), 2).npus[0]
     assert (found.beats, found.wait_input, found.wait_room, found.wait_table) == (220_512, 83, 0, 416)
 
 
 def test_stores_are_as_full_as_the_compiler_says() -> None:
     """The map store never holds more than the largest map; a tuple memory is filled to the last word."""
-    made, stores = of_reference("cifar-quick-int8", "pull"), figures("cifar-quick-int8", "pull").stores
+    made, stores = reference("pull"), simulate(reference("pull"), 2).stores
     assert stores["npu0.tuple_words"] == made.units[0].npu.sequencer.tuple_words == 512
     assert 0 < stores["npu0.map_words"] <= made.units[0].npu.stores.map_words == 1024
     assert 0 < stores["npu0.pool_words"] <= present(made.units[0].npu.pool_unit).words

@@ -23,15 +23,13 @@ from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
 from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
-from tests.cases import case_map, cases, random_images, random_model
+from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
+
+from .foldings import CASES
 
 PADDINGS = [(0, 0, 0, 0), (2, 1, 0, 1), (0, 0, 1, 2), (1, 2, 2, 0)]
 INTEGERS = [TERNARY, *(signed(b) for b in range(2, 9)), *(unsigned(b) for b in range(1, 8))]
-BEYOND = {"int8", "threshold_of_the_input", "max_pool_of_sums"}
-"""Cases that the binary engine can't compute: 8-bit weights, no weights at first, a complement at the end."""
-
-CASES = {name: model for name, model in cases() if name not in BEYOND}
 
 
 def conv(padding: tuple[int, int, int, int] = (0, 0, 0, 0), weight: Encoding = BIPOLAR, channels: int = 4) -> Conv:

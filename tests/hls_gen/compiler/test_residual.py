@@ -95,18 +95,6 @@ def compiles(network, seed, npu):
             raise
 
 
-@pytest.mark.parametrize(("kfp", "ol", "pfp"), [(2, 4, 1), (2, 4, 4), (1, 4, 2), (4, 8, 1)])
-def test_steps_of_several_words(kfp, ol, pfp):
-    """All of a map waits before the first of its words is added. What the addition's collector takes by then, of which
-    the store's size is found so, leaves room for the map's last words."""
-    net = residual(conv("conv_1", INPUT, 8), conv("conv_2", "act_1", 8, 3), conv("conv_3", "act_2", 8, 3),
-                   add("add_4", "act_3", "act_1"))  # fmt: skip
-    model = random_model(net, 1, 32)
-    design = size_memories("d", [model], NPU.changed(kfp=kfp, kgp=8, ol=ol, pfp=pfp))
-    assert design.npus[0].joined_words == 0, "no layer reads two maps side by side"
-    compile_model(model, Manifest.of(design, "0" * 64))
-
-
 @few_and_many(12, 400)
 def test_random_foldings(count):
     kinds = st.one_of(residual_networks(BYTES), graph_networks(BYTES), joined_networks(BYTES))

@@ -113,10 +113,6 @@ def test_how_many_kernels_share_a_multiplier(feature_bits, weight_bits, kernels)
         ),
         ({"kernels_per_multiplier": 2, "kgp": 1}, "npu: kernels_per_multiplier must be <= kgp = 1, got 2"),
         ({"kernels_per_multiplier": 0}, "npu: kernels_per_multiplier must be 1..6, got 0"),
-        (
-            {"kernels_per_multiplier": 2, "engine": "binary", "feature_bits": 1, "weight_bits": 1},
-            "npu: kernels_per_multiplier must be 1 for engine binary, got 2",
-        ),
     ],
 )  # fmt: skip
 def test_refused(given, message):

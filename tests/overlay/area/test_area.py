@@ -26,7 +26,6 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.reference_designs import DIGITS
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.virtual.sim import BuildError
-from tests.errors import OR_A_FILE
 from tests.hls_gen.rtl.bench import text_of
 
 needs_yosys = pytest.mark.skipif(
@@ -292,11 +291,6 @@ def test_folder(asked, tiny_build: builds.Build):
     assert asked == [tiny_build.design]
     refused = call(str(tiny_build.folder), "--kfp", "8")
     assert str(refused.exception) == f"bitloom: {tiny_build.folder}: a build has its folding, give no options of it"
-
-
-def test_unknown_network(asked):
-    names = ", ".join(networks.names())
-    assert str(call("nonet").exception) == f"bitloom: network: must be one of {names}, {OR_A_FILE}, got 'nonet'"
 
 
 def test_without_yosys(monkeypatch, tmp_path):

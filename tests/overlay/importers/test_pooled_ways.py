@@ -187,12 +187,6 @@ def refused(chain):
     return error.value.lines
 
 
-def test_what_is_refused():
-    chain = Branches((2, 4, 5), opset=19).quantised()
-    chain.pool(chain.here, **AROUND)
-    assert refused(chain) == ("chain: a convolution or a matrix product must come first, got none",)
-
-
 def test_padding_that_is_no_value_of_the_map():
     """Zeros around a map of -0.5 and 0.5, of which a pool takes the largest."""
     chain, _ = begun()

@@ -105,7 +105,7 @@ def resize_bilinear(node: NodeView) -> None:
     sizes = _wanted_sizes(node)
     take(held=VALUE_BYTES * sum(size * wanted for size, wanted in sizes))
     shares = [bilinear_shares(size, wanted, node.node.attributes) for size, wanted in sizes]
-    zero = _result_scale(node).per_tensor("the result")[1]
+    zero = _result(node)[1]
     with node.channels_first():
         node.affine(add=-zero)
         interpolated = interpolate(node, shares)
@@ -170,7 +170,7 @@ def _as_kernel(node: NodeView, source: int) -> None:
 
 
 def _check_same_scale(node: NodeView, source: int = 0) -> None:
-    if _scale(node, source).per_tensor("the input") != _result_scale(node).per_tensor("the result"):
+    if _source(node, source) != _result(node):
         raise Unsupported("the input and the result must have the same scale and zero point")
 
 
@@ -211,8 +211,8 @@ def _layer(
 ) -> tuple[int, Array, Array, list[Multiplier]]:
     """The zero point of the input, the weights, the bias and the multipliers of a layer, a channel. ``source``,
     ``biases``: which inputs the map and the bias are."""
-    scale, zero = _scale(node, source).per_tensor("the input")
-    result = _result_scale(node).per_tensor("the result")[0]
+    scale, zero = _source(node, source)
+    result = _result(node)[0]
     count = len(weight)
     bias = node.optional(biases)
     if bias is not None and (bias.dtype != np.int32 or bias.shape != (count,)):
@@ -231,8 +231,8 @@ def _quantise_sums(
     node: NodeView, multipliers: Sequence[Multiplier], roundings: int, count: int = 1, activation: str = ""
 ) -> None:
     """Append the quantiser of sums, or of means of ``count`` values: with one multiplier, or one for each of axis 1."""
-    scale, zero = _result_scale(node).per_tensor("the result")
-    low, high = activation_ends(activation or str(node.attribute("activation", "NONE")), scale, zero)
+    zero = _result(node)[1]
+    low, high = _ends(node, activation)
     if len(multipliers) * (high - low) > MOST_BOUNDARIES:
         raise Unsupported(f"it must have at most {MOST_BOUNDARIES // 256:,} channels, got {len(multipliers):,}")
     values = range(low + 1 - zero, high + 1 - zero)
@@ -257,8 +257,7 @@ def pool_2d(node: NodeView) -> None:
         raise Unsupported(f"a window must have 1 to 4096 rows and columns, got {kernel}")
     with node.channels_first():
         node.append(Pooling, window=sliding(node, (kernel[0], kernel[1])), average=average)
-        result = _result_scale(node).per_tensor("the result")
-        low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
+        low, high = _ends(node)
         if average or (low, high) != (LOW, HIGH):
             node.quantise_integers(low, high, "HALF_UP")
 
@@ -267,7 +266,7 @@ def pool_2d(node: NodeView) -> None:
 def mean(node: NodeView) -> None:
     """The mean over some axes, of values less their zero point."""
     node.only_map(0)
-    (scale, zero), result = _scale(node, 0).per_tensor("the input"), _result_scale(node).per_tensor("the result")[0]
+    (scale, zero), result = _source(node), _result(node)[0]
     node.affine(add=-zero)
     before = prod(node.shape)
     reduce_over(node, _axes(node), average=True, keep=bool(node.attribute("keep", False)))
@@ -294,7 +293,7 @@ def pad(node: NodeView) -> None:
     node.only_map(0)
     widths = node.constant(1, "the widths")
     _check_same_scale(node)
-    number = _number_around(node, _result_scale(node).per_tensor("the result"))
+    number = _number_around(node, _result(node))
     if len(node.shape) != 3:
         node.check_rows()
     elif widths.shape == (3, 2):  # maps without rows have one
@@ -360,7 +359,7 @@ def quantize(node: NodeView) -> None:
 def dequantize(node: NodeView) -> None:
     """(value - zero point) * scale."""
     node.only_map(0)
-    scale, zero = _scale(node, 0).per_tensor("the input")
+    scale, zero = _source(node)
     node.affine(multiply=Fraction(scale), add=-Fraction(scale) * zero)
 
 
@@ -370,8 +369,8 @@ def add(node: NodeView) -> None:
     sign = -1 if node.node.op == "SUB" else 1
     first = _scale(node, 0).per_tensor("input 0")
     second = _scale(node, 1).per_tensor("input 1")
-    result = _result_scale(node).per_tensor("the result")
-    low, high = activation_ends(str(node.attribute("activation", "NONE")), *result)
+    result = _result(node)
+    low, high = _ends(node)
     values = sums_of_pairs(first, second, result, sign)
     slopes = Fraction(first[0]) / Fraction(result[0]), sign * Fraction(second[0]) / Fraction(result[0])
     offset = result[1] - slopes[0] * first[1] - slopes[1] * second[1]
@@ -396,7 +395,7 @@ def add(node: NodeView) -> None:
 def multiply(node: NodeView) -> None:
     """The product of a map and a constant, or of two maps, each less its zero point."""
     (scale, zero), (other_scale, other_zero) = (_scale(node, k).per_tensor(f"input {k}") for k in (0, 1))
-    result = _result_scale(node).per_tensor("the result")[0]
+    result = _result(node)[0]
     if node.reads_two_maps:
         tensors = []
         for place, number in enumerate((zero, other_zero)):
@@ -425,7 +424,7 @@ def pointwise(node: NodeView) -> None:
 def limit(node: NodeView) -> None:
     """The larger or the smaller one of a map and a constant, or of two maps, whose integers the kernel compares as they
     are."""
-    result = _result_scale(node).per_tensor("the result")
+    result = _result(node)
     for number in (0, 1):
         if _scale(node, number).per_tensor(f"input {number}") != result:
             raise Unsupported("both inputs and the result must have the same scale and zero point")
@@ -484,8 +483,8 @@ def _first_places(row: Array, results: range, first: int, slope: Fraction, offse
 def relu(node: NodeView) -> None:
     """An activation as an operator of its own, which may have another scale than what it reads."""
     node.only_map(0)
-    scale, zero = _scale(node, 0).per_tensor("the input")
-    result = _result_scale(node).per_tensor("the result")[0]
+    scale, zero = _source(node)
+    result = _result(node)[0]
     node.affine(add=-zero)
     _quantise_sums(node, [multiplier_of(single_scale(result, scale))], roundings=2, activation=node.node.op)
 
@@ -506,7 +505,7 @@ def concatenation(node: NodeView) -> None:
     """Maps behind one another, all of one scale."""
     if len(node.maps) != len(node.node.inputs):
         raise Unsupported("a map must be concatenated with maps, got a constant")
-    result = _result_scale(node).per_tensor("the result")
+    result = _result(node)
     for place in range(len(node.maps)):
         scale, zero = _scale(node, place).per_tensor(f"input {place}")
         if (scale, zero) != result:
@@ -561,6 +560,21 @@ def _scale(node: NodeView, place: int) -> TensorScale:
     if not isinstance(scale, TensorScale):
         raise Unsupported("it must be read from a TFLite file, which says what its integers are worth")
     return scale
+
+
+def _source(node: NodeView, place: int = 0) -> tuple[float, int]:
+    """Scale and zero point of the map, which is at input ``place``."""
+    return _scale(node, place).per_tensor("the input")
+
+
+def _result(node: NodeView) -> tuple[float, int]:
+    """Scale and zero point of what the node makes."""
+    return _result_scale(node).per_tensor("the result")
+
+
+def _ends(node: NodeView, activation: str = "") -> tuple[int, int]:
+    """The smallest and the largest integer that an activation leaves, by default the node's own."""
+    return activation_ends(activation or str(node.attribute("activation", "NONE")), *_result(node))
 
 
 def _result_scale(node: NodeView) -> TensorScale:

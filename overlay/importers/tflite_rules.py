@@ -204,7 +204,7 @@ def _scaled(values: Array, scale: float) -> Array:
     multiplier = multiplier_of(scale)
     if multiplier.shift > 0:
         raise Unsupported(f"the scale of an addition's result must not be so small, got a factor of {scale:g}")
-    return rounded_twice(values * multiplier.multiplier, np.array(31 - multiplier.shift))
+    return rounded_product(values, multiplier)
 
 
 def mean_multiplier(scale: float, count: int) -> Multiplier:

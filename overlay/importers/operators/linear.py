@@ -24,19 +24,15 @@ refused("LSTM", "GRU", "RNN", instead=RECURRENT)
 def conv(node: NodeView) -> None:
     """A convolution of maps with rows and columns, or with columns alone, then its bias."""
     node.only_map(0)
-    grid = node.weights(1)
+    kernels = _kernels(node)
     with node.as_rows():
-        convolve(node, with_rows(grid) if grid.integers.ndim == 3 else grid, node.optional(2), groups_of(node))
+        convolve(node, kernels, node.optional(2), int(node.attribute("group", 1)))
 
 
-def groups_of(node: NodeView) -> int:
-    """The number of groups of a convolution."""
-    return int(node.attribute("group", 1))
-
-
-def with_rows(grid: Grid) -> Grid:
-    """Kernels (outputs, inputs, columns) as those of one row."""
-    return grid.moved(lambda values: values[:, :, None])
+def _kernels(node: NodeView) -> Grid:
+    """The kernels of a convolution; those of columns alone as kernels of one row."""
+    grid = node.weights(1)
+    return grid.moved(lambda values: values[:, :, None]) if grid.integers.ndim == 3 else grid
 
 
 def _check_rows(node: NodeView, weight: Array) -> None:
@@ -78,10 +74,9 @@ def slide(node: NodeView, grid: Grid, bias: Array | None, window: Window, groups
 def conv_transpose(node: NodeView) -> None:
     """A transposed convolution of maps with rows and columns, or with columns alone, then its bias."""
     node.only_map(0)
-    grid = node.weights(1)
+    grid = _kernels(node)
     with node.as_rows():
-        grid = with_rows(grid) if grid.integers.ndim == 3 else grid
-        groups = groups_of(node)
+        groups = int(node.attribute("group", 1))
         weight = grid.integers
         _check_rows(node, weight)
         if groups < 1 or len(weight) % groups or len(weight) != node.shape[1]:

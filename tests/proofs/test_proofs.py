@@ -19,6 +19,7 @@ def marked(proof: Proof) -> object:
     return pytest.param(proof, id=proof.name, marks=[] if proof.quick else pytest.mark.slow)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("proof", [marked(proof) for proof in PROOFS])
 def test_proof(proof: Proof, tmp_path: Path) -> None:
     assert fault_of(proof, tmp_path) == ""

@@ -102,6 +102,7 @@ def test_other_weights_fit(name: str) -> None:
         compile_model(other_weights(network, seed, scale=4), manifest)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("layers", "kinds"),
     [

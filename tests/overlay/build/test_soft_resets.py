@@ -32,6 +32,7 @@ def network(count: int) -> Network:
     ))  # fmt: skip
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("npus", NPUS)
 def test_no_word_of_before_comes_after(npus: str) -> None:
     """The host takes nothing until words wait in every stage; a reset at any cycle around that forgets all of them."""

@@ -130,8 +130,10 @@ def discrete(machine: MachineParameters, operand: str) -> Block:
     return whole
 
 
-def test_the_converter_needs_no_multiplier(tmp_path):
-    assert multipliers(converter(Library(32), MachineParameters(code_bits=2, **SIZES)), tmp_path) == 0
+def test_the_converter_multiplies_nothing():
+    code = re.sub(r"//.*", "", text_of(converter(Library(32), MachineParameters(code_bits=2, **SIZES))))
+    assert " * " not in code.replace("@(*)", "")
+    assert " * " in text_of(product_unit(Library(32), MachineParameters(code_bits=2, **SIZES)))
 
 
 @pytest.mark.slow

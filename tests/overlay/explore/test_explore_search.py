@@ -87,22 +87,6 @@ def test_words_of_several_sizes_are_refused() -> None:
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8"])
-def test_depths_are_those_of_fit(name: str) -> None:
-    """The search prices an NPU with the memories that size_memories gives it."""
-    model = networks.load(name)
-    made = layers(model)
-    chain = Chain(NpuChoices(made, 64))
-    runs = chain.cheapest(40_000, Price(npu=-10_000))
-    assert runs is not None
-    assert len(runs) == len(made)
-    candidate = candidate_of(name, runs, 64, "pull")
-    keys = ("taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits", "windows", "groups", "levels")
-    for given_npu, fitted in zip(candidate.npus, candidate.design(model).npus):
-        assert [given_npu.value(k) for k in keys] == [fitted.value(k) for k in keys]
-
-
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("interval", [300, 1_000, 5_000, 40_000])
 def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
     """A pipeline takes as long as its slowest layer; with a few tuples of room nothing waits."""

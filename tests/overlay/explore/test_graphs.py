@@ -130,30 +130,6 @@ def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
     assert several.counters["cycles"] - alone.counters["cycles"] == flow.left[-1] - flow.left[0]
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize(
-    "setting", [pytest.param(SETTINGS[1], marks=pytest.mark.slow), COUNTERS], ids=["tables", "counters"]
-)
-def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None:
-    """Memories are those of sizing, or hold as much; cycles those of the flow model, but for a few a layer."""
-    tries = Tries(MODELS[name](), Budget(dsp=60), 64, SETTINGS)
-    segments = tries.segments(Task(Connection(tries.engines[0]), setting, 2_600, FEW_NPUS))
-    assert segments is not None
-    candidate = tries.candidate(segments, setting)
-    keys = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_even", "round_twice", "windows",
-            "window_taps", "input_words", "groups", "map_words", "pool_kernel_rows", "pool_scale_rows")  # fmt: skip
-    made, choices = candidate.design(tries.model), tries.choices[tries.engines[0], setting]
-    for given, npu in zip(candidate.npus, made.npus):
-        assert {k: given.value(k) for k in keys} == {k: npu.value(k) for k in keys}
-        assert npu.value("skip_words") <= given.value("skip_words") < 2 * npu.value("skip_words") + 2
-        assert given.sequencer.aheads <= npu.sequencer.aheads + 2
-    assert any(npu.value("skip_words") for npu in made.npus) == (name == "residual")
-    busiest = max(choices.cycles(candidate.indices_on(n), npu) for n, npu in enumerate(candidate.npus))
-    found = run_flow(tries.model, candidate.choices, made)[0].cycles_per_frame
-    assert abs(found - busiest) < 50 * len(tries.layers)
-
-
 @cache
 def searched(make: Callable[[], Model], dsp: int) -> Explored:
     """What the search finds for a network and so many DSP blocks."""

@@ -85,7 +85,7 @@ def _no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(npu_memories, "_roomy_words", lambda layers: 0)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("setting", [*SETTINGS, STREAMED], ids=lambda setting: setting.words)
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("mixed", "graph")])
 def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetting) -> None:
@@ -104,7 +104,7 @@ def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetti
     assert tried
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("setting", [SETTINGS[0], STREAMED], ids=lambda setting: setting.words)
 @pytest.mark.parametrize("kind", ["binary deep", "binary residual", "integer deep", "residual", "depthwise", "mixed"])
 def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting) -> None:

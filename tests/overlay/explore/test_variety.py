@@ -22,7 +22,6 @@ from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
-from bitloom.overlay.explore.chain import Chain
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.engines import Engines
 from bitloom.overlay.explore.figures import figures
@@ -32,13 +31,12 @@ from bitloom.overlay.explore.ring import cheapest_ring, rings
 from bitloom.overlay.explore.search import Effort, explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import candidate_of
-from bitloom.overlay.explore.variations import SETTINGS, MapSetting, setting_of
+from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from tests.cases import case_map
 from tests.errors import value_error
 from tests.networks import random_images, random_model
 
 COUNTERS = MapSetting("raster", counters=True)
-FIRST_INTEGER = Engines(("integer", "binary", "binary", "binary"))
 
 
 def ends() -> Model:
@@ -100,49 +98,6 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
     found = figures(model, candidate)
     assert found is not None
     assert max(work) - 100 <= found.cycles < sum(work) + 200, "busy as one NPU at least, and no longer than in turn"
-
-
-@pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    ("engines", "setting"),
-    [(None, MapSetting("raster")), (None, COUNTERS), (FIRST_INTEGER, MapSetting())],
-    ids=["raster", "counters", "engines"],
-)
-def test_depths_are_those_of_sizing(engines: Engines | None, setting: MapSetting) -> None:
-    """In every setting the search prices the memories that size_memories gives."""
-    model = networks.load("digits-cnn")
-    made = layers(model, setting.map_order, engines)
-    npus = Chain(NpuChoices(made, 64, counters=setting.counters)).cheapest(5_000, Price(npu=-10_000))
-    assert npus is not None
-    candidate = candidate_of("digits-cnn", npus, 64, setting.map_order)
-    keys = ("engine", "feature_bits", "raster", "taps", "olds", "jumps", "kernel_rows", "threshold_rows", "acc_bits",
-            "windows", "groups", "levels", "pool_taps", "pool_olds", "multiplier_bits")  # fmt: skip
-    for given, fitted in zip(candidate.npus, candidate.design(model).npus):
-        assert {k: given.value(k) for k in keys} == {k: fitted.value(k) for k in keys}
-
-
-@pytest.mark.parametrize(
-    ("mapping", "setting"), [((0,) * 6, SETTINGS[0]), ((0, 1, 0, 1, 0, 1), COUNTERS)], ids=["one-npu", "ring"]
-)
-def test_depths_of_streamed_weights_are_those_of_sizing(mapping: tuple[int, ...], setting: MapSetting) -> None:
-    """Kernel rows for two layers of each NPU, and tuples for a whole frame where these take fewer bits."""
-    model, setting = kernels(), replace(setting, streamed=True)
-    made = layers(model, setting.map_order)
-    choices = NpuChoices(made, 64, counters=setting.counters, streamed=True)
-    if max(mapping):
-        npus = cheapest_ring(choices, mapping, 20_000, Price())
-    else:
-        npus = Chain(choices, most_npus=1).cheapest(20_000, Price())
-    assert npus is not None
-    candidate = candidate_of("kernels", npus, 64, setting.map_order)
-    assert setting_of(candidate) == setting
-    design, keys = candidate.design(model), ("stream_weights", "kernel_rows", "tuple_words", "raster")
-    for n, (given, fitted) in enumerate(zip(candidate.npus, design.npus)):
-        assert {k: given.value(k) for k in keys} == {k: fitted.value(k) for k in keys}
-        shapes = [(2, 5) if i == 5 else (4, 32) for i in candidate.indices_on(n)]  # taps of a window, kernels
-        rows = [taps * -(-32 // given.array.kfp) * -(-count // given.array.kgp) for taps, count in shapes]
-        assert given.array.kernel_rows == 2 * max(rows) < sum(rows)
-    assert candidate.npus[0].sequencer.tuple_words >= 6 * 7 * -(-32 // candidate.npus[0].array.kfp), "a whole frame"
 
 
 def test_a_network_of_both_kinds_gets_npus_of_both() -> None:

@@ -35,7 +35,7 @@ from .. import design
 from .compiled import C99, CORE, SANITIZERS, build
 
 HERE = Path(__file__).parent
-FILES = 100
+FILES = 50
 """Damaged files of each sort in the default tier; the slow one reads MANY."""
 MANY = 3_000
 UNREAD = ("layers", "mapping", "ideal_cycles")

@@ -18,7 +18,7 @@ def told(frames: FramesRun) -> object:
     return list(frames.done), list(frames.accepted), frames.counts, frames.stores
 
 
-@pytest.mark.sample(10)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("kind", "number"), CASES)
 def test_parts_do_the_same_in_both_languages(kind: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each run that sizing and compiling take, and that of the sized design."""

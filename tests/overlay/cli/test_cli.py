@@ -348,17 +348,16 @@ def test_learn_with_held_out_images(tmp_path: Path) -> None:
 
 
 def test_learn_on_the_machine(tmp_path: Path) -> None:
-    """Several settings and seeds, as without it; with a clock the table has cycles."""
+    """Several seeds, as without it; with a clock the table has cycles."""
     small = ["--hidden", "16", "--slaves", "1", "--epochs", "1", "--out", str(tmp_path / "learn")]
     picture = tmp_path / "timeline.svg"
     curves = tmp_path / "curves.svg"
-    several = ["--setting", "words", "--setting", "codes-1", "--seeds", "2", "--plot", str(curves)]
+    several = ["--setting", "codes-1", "--seeds", "2", "--plot", str(curves)]
     result = call("learn", "digits", "--machine", "words", *several, *small, "--json")
     assert result.exit_code == 0, result.output
-    words, codes = json.loads(result.stdout)["settings"]
-    assert (words["setting"], codes["setting"]) == ("words", "codes-1")
-    assert len(words["final"]) == len(codes["final"]) == 2
-    assert min(words["final"]) > 0.5
+    (codes,) = json.loads(result.stdout)["settings"]
+    assert codes["setting"] == "codes-1"
+    assert len(codes["final"]) == 2
     assert curves.read_text().startswith("<?xml")
     one = ["--machine", "interpreter", "--setting", "codes-1", "--timeline", str(picture)]
     interpreted = call("learn", "digits", *one, *small)

@@ -58,6 +58,7 @@ ELEMENTWISE = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_elementwise(name):
     rng = np.random.default_rng(5)

@@ -85,7 +85,7 @@ READERS = {
 }  # fmt: skip
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", READERS)
 def test_readers(name):
     made = check(READERS[name](np.random.default_rng(7)), by_qonnx, engine="integer", near=1e-6)

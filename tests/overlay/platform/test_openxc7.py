@@ -44,7 +44,7 @@ def test_yosys_elaborates_it(project):
     assert elaborate(project) == ""
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [

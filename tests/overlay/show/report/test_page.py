@@ -137,7 +137,7 @@ def test_the_bars_are_the_numbers(one: Report) -> None:
     assert sorted((round(row), begin, width) for row, begin, width in drawn(plots.timeline, one)) == spans
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 def test_the_page_loads_nothing(report: Report) -> None:
     text = page(report)
     assert not re.search(r"https?:|//[a-z]|@import|<script|<img|<iframe|src=", text)

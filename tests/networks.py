@@ -3,7 +3,7 @@ must be bit-exact. They are those of the campaigns (overlay/fuzz) and those of t
 choices by Hypothesis."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -16,16 +16,10 @@ from bitloom.overlay.build.images import random_images
 from bitloom.overlay.fuzz import random_networks as makers
 from bitloom.overlay.fuzz.pick import Pick
 from bitloom.overlay.fuzz.random_models import random_model
-from bitloom.overlay.fuzz.random_networks import (
-    IntegerChoices,
-    depthwise_network,
-    grouped_network,
-)
-from tests.random_networks.accumulators import accumulated_network
+from bitloom.overlay.fuzz.random_networks import IntegerChoices
 from tests.random_networks.blocks import joined_network, residual_network
-from tests.random_networks.first_layers import first_layer_network
 from tests.random_networks.graphs import graph_network
-from tests.random_networks.mixed import mixed_network, mixed_way
+from tests.random_networks.mixed import mixed_network
 from tests.random_networks.sign_blocks import binary_residual_network
 
 __all__ = [
@@ -33,21 +27,12 @@ __all__ = [
     "SEEDS",
     "WIDE",
     "IntegerChoices",
-    "accumulated_networks",
     "binary_residual_networks",
     "check_draws",
-    "deep_networks",
-    "depthwise_networks",
     "few_and_many",
-    "first_layers",
-    "gated",
     "graph_networks",
-    "grouped_networks",
-    "growing",
     "integer_networks",
     "joined_networks",
-    "mappings",
-    "mixed_mappings",
     "mixed_networks",
     "model_of",
     "networks",
@@ -55,8 +40,6 @@ __all__ = [
     "random_model",
     "residual_networks",
     "some",
-    "windows",
-    "with_outputs",
 ]
 BYTES = IntegerChoices(feature_bits=8, weight_bits=8, roundings=ROUNDINGS)
 """What layers of 8 bits may be."""
@@ -64,7 +47,6 @@ WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=ROUNDINGS)
 """What layers with the widest features may be."""
 SEEDS = st.integers(0, 2**32 - 1)
 """Seeds of numpy's random generators."""
-Choice = TypeVar("Choice")
 
 
 def some(count: int) -> settings:
@@ -96,21 +78,10 @@ def drawn(maker: Callable[..., Any]) -> Callable[..., st.SearchStrategy[Any]]:
     return lambda *args, **options: SEEDS.map(lambda seed: maker(Pick(seed), *args, **options))
 
 
-windows = drawn(makers.windows)
-accumulated_networks = drawn(accumulated_network)
 networks = drawn(makers.binary_network)
 integer_networks = drawn(makers.integer_network)
-first_layers = drawn(first_layer_network)
 mixed_networks = drawn(mixed_network)
-mixed_mappings = drawn(mixed_way)
-deep_networks = drawn(makers.deep_network)
-depthwise_networks = drawn(depthwise_network)
-grouped_networks = drawn(grouped_network)
 residual_networks = drawn(residual_network)
-gated = drawn(makers.gated_network)
-growing = drawn(makers.grown_network)
-with_outputs = drawn(makers.several_outputs)
 graph_networks = drawn(graph_network)
 joined_networks = drawn(joined_network)
 binary_residual_networks = drawn(binary_residual_network)
-mappings = drawn(makers.random_mapping)

@@ -297,9 +297,9 @@ def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:
             size = former.height, former.width
             stages.append(_stage(array_former_name(layer), False, size, Taps(former.split.formed), reads))
             reads = array_former_name(layer)
-        conv = _stage(layer.name, True, (layer.height, layer.width), layer.window, reads)
         adds = layer.adds and (layer.adds if layer.binary else last[layer.adds])  # bits: integers before a pool
-        stages.append(replace(conv, adds=adds or "", joins=last[layer.joins] if layer.joins else ""))
+        joins = last[layer.joins] if layer.joins else ""
+        stages.append(_stage(layer.name, True, (layer.height, layer.width), layer.window, reads, adds or "", joins))
         if split := layer.pooled_window:
             reads = layer.name
             if layer.split_pool:
@@ -326,6 +326,9 @@ def array_former_name(layer: LoweredLayer) -> str:
     return f"{layer.name}.former"
 
 
-def _stage(name: str, weighted: bool, size: Pair, window: Taps, reads: str) -> Stage:
+def _stage(name: str, weighted: bool, size: Pair, window: Taps, reads: str, adds: str = "", joins: str = "") -> Stage:
     """A stage that reads a map of ``size``."""
-    return Stage(name=name, weighted=weighted, height=size[0], width=size[1], window=window, reads=reads)
+    height, width = size
+    return Stage(
+        name=name, weighted=weighted, height=height, width=width, window=window, reads=reads, adds=adds, joins=joins
+    )

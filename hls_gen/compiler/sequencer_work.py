@@ -10,6 +10,7 @@ flow model alone says (flow/), which is exact to the cycle.
 """
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class SequencerWork:
     """What ``cycles`` found, by what it was asked: a search asks the same of many foldings."""
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def of_map(cls, window: Taps | Window | None, height: int, width: int) -> "SequencerWork":
         """Of the windows on a map, for which there is no schedule yet, so that no skips are known. None: the pool unit
         hands tuples on as they come, so that each is a window of one tap."""

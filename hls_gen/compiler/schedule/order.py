@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,16 @@ from .tables import StageTables, frozen
 ORDERS = ("pull", "raster", "columns")
 AUTOMATIC = ORDERS[:2]
 """Those that "auto" compares; columns are there for chunks of columns (hls_gen/compiler/choices.py)."""
+
+
+class Visits(NamedTuple):
+    """The valid taps of a stage, window after window."""
+
+    window: Ints
+    tap: Ints
+    position: Ints
+    """window, tap, position: of each tap its window, counted in the order of the map that the stage makes; its place in
+    the kernel; and the position of the map that it reads."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,12 +94,13 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
 
 def _schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
     """The schedule of stages, made anew."""
-    orders = _orders(chain, map_order)
-    return Schedule(map_order=map_order, tables=tuple(_tables(stage, orders, map_order) for stage in chain))
+    orders, visits = _orders(chain, map_order)
+    tables = (_tables(stage, orders, visits.pop(stage.name), map_order) for stage in chain)
+    return Schedule(map_order=map_order, tables=tuple(tables))
 
 
-def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
-    """The order in which each map is wanted, by the name of the stage that makes it.
+def _orders(chain: Sequence[Stage], map_order: str) -> tuple[dict[str, Ints], dict[str, Visits]]:
+    """The order in which each map is wanted, and the valid taps of each stage, by the name of the stage.
 
     Backwards, each map's order follows from those of its readers. A map that is added to another one must have the same
     positions. Where an earlier reader needs further positions, all orders are worked out anew with these.
@@ -99,6 +111,7 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
     more: dict[str, list[Ints]] = {last: [] for last in last_of.values()}
     while True:
         orders = dict[str, Ints]()
+        visits_by_stage = dict[str, Visits]()
         needs = {last: [*visits] for last, visits in more.items()}
         read = {name for stage in chain for name in (stage.reads, stage.adds, stage.joins)}
         for stage in chain:
@@ -108,12 +121,13 @@ def _orders(chain: Sequence[Stage], map_order: str) -> dict[str, Ints]:
             last_map = last_of[stage.name]
             if last_map not in orders:
                 orders[last_map] = _merged(needs[last_map], map_order, widths[last_map])
-            needs[last_of[stage.reads]].insert(0, _first_visits(stage, orders[last_map]))
+            visits_by_stage[stage.name] = _visits(stage, orders[last_map])
+            needs[last_of[stage.reads]].insert(0, _first_visits(stage, visits_by_stage[stage.name]))
         for name in inputs:
             orders[last_of[name]] = _merged(needs[last_of[name]], map_order, widths[last_of[name]])
         missing = {last: np.setdiff1d(np.concatenate(visits), orders[last]) for last, visits in needs.items() if visits}
         if not any(len(positions) for positions in missing.values()):
-            return {name: orders[last] for name, last in last_of.items()}
+            return {name: orders[last] for name, last in last_of.items()}, visits_by_stage
         for last, positions in missing.items():
             more[last] += [positions] * (len(positions) > 0)
 
@@ -152,7 +166,7 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
     before = [INPUT, *(stage.name for stage in chain)]
-    out = [replace(stage, reads=stage.reads or name) for stage, name in zip(chain, before)]
+    out = [stage if stage.reads else replace(stage, reads=name) for stage, name in zip(chain, before)]
     by_name = {stage.name: stage for stage in out}
     for number, stage in enumerate(out):
         known = before[: number + 1]
@@ -177,27 +191,26 @@ def linked(chain: Sequence[Stage]) -> list[Stage]:
     return out
 
 
-def _visits(stage: Stage, output_order: Ints) -> tuple[Ints, Ints, Ints]:
-    """(window, place in the kernel, position) of each valid tap of a stage that makes its map in this order."""
-    visits = stage.window.positions(stage.height, stage.width)[output_order]  # (windows, taps), -1 where invalid
-    window, tap = np.nonzero(visits >= 0)
-    return window, tap % stage.places, visits[window, tap]
+def _visits(stage: Stage, output_order: Ints) -> Visits:
+    """The valid taps of a stage that makes its map in this order."""
+    positions = stage.window.positions(stage.height, stage.width)[output_order]  # (windows, taps), -1 where invalid
+    window, tap = np.nonzero(positions >= 0)
+    return Visits(window, tap % stage.places, positions[window, tap])
 
 
-def _first_visits(stage: Stage, output_order: Ints) -> Ints:
+def _first_visits(stage: Stage, visits: Visits) -> Ints:
     """The positions that a stage reads, in the order in which it visits them first."""
-    position = _visits(stage, output_order)[2]
+    position = visits.position
     first = np.full(stage.height * stage.width, -1)
     first[position[::-1]] = np.arange(len(position))[::-1]  # the last write stays: the first visit
     order: Ints = position[first[position] == np.arange(len(position))]
     return order
 
 
-def _tables(stage: Stage, orders: Mapping[str, Ints], map_order: str) -> StageTables:
+def _tables(stage: Stage, orders: Mapping[str, Ints], visits: Visits, map_order: str) -> StageTables:
     """The tables of one stage, where each map has its order."""
     input_order = orders[stage.reads]
     output_order = orders[stage.name]
-    window, tap, position = _visits(stage, output_order)
     rank = np.full(stage.height * stage.width, -1)
     rank[input_order] = np.arange(len(input_order))
     return StageTables(
@@ -205,7 +218,7 @@ def _tables(stage: Stage, orders: Mapping[str, Ints], map_order: str) -> StageTa
         map_order=map_order,
         input_order=input_order,
         output_order=output_order,
-        window=frozen(window),
-        tap=frozen(tap),
-        index=frozen(rank[position]),
+        window=frozen(visits.window),
+        tap=frozen(visits.tap),
+        index=frozen(rank[visits.position]),
     )

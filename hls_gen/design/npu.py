@@ -726,7 +726,7 @@ class NpuSequencer:
         weighted = self.pool_unit.weights if self.pool_unit else self.npu.array
         return weighted.row_bits if weighted else 0
 
-    @cached_property
+    @property
     def kind(self) -> SequencerKind:
         """How taps are found and claimed."""
         return SequencerKind(counters=self.counters, tables=tuple(self.table_rows))

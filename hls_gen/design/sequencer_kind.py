@@ -12,7 +12,6 @@ Which tables a sequencer has, the part says that declares their sizes: `Sequence
 Memories, fields of layer rows that say where a table's rows begin, needs of layers and area follow from that.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 FIRST = "first_"
@@ -46,8 +45,7 @@ SOMETIMES = (JUMPS, AHEADS)
 """Tables that only some sequencers have."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SequencerKind:
+class SequencerKind(NamedTuple):
     """How a sequencer finds the taps of a window, and how taps claim tuples, whatever its sizes."""
 
     counters: bool = False

@@ -145,7 +145,7 @@ class LayerDemand:
         """Places of the kernel, each visit counted."""
         return int(self.lowered.weight.shape[1])
 
-    @property
+    @cached_property
     def taps(self) -> int:
         """Valid taps of a frame, each visit counted."""
         return len(self.conv.index) * self.lowered.visits
@@ -175,7 +175,7 @@ class LayerDemand:
 
     def formed_pool(self, npu: Npu) -> FormedPool | None:
         """Its pool behind the line former in front of the NPU's pool unit; None where that takes taps one by one."""
-        pool = self.lowered.pool
+        pool = self.formed_pools and self.lowered.pool
         split = pool and npu.pool_unit and npu.pool_unit.split(pool.window, pool.reduction)
         return self.formed_pools.get(split) if split else None
 
@@ -184,7 +184,7 @@ class LayerDemand:
         formed = self.formed_pool(npu)
         return formed.tables if formed else self.pool
 
-    @property
+    @cached_property
     def tuples(self) -> int:
         """Tuples of the map that it reads."""
         return len(self.conv.input_order)
@@ -299,13 +299,19 @@ class LayerDemand:
         if self.formed is not None:
             return self.formed_by(npu).words
         if not self.planes:
-            return self.map_words(npu) if self.lines else -(-self.map_words(npu) // npu.array.beat.taps)
+            return self.map_words(npu) if self.lines else -(-self.map_words(npu) // npu.array.line_taps)
         one_after_another = 1 if npu.array.planes else self.planes + 1
         return -(-self.channels // npu.array.plane_lanes) * one_after_another
 
     def map_words(self, npu: Npu) -> int:
         """Words of a position of the maps that it reads, in front of a line former."""
-        return sum(-(-channels // npu.array.map_lanes) for channels in self.parts or (self.lowered.map_channels,))
+        lanes = npu.array.map_lanes
+        return sum([-(-channels // lanes) for channels in self._channels_read])
+
+    @cached_property
+    def _channels_read(self) -> tuple[int, ...]:
+        """Channels of each map that it reads, in front of a line former."""
+        return self.parts or (self.lowered.map_channels,)
 
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""

@@ -76,15 +76,18 @@ class NpuMemories:
         self._layers = layers
         self._networks = networks
         self._streamed = streamed
-        self._known: dict[tuple[Any, ...], _LayerOnNpu] = {}
+        self._known: dict[tuple[Any, ...], dict[tuple[Any, ...], _LayerOnNpu]] = {}
+        """Layers on NPUs, by what depends on an NPU, and by what differs between the layers there."""
+        self._kept = 0
 
     def __getstate__(self) -> dict[str, Any]:
         """What another process needs: it works out the rest itself."""
-        return {**vars(self), "_known": {}}
+        return {**vars(self), "_known": {}, "_kept": 0}
 
     def forget(self) -> None:
         """Let go of what was worked out."""
         self._known.clear()
+        self._kept = 0
 
     def sized(self, indices: Indices, npu: Npu) -> Npu:
         """The NPU with memories that hold what layers need together, and with what it has for their sake besides.
@@ -126,18 +129,20 @@ class NpuMemories:
 
     def _planned(self, indices: Indices, npu: Npu) -> Planned:
         """Layers of a network on the NPU, in their order."""
-        of_npu = LAYER_NEEDS(npu)
+        of_npu = self._known.setdefault(LAYER_NEEDS(npu), {})
         maps: dict[str, MapWords] = {}
         planned = []
         for i in indices:
             layer = self._layers[i].seen_by(npu)
-            key = i, layer.formed is None, layer.lowered.reads in maps, layer.lowered.joins in maps, of_npu
-            if key not in self._known:
-                if len(self._known) >= KEPT:
-                    self._known.clear()
-                self._known[key] = _on(layer, npu, maps)
-            maps[layer.name] = self._known[key].output
-            planned.append(self._known[key])
+            key = i, layer.formed is None, layer.lowered.reads in maps, layer.lowered.joins in maps
+            on_npu = of_npu.get(key)
+            if on_npu is None:
+                on_npu = of_npu[key] = _on(layer, npu, maps)
+                self._kept += 1
+            maps[layer.name] = on_npu.output
+            planned.append(on_npu)
+        if self._kept > KEPT:
+            self.forget()
         return planned
 
     def _sharing(self, each: Sequence[Indices], plans: list[Planned], npu: Npu) -> tuple[Npu, list[Planned]]:

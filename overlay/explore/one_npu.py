@@ -34,10 +34,15 @@ from .price import Price
 from .searched import FASTEST, LINE_TAPS, TRIED, combinations
 
 T = TypeVar("T")
+CyclesByOl = Callable[[int], int]
+"""Gives cycles of a frame by OL."""
 OUT = "output_stationary"
 """Dataflow by which NPUs are chosen; variations have others."""
 FOLDINGS = 8192
 """Foldings of which the arrays' cycles are kept."""
+KEPT = 500
+"""NPUs without a folding whose foldings are kept, about, those of each interval counted: of a large network those of
+one interval alone."""
 CHOICES = 4
 """OLs that are tried for their fit to the next NPU's words."""
 BETWEEN = 40
@@ -219,19 +224,25 @@ class Foldings:
 
 
 @dataclass
+class _KnownAt:
+    """What `NpuChoices` has worked out at an interval."""
+
+    by_kfp: dict[Indices, list[tuple[Npu, Foldings]]] = field(default_factory=dict)
+    foldings: dict[tuple, Foldings] = field(default_factory=dict)
+    fewest_lanes: dict[tuple, float] = field(default_factory=dict)
+
+
+@dataclass
 class _Known:
     """What `NpuChoices` has worked out."""
 
-    interval: int = 0
-    """The interval that ``by_kfp``, ``foldings`` and ``fewest_lanes`` are of."""
-    by_kfp: dict[Indices, list[tuple[Npu, Foldings]]] = field(default_factory=dict)
-    foldings: dict[tuple, Foldings] = field(default_factory=dict)
+    at: dict[int, _KnownAt] = field(default_factory=dict)
+    """By the interval."""
     sized: dict[tuple, Sized | None] = field(default_factory=dict)
     parts: dict[Any, Any] = field(default_factory=dict)
     outlets: dict[tuple, dict[int, float]] = field(default_factory=dict)
     bare: dict[Indices, list[Npu]] = field(default_factory=dict)
-    array_cycles: dict[tuple, dict[LayerDemand, Callable[[int], int]]] = field(default_factory=dict)
-    fewest_lanes: dict[tuple, float] = field(default_factory=dict)
+    array_cycles: dict[tuple, dict[LayerDemand, CyclesByOl]] = field(default_factory=dict)
 
 
 @dataclass
@@ -303,15 +314,14 @@ class NpuChoices:
             known[key] = Foldings(self._possible(indices, bare, interval))
         return known[key]
 
-    def _known_at(self, interval: int) -> _Known:
-        """What has been worked out; of intervals what is of this one: that of another one is not asked for again."""
-        known = self._known
-        if interval != known.interval:
-            known.by_kfp.clear()
-            known.foldings.clear()
-            known.fewest_lanes.clear()
-            known.interval = interval
-        return known
+    def _known_at(self, interval: int) -> _KnownAt:
+        """What has been worked out at an interval."""
+        known = self._known.at
+        if interval not in known:
+            if sum(len(at.foldings) for at in known.values()) > KEPT:
+                known.clear()
+            known[interval] = _KnownAt()
+        return known[interval]
 
     def in_front_of(self, reader: Npu | None, indices: Indices) -> Words | None:
         """The words that the NPU ``reader`` takes of an NPU for layers ``indices``: of the other engine's features each
@@ -464,7 +474,8 @@ class NpuChoices:
     def cycles(self, indices: Indices, npu: Npu) -> int:
         """Cycles of these layers a frame, all on this NPU."""
         layers = self.layers_of(indices, npu)
-        return _with_others(layers, npu, self._array_cycles(layers, npu))
+        of_array = [cycles(npu.results.ol) for cycles in self._array_cycles_by_ol(layers, npu)]
+        return _with_others(layers, npu, of_array)
 
     def round(self, segments: Sequence[Segment]) -> int:
         """Cycles of a frame of each network on these NPUs: of each network those of the NPU with most to do."""
@@ -474,12 +485,9 @@ class NpuChoices:
             cycles += max(self.cycles(indices, npu) for npu, indices in each if indices)
         return cycles
 
-    def _array_cycles(self, layers: Sequence[LayerDemand], npu: Npu) -> list[int]:
-        """Cycles of the array for each of these layers, which are as the NPU reads them."""
-        return [cycles(npu.results.ol) for cycles in self._array_cycles_by_ol(layers, npu)]
-
-    def _array_cycles_by_ol(self, layers: Sequence[LayerDemand], npu: Npu) -> list[Callable[[int], int]]:
-        """The same by OL. They are the same with each PFP."""
+    def _array_cycles_by_ol(self, layers: Sequence[LayerDemand], npu: Npu) -> list[CyclesByOl]:
+        """Cycles of the array for each of these layers, which are as the NPU reads them, on an NPU that is like this
+        one but for its OL, by that. They are the same with each PFP."""
         key = ARRAY_CYCLES(npu)
         known = self._known.array_cycles.get(key)
         if known is None:
@@ -536,18 +544,19 @@ class NpuChoices:
 
     def _fewest_lanes(self, indices: Indices, npu: Npu, interval: int) -> float:
         """The fewest lanes of an NPU like ``npu`` that takes a tap a beat and keeps to the interval."""
+        known = self._known_at(interval).fewest_lanes
         key = indices, npu.former is None
-        if key not in self._known.fewest_lanes:
+        if key not in known:
             plain = [
                 other
                 for other in self.bare(indices)
                 if not other.array_forms_lines and (other.former is None) == (npu.former is None)
             ]
             kgps = [self._least_kgp(indices, other, interval) for other in plain]
-            self._known.fewest_lanes[key] = min(
+            known[key] = min(
                 (other.array.kfp * kgp for other, kgp in zip(plain, kgps) if kgp is not None), default=float("inf")
             )
-        return self._known.fewest_lanes[key]
+        return known[key]
 
     def _wider(self, indices: Indices, npu: Npu, interval: int) -> Iterator[list[Npu]]:
         """Foldings with the first power of two above the KGP of ``npu`` that keeps to the interval: where results or a
@@ -565,45 +574,31 @@ class NpuChoices:
         """The NPU with each OL, or the one that is given, and PFP that are fast enough, the smallest first; at most
         CHOICES of them."""
         layers = self.layers_of(indices, npu)
-        tried = 0
+        tried = self._tried(indices, npu)
+        by_ol = [self._array_cycles_by_ol(layers, each) for each in tried]
         looped = [layer for layer in layers if layer.reader in indices]
         lanes = npu.array.map_lanes
-        ols = [ol for ol in splits(npu.array.kgp) if not npu.forks_maps or not (lanes % ol and ol % lanes)]
-        ols = ols[self._too_narrow(indices, npu, ols, interval) :] if given is None else [given]
+        ols = [given] if given is not None else _wide_enough(splits(npu.array.kgp), by_ol[-1], interval)
+        found = 0
         for ol in ols:
-            bare = npu.unchecked(ol=ol)
+            if given is None and npu.forks_maps and lanes % ol and ol % lanes:
+                continue
             fast = False
-            for folding in self._fast(indices, bare, interval):
+            for folding in _fast(layers, zip(tried, by_ol), ol, interval):
                 fast = True
-                pooled = sum(layer.pool_cycles(folding) for layer in layers)
                 fits = all(layer.outlet_tuple(folding).fits(lanes) for layer in looped)
-                if pooled <= interval and fits and self._adds(layers, folding):
+                pooled = sum(layer.pool_cycles(folding) for layer in layers) if fits else 0
+                if fits and pooled <= interval and self._adds(layers, folding):
                     yield folding
-            tried += fast
-            if tried == CHOICES:
+            found += fast
+            if found == CHOICES:
                 return
 
-    def _too_narrow(self, indices: Indices, npu: Npu, ols: Sequence[int], interval: int) -> int:
-        """How many of these OLs, the first ones, are too few for the interval: the array takes no longer with more."""
-        fastest = npu.unchecked(**{name: number for name, number in FASTEST.items() if name in TRIED[npu.engine]})
-        by_ol = self._array_cycles_by_ol(self.layers_of(indices, fastest), fastest)
-        return bisect_left(ols, True, key=lambda ol: sum(cycles(ol) for cycles in by_ol) <= interval)
-
-    def _fast(self, indices: Indices, npu: Npu, interval: int) -> Iterator[Npu]:
-        """The NPU with each PFP that keeps to the interval, and with the numbers of TRIED that it needs."""
-        values = {
-            name: value.numbers
-            for name, value in TRIED[npu.engine].items()
-            if any(value.helps(self.layers[i]) for i in indices)
-        }
-        tried = [npu.unchecked(**each) for each in combinations(values)]
-        layers = self.layers_of(indices, npu)
-        pairs = [(folding, self._array_cycles(layers, folding)) for folding in tried]
-        pairs = [(folding, of_array) for folding, of_array in pairs if sum(of_array) <= interval]
-        for times in PFPS if npu.depthwise else PFPS[:4] if npu.pool_unit else (1,):
-            each = ((folding.unchecked(pfp=npu.results.ol * times), of_array) for folding, of_array in pairs)
-            fast = (folding for folding, of_array in each if _with_others(layers, folding, of_array) <= interval)
-            yield from islice(fast, 1)
+    def _tried(self, indices: Indices, npu: Npu) -> list[Npu]:
+        """The NPU with the numbers of TRIED in all ways, the fastest last."""
+        layers = [self.layers[i] for i in indices]
+        tried = {name: value.numbers for name, value in TRIED[npu.engine].items() if any(map(value.helps, layers))}
+        return [npu.unchecked(**each) for each in combinations(tried)]
 
     def _adds(self, layers: Sequence[LayerDemand], npu: Npu) -> bool:
         """Whether maps that these layers add lie in the skip store as results leave."""
@@ -663,6 +658,25 @@ class NpuChoices:
         firsts = [layer.seen_by(npu) for layer in self.layers if layer.reads is None]
         words = [layer.frame_words(npu) for layer in firsts]
         return sum(geared(count, npu.host_word_bits, self.stream_bits) for count in words) <= interval
+
+
+def _wide_enough(ols: Sequence[int], by_ol: Sequence[CyclesByOl], interval: int) -> Sequence[int]:
+    """The rising ``ols`` without those that are too few for the interval: arrays take no longer with more."""
+    return ols[bisect_left(ols, True, key=lambda ol: sum(cycles(ol) for cycles in by_ol) <= interval) :]
+
+
+def _fast(
+    layers: Sequence[LayerDemand], tried: Iterable[tuple[Npu, Sequence[CyclesByOl]]], ol: int, interval: int
+) -> Iterator[Npu]:
+    """For each PFP the first one of these NPUs that keeps to the interval with that OL; cycles of their arrays are
+    given for each layer."""
+    each = [(npu, [cycles(ol) for cycles in by_ol]) for npu, by_ol in tried]
+    keeping = [(npu, of_array) for npu, of_array in each if sum(of_array) <= interval]
+    first = each[0][0]
+    for times in PFPS if first.depthwise else PFPS[:4] if first.pool_unit else (1,):
+        foldings = ((npu.unchecked(ol=ol, pfp=ol * times), of_array) for npu, of_array in keeping)
+        fast = (folding for folding, of_array in foldings if _with_others(layers, folding, of_array) <= interval)
+        yield from islice(fast, 1)
 
 
 def _with_others(layers: Sequence[LayerDemand], npu: Npu, of_array: Sequence[int]) -> int:

@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import error
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
-from bitloom.overlay.explore import search, workers
+from bitloom.overlay.explore import one_npu, search, workers
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.chain import Chain
@@ -475,6 +475,16 @@ def test_cycles_of_objects_are_looked_for_less_often_during_a_search() -> None:
     )
     assert max(seen) == search.SELDOM * before[0]
     assert gc.get_threshold() == before
+
+
+def test_foldings_are_kept_for_several_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    choices = NpuChoices(layers(networks.load("digits-cnn")), 64)
+    known = choices.by_kfp((0,), 1_000)
+    choices.by_kfp((0,), 2_000)
+    assert choices.by_kfp((0,), 1_000) is known
+    monkeypatch.setattr(one_npu, "KEPT", 1)
+    choices.by_kfp((0,), 3_000)
+    assert choices.by_kfp((0,), 1_000) is not known
 
 
 def test_streamed_weights_are_tried_where_memory_alone_lacks() -> None:

@@ -63,7 +63,7 @@ one_block = partial(residual_network, kinds=("identity",), most=1)
 """A residual block whose maps have one size: a partition may read two of them."""
 
 
-@few_and_many(40, 200)
+@few_and_many(40, 400)
 def test_parts_give_what_the_network_gives(count):
     """Of many of them, additions in slices read channels of two maps, of which none is always the same."""
 
@@ -74,7 +74,7 @@ def test_parts_give_what_the_network_gives(count):
     seen = tally(of_integers, count)
     assert seen["cut"] >= count // 4
     assert seen["joined"] >= count // 20
-    assert seen["sliced and joined"] >= 2
+    assert seen["sliced and joined"] >= max(2, count // 80)
 
 
 def test_parts_of_networks_of_bits():

@@ -708,8 +708,8 @@ def exact(count: int) -> dict[str, int]:
 
 
 CASES: dict[str, BoardCase] = {
-    **cases("chain", CHAIN, CHAIN_DESIGNS, 30, exact(25), {
-        "k3_g5": exact(3), "k8_g8_planes": exact(2), "int_k3_g5": exact(2), "raster": exact(2),
+    **cases("chain", CHAIN, CHAIN_DESIGNS, 40, exact(30), {
+        "k3_g5": exact(4), "k8_g8_planes": exact(2), "int_k3_g5": exact(3), "raster": exact(3),
     }, int_wide=(200, exact(200)), raster=(50, exact(25)), int_raster=(50, exact(25))),
     **cases("uneven", UNEVEN, UNEVEN_DESIGNS, 40, exact(5), {
         "integer": exact(2), "ring": exact(2),
@@ -719,16 +719,16 @@ CASES: dict[str, BoardCase] = {
             formers=(120, {"formed": 40, "formed behind": 10}), wide=(80, {"formed": 25, "rows together": 5})),
     **cases("chained", CHAINED, CHAINS, 40, exact(15), {
         "ring_of_2": {"exact or stuck": 2},
-    }, **{name: (160, {"exact or stuck": 15, "exact": 3, "stuck": 2}) for name in ("ring_of_2", "integer_ring")},
+    }, **{name: (160, {"exact or stuck": 15, "exact": 3, "stuck": 3}) for name in ("ring_of_2", "integer_ring")},
        ring_of_3=(80, exact(15))),
     **cases("mixed", MIXED, MIXED_DESIGNS, 40, {"both engines": 15}, {"looped_ring": {"both engines": 2}}),
     **cases("grouped", GROUPS, GROUPED_DESIGNS, 60, {"plain": 1, "parts": 1, "several parts": 1}, {
         "int_parts": {"parts": 1}, "parts": {"parts": 1},
     }, k8=(120, {"plain": 1, "parts": 1, "several parts": 1})),
     **cases("residual", RESIDUAL, GRAPH_DESIGNS, 50, {**exact(15), "shortcut last": 3},
-            {"k4": exact(2)}),
-    **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": exact(2)}),
-    **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": exact(2)}, without_pool=(50, exact(10))),
+            {"k4": exact(4)}),
+    **cases("concatenated", JOINED, GRAPH_DESIGNS, 100, exact(30), {"k4": exact(3)}),
+    **cases("graph", GRAPHS, GRAPH_DESIGNS, 50, exact(30), {"k4": exact(4)}, without_pool=(50, exact(10))),
     **cases("depthwise", DEPTHWISE, DEPTHWISE_DESIGNS, 60, {"plain": 1, "depthwise": 1, "behind copies": 3},
             {"k4": {"lines": 1, "depthwise": 1}}, k4=(60, {"lines": 1, "depthwise": 1, "behind copies": 3})),
     **cases("slowly_read", SLOWLY_READ, DEPTHWISE_DESIGNS, 40, {"plain": 5, "depthwise": 5},
@@ -766,7 +766,7 @@ CASES: dict[str, BoardCase] = {
         "ring_of_2": {"onward": 1},
     }, cascade=(40, {"exact": 10, "plain": 10})),
     **cases("accumulated", ACCUMULATED, ACCUMULATORS, 40, exact(40), {
-        name: exact(2) for name in ("words_planes", "collect_both")
+        name: exact(4) for name in ("words_planes", "collect_both")
     }),
     **cases("streamed", STREAMED_WEIGHTS, STREAMED_DESIGNS, 60, {"streamed": 20}, {"streamed": {"streamed": 1}},
             **{name: (40, {"streamed": 13}) for name in ("streamed_ring", "cascade")}),

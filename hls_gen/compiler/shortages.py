@@ -139,5 +139,5 @@ def _roomy(plan: Plan, manifest: Manifest, shortages: Sequence[Shortage]) -> Sys
     for shortage in shortages:
         if shortage.npu is not None and shortage.name in STORES:
             words: dict[str, Any] = {shortage.name: 1 << (shortage.least - 1).bit_length()}
-            npus[shortage.npu] = npus[shortage.npu].unchecked(**words)  # rows may then not follow one_memory's words
+            npus[shortage.npu] = npus[shortage.npu].unchecked(**words)  # kernels may then lack rows in one_memory
     return system(plan, npus, stream_bits=manifest.stream_bits, spill_words=manifest.design.spill_words)

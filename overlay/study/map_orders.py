@@ -56,4 +56,4 @@ def map_orders(model: Model, folding: Npu) -> dict[str, Any]:
 def _layer(table: StageTables) -> dict[str, int]:
     """Figures of one layer in one map order."""
     tuples = table.capacity(table.stage.weighted)
-    return {"tuples": tuples, "tuples_one_pass": table.capacity(False), "table_bits": table.bits(tuples).total}
+    return {"tuples": tuples, "tuples_one_pass": table.capacity(False), "table_bits": table.bits(tuples)}

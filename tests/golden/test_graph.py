@@ -23,7 +23,6 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
 from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.parts import engines_of
-from bitloom.hls_gen.compiler.schedule import schedule
 from tests.cases import case_map, random_images, random_model, random_values
 from tests.errors import value_error
 from tests.golden.kernels.tiled import check
@@ -172,16 +171,9 @@ ARRAYS = {
 RULE = "takes a chain of layers, where one layer reads each map, got threshold_1 read by conv_2 and subtract_3"
 
 
-@pytest.mark.parametrize(
-    ("call", "user"),
-    [
-        (lambda m: schedule(m.network, "pull"), "a schedule"),
-        (lambda m: check.stages(m, 64), "the check of golden.kernels.tiled"),
-    ],
-)
-def test_what_needs_a_chain_says_so(call, user):
-    with value_error(f"wide: {user} {RULE}"):
-        call(Model(WIDE, ARRAYS))
+def test_what_needs_a_chain_says_so():
+    with value_error(f"wide: the check of golden.kernels.tiled {RULE}"):
+        check.stages(Model(WIDE, ARRAYS), 64)
 
 
 def test_training_adds_maps_and_joins_them_in_no_other_way():

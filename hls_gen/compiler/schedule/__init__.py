@@ -2,8 +2,8 @@
 
 from .order import AUTOMATIC, ORDERS, Schedule, schedule
 from .raster import Raster
-from .stage import Stage, stages
-from .tables import StageTables, TableBits
+from .stage import Stage
+from .tables import StageTables
 
 __all__ = [
     "AUTOMATIC",
@@ -12,7 +12,5 @@ __all__ = [
     "Schedule",
     "Stage",
     "StageTables",
-    "TableBits",
     "schedule",
-    "stages",
 ]

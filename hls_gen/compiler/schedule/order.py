@@ -9,11 +9,10 @@ import numpy as np
 
 from bitloom.golden.encoding import Ints
 from bitloom.golden.graph import INPUT
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.in_use import InUse
 from bitloom.hls_gen.compiler.input_maps import is_input
 
-from .stage import Stage, stages
+from .stage import Stage
 from .tables import StageTables, frozen
 
 ORDERS = ("pull", "raster", "columns")
@@ -55,7 +54,7 @@ _IN_USE = InUse[Schedule]()
 """Schedules by stages and map order."""
 
 
-def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
+def schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
     """Find the order of every map, and make the tables for it.
 
     A position that no window reads (stride larger than the kernel, borders) is neither sent nor computed, and neither
@@ -67,9 +66,8 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
 
     Parameters
     ----------
-    chain : Network or sequence of Stage
-        The stages, each behind those whose maps it reads and adds, or the network, a chain of layers, whose stages are
-        meant.
+    chain : sequence of Stage
+        The stages, each behind those whose maps it reads and adds.
     map_order : str
         "pull" (B2): the last map is wanted row-major, each earlier map in the order in which its first reader visits it
         first; what others need beside follows. "raster": every map row-major. "columns": every map column after column,
@@ -86,7 +84,7 @@ def schedule(chain: Network | Sequence[Stage], map_order: str) -> Schedule:
     ValueError
         If there is no stage, if a stage doesn't fit the maps that it reads and adds, or if there is no such map order.
     """
-    chain = linked(stages(chain) if isinstance(chain, Network) else chain)
+    chain = linked(chain)
     if map_order not in ORDERS:
         raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, got {map_order!r}")
     return _IN_USE.get((tuple(chain), map_order), lambda: _schedule(chain, map_order))

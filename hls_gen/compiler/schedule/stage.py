@@ -1,12 +1,8 @@
-"""Stages: the layers of a network that a schedule is about, those that read windows (spec B1)."""
+"""Stages, of which schedules are made: windows of convolutions, dense layers and pools (spec B1)."""
 
 from dataclasses import dataclass
 
-from bitloom.golden.graph import INPUT
 from bitloom.golden.integers import make_fields_plain
-from bitloom.golden.layers.conv import Weighted
-from bitloom.golden.layers.pool import Pool
-from bitloom.golden.network import Network
 from bitloom.golden.window import Pair
 from bitloom.hls_gen.compiler.taps import Taps
 
@@ -55,47 +51,3 @@ class Stage:
     def places(self) -> int:
         """Places of the kernel: one a tap, but where sums of several windows are added up."""
         return self.window.places
-
-
-def stages(network: Network) -> tuple[Stage, ...]:
-    """The layers of a network that read windows.
-
-    Parameters
-    ----------
-    network : Network
-        A chain of layers.
-
-    Returns
-    -------
-    tuple of Stage
-        In the order of the layers. Layers without a window work on each position for itself: their map counts as that
-        of the stage before.
-
-    Raises
-    ------
-    ValueError
-        If several layers read a map, or if a layer without a window changes the size of the map.
-    """
-    chain, maker = [], {INPUT: INPUT}  # maker: map -> stage that makes it
-    for layer, source in network.chain("a schedule"):
-        read = maker[network.reads[layer.name][0]]
-        maker[layer.name] = layer.name if isinstance(layer, Weighted | Pool) else read
-        if not isinstance(layer, Weighted | Pool):
-            target = network.maps[layer.name]
-            if (target.height, target.width) != (source.height, source.width):
-                raise ValueError(
-                    f"{layer.name}: a layer without a window must keep the map's size, got "
-                    f"{source.height} x {source.width} -> {target.height} x {target.width}"
-                )
-            continue
-        chain.append(
-            Stage(
-                name=layer.name,
-                weighted=isinstance(layer, Weighted),
-                height=source.height,
-                width=source.width,
-                window=Taps(layer.window(source) if isinstance(layer, Weighted) else layer.window),
-                reads=read,
-            )
-        )
-    return tuple(chain)

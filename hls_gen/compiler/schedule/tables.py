@@ -1,6 +1,6 @@
 """Tables of one stage: what its sequencer does at every valid tap of a frame (spec B3, B4, B6)."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
@@ -19,29 +19,6 @@ def frozen(array: Array) -> Array:
     """``array``, read-only from now on."""
     array.flags.writeable = False
     return array
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableBits:
-    """Bits of one stage's tables, one field per memory (B3, B4)."""
-
-    flag: int
-    """1 per valid tap: new or old."""
-    early_end: int
-    """1 per valid tap."""
-    old_address: int
-    """One address per flag-0 tap."""
-    advance: int
-    """advance - 1 per flag-1 tap; 0 in pull order, where it is always 1."""
-    jump_mark: int
-    """1 per valid tap; 0 in a pool."""
-    jump_target: int
-    """One place in the kernel per mark; 0 in a pool."""
-
-    @property
-    def total(self) -> int:
-        """Sum over the memories."""
-        return sum(getattr(self, f.name) for f in fields(self))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,16 +131,15 @@ class StageTables:
         newest = self.newest[self.last][self.window] if reread else self.newest
         return int((newest - self.index).max()) + 1
 
-    def bits(self, capacity: int) -> TableBits:
-        """Bits of the tables for a tuple memory of ``capacity`` tuples; widths are as narrow as the contents."""
+    def bits(self, capacity: int) -> int:
+        """Bits of the tables for a tuple memory of ``capacity`` tuples; fields are as narrow as their contents (B3,
+        B4)."""
         taps = len(self.index)
         olds = int((~self.new).sum())
-        weighted = self.stage.weighted
-        return TableBits(
-            flag=taps,
-            early_end=taps,
-            old_address=olds * (capacity - 1).bit_length(),
-            advance=(taps - olds) * max(int(self.advance.max()) - 1, 0).bit_length(),
-            jump_mark=taps if weighted else 0,
-            jump_target=int(self.jump_mark.sum()) * (self.stage.places - 1).bit_length() if weighted else 0,
-        )
+        bits = 2 * taps  # each tap is new or old, and may end its window early
+        bits += olds * (capacity - 1).bit_length()  # the tuple that an old tap reads
+        bits += (taps - olds) * max(int(self.advance.max()) - 1, 0).bit_length()  # advance - 1 of a new tap
+        if self.stage.weighted:
+            bits += taps  # each tap has a mark or none
+            bits += int(self.jump_mark.sum()) * (self.stage.places - 1).bit_length()  # the place to which a mark leads
+        return bits

@@ -13,8 +13,7 @@ from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.requantise import Requantise, rounded_shift, scale_to_multiplier
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.schedule import stages
-from tests.cases import case_map, integer_cases, random_images, random_values
+from tests.cases import case_map, random_images, random_values
 from tests.errors import value_error
 
 ENCODINGS = [*(signed(bits) for bits in range(2, 10)), *(unsigned(bits) for bits in range(1, 9))]
@@ -289,9 +288,6 @@ def test_output_and_positions_stay():
     source = case_map(5, 7, 3, signed(24))
     for encoding in ENCODINGS:
         assert Requantise(name="r", encoding=encoding).output(source) == case_map(5, 7, 3, encoding)
-    for name, model in integer_cases():
-        windows = [layer.name for layer in model.network.layers if not isinstance(layer, Requantise)]
-        assert [stage.name for stage in stages(model.network)] == windows, name
 
 
 INT8 = signed(8)

@@ -9,35 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import signed
-from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Map, OneInput
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool
-from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Network
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, schedule, stages
+from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, schedule
 from bitloom.hls_gen.compiler.taps import Taps
 
 from .sequencer import early_ends, image_of, old_addresses
+from .stages import B20, stages_of
 
-CUT = (0, 0, 1, 1)  # pool windows stick out over the right and bottom edge
-B20 = Network(
-    name="b20",
-    input=Map(height=32, width=32, channels=3, encoding=signed(8)),
-    layers=(
-        Conv(name="conv_1", out_channels=32, kernel=(5, 5), padding=(2, 2, 2, 2)),
-        MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=CUT),
-        Conv(name="conv_2", out_channels=32, kernel=(5, 5), padding=(2, 2, 2, 2)),
-        AvgPool(name="pool_2", kernel=(3, 3), stride=(2, 2), padding=CUT),
-        Conv(name="conv_3", out_channels=64, kernel=(5, 5), padding=(2, 2, 2, 2)),
-        AvgPool(name="pool_3", kernel=(3, 3), stride=(2, 2), padding=CUT),
-        Dense(name="fc_1", out_channels=64),
-        Dense(name="fc_2", out_channels=10),
-    ),
-)
 # 2 x 3 map, kernel 2 x 2, one column of padding on the left and one row below:
 #   window  0: . 0   1: 0 1   2: 1 2   3: . 3   4: 3 4   5: 4 5
 #              . 3      3 4      4 5      . .      . .      . .
@@ -85,14 +63,10 @@ def test_maps_between_are_made_column_after_column():
 
 def test_tiny_table_bits():
     (t,) = schedule([TINY], "raster").tables
-    size = t.bits(capacity=8)
-    assert (size.flag, size.early_end, size.jump_mark) == (15, 15, 15)
-    assert size.old_address == 11 * 3
-    assert size.advance == 4 * 2  # 0..2 stands for 1..3
-    assert size.jump_target == 4 * 2
-    assert size.total == 94
+    marks, addresses, advances, targets = 3 * 15, 11 * 3, 4 * 2, 4 * 2  # advances 1..3 are stored as 0..2
+    assert t.bits(capacity=8) == marks + addresses + advances + targets
     (t,) = schedule([Stage(name="p", weighted=False, height=2, width=3, window=TINY.window)], "pull").tables
-    assert (t.bits(5).jump_mark, t.bits(5).jump_target, t.bits(5).advance) == (0, 0, 0)
+    assert t.bits(5) == 2 * 15 + 9 * 3  # no marks to jump by; in pull order a new tap takes one tuple
 
 
 # Slow oracles ---------------------------------------------------------------------------------------------------------
@@ -236,7 +210,7 @@ def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
 
 
 def test_b20_ideal_cycles():
-    tables = schedule(B20, "pull").tables
+    tables = schedule(stages_of(B20), "pull").tables
     convs = [(0, 3, 32), (2, 32, 32), (4, 32, 64)]
     dense = [(6, 64, 64), (7, 64, 10)]
 
@@ -249,39 +223,7 @@ def test_b20_ideal_cycles():
     assert beats([len(t.output_order) * t.stage.window.taps for t in tables], convs + dense) == 257_040
 
 
-# Stages and errors ----------------------------------------------------------------------------------------------------
-
-
-def test_stages_of_a_network():
-    network = Network(
-        name="small",
-        input=Map(height=6, width=5, channels=3, encoding=signed(8)),
-        layers=(
-            Conv(name="conv", out_channels=7, kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1)),
-            Threshold(name="threshold", levels=2),
-            MaxPool(name="pool", kernel=(2, 1), stride=(2, 1)),
-            Dense(name="dense", out_channels=4),
-        ),
-    )
-    conv = Window(kernel=(3, 2), stride=(1, 2), padding=(1, 0, 1, 1))
-    pool = Window(kernel=(2, 1), stride=(2, 1))
-    assert stages(network) == (
-        Stage(name="conv", weighted=True, height=6, width=5, window=Taps(conv), reads=INPUT),
-        Stage(name="pool", weighted=False, height=6, width=3, window=Taps(pool), reads="conv"),
-        Stage(name="dense", weighted=True, height=3, width=3, window=Taps(Window(kernel=(3, 3))), reads="pool"),
-    )
-    orders = [schedule(each, "pull").input_orders[0].tolist() for each in (network, stages(network))]
-    assert orders[0] == orders[1]
-
-
-class Crop(OneInput):
-    kind = "crop"
-
-    def output(self, source):
-        return Map(height=1, width=1, channels=source.channels, encoding=source.encoding)
-
-    def forward(self, x, arrays, source):
-        return x[:, :1, :1]
+# Schedules in use, and errors -----------------------------------------------------------------------------------------
 
 
 def whole(message: str) -> str:
@@ -300,10 +242,6 @@ def test_a_schedule_that_somebody_has_is_not_made_again():
 
 
 def test_errors_name_the_stage_the_rule_and_the_value():
-    source = Map(height=3, width=3, channels=1, encoding=signed(8))
-    message = "crop: a layer without a window must keep the map's size, got 3 x 3 -> 1 x 1"
-    with pytest.raises(ValueError, match=whole(message)):
-        stages(Network(name="cropped", input=source, layers=(Crop(name="crop"),)))
     (t,) = schedule([TINY], "pull").tables
     with pytest.raises(ValueError, match=whole("tiny: tuple memory must hold >= 5 tuples, got 4")):
         image_of(t, 4, reread=True)

@@ -16,24 +16,8 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.schedule import ORDERS, StageTables, schedule
 
 from .sequencer import convolve, image_of, old_addresses, pool, reads
+from .stages import B20, network, stages_of
 
-
-def network(height: int, width: int, *layers) -> Network:
-    return Network(name="case", input=Map(height=height, width=width, channels=3, encoding=signed(5)), layers=layers)
-
-
-B20 = network(
-    32,
-    32,
-    Conv(name="conv_1", out_channels=32, kernel=(5, 5), padding=(2, 2, 2, 2)),
-    MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=(0, 0, 1, 1)),
-    Conv(name="conv_2", out_channels=32, kernel=(5, 5), padding=(2, 2, 2, 2)),
-    AvgPool(name="pool_2", kernel=(3, 3), stride=(2, 2), padding=(0, 0, 1, 1)),
-    Conv(name="conv_3", out_channels=64, kernel=(5, 5), padding=(2, 2, 2, 2)),
-    AvgPool(name="pool_3", kernel=(3, 3), stride=(2, 2), padding=(0, 0, 1, 1)),
-    Dense(name="fc_1", out_channels=64),
-    Dense(name="fc_2", out_channels=10),
-)
 CASES = {
     "asymmetric": network(
         7,
@@ -74,7 +58,7 @@ def random_model(case: Network, seed: int) -> tuple[Model, np.random.Generator]:
 
 def run(model: Model, images: np.ndarray, map_order: str, kernels_per_group: int, ahead: int) -> None:
     """Send the images through the tables stage by stage; every stage must equal the golden layer."""
-    s = schedule(model.network, map_order)
+    s = schedule(stages_of(model.network), map_order)
     golden = model.trace(images)
     stream = images.reshape(len(images), -1, images.shape[3])[:, s.input_orders[0]].reshape(-1, images.shape[3])
     for (layer, source), t, wanted in zip(model.network.chain("a test"), s.tables, golden):
@@ -164,7 +148,7 @@ def tuples_wanted(t: StageTables, groups: int) -> list[int]:
 
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3))
 def test_smallest_capacity_works_and_one_less_reads_wrong_tuples(case, map_order, groups):
-    for t in schedule(case, map_order).tables:
+    for t in schedule(stages_of(case), map_order).tables:
         least, wanted = t.capacity(groups > 1), tuples_wanted(t, groups)
         assert tuples_read(t, groups, least) == wanted
         if least > 1:
@@ -173,7 +157,7 @@ def test_smallest_capacity_works_and_one_less_reads_wrong_tuples(case, map_order
 
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3), st.integers(0, 4))
 def test_prefetch_is_as_deep_as_the_spare_capacity_and_no_deeper(case, map_order, groups, spare):
-    for t in schedule(case, map_order).tables:
+    for t in schedule(stages_of(case), map_order).tables:
         capacity, wanted = t.capacity(groups > 1) + spare, tuples_wanted(t, groups)
         assert tuples_read(t, groups, capacity, ahead=spare) == wanted
         if spare < len(t.input_order):
@@ -182,7 +166,7 @@ def test_prefetch_is_as_deep_as_the_spare_capacity_and_no_deeper(case, map_order
 
 @given(networks(), st.sampled_from(ORDERS), st.integers(1, 3))
 def test_places_in_the_kernel_follow_from_marks_and_targets_alone(case, map_order, groups):
-    for t in schedule(case, map_order).tables:
+    for t in schedule(stages_of(case), map_order).tables:
         image = image_of(t, t.capacity(groups > 1), groups > 1)
         got = [(r.window, r.group, r.tap, r.end) for r in reads(image, np.zeros((2 * image.tuples, 1)), groups)]
         wanted = [

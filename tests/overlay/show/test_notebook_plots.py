@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from bitloom.golden import zoo as networks
-from bitloom.hls_gen.compiler.schedule import schedule
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.figures import Figures
@@ -134,7 +134,7 @@ def test_waveform(axes):
 
 
 def test_visits(axes):
-    table = schedule(networks.load("digits-cnn").network, "pull").by_stage["conv_2"]
+    table = lower_alone(networks.load("digits-cnn")).schedule("pull").by_stage["conv_2"]
     plots.visits(axes, table, windows=2)
     new, old = axes.lines[:2]
     assert (new.get_xdata().tolist(), new.get_ydata().tolist()) == (

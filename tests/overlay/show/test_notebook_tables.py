@@ -7,7 +7,7 @@ import pytest
 
 from bitloom.golden import zoo as networks
 from bitloom.golden.kernels import native
-from bitloom.hls_gen.compiler.schedule import schedule
+from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import default_npu
@@ -40,7 +40,7 @@ def test_what_npus_did():
 
 
 def test_taps(model):
-    conv = schedule(model.network, "raster").by_stage["conv_1"]
+    conv = lower_alone(model).schedule("raster").by_stage["conv_1"]
     lines = tables.taps(conv, 6).splitlines()
     assert len(lines) == 7
     for t, line in enumerate(lines[1:]):

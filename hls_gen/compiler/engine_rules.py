@@ -30,8 +30,6 @@ class Engine:
     feature_bits: int = 1
     weight_bits: int = 1
     """feature_bits, weight_bits: bits in two's complement of the integer engine's features and weights."""
-    depthwise: bool = False
-    """Whether its pool unit has weights."""
 
 
 BINARY_ENGINE = Engine()

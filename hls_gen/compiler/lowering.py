@@ -254,12 +254,7 @@ def _by_visit(weight: Array, split: SplitWindow, visits: int) -> Array:
 
 
 def lower_alone(
-    model: Model,
-    planes: int | None = None,
-    binariser_bits: int = 0,
-    lanes: int = 1,
-    *,
-    engines: Engine | Sequence[Engine] = BINARY_ENGINE,
+    model: Model, target: Target | None = None, *, engines: Engine | Sequence[Engine] = BINARY_ENGINE
 ) -> Lowered:
     """Lower a model for engines, without NPUs: maps have no ways, and none is copied.
 
@@ -267,20 +262,18 @@ def lower_alone(
     ----------
     model : Model
         The layers with their arrays; what the host computes behind them (`host_tail.split`) is left out.
-    planes, binariser_bits, lanes
-        As of `Target`.
+    target : Target, optional
+        By default that of no bit planes but those that the input needs, no binariser and no depthwise convolutions.
     engines : Engine or sequence of Engine
-        One for all weighted layers, or one for each in the order in which they are computed. Where one takes depthwise
-        convolutions, of each part that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
+        One for all weighted layers, or one for each in the order in which they are computed; where the target fuses
+        depthwise convolutions, one for each part that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
 
     Raises
     ------
     ValueError
         If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
-    depthwise = any(engine.depthwise for engine in ([engines] if isinstance(engines, Engine) else engines))
-    target = Target(planes=planes, binariser_bits=binariser_bits, lanes=lanes, depthwise=depthwise)
-    segmented_model = segmented(model, target)
+    segmented_model = segmented(model, target or Target())
     cut = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
     return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
 

@@ -105,11 +105,10 @@ def placed(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = N
 
 def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Sequence[int] | None) -> Placed:
     """The parts of a network on the NPUs of ``mapping``, or on those that ``assign`` chooses."""
-    target = segmented_model.target
     if mapping is None:
         return _assigned(segmented_model, npus)
     check_mapping(npus, segmented_model.names, mapping, is_chain=_is_chain(segmented_model))
-    cut = segmented_model.cut([_engine([npus[n]], target) for n in mapping])
+    cut = segmented_model.cut([_engine([npus[n]]) for n in mapping])
     _check_shifts(cut, npus[0])
     return _routed(cut, mapping, npus)
 
@@ -140,7 +139,7 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     kinds = [npus[0].engine] * len(names)
     if any(npu.engine != kinds[0] for npu in npus):
         kinds[1:] = segmented_model.engines[1:]
-    widest = {kind: _engine([npu for npu in npus if npu.engine == kind], segmented_model.target) for kind in set(kinds)}
+    widest = {kind: _engine([npu for npu in npus if npu.engine == kind]) for kind in set(kinds)}
     engines = [widest[kind] for kind in kinds]
     cut = segmented_model.cut(engines)
     _check_shifts(cut, npus[0])
@@ -150,7 +149,7 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     for name, kind, n in zip(names, kinds, mapping):
         if kind != npus[n].engine:
             raise ValueError(f"{name}: engine of its NPU must be {kind}, got {npus[n].engine} in NPU {n}")
-    narrowest = [_engine([npus[n]], segmented_model.target) for n in mapping]
+    narrowest = [_engine([npus[n]]) for n in mapping]
     cut = cut if narrowest == engines else segmented_model.cut(narrowest)
     return _routed(cut, mapping, npus)
 
@@ -191,11 +190,11 @@ def _copying(routed: Placed, npus: Sequence[Npu]) -> float:
     return sum(_cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
 
 
-def _engine(npus: Sequence[Npu], target: Target) -> Engine:
+def _engine(npus: Sequence[Npu]) -> Engine:
     """The engine of NPUs that differ in width at most, as wide as the widest."""
     feature_bits = max(npu.array.feature_bits for npu in npus)
     weight_bits = max(npu.array.weight_bits for npu in npus)
-    return Engine(npus[0].engine, feature_bits, weight_bits, target.depthwise)
+    return Engine(npus[0].engine, feature_bits, weight_bits)
 
 
 def _check_shifts(cut: Cut, npu: Npu) -> None:

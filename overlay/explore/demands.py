@@ -13,7 +13,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.engine_rules import Engine
+from bitloom.hls_gen.compiler.engine_rules import BINARY_ENGINE, Engine
 from bitloom.hls_gen.compiler.formed_taps import formed_taps
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
@@ -243,7 +243,7 @@ def possible_engines(model: Model) -> list[Engines]:
     for engines in engine_choices(model):
         try:
             widths = dict.fromkeys(range(len(engines.names)), FEATURE_BITS)
-            lower_alone(model, engines=_with_widths(engines, widths))
+            lower_alone(model, Target(depthwise=engines.depthwise), engines=_with_widths(engines, widths))
         except ValueError as error:
             reason = error
         else:
@@ -306,9 +306,8 @@ def _any(engine: str, n: int, count: int, words: int) -> Npu:
 
 def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:
     """The engines, with features as wide as ``widths`` says by layer."""
-    binary = Engine(depthwise=engines.depthwise)
     return [
-        Engine("integer", widths[i], WEIGHT_BITS, engines.depthwise) if name == "integer" else binary
+        Engine("integer", widths[i], WEIGHT_BITS) if name == "integer" else BINARY_ENGINE
         for i, name in enumerate(engines.names)
     ]
 

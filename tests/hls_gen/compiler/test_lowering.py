@@ -21,6 +21,7 @@ from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
+from bitloom.hls_gen.compiler.parts import Target
 from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
@@ -56,7 +57,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
     model, _ = split(model)  # the host's layers are none of a lowered model's
-    network, trace, lowered = model.network, model.trace(images), lower_alone(model, planes)
+    network, trace, lowered = model.network, model.trace(images), lower_alone(model, Target(planes=planes))
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):
         sums, result, (low, high) = plain(p).forward(features), p.forward(features), p.sum_range
@@ -404,7 +405,7 @@ def test_values_at_both_ends_of_the_range():
 def test_what_the_engine_cannot_do(encoding, layers, planes, message):
     model = made(encoding, 3, *layers)
     with value_error(message):
-        lower_alone(model, planes)
+        lower_alone(model, Target(planes=planes))
 
 
 def test_forward_refuses_wrong_images():

@@ -129,13 +129,14 @@ def _planned(
 ) -> tuple[Npus, list[Lowered], list[Plan]]:
     """(NPUs, lowered layers and plans of all networks). Plans say by what NPUs are extended (`EXTENSIONS`). Where one
     is, all networks are planned anew. Last, lanes share weights where they can and no frame takes longer by it.
-    ``equal`` is as of `Sizing`."""
+    If NPUs are to be ``equal``, all claim tuples ahead where one of them does."""
     networks = [lowered_for(model, npus, choices) for model in models]
     check_effects(name, networks, npus, choices)
     plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
     for extension in EXTENSIONS:
-        numbers = range(len(npus))
-        extended = tuple(extension.extended(npu, plans, n, numbers if equal else (n,)) for n, npu in enumerate(npus))
+        extended = tuple(extension.extended(npu, plans, n) for n, npu in enumerate(npus))
+        if equal and any(npu.sequencer.aheads for npu in extended):
+            extended = tuple(npu.changed(aheads=flat.LEAST["aheads"]) for npu in extended)
         known = [extension.known(npu) for npu in extended]
         if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
             npus = extended
@@ -153,38 +154,37 @@ def _planned(
     return shared, others, again
 
 
-def _with_former(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
+def _with_former(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
     """The NPU with a window former for all that networks form."""
     formed = [windows for plan in plans if (windows := plan.formed(n))]
     return npu.changed(**former_sizes(npu, formed)) if formed else npu
 
 
-def _keeping(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
+def _keeping(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
     """The NPU, with a skip store of steps where one of the networks needs it: then all of them are requantised
     there."""
     foldings = (plan.foldings[n] for plan in plans)
     return next((folding for folding in foldings if folding.keeps_steps), npu)
 
 
-def _with_parts(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
+def _with_parts(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
     """The NPU with kernel groups that read parts of tuples, where a layer gains by that."""
     gains = any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans)
     return npu.changed(tuple_parts=1, aheads=npu.sequencer.aheads or flat.LEAST["aheads"]) if gains else npu
 
 
-def _claiming(npu: Npu, plans: Sequence[Plan], n: int, alike: Sequence[int]) -> Npu:
-    """The NPU with a table of tuples that are claimed ahead, where a network needs one there, or on an NPU for whose
-    needs this one gets memories. Then every network claims by it, and needs rows for that."""
-    claims = any(plan.foldings[number].sequencer.aheads for plan in plans for number in alike)
+def _claiming(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
+    """The NPU with a table of tuples that are claimed ahead, where a network needs one there. Then every network claims
+    by it, and needs rows for that."""
+    claims = any(plan.foldings[n].sequencer.aheads for plan in plans)
     return npu.changed(aheads=flat.LEAST["aheads"]) if claims else npu
 
 
 class Extension(NamedTuple):
     """Something that an NPU gets where networks profit from it, as their plans say."""
 
-    extended: Callable[[Npu, Sequence[Plan], int, Sequence[int]], Npu]
-    """Gives the NPU with it, of the NPU, the plans of all networks, the NPU's number, and the numbers of the NPUs for
-    whose needs it gets memories: all, if NPUs are to be equal."""
+    extended: Callable[[Npu, Sequence[Plan], int], Npu]
+    """Gives the NPU with it, of the NPU, the plans of all networks, and the NPU's number."""
     known: Callable[[Npu], object]
     """What a plan must know of it: a network is planned anew where its plan knows something else."""
 

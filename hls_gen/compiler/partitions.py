@@ -14,7 +14,7 @@ layers read.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -185,17 +185,33 @@ def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Cha
     """What computes some channels of the last of these layers."""
     network = model.network
     wanted = _wanted(network, layers, output)
+    reads = _reads(network, layers, wanted)
+    joined = _joined(name, [_cut(network.maps[part.map], (part.begin, part.end)) for part in reads])
+    new = _reading_one_map(model, layers, wanted, reads, joined)
+    part = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
+    part_model = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
+    return ProgramModel(part_model, reads, MapChannels(layers[-1].name, *output))
+
+
+def _reads(network: Network, layers: Sequence[Layer], wanted: Mapping[str, Channels]) -> tuple[MapChannels, ...]:
+    """What these layers read of other layers' maps, where they compute the channels that are ``wanted``."""
     crossing = dict[str, list[Channels]]()
     for layer in layers:
         for read in network.reads[layer.name]:
             if read not in wanted:
                 crossing.setdefault(read, []).append(_needed(network, layer, wanted[layer.name], read))
-    reads = tuple(MapChannels(read, min(needs)[0], max(high for _, high in needs)) for read, needs in crossing.items())
-    joined = _joined(name, [_cut(network.maps[part.map], (part.begin, part.end)) for part in reads])
-    places = dict(
-        zip([part.map for part in reads], np.cumsum([0, *(part.end - part.begin for part in reads)]).tolist())
-    )
-    begins = {part.map: places[part.map] - part.begin for part in reads}  # of each map's channel 0 in the input
+    return tuple(MapChannels(read, min(needs)[0], max(high for _, high in needs)) for read, needs in crossing.items())
+
+
+def _reading_one_map(
+    model: Model, layers: Sequence[Layer], wanted: Mapping[str, Channels], reads: Sequence[MapChannels], joined: Map
+) -> list[tuple[Layer, Arrays]]:
+    """The layers that compute the channels that are ``wanted``, with their arrays. In place of what it ``reads`` of
+    other layers' maps each has the ``joined`` map, or a copy of the channels that it needs; copies are among the
+    layers."""
+    network = model.network
+    ends = accumulate(part.end - part.begin for part in reads)
+    begins = {part.map: end - part.end for part, end in zip(reads, ends)}  # of each map's channel 0 in the input
     new = list[tuple[Layer, Arrays]]()
     copies = dict[tuple[str, Channels], str]()  # channels of maps -> the layer whose map they are
     if len(reads) == 1:
@@ -225,9 +241,7 @@ def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Cha
                 copies[read, channels] = copy[-1][0].name
                 inputs.append(copies[read, channels])
         new.append((replace(_of_channels(layer, here), inputs=tuple(inputs)), arrays))
-    part = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
-    part_model = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
-    return ProgramModel(part_model, reads, MapChannels(layers[-1].name, *output))
+    return new
 
 
 def _of_channels(layer: Layer, channels: Channels) -> Layer:

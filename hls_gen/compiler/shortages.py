@@ -116,8 +116,8 @@ def _of_flow(plan: Plan, manifest: Manifest, others: Sequence[Shortage]) -> list
     enough = enough_skips(flow, stores, FRAMES)
     spill_words = manifest.design.spill_words
     shortages = [Shortage("skip_words", words, stores[n], n) for n, words in enough.items() if words > stores[n]]
-    units = [replace(unit, skip_words=enough.get(n, unit.skip_words)) for n, unit in enumerate(flow.units)]
-    words = spill(replace(flow, units=tuple(units)), FRAMES).least
+    npus = [replace(flow_npu, skip_words=enough.get(n, flow_npu.skip_words)) for n, flow_npu in enumerate(flow.npus)]
+    words = spill(replace(flow, npus=tuple(npus)), FRAMES).least
     if words > spill_words:
         shortages.append(Shortage("spill_words", words, spill_words, why="" if shortages else blocked))
     return shortages

@@ -175,16 +175,13 @@ def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
     )
 
 
-Store = tuple[str, int]
-"""Outlet of a store, "loop" or "skip", and the NPU that fills it."""
-
-
 @dataclass(frozen=True)
 class _State:
     """What the ways of the maps so far leave for those that follow."""
 
-    last: Mapping[Store, int] = field(default_factory=dict)
-    """Number of the layer that takes the last map of each store."""
+    last: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Number of the layer that takes the last map of each store, by its outlet, "loop" or "skip", and the NPU that
+    fills it."""
     awaited: Mapping[str, str] = field(default_factory=dict)
     """Layer that reads two maps, of which one is still to come -> the store that this one must come from."""
 

@@ -10,17 +10,17 @@ from .kahn import Blocked, Deadlock
 from .layer import FlowLayer, Reading
 from .simulate import Result, Waits, simulate
 from .size import Spill, enough_skips, skips_of, smooth, smooth_skips, spill, spill_of
-from .system import System, Unit
+from .system import FlowNpu, System
 
 __all__ = [
     "Blocked",
     "Deadlock",
     "FlowLayer",
+    "FlowNpu",
     "Reading",
     "Result",
     "Spill",
     "System",
-    "Unit",
     "Waits",
     "enough_skips",
     "simulate",

@@ -19,7 +19,7 @@ from .results import ResultStages, ResultsUnit, Taker
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
-from .streams import Fifo, Pair, Ring, Router, Sink, Source, Store
+from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
 from .window_former import WindowFormer
 
@@ -60,18 +60,18 @@ class ProcessNetwork:
         """By layer: where its map goes."""
         self._sources: dict[int, Source] = {}
         """By layer: where its map comes from."""
-        self._puts: dict[int, list[Stamps]] = {n: [] for n in range(len(system.units))}
+        self._puts: dict[int, list[Stamps]] = {n: [] for n in range(len(system.npus))}
         """By NPU: what is stamped as words leave it."""
-        self._takes: dict[int, list[Stamps]] = {n: [] for n in range(len(system.units))}
+        self._takes: dict[int, list[Stamps]] = {n: [] for n in range(len(system.npus))}
         """By NPU: what is stamped as words come into its tuple memory."""
         self.loader = self._loader()
         self.frame_source = self._host()
-        for n in range(len(system.units)):
+        for n in range(len(system.npus)):
             self._loop(n)
             self._edge(n)
-        for n in range(len(system.units)):
+        for n in range(len(system.npus)):
             self._skip(n)
-        for n in range(len(system.units)):
+        for n in range(len(system.npus)):
             if system.of(n):
                 self._npu(n)
 
@@ -94,8 +94,8 @@ class ProcessNetwork:
     def _host(self) -> FrameSource:
         """Make the source of frames and the sink of results."""
         system = self.system
-        first = system.units[0].npu
-        npu = system.units[system.mapping[-1]].npu
+        first = system.npus[0].npu
+        npu = system.npus[system.mapping[-1]].npu
         outputs = system.outputs
         layers = [system.layers[i] for i in outputs]
         results: Sink
@@ -121,7 +121,7 @@ class ProcessNetwork:
         """The words of ``source``, or windows of them, where a former stands in front of the layer. In an NPU with a
         former they pass a skid register."""
         formed = self.system.layers[layer].formed
-        if self.system.units[self.system.mapping[layer]].npu.former_sizes:
+        if self.system.npus[self.system.mapping[layer]].npu.former_sizes:
             source = self._make(SkidSource, source)
         return self._make(WindowFormer, source, formed, self.frames) if formed else source
 
@@ -133,7 +133,7 @@ class ProcessNetwork:
             return
         puts = Stamps("words in its map store")
         takes = Stamps("room in its map store")
-        words = self.system.units[n].npu.stores.map_words
+        words = self.system.npus[n].npu.stores.map_words
         fifo = self._fifos[f"npu{n}.map_words"] = self._make(Fifo, words, puts, takes)
         self._puts[n].append(puts)
         self._takes[n].append(takes)
@@ -143,16 +143,16 @@ class ProcessNetwork:
     def _skip(self, n: int) -> None:
         """The skip store of NPU ``n``, if maps wait in it; other maps' sinks are there already."""
         system = self.system
-        count = len(self.system.units)
+        count = len(self.system.npus)
         keepers = [k for k in range(count) if system.store(k) == n]
         makers = [i for k in keepers for i in system.of(k) if system.skips(i)[0]]
         if not makers:
             return
-        if system.units[n].npu.keeps_steps:  # no map's words go there: `_addition` puts steps
-            self._skips[n] = self._skip_store(system.units[n].skip_words, [(1, True)])
+        if system.npus[n].npu.keeps_steps:  # no map's words go there: `_addition` puts steps
+            self._skips[n] = self._skip_store(system.npus[n].skip_words, [(1, True)])
             return
         maps = [(system.output_words(i), system.skips(i)[1]) for i in makers]
-        store = self._skips[n] = self._skip_store(system.units[n].skip_words, maps)
+        store = self._skips[n] = self._skip_store(system.npus[n].skip_words, maps)
         self._puts[n] += [store.inlet.puts, store.addition.puts]
         self._takes[n] += [store.inlet.takes, store.inlet.seen]
         for i in makers:
@@ -169,7 +169,7 @@ class ProcessNetwork:
     def _edge(self, n: int) -> None:
         """What lies between NPU ``n`` and the one before, if maps come that way."""
         system = self.system
-        before = (n - 1) % len(self.system.units)
+        before = (n - 1) % len(self.system.npus)
         edges = [(maker, i) for i in system.of(n) if system.crosses(i) and (maker := system.maker(i)) is not None]
         if not edges:
             return
@@ -191,7 +191,7 @@ class ProcessNetwork:
             process = self._make(writer, [(count, fifo) for count, _ in maps], pair, self.frames)
             self.processes.append(FlowProcess("spill store", None, process, (takes, full)))
         for maker, i in edges:
-            is_formed = "host" not in system.units[n].npu.ports.inlets
+            is_formed = "host" not in system.npus[n].npu.ports.inlets
             self._sinks[maker], self._sources[i] = entry, self._formed(i, pair) if is_formed else pair
 
     def _npu(self, n: int) -> None:
@@ -199,8 +199,8 @@ class ProcessNetwork:
         system = self.system
         frames = self.frames
         make = self._make
-        unit = self.system.units[n]
-        npu = unit.npu
+        flow_npu = self.system.npus[n]
+        npu = flow_npu.npu
         numbers = self.system.of(n)
         layers = [system.layers[i] for i in numbers]
 
@@ -219,7 +219,7 @@ class ProcessNetwork:
         credit = Stamps("room for results")
         loader = self.loader if self.loader and n in self.loader.there else None
         there, done = (loader.there[n], loader.done[n]) if loader else (None, None)
-        issuer = self.issuers[n] = Issuer(unit, written, given, arrived, credit, there, done)
+        issuer = self.issuers[n] = Issuer(flow_npu, written, given, arrived, credit, there, done)
         add("issuer", make(Issuer.process, issuer, layers, frames), given, arrived, *([] if done is None else [done]))
 
         sinks = dict.fromkeys(self._sinks[i] for i, layer in zip(numbers, layers) if layer.raw)
@@ -229,20 +229,20 @@ class ProcessNetwork:
         if npu.passes_by:
             outlets = make(Skid, outlets)
         several = npu.array.accumulators > 1
-        latencies = unit.latencies
+        latencies = flow_npu.latencies
         depth = latencies.activation - 1
         puts = self._puts[n]
         added, addition_writes = self._added_steps(n)
         store = self._skips.get(system.store(n))
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
-        pooled = [layer for layer in layers if unit.pools(layer)]
+        pooled = [layer for layer in layers if flow_npu.pools(layer)]
         if npu.gives_ways and not pooled:
             stages = make(ResultStages, depth, self._addition(n, make(Skid, outlets), added))
             results = ResultsUnit(several, arrived, credit, stages, raw_stages)
             add("results unit", make(ResultsUnit.process, results, layers, frames), credit, *puts, *addition_writes)
             return
         pool_unit = present(npu.pool_unit)
-        readings = [unit.pool_reading(layer) for layer in pooled]
+        readings = [flow_npu.pool_reading(layer) for layer in pooled]
         written = Stamps("words in its pool memory")
         given = Stamps("room in its pool memory")
         emitted = Stamps("words of its pool unit")
@@ -255,7 +255,7 @@ class ProcessNetwork:
         left = Stamps("maps to leave its pool unit")
         if npu.passes_by:
             steps = [
-                (layer.reading.windows * layer.tuple_steps, unit.outlet_words(layer) * unit.pools(layer))
+                (layer.reading.windows * layer.tuple_steps, flow_npu.outlet_words(layer) * flow_npu.pools(layer))
                 for layer in (system.layers[i] for i in system.activated(n))
             ]
             taker = make(PassBy, steps, to_pool, outlets, left)
@@ -265,7 +265,7 @@ class ProcessNetwork:
         results = ResultsUnit(several, arrived, credit, stages, raw_stages)
         process = make(ResultsUnit.process, results, layers, frames)
         add("results unit", process, credit, written, *result, *addition_writes)
-        pool = PoolIssuer(unit, written, given, emitted, taken)
+        pool = PoolIssuer(flow_npu, written, given, emitted, taken)
         add("pool issuer", make(PoolIssuer.process, pool, readings, frames), given, emitted)
         if npu.depthwise:
             stages = make(ResultStages, latencies.pool_activation - 1, behind)
@@ -287,7 +287,7 @@ class ProcessNetwork:
     def _added_steps(self, n: int) -> tuple[AddedSteps, list[Stamps]]:
         """What the addition of NPU ``n`` takes from the skip store, and what is stamped as it does. A process of its
         own collects the words."""
-        npu = self.system.units[n].npu
+        npu = self.system.npus[n].npu
         layers = [self.system.layers[i] for i in self.system.of(n)]
         store = self._skips.get(n) or self._skip_store(None, [])
         words = self._make(SkipSource, store, store.addition)
@@ -305,31 +305,31 @@ class ProcessNetwork:
     def _addition(self, n: int, gears: Taker, added: AddedSteps) -> Taker:
         """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
         ``added``."""
-        unit = self.system.units[n]
+        flow_npu = self.system.npus[n]
         activated = [self.system.layers[i] for i in self.system.activated(n)]
-        if not unit.latencies.addition:
+        if not flow_npu.latencies.addition:
             return gears
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
         behind: Taker = gears
-        if unit.npu.keeps_steps:
+        if flow_npu.npu.keeps_steps:
             kept = {layer.adds for layer in self.system.layers}
             to = self._skips.get(self.system.store(n)) or self._skip_store(None, [])
             maps = [(count, layer.name in kept) for count, layer in zip(steps, activated)]
             behind = self._make(KeptSteps, maps, to, gears)
         maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
-        return self._make(AdditionUnit, unit.latencies.addition, maps, added, behind)
+        return self._make(AdditionUnit, flow_npu.latencies.addition, maps, added, behind)
 
     def _outlets(self, n: int) -> Taker:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""
         system = self.system
-        unit = self.system.units[n]
-        lanes = unit.npu.outlet_lanes
+        flow_npu = self.system.npus[n]
+        lanes = flow_npu.npu.outlet_lanes
         layers = system.activated(n)
         boxes: dict[tuple[int, bool], Gearbox] = {}
         for box in dict.fromkeys(system.gearbox(i) for i in layers):
             maps = [(system.output_words(i), self._sinks[i]) for i in layers if system.gearbox(i) == box]
             boxes[box] = self._make(Gearbox, lanes, box[0], self._make(Router, maps))
-        words = [unit.outlet_words(system.layers[i]) for i in layers]
+        words = [flow_npu.outlet_words(system.layers[i]) for i in layers]
         return self._gearboxes([(count, boxes[system.gearbox(i)]) for i, count in zip(layers, words)])
 
     def _gearboxes(self, maps: list[tuple[int, Gearbox]]) -> Gears | Gearbox:
@@ -341,9 +341,11 @@ class ProcessNetwork:
         """A skip store of so many words."""
         return self._make(SkipFifo, depth, maps, Side(), Side())
 
-    def stores(self, level: Callable[[Store], int] = lambda store: store.level()) -> dict[str, int]:
+    def stores(
+        self, level: Callable[[Ring | Fifo | SkipFifo | Pair], int] = lambda store: store.level()
+    ) -> dict[str, int]:
         """Most words that each store held at a time, which ``level`` gives of a store; by default itself."""
-        stores: dict[str, Store] = {**self._rings, **self._fifos}
+        stores: dict[str, Ring | Fifo | SkipFifo | Pair] = {**self._rings, **self._fifos}
         stores |= {f"npu{n}.skip_words": store for n, store in self._skips.items()}
         stores |= {f"npu{n}.buffer_words": pair for n, pair in self._pairs.items()}
         return {name: level(store) for name, store in sorted(stores.items())}

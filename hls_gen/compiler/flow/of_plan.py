@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .layer import FlowLayer, Reading
 from .loader import WeightPacket
-from .system import System, Unit
+from .system import FlowNpu, System
 
 
 def system(
@@ -50,9 +50,12 @@ def system(
     flow_layers = tuple(replace(layer, streamed=i in streamed) for i, layer in enumerate(layers(plan)))
     engines = [npu.engine for npu in npus]
     to_bits = [pair == ("integer", "binary") for pair in zip(engines, (*engines[1:], engines[0]))]
-    units = tuple(Unit(npu=npu, skip_words=npu.value("skip_words"), to_bits=bits) for npu, bits in zip(npus, to_bits))
+    skip_words = (npu.value("skip_words") for npu in npus)
+    flow_npus = (
+        FlowNpu(npu=npu, skip_words=words, to_bits=bits) for npu, words, bits in zip(npus, skip_words, to_bits)
+    )
     return System(
-        units=units,
+        npus=tuple(flow_npus),
         layers=flow_layers,
         mapping=tuple(plan.mapping),
         spill_words=spill_words,

@@ -17,14 +17,14 @@ from bitloom.hls_gen.design import timing
 from .kahn import Process, Stamps, Wait
 from .layer import Reading, passes
 from .results import ResultStages, Taker
-from .system import Unit
+from .system import FlowNpu
 
 
 @dataclass(eq=False)
 class PoolIssuer:
     """The pool's issuer of beats, and the stamps between it and what surrounds it."""
 
-    unit: Unit
+    flow_npu: FlowNpu
     """The NPU."""
     written: Stamps
     """Cycles in which words come into the pool's tuple memory."""
@@ -41,8 +41,8 @@ class PoolIssuer:
         given = self.given
         emitted = self.emitted
         taken = self.taken
-        latency = self.unit.latencies.pool
-        limit = timing.pool_fifo(self.unit.npu).room
+        latency = self.flow_npu.latencies.pool
+        limit = timing.pool_fifo(self.flow_npu.npu).room
         t = timing.FIRST_STEP
         claimed = 0
         known = 0

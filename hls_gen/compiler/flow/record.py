@@ -188,14 +188,14 @@ def _(value: Side) -> Iterable[Any]:
 
 @_items.register
 def _(value: Issuer) -> Iterable[Any]:
-    npu = value.unit.npu
-    sizes = npu.array.one_memory, npu.array.accumulators, value.unit.latencies.array
+    npu = value.flow_npu.npu
+    sizes = npu.array.one_memory, npu.array.accumulators, value.flow_npu.latencies.array
     return *sizes, value.written, value.given, value.arrived, value.credit, value.there, value.done
 
 
 @_items.register
 def _(value: PoolIssuer) -> Iterable[Any]:
-    sizes = value.unit.latencies.pool, timing.pool_fifo(value.unit.npu).room
+    sizes = value.flow_npu.latencies.pool, timing.pool_fifo(value.flow_npu.npu).room
     return *sizes, value.written, value.given, value.emitted, value.taken
 
 

@@ -17,7 +17,7 @@ from bitloom.hls_gen.design import timing
 from .kahn import Process, Stamps, Wait
 from .layer import Claim, FlowLayer, Pass, passes
 from .streams import Flushed, Source
-from .system import Unit
+from .system import FlowNpu
 
 Passing = Generator[tuple[Wait, ...], None, int]
 """Part of a process: waits as a ``Process`` does, then returns a cycle."""
@@ -44,7 +44,7 @@ class Count(NamedTuple):
 class Issuer:
     """The convolution's issuer of beats, and the stamps between it and what surrounds it."""
 
-    unit: Unit
+    flow_npu: FlowNpu
     """The NPU."""
     written: Stamps
     """Cycles in which words come into the tuple memory."""
@@ -69,16 +69,16 @@ class Issuer:
     @cached_property
     def _fetch(self) -> int:
         """Cycles in which a word is read before the beats that use it."""
-        return int(self.unit.npu.array.one_memory)
+        return int(self.flow_npu.npu.array.one_memory)
 
     @cached_property
     def _latency(self) -> int:
         """Cycles from a beat to the arrival of its result."""
-        return self.unit.latencies.array
+        return self.flow_npu.latencies.array
 
     def process(self, layers: Sequence[FlowLayer], frames: int) -> Process:
         """The process: beats of all layers, frame after frame."""
-        several = self.unit.npu.array.accumulators > 1
+        several = self.flow_npu.npu.array.accumulators > 1
         t = timing.FIRST_STEP
         beats = 0
         fetched = 0
@@ -146,7 +146,7 @@ class Issuer:
         cycles, lead, head, rest = window
         shift = start
         latency = self._latency
-        first = len(self.arrived) - self.unit.npu.array.accumulators
+        first = len(self.arrived) - self.flow_npu.npu.array.accumulators
         single = cycles == lead + inner  # every beat is a kernel group's first and last one
         if claims:
             shift = yield from self._claim(head, shift, inner + self._fetch)

@@ -95,8 +95,8 @@ def smooth_skips(system: System, frames: int = FRAMES) -> list[int]:
     Deadlock
         No size helps.
     """
-    units = tuple(replace(unit, skip_words=None) for unit in system.units)
-    return skips_of(simulate(replace(system, units=units, spill_words=None), frames), len(units))
+    npus = tuple(replace(flow_npu, skip_words=None) for flow_npu in system.npus)
+    return skips_of(simulate(replace(system, npus=npus, spill_words=None), frames), len(npus))
 
 
 def skips_of(result: Result, npus: int) -> list[int]:
@@ -129,17 +129,17 @@ def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -
     Deadlock
         No size helps.
     """
-    units = [replace(unit, skip_words=None) for unit in system.units]
+    npus = [replace(flow_npu, skip_words=None) for flow_npu in system.npus]
     for n, words in has.items():
 
         def with_words(count: int | None, n: int = n) -> System:
-            each = [replace(unit, skip_words=count) if k == n else unit for k, unit in enumerate(units)]
-            return replace(system, units=tuple(each), spill_words=None)
+            each = [replace(flow_npu, skip_words=count) if k == n else flow_npu for k, flow_npu in enumerate(npus)]
+            return replace(system, npus=tuple(each), spill_words=None)
 
-        most = skips_of(simulate(with_words(None), frames), len(units))[n]
+        most = skips_of(simulate(with_words(None), frames), len(npus))[n]
         least = _least(2, most, lambda count, of=with_words: _finishes(of(count), frames))  # type: ignore[misc]
-        units[n] = replace(units[n], skip_words=max(words, least))
-    return {n: units[n].skip_words or 0 for n in has}
+        npus[n] = replace(npus[n], skip_words=max(words, least))
+    return {n: npus[n].skip_words or 0 for n in has}
 
 
 def _registered(held: int) -> int:

@@ -50,13 +50,6 @@ class Source(Protocol):
         """The word that ``next`` told of was taken."""
 
 
-class Store(Protocol):
-    """Keeps words for a while."""
-
-    def level(self) -> int:
-        """Most words that were in it at a time."""
-
-
 class Ring:
     """Tuple memory: words are written, and the reader gives words back.
 

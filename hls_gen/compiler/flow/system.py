@@ -14,7 +14,7 @@ from .loader import WeightPacket
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unit:
+class FlowNpu:
     """An NPU in a system."""
 
     npu: Npu
@@ -61,7 +61,7 @@ class System:
         NPUs and layers don't go together. One line: layer, rule and value.
     """
 
-    units: tuple[Unit, ...]
+    npus: tuple[FlowNpu, ...]
     """The NPUs, in their order."""
     layers: tuple[FlowLayer, ...]
     """The layers, in the network's order."""
@@ -79,7 +79,7 @@ class System:
     """How many of them come before the frame."""
 
     def __post_init__(self) -> None:
-        count = len(self.units)
+        count = len(self.npus)
         if len(self.mapping) != len(self.layers) or not self.layers:
             raise ValueError(
                 f"flow: mapping must name an NPU for each of {len(self.layers)} layers, got {len(self.mapping)}"
@@ -107,7 +107,7 @@ class System:
             values |= {"reading": layer.reading.key, "pool": layer.pool and layer.pool.key}
             layers.append(tuple(values.values()))
         others = (self.mapping, self.spill_words, self.stream_bits, self.weights, self.weights_before)
-        return (self.units, tuple(layers), *others)
+        return (self.npus, tuple(layers), *others)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -150,7 +150,7 @@ class System:
 
     def store(self, n: int) -> int:
         """Number of the NPU in whose skip store maps of NPU ``n`` wait."""
-        return (n + 1) % len(self.units) if self.units[n].npu.skips_onward else n
+        return (n + 1) % len(self.npus) if self.npus[n].npu.skips_onward else n
 
     def _check_layer(self, i: int) -> None:
         """Raise ValueError unless the layer's map is what the layer before makes, and the NPU can take it."""
@@ -158,7 +158,7 @@ class System:
         npu = self.mapping[i]
         if layer.raw and (self.readers(i) or self.skips(i)[0]):
             raise ValueError(f"flow: {layer.name} must be the last layer to be raw, got layer {i}")
-        if layer.pool is not None and not self.units[npu].npu.pool_unit:
+        if layer.pool is not None and not self.npus[npu].npu.pool_unit:
             raise ValueError(f"flow: {layer.name} needs an NPU with a pool unit, NPU {npu} has none")
         maker = self.maker(i)
         joined = self.joined(i)
@@ -167,8 +167,8 @@ class System:
             before = self.layers[maker].name
             words = self.output_words(maker) + beside
             raise ValueError(f"flow: {layer.name} reads {layer.coming_words} words, {before} makes {words}")
-        if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.units[npu].buffer_words:
-            buffer = self.units[npu].buffer_words
+        if self.crosses(i) and not 1 <= self.chunk_words(i) <= self.npus[npu].buffer_words:
+            buffer = self.npus[npu].buffer_words
             raise ValueError(f"flow: {layer.name}: a chunk must be 1..{buffer} words, got {self.chunk_words(i)}")
 
     def crosses(self, layer: int) -> bool:
@@ -179,12 +179,12 @@ class System:
     def chunk_words(self, layer: int) -> int:
         """Words of a chunk of the map that ``layer`` reads from another NPU."""
         chunk = self.layers[layer].chunk_words
-        return self.units[self.mapping[layer]].buffer_words if chunk is None else chunk
+        return self.npus[self.mapping[layer]].buffer_words if chunk is None else chunk
 
     def target_lanes(self, layer: int) -> int:
         """Lanes of the words in which the map that ``layer`` makes leaves its NPU: those of the layer's reader."""
         reader = self.reader(layer)
-        return self.units[self.mapping[layer if reader is None else reader]].npu.array.map_lanes
+        return self.npus[self.mapping[layer if reader is None else reader]].npu.array.map_lanes
 
     def gearbox(self, layer: int) -> tuple[int, bool]:
         """Which gearbox at the outlets of its NPU the map that ``layer`` makes takes.
@@ -198,12 +198,12 @@ class System:
         """
         reader = self.reader(layer)
         leaves = reader is not None and self.crosses(reader)
-        return self.target_lanes(layer), leaves and self.units[self.mapping[layer]].to_bits
+        return self.target_lanes(layer), leaves and self.npus[self.mapping[layer]].to_bits
 
     def output_words(self, layer: int) -> int:
         """Words of the map that ``layer`` makes."""
         flow_layer = self.layers[layer]
-        words, lanes = self.units[self.mapping[layer]].outlet_tuple(flow_layer)
+        words, lanes = self.npus[self.mapping[layer]].outlet_tuple(flow_layer)
         return flow_layer.output_windows * geared(words, lanes, self.target_lanes(layer))
 
     def of(self, npu: int) -> Sequence[int]:

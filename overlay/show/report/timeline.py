@@ -100,10 +100,10 @@ def _spans(network: ProcessNetwork, n: int) -> list[Span]:
     numbers = network.system.of(n)
     out = []
     first = 0
-    latency = issuer.unit.latencies.array
+    latency = issuer.flow_npu.latencies.array
     arrived = issuer.arrived
     layers = [network.system.layers[i] for i in numbers]
-    lengths = [passes(layer.reading, layer.inner, int(issuer.unit.npu.array.one_memory))[0][0] for layer in layers]
+    lengths = [passes(layer.reading, layer.inner, int(issuer.flow_npu.npu.array.one_memory))[0][0] for layer in layers]
     for frame in range(network.frames):
         for i, layer, cycles in zip(numbers, layers, lengths):
             begin = arrived[first + layer.inner - 1] - latency - cycles + 1

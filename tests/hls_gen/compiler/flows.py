@@ -1,7 +1,7 @@
 """Layers and systems for tests of the flow model, without networks: windows alone matter."""
 
 from bitloom.golden.window import Window
-from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit, of_plan
+from bitloom.hls_gen.compiler.flow import FlowLayer, FlowNpu, Reading, System, of_plan
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
 from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer, SequencerTaps
 from bitloom.hls_gen.compiler.taps import Taps
@@ -11,7 +11,7 @@ NPU = Npu.of(
     kfp=8, kgp=8, pfp=8, ol=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
     inlets=("host", "ring", "loop"), outlets=("ring", "loop", "host"),
 )  # fmt: skip
-UNIT = Unit(npu=NPU)
+FLOW_NPU = FlowNpu(npu=NPU)
 SIDE = 10
 """Rows and columns of a map."""
 
@@ -35,8 +35,8 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str
     )
 
 
-def ring(npus: int, layers: tuple[FlowLayer, ...], *, spill_words: int | None = 0, **unit: int) -> System:
+def ring(npus: int, layers: tuple[FlowLayer, ...], *, spill_words: int | None = 0, **folding: int) -> System:
     """Layer i on NPU i mod ``npus``."""
     mapping = tuple(i % npus for i in range(len(layers)))
-    units = (Unit(npu=NPU.unchecked(**unit)),) * npus
-    return System(units=units, layers=layers, mapping=mapping, spill_words=spill_words)
+    flow_npu = FlowNpu(npu=NPU.unchecked(**folding))
+    return System(npus=(flow_npu,) * npus, layers=layers, mapping=mapping, spill_words=spill_words)

@@ -53,7 +53,7 @@ def flows(network, seed, order):
     assert 2 <= least <= npu.value("skip_words")
 
     def of(words):
-        return replace(chain, units=(replace(chain.units[0], skip_words=words),))
+        return replace(chain, npus=(replace(chain.npus[0], skip_words=words),))
 
     simulate(of(least), 4)
     assert simulate(of(npu.value("skip_words")), 4).left == simulate(of(None), 4).left

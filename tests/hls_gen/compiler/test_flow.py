@@ -6,12 +6,12 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import Deadlock, FlowLayer, Reading, System, Unit, simulate
+from bitloom.hls_gen.compiler.flow import Deadlock, FlowLayer, FlowNpu, Reading, System, simulate
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from tests.errors import value_error
 
-from .flows import NPU, UNIT, convolutions, ring
+from .flows import FLOW_NPU, NPU, convolutions, ring
 
 FOUR = convolutions(4)
 IDEAL = sum(layer.beats for layer in FOUR) // 4
@@ -23,7 +23,7 @@ def test_ideal() -> None:
 
 
 def test_a_single_npu_is_as_fast_as_its_beats() -> None:
-    system = System(units=(UNIT,), layers=FOUR, mapping=(0,) * 4)
+    system = System(npus=(FLOW_NPU,), layers=FOUR, mapping=(0,) * 4)
     found = simulate(system)
     assert 4 * IDEAL <= found.cycles_per_frame <= 1.01 * 4 * IDEAL
     assert found.npus[0].beats == 4 * IDEAL
@@ -32,8 +32,8 @@ def test_a_single_npu_is_as_fast_as_its_beats() -> None:
 
 
 @pytest.mark.parametrize("system", [
-    System(units=(UNIT,), layers=FOUR, mapping=(0,) * 4),
-    System(units=(UNIT,) * 3, layers=FOUR, mapping=(0, 1, 1, 2)),
+    System(npus=(FLOW_NPU,), layers=FOUR, mapping=(0,) * 4),
+    System(npus=(FLOW_NPU,) * 3, layers=FOUR, mapping=(0, 1, 1, 2)),
     ring(2, FOUR, spill_words=None),
     ring(4, FOUR),
     ring(3, FOUR, spill_words=None, pool=False),
@@ -59,9 +59,9 @@ class TestEverySystem:
 
     def test_stores_hold_no_more_than_they_can(self, system: System) -> None:
         stores = simulate(system).stores
-        for n, unit in enumerate(system.units):
+        for n, flow_npu in enumerate(system.npus):
             for name in ("tuple_words", "pool_words", "map_words", "buffer_words"):
-                assert stores.get(f"npu{n}.{name}", 0) <= unit.npu.value(name)
+                assert stores.get(f"npu{n}.{name}", 0) <= flow_npu.npu.value(name)
         assert stores["npu0.tuple_words"] > 0
 
     def test_the_order_of_evaluation_does_not_matter(self, system: System) -> None:
@@ -102,7 +102,7 @@ def test_deadlock_of_three() -> None:
 
 def test_deadlock_of_a_map_store_that_is_too_small() -> None:
     with pytest.raises(Deadlock) as caught:
-        simulate(System(units=(Unit(npu=NPU.changed(map_words=4)),), layers=FOUR, mapping=(0,) * 4))
+        simulate(System(npus=(FlowNpu(npu=NPU.changed(map_words=4)),), layers=FOUR, mapping=(0,) * 4))
     assert caught.value.npus == (0,)
     assert "of NPU 0 for room in its map store" in str(caught.value).replace("waits for", "for")
 
@@ -110,7 +110,7 @@ def test_deadlock_of_a_map_store_that_is_too_small() -> None:
 def test_tuple_memory_too_small_for_a_window() -> None:
     """A window of tuples that do not fit at the same time."""
     with pytest.raises(Deadlock) as caught:
-        simulate(System(units=(Unit(npu=NPU.changed(tuple_words=8)),), layers=FOUR[:1], mapping=(0,)))
+        simulate(System(npus=(FlowNpu(npu=NPU.changed(tuple_words=8)),), layers=FOUR[:1], mapping=(0,)))
     assert "words in its tuple memory" in str(caught.value)
 
 
@@ -122,20 +122,20 @@ BAD: list[tuple[str, System | dict[str, object]]] = [
     ("flow: conv_1 must be the last layer to be raw, got layer 1",
      {"layers": (FOUR[0], replace(FOUR[1], raw=True), *FOUR[2:])}),
     ("flow: conv_0 needs an NPU with a pool unit, NPU 0 has none",
-     {"units": (Unit(npu=NPU.changed(pool=False)),) * 3,
+     {"npus": (FlowNpu(npu=NPU.changed(pool=False)),) * 3,
       "layers": (replace(FOUR[0], pool=Reading.straight(100, 2)), *FOUR[1:])}),
     ("flow: conv_1 reads 200 words, conv_0 makes 300",
      {"layers": (replace(FOUR[0], steps=2), *FOUR[1:])}),
     ("flow: conv_2: a chunk must be 1..8 words, got 9",
      {"layers": (*FOUR[:2], replace(FOUR[2], chunk_words=9), FOUR[3])}),
     ("flow: conv_2: a chunk must be 1..0 words, got 0",
-     {"units": (Unit(npu=NPU.changed(inlets=("host", "loop"))),) * 3}),
+     {"npus": (FlowNpu(npu=NPU.changed(inlets=("host", "loop"))),) * 3}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("message", "change"), BAD, ids=lambda value: value if isinstance(value, str) else "")
 def test_systems_that_do_not_go_together(message: str, change: dict[str, object]) -> None:
-    good = {"units": (UNIT,) * 3, "layers": FOUR, "mapping": (0, 0, 1, 2)}
+    good = {"npus": (FLOW_NPU,) * 3, "layers": FOUR, "mapping": (0, 0, 1, 2)}
     System(**good)  # type: ignore[arg-type]
     with value_error(message):
         System(**{**good, **change})  # type: ignore[arg-type]
@@ -149,7 +149,7 @@ def test_frames_must_be_even(frames: int) -> None:
 
 def test_raw_results_wait_for_no_pool() -> None:
     layers = (FOUR[0], replace(FOUR[1], raw=True))
-    found = simulate(System(units=(UNIT,), layers=layers, mapping=(0, 0)))
+    found = simulate(System(npus=(FLOW_NPU,), layers=layers, mapping=(0, 0)))
     values = layers[1].reading.windows * layers[1].tuple_steps * NPU.results.ol
     assert values == 1600
     assert found.cycles_per_frame >= max(2 * IDEAL, values)
@@ -170,7 +170,7 @@ def test_systems_that_do_the_same_have_one_key() -> None:
     """Whatever layers are called; anything else makes another one, so that what is known of a system isn't taken for
     another's."""
     adds = (*FOUR[:3], replace(FOUR[3], adds=FOUR[1].name))
-    system = System(units=(UNIT,), layers=adds, mapping=(0,) * 4)
+    system = System(npus=(FLOW_NPU,), layers=adds, mapping=(0,) * 4)
     names = {layer.name: f"other_{layer.name}" for layer in adds}
     renamed = tuple(
         replace(layer, name=names[layer.name], adds=names.get(layer.adds or ""), reads=names.get(layer.reads or ""))
@@ -182,7 +182,7 @@ def test_systems_that_do_the_same_have_one_key() -> None:
         replace(system, layers=(replace(adds[0], chunk_words=8), *adds[1:])),
         replace(system, layers=(replace(adds[0], reading=taps), *adds[1:])),
         replace(system, layers=(*adds[:3], replace(adds[3], adds=adds[0].name))),
-        replace(system, units=(replace(UNIT, npu=NPU.changed(tuple_words=2 * NPU.value("tuple_words"))),)),
+        replace(system, npus=(replace(FLOW_NPU, npu=NPU.changed(tuple_words=2 * NPU.value("tuple_words"))),)),
         replace(system, stream_bits=64),
     ):
         assert other.key != system.key

@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.flow import FlowLayer, Reading, System, Unit, enough_skips, simulate, smooth_skips
+from bitloom.hls_gen.compiler.flow import FlowLayer, FlowNpu, Reading, System, enough_skips, simulate, smooth_skips
 
 from .flows import NPU
 
 ADDING = NPU.changed(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=4)
 
 
-def adding(pfp: int, skip_words: int | None = 4, **folding: int) -> tuple[Unit, ...]:
+def adding(pfp: int, skip_words: int | None = 4, **folding: int) -> tuple[FlowNpu, ...]:
     """An NPU that adds, without a pool unit where ``pfp`` is 0."""
     npu = ADDING.unchecked(**folding, **({"pfp": pfp} if pfp else {"pool": False}))
-    return (Unit(npu=npu, skip_words=skip_words),)
+    return (FlowNpu(npu=npu, skip_words=skip_words),)
 
 
 def layer(name, **more):
@@ -27,9 +27,9 @@ def layer(name, **more):
 def test_steps_behind_the_one_that_waits_go_on(pfp):
     """The last layer's step waits for the map of the layer before, which is in the stages behind."""
     layers = (layer("fork"), layer("other", reads="fork", from_skip=True), layer("joins", reads="fork", adds="other"))
-    system = System(units=adding(pfp), layers=layers, mapping=(0, 0, 0))
+    system = System(npus=adding(pfp), layers=layers, mapping=(0, 0, 0))
     assert smooth_skips(system, 2) == [2]
-    tight = replace(system, units=adding(pfp, 2))
+    tight = replace(system, npus=adding(pfp, 2))
     assert simulate(tight, 4).left == simulate(system, 4).left
     shorter = replace(system, layers=(layers[0], layer("alone", reads="fork")), mapping=(0, 0))
     assert simulate(system, 4).latency > simulate(shorter, 4).latency
@@ -48,8 +48,8 @@ def test_words_are_collected_before_a_step_wants_them(pfp):
         FlowLayer(name="fork", reading=Reading.straight(tuples, 2)),
         FlowLayer(name="joins", reading=reading, reads="fork", adds="fork"),
     )
-    system = System(units=adding(pfp, kfp=2, ol=4), layers=layers, mapping=(0, 0))
+    system = System(npus=adding(pfp, kfp=2, ol=4), layers=layers, mapping=(0, 0))
     assert smooth_skips(system, 2) == [37]
-    tight, roomy = (replace(system, units=adding(pfp, words, kfp=2, ol=4)) for words in (37, None))
+    tight, roomy = (replace(system, npus=adding(pfp, words, kfp=2, ol=4)) for words in (37, None))
     assert simulate(tight, 4).left == simulate(roomy, 4).left
     assert enough_skips(system, {0: 2}, 2) == {0: 36}

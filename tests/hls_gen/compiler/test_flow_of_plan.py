@@ -2,7 +2,7 @@
 
 from bitloom.golden import zoo as networks
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.flow import System, Unit, simulate
+from bitloom.hls_gen.compiler.flow import FlowNpu, System, simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -26,12 +26,12 @@ def test_waits_of_the_reference_design() -> None:
 def test_stores_are_as_full_as_the_compiler_says() -> None:
     """The map store never holds more than the largest map; a tuple memory is filled to the last word."""
     made, stores = reference("pull"), simulate(reference("pull"), 2).stores
-    assert stores["npu0.tuple_words"] == made.units[0].npu.sequencer.tuple_words == 512
-    assert 0 < stores["npu0.map_words"] <= made.units[0].npu.stores.map_words == 1024
-    assert 0 < stores["npu0.pool_words"] <= present(made.units[0].npu.pool_unit).words
+    assert stores["npu0.tuple_words"] == made.npus[0].npu.sequencer.tuple_words == 512
+    assert 0 < stores["npu0.map_words"] <= made.npus[0].npu.stores.map_words == 1024
+    assert 0 < stores["npu0.pool_words"] <= present(made.npus[0].npu.pool_unit).words
 
 
 def test_buffers_of_an_npu_without_ring() -> None:
-    assert Unit(npu=INTEGER).buffer_words == 0
+    assert FlowNpu(npu=INTEGER).buffer_words == 0
     ringed = INTEGER.changed(inlets=("host", "ring"), outlets=("ring", "host"), buffer_words=32)
-    assert Unit(npu=ringed).buffer_words == 32
+    assert FlowNpu(npu=ringed).buffer_words == 32

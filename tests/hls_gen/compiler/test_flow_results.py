@@ -10,7 +10,7 @@ from bitloom.hls_gen.compiler.flow.layer import FlowLayer, Reading
 from bitloom.hls_gen.compiler.flow.results import ResultStages, ResultsUnit
 from bitloom.hls_gen.compiler.flow.sequencer import Issuer
 from bitloom.hls_gen.compiler.flow.streams import Ring
-from bitloom.hls_gen.compiler.flow.system import Unit
+from bitloom.hls_gen.compiler.flow.system import FlowNpu
 from bitloom.hls_gen.design.timing import GIVE_BACK
 
 from .flows import NPU
@@ -111,8 +111,8 @@ def test_credits() -> None:
     for accumulators in (1, 2, 8):
         written, given, arrived, credit = (Stamps(name) for name in ("words", "room", "sums", "credit"))
         written.extend(range(40))
-        unit = Unit(npu=NPU.changed(accumulators=accumulators))
-        issuer = Issuer(unit, written, given, arrived, credit)
+        flow_npu = FlowNpu(npu=NPU.changed(accumulators=accumulators))
+        issuer = Issuer(flow_npu, written, given, arrived, credit)
         layer = FlowLayer(name="l", reading=Reading.straight(40, 1), steps=4, last_steps=4)
         sink, free = Stamps("out"), Stamps("free")
         activation = ResultStages(0, Gears([(160, Gearbox(8, 8, Ring(1000, sink, free)))]))

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from bitloom.hls_gen.compiler.flow import Deadlock, System, Unit, kernel, steady
+from bitloom.hls_gen.compiler.flow import Deadlock, FlowNpu, System, kernel, steady
 from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.loader import WeightPacket
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from bitloom.hls_gen.compiler.flow.steady import SteadyStream
 from bitloom.hls_gen.design.timing import FRAMES_IN_FLIGHT
 
-from .flows import NPU, UNIT, convolutions, ring
+from .flows import FLOW_NPU, NPU, convolutions, ring
 
 FRAMES = 3 * FRAMES_IN_FLIGHT
 """More than may be under way."""
@@ -75,7 +75,6 @@ def random_system(seed: int) -> System:
         accumulators=pick.choice((1, 1, 4)),
         pool=pick.random() < 0.7,
     )
-    units = (Unit(npu=npu),) * npus
     starts = sorted(pick.sample(range(1, len(layers)), npus - 1))
     mapping = tuple(sum(i >= start for start in starts) for i in range(len(layers)))
     weights = ()
@@ -84,7 +83,7 @@ def random_system(seed: int) -> System:
         weights = (WeightPacket(i, pick.randint(0, 2), pick.choice((3, 70, 900))),)
         layers = tuple(replace(layer, streamed=i == k) for k, layer in enumerate(layers))
     return System(
-        units=units,
+        npus=(FlowNpu(npu=npu),) * npus,
         layers=layers,
         mapping=mapping,
         spill_words=None,
@@ -107,8 +106,8 @@ def test_frames_that_repeat_need_no_run(seed: int, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("system", "most"), [
-    (System(units=(UNIT,), layers=convolutions(4, side=7), mapping=(0,) * 4), 4),
-    (System(units=(UNIT,) * 3, layers=convolutions(4, side=7), mapping=(0, 1, 1, 2)), 6),
+    (System(npus=(FLOW_NPU,), layers=convolutions(4, side=7), mapping=(0,) * 4), 4),
+    (System(npus=(FLOW_NPU,) * 3, layers=convolutions(4, side=7), mapping=(0, 1, 1, 2)), 6),
     (ring(2, convolutions(4, side=7), spill_words=None), 6),
 ], ids=["single", "chain of 3", "ring of 2"])  # fmt: skip
 def test_few_frames_are_run(system: System, most: int) -> None:

@@ -70,8 +70,8 @@ def test_stores_are_sized(join, words):
     made = system(plan(model, design.npus), design.npus, spill_words=design.spill_words)
     least = enough_skips(made, {0: design.npus[0].value("skip_words"), 1: 2}, 2)[1]
     assert 2 <= enough_skips(made, {1: 2}, 2)[1] <= least <= design.npus[1].value("skip_words")
-    units = [replace(unit, skip_words=None) for unit in made.units]
-    assert simulate(replace(made, units=tuple(units)), 4).left == simulate(made, 4).left
+    npus = [replace(flow_npu, skip_words=None) for flow_npu in made.npus]
+    assert simulate(replace(made, npus=tuple(npus)), 4).left == simulate(made, 4).left
     if least > 2:
         few = replace(manifest.design, npus=(design.npus[0], design.npus[1].changed(skip_words=least - 1),
                                              *design.npus[2:]))  # fmt: skip

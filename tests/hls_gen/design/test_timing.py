@@ -14,7 +14,7 @@ from bitloom.hls_gen.compiler.flow.kahn import Stamps
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.flow.ports import FrameSource, MapResults
 from bitloom.hls_gen.compiler.flow.streams import Fifo
-from bitloom.hls_gen.compiler.flow.system import Unit
+from bitloom.hls_gen.compiler.flow.system import FlowNpu
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design import gearbox, timing
@@ -41,12 +41,12 @@ BINARY = Npu.of().changed(shift_bits=0, acc_bits=24)
 ])  # fmt: skip
 def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
     assert timing.pe_latency(npu) == cycles
-    assert Unit(npu=npu).latencies.array == timing.array_latency(npu) == 1 + cycles
+    assert FlowNpu(npu=npu).latencies.array == timing.array_latency(npu) == 1 + cycles
 
 
 def test_latencies_and_depths_of_the_units() -> None:
     """The numbers that hardware was measured to have, in tests of the modules."""
-    binary, integer = (Unit(npu=npu) for npu in (Npu.of(), INTEGER))
+    binary, integer = (FlowNpu(npu=npu) for npu in (Npu.of(), INTEGER))
     assert binary.latencies == timing.Latencies(array=4, activation=1, pool=1)
     assert integer.latencies == timing.Latencies(array=6, activation=6, pool=6)
     weighted = timing.latencies(INTEGER.changed(depthwise=True, skip_words=2))
@@ -66,7 +66,7 @@ def test_what_is_inside_the_pool_unit_has_room_behind_it(values: dict[str, int])
 
 def asked(npu: Npu) -> tuple[timing.Latencies, int]:
     """What the flow model asks of an NPU's times."""
-    return Unit(npu=npu).latencies, timing.pool_fifo(npu).room
+    return FlowNpu(npu=npu).latencies, timing.pool_fifo(npu).room
 
 
 def digits() -> list[int]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design import flat
-from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.design.design import LEAST_SPILL_WORDS, Design
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
@@ -227,7 +227,9 @@ def _skip_words(keyed: _Keyed, frames: int) -> tuple[int, ...]:
 
 def _spill_words(plans: Sequence[Plan], npus: Sequence[Npu], stream_bits: int, frames: int) -> int:
     """Words of the spill store for all plans; 0 where the NPUs are no closed ring."""
-    return max(2, *(_spill(plan, npus, stream_bits, frames) for plan in plans)) if "ring" in npus[0].ports.inlets else 0
+    if "ring" not in npus[0].ports.inlets:
+        return 0
+    return max(LEAST_SPILL_WORDS, *(_spill(plan, npus, stream_bits, frames) for plan in plans))
 
 
 def _spill(plan: Plan, npus: Sequence[Npu], stream_bits: int, frames: int) -> int:

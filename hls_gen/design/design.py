@@ -15,6 +15,8 @@ from .widths import MOST_ROWS
 
 MOST_NPUS = 32
 """NPUs of a design at most: the register map has room for 60, and nothing larger was ever tried."""
+LEAST_SPILL_WORDS = 2
+"""Words of a spill store at the least."""
 STREAM_BITS = (32, 64)
 """Widths that the stream between host and design may have."""
 
@@ -96,10 +98,9 @@ class Design:
                     )
         if not any(npu.ports.sends_results for npu in self.npus):
             raise ValueError(f"{self.name}: an NPU must have outlet host, got none")
-        if self.spill_words != 0 and (not self.closed or self.spill_words < 2):
-            raise ValueError(
-                f"{self.name}: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got {self.spill_words}"
-            )
+        if self.spill_words != 0 and (not self.closed or self.spill_words < LEAST_SPILL_WORDS):
+            rule = f"spill_words must be 0, or >= {LEAST_SPILL_WORDS} where the last NPU leads to NPU 0"
+            raise ValueError(f"{self.name}: {rule}, got {self.spill_words}")
 
     @property
     def closed(self) -> bool:

@@ -23,6 +23,7 @@ from bitloom.hls_gen.compiler.layout import Layout, chunks
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
 from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
 from .folding_keys import LAYER_NEEDS
@@ -104,12 +105,12 @@ class NpuMemories:
         ValueError
             The NPU can't compute them.
         """
-        npu = npu.unchecked(**UNSIZED, aheads=2 * npu.has_skip)
+        npu = npu.unchecked(**UNSIZED, aheads=flat.LEAST["aheads"] * npu.has_skip)
         npu = npu.unchecked(**self._former(indices, npu))
         each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
         if any(layer.plan.gains_by_parts for layer in chain(*plans)):
-            npu = npu.unchecked(tuple_parts=1, aheads=max(npu.sequencer.aheads, 2))
+            npu = npu.unchecked(tuple_parts=1, aheads=npu.sequencer.aheads or flat.LEAST["aheads"])
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in indices):
             npu, plans = self._sharing(each, plans, npu)
@@ -118,7 +119,7 @@ class NpuMemories:
         sizes["tuple_words"] = max(sizes["tuple_words"], _roomy_words(chain(*plans)))
         if npu.has_skip:
             waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]
-            sizes["skip_words"] = max(2, 1 + max(waiting))
+            sizes["skip_words"] = max(flat.LEAST["skip_words"], 1 + max(waiting))
         npu = npu.unchecked(**sizes)
         return npu.unchecked(**margins(npu, needs))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copy_names import is_copy
-from bitloom.hls_gen.design.design import MOST_NPUS, Design
+from bitloom.hls_gen.design.design import LEAST_SPILL_WORDS, MOST_NPUS, Design
 from bitloom.hls_gen.design.limits import may_be_built
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
@@ -325,7 +325,7 @@ class Tries:
 
     def _known_area(self, candidate: Candidate) -> Resources:
         """Area of a candidate by what the search knows of its memories."""
-        spill = 2 * candidate.closed
+        spill = LEAST_SPILL_WORDS * candidate.closed
         key = candidate.npus, spill
         if key not in self._areas:
             design = Design(name="it", stream_bits=self.stream_bits, npus=candidate.npus, spill_words=spill)

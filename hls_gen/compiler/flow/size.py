@@ -4,11 +4,15 @@ same of skip stores."""
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design import flat, timing
 
 from .kahn import Deadlock
 from .simulate import FRAMES, Result, simulate
 from .system import System
+
+FREE_WORDS = 2
+"""Free words with which a store of block RAM still takes one in every cycle: its ready is a register (`room_from` in
+streams.py)."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ def skips_of(result: Result, npus: int) -> list[int]:
     """Sizes of the skip stores of so many NPUs in which nobody waits for room, as nobody did in what was simulated; 0
     where nothing goes into one."""
     held = [result.stores.get(f"npu{n}.skip_words", 0) for n in range(npus)]
-    return [max(2, _registered(words)) if words else 0 for words in held]
+    return [max(flat.LEAST["skip_words"], _registered(words)) if words else 0 for words in held]
 
 
 def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -> dict[int, int]:
@@ -137,14 +141,14 @@ def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -
             return replace(system, npus=tuple(each), spill_words=None)
 
         most = skips_of(simulate(with_words(None), frames), len(npus))[n]
-        least = _least(2, most, lambda count, of=with_words: _finishes(of(count), frames))  # type: ignore[misc]
+        least = _least(flat.LEAST["skip_words"], most, lambda count, of=with_words: _finishes(of(count), frames))  # type: ignore[misc]
         npus[n] = replace(npus[n], skip_words=max(words, least))
     return {n: npus[n].skip_words or 0 for n in has}
 
 
 def _registered(held: int) -> int:
-    """Words of a store that never holds more than ``held``: a registered ready keeps two free."""
-    return held + 2 * (held > timing.LUT_RAM_WORDS)
+    """Words of a store that never holds more than ``held`` and so never stops its source."""
+    return held + FREE_WORDS * (held > timing.LUT_RAM_WORDS)
 
 
 def _least(low: int, high: int, enough: Callable[[int], bool]) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bitloom.golden.encoding import Array, Ints
+from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.lanes import UNUSED
 
 from .in_use import InUse
@@ -85,7 +86,7 @@ class WeightedLanes:
     def _found(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
         """The same, looked for anew."""
         kernels, lanes = self.lanes.shape
-        count = -(-kernels // kgp)
+        count = kernel_groups(kernels, kgp)
         padded = np.zeros((count * kgp, lanes + 1), bool)  # the last one: no lane
         padded[:kernels, :-1] = self.lanes
         needed = padded.reshape(count, kgp, -1).any(axis=1)[:, layout].any(axis=2)  # (kernel groups, words)

@@ -25,6 +25,11 @@ def weighs_planes(accumulate: str, collect: int = 0) -> bool:
     return accumulate in ("popcount", "both") and not collect
 
 
+def kernel_groups(kernels: int, kgp: int) -> int:
+    """Groups of KGP kernels that so many kernels are, the last of which may have fewer."""
+    return -(-kernels // kgp)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PeArray(NpuPart):
     """What both kinds of array have."""
@@ -74,8 +79,8 @@ class PeArray(NpuPart):
         return self.kfp // self.line_taps
 
     def groups(self, kernels: int) -> int:
-        """Kernel groups of so many kernels: ceil(kernels / KGP)."""
-        return -(-kernels // self.kgp)
+        """Kernel groups of so many kernels."""
+        return kernel_groups(kernels, self.kgp)
 
     @property
     def slot_bits(self) -> int:

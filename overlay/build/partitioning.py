@@ -12,6 +12,7 @@ from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.partitions import slice_channels, widest_slice
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design import flat
+from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate
@@ -170,7 +171,7 @@ class _Cutter:
         kgp = max(npu.array.kgp for npu in self._npus)
         network, channels = self._model.network, self._channels(end)
         ranges = slice_channels(network, network.layers[begin].name, channels, slices, kgp)
-        return sum(-(-(behind - first) // kgp) for first, behind in ranges) - -(-channels // kgp)
+        return sum(kernel_groups(behind - first, kgp) for first, behind in ranges) - kernel_groups(channels, kgp)
 
     def together(self, partitions: dict[str, int], most: float) -> float:
         """Blocks of one design for all these partitions, exactly: as many, or more than ``most``."""

@@ -28,6 +28,7 @@ from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
 from bitloom.hls_gen.design import timing
+from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.gearbox import geared
@@ -357,13 +358,13 @@ class LayerDemand:
         """Beats of a frame on an NPU that is like this one but for its KGP, by that."""
         taps, kernels = self.taps, self.kernels
         if self._has_parts(npu):
-            return lambda kgp: taps * self._part_words(npu.array.kfp, kgp) * -(-kernels // kgp)
+            return lambda kgp: taps * self._part_words(npu.array.kfp, kgp) * kernel_groups(kernels, kgp)
         of_group = taps * self.words(npu)
-        return lambda kgp: of_group * -(-kernels // kgp)
+        return lambda kgp: of_group * kernel_groups(kernels, kgp)
 
     def groups(self, npu: Npu) -> int:
         """Kernel groups: passes over a window."""
-        return -(-self.kernels // npu.array.kgp)
+        return npu.array.groups(self.kernels)
 
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""

@@ -11,6 +11,7 @@ from bitloom.hls_gen.compiler.fixed_kernels import integers
 from bitloom.hls_gen.compiler.layout import Layout
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
+from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
@@ -84,7 +85,7 @@ def _binary_kernels(layer: LoweredLayer, weight: Array, layout: Layout, npu: Npu
 
 def _kernels(layer: LoweredLayer, kgp: int) -> Ints:
     """The kernel that each PE has in each kernel group: kernel 0 where there is none."""
-    kernel = np.zeros(-(-layer.out_channels // kgp) * kgp, np.int64)
+    kernel = np.zeros(kernel_groups(layer.out_channels, kgp) * kgp, np.int64)
     kernel[: layer.out_channels] = np.arange(layer.out_channels)
     return kernel
 

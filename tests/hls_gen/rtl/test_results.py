@@ -101,7 +101,7 @@ class Case:
     def layer(self, layer: Layer, rng: np.random.Generator) -> None:
         """Row and thresholds of a layer."""
         npu, high = self.npu, (1 << self.npu.array.acc_bits - 1) - 1
-        groups = -(-layer.kernels // npu.array.kgp)
+        groups = npu.array.groups(layer.kernels)
         in_last = layer.kernels - (groups - 1) * npu.array.kgp
         self.rows.append(
             {
@@ -125,7 +125,7 @@ class Case:
         """Sums of one window of a layer, and what comes out for it."""
         npu, quarter = self.npu, 1 << self.npu.array.acc_bits - 3
         steps = result_layout(layer.kernels, layer.levels, npu.array.kgp, npu.results.ol)
-        values = np.zeros(-(-layer.kernels // npu.array.kgp) * npu.array.kgp, np.int64)
+        values = np.zeros(npu.array.groups(layer.kernels) * npu.array.kgp, np.int64)
         for group in range(0, layer.kernels, npu.array.kgp):
             offset, sums = int(rng.integers(-quarter, quarter + 1)), rng.integers(-quarter, quarter + 1, npu.array.kgp)
             part = slice(group, group + npu.array.kgp)

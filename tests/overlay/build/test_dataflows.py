@@ -52,7 +52,7 @@ def test_tuple_memories_become_smaller() -> None:
     model, roomy = networks.load("digits-cnn"), DIGITS.changed(accumulators=16)
     plans = {name: plan(model, [roomy], CompileChoices(dataflow=name)) for name in ("output_stationary", "auto")}
     held = {name: [rows.row("layers")["hold_tuples"] for rows in npu_rows(made)] for name, made in plans.items()}
-    groups = [-(-layer.out_channels // roomy.array.kgp) for layer in plans["auto"].lowered.layers]
+    groups = [roomy.array.groups(layer.out_channels) for layer in plans["auto"].lowered.layers]
     assert [after < before for after, before in zip(held["auto"], held["output_stationary"])] == [
         count > 1 for count in groups
     ]

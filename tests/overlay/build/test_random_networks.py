@@ -94,7 +94,7 @@ def suited(choices: CompileChoices, design: Design, model: Model) -> Dataflow:
     if choices.dataflow != "input_stationary:2":
         return choices.dataflow
     lowered = lowered_for(model, design.npus, choices)
-    groups = {p.name: -(-p.out_channels // design.npus[n].array.kgp) for p, n in zip(lowered.layers, lowered.mapping)}
+    groups = {p.name: design.npus[n].array.groups(p.out_channels) for p, n in zip(lowered.layers, lowered.mapping)}
     return {name: "input_stationary:2" for name, count in groups.items() if count % 2 == 0}
 
 

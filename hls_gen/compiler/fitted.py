@@ -46,6 +46,11 @@ def unsized(folding: Npu) -> Npu:
     return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)
 
 
+def with_parts(npu: Npu) -> dict[str, int]:
+    """The capacities, by name, that an NPU gets so that kernel groups may read parts of tuples (tuple_parts.py)."""
+    return {"tuple_parts": 1, "aheads": npu.sequencer.aheads or flat.LEAST["aheads"]}
+
+
 def fitted(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> Npu:
     """An NPU with memories for all that it has to do; parameters as of `fitting`."""
     return folding.changed(**fitting(folding, npu_needs))

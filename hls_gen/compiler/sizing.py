@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .effects import check_effects
-from .fitted import fitted, margins, streamed, unsized
+from .fitted import fitted, margins, streamed, unsized, with_parts
 from .flow import System, smooth, smooth_skips
 from .formed_taps import former_sizes
 from .lowering import Lowered, lowered_for
@@ -169,8 +169,8 @@ def _keeping(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
 
 def _with_parts(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
     """The NPU with kernel groups that read parts of tuples, where a layer gains by that."""
-    gains = any(plan.needs[n].needs.sizes.get("tuple_parts") for plan in plans)
-    return npu.changed(tuple_parts=1, aheads=npu.sequencer.aheads or flat.LEAST["aheads"]) if gains else npu
+    gains = any(planned.gains_by_parts for plan in plans for planned in plan.on(n))
+    return npu.changed(**with_parts(npu)) if gains else npu
 
 
 def _claiming(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:

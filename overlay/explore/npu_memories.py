@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed
+from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed, with_parts
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
 from bitloom.hls_gen.compiler.layout import Layout, chunks
@@ -110,12 +110,12 @@ class NpuMemories:
         each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
         if any(layer.plan.gains_by_parts for layer in chain(*plans)):
-            npu = npu.unchecked(tuple_parts=1, aheads=npu.sequencer.aheads or flat.LEAST["aheads"])
+            npu = npu.unchecked(**with_parts(npu))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in indices):
             npu, plans = self._sharing(each, plans, npu)
         needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
-        sizes = {name: size for name, size in fitting(npu, needs).items() if name not in UNSIZED}
+        sizes = fitting(npu, needs)
         sizes["tuple_words"] = max(sizes["tuple_words"], _roomy_words(chain(*plans)))
         if npu.has_skip:
             waiting = [self._skipping(part, plan, npu) for part, plan in zip(each, plans)]

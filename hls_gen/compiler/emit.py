@@ -1,4 +1,4 @@
-"""Compiler: a model becomes the stream program of one piece of hardware (spec B1 to B8, B17).
+"""Compiler: a model becomes the program of one piece of hardware (spec B1 to B8, B17).
 
     model --plan--> Plan --this, with the manifest--> rows of the memories, LOAD packets, Program
 

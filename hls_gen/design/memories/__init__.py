@@ -1,4 +1,4 @@
-"""Memories of an NPU that the stream program fills: a file for each part that has some.
+"""Memories of an NPU that packets fill: a file for each part that has some.
 
     memory.py         a memory: name, id, rows, and the fields of a row
     memory_map.py     all memories of an NPU, by id

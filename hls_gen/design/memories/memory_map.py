@@ -1,4 +1,4 @@
-"""All memories of an NPU that the stream program fills."""
+"""All memories of an NPU that packets fill."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -77,7 +77,7 @@ def loader(library: Library, design: Design) -> Block:
     """
     b = Block("loader", _module_header(design))
     port = LoadPort.of(design)
-    words = _program(b, design.stream_bits)
+    words = _packets(b, design.stream_bits)
     start = b.input("start")
     frame_left = b.input("frame_left")
 
@@ -140,8 +140,8 @@ def _module_header(design: Design) -> Header:
     )
 
 
-def _program(b: Block, stream_bits: int) -> Stream:
-    """The ports by which the stream program comes in, AXI4-Stream."""
+def _packets(b: Block, stream_bits: int) -> Stream:
+    """The ports by which packets come in, AXI4-Stream."""
     valid = b.input("s_axis_tvalid")
     ready = b.output("s_axis_tready")
     return Stream(valid, ready, b.input("s_axis_tdata", stream_bits), b.input("s_axis_tlast"))

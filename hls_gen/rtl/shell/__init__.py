@@ -1,1 +1,1 @@
-"""What is around the engine: stream program, registers, NPUs, the top module."""
+"""What is around the engine: loader, registers, NPUs, the top module."""

@@ -1,21 +1,18 @@
-"""Tables: which of golden's layers computes what becomes of each level of a map (`sections.TableSection`).
+"""Tables: what becomes of each level of a map (`sections.TableSection`), as one of golden's layers.
 
     level of the map that is read --table--> level of the map that is made
           |                                        |
-       integer ------------ golden's layer -----> integer
+       integer ---------------- lookup ---------> integer
 
-Layers are asked in turn, the ones that cost less first: the first one that has all results, exactly, is taken. Where
-channels have rows of their own, no layer has the table, and ramps have it (ramps.py).
+A lookup is the same for all channels. Where these have rows of their own, ramps compute the table (ramps.py).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
-from bitloom.golden.layers.roles import FeatureLayer
 
 from .held import Held
 from .ramps import Stepped
@@ -47,24 +44,13 @@ class Table:
         return [Stepped.of_values(self.source.zero, row) for row in self.levels.rows.tolist()]
 
 
-TableLayer = tuple[FeatureLayer, dict[str, Array]]
-"""A layer and its arrays."""
+def layer_of(table: Table, number: int) -> tuple[Lookup, dict[str, Array]] | None:
+    """Layer ``number`` of the network, which computes a table, and its arrays; None if channels have rows of their own.
 
-
-def lookup(table: Table, number: int) -> TableLayer | None:
-    """The lookup, of a table with one row. Entries for integers that the map doesn't have are the lowest level's."""
+    Entries for integers that the map doesn't have are the lowest level's.
+    """
     if not table.levels.is_uniform:
         return None
     entries = np.full(ENTRIES, table.target.zero)
     entries[table.integers % ENTRIES] = table.results[0]
     return Lookup(name=f"lookup_{number}", encoding=table.target.encoding), {"entries": entries}
-
-
-LAYERS: tuple[Callable[[Table, int], TableLayer | None], ...] = (lookup,)
-"""``of(table, number)`` of each kind of layer: layer ``number`` of the network; None if the kind doesn't have the
-table's results. A lookup has those of all tables with one row, so that it stands last."""
-
-
-def layer_of(table: Table, number: int) -> TableLayer | None:
-    """The layer that computes a table, with the number that its name has; None if there is none."""
-    return next((layer for layer in (of(table, number) for of in LAYERS) if layer is not None), None)

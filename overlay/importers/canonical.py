@@ -15,7 +15,7 @@ from .node_view import NodeView
 from .operations import LEFT, Closing, Operation, OperationGraph
 from .operators import OPERATORS, closing, layout
 from .source import MOST_AXES, TFLITE, SourceGraph, SourceNode
-from .tflite_shapes import OF_SHAPES
+from .tflite_shapes import MOVERS
 
 
 def canonical(graph: SourceGraph) -> OperationGraph:
@@ -40,12 +40,8 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         unknown = [name for name in node.inputs if name and name not in constants.values and name not in shapes]
         if not lost.isdisjoint(unknown):
             lost.update(node.outputs)
-            known = (node.domain, node.op) in OPERATORS or node.op in (
-                *FOLDED,
-                *OF_SHAPES,
-                "Shape",
-            )  # these may be of shapes
-            if not known:
+            may_be_of_shapes = node.op in (*FOLDED, *MOVERS, "Shape")
+            if not may_be_of_shapes and (node.domain, node.op) not in OPERATORS:
                 refusals.append((node.name, node.op, _not_imported(node)))
             continue
         try:

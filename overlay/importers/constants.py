@@ -18,7 +18,7 @@ from .integer_types import element_dtype, is_number
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, TFLITE, SourceNode
-from .tflite_shapes import MOVES, OF_SHAPES, of_shapes, run_moved, run_shape
+from .tflite_shapes import MOVERS, run_constants
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 UNARY = ("Neg", "Sqrt", "Reciprocal", "Floor", "Ceil", "Round", "Abs", "Sign", "Exp", "Log", "Cast", "Clip")
@@ -58,8 +58,7 @@ class Constants:
         Raises
         ------
         Unsupported
-            If the operator is none of FOLDED, of TFLite's ones of shapes, of those that move values, or of the
-            quantisers, or what it makes is too large.
+            If the operator is none of FOLDED, of TFLite's MOVERS, or of the quantisers, or what it makes is too large.
         """
         inputs = [self.values[name] if name else None for name in node.inputs]
         take(steps=FOLD_STEPS * sum(x.size for x in inputs if x is not None))
@@ -70,12 +69,9 @@ class Constants:
             values = run_node(node, inputs, self.opset)[0] if standard else grid.values.astype(np.float32)
             self._keep(node, values, grid)
             return
-        if node.domain == TFLITE and node.op in MOVES and not of_shapes(inputs):
+        if node.domain == TFLITE and node.op in MOVERS:
             self._limit(node, inputs)
-            self._keep(node, run_moved(node, inputs), None)
-            return
-        if node.domain == TFLITE and node.op in OF_SHAPES:
-            self._keep(node, run_shape(node, inputs), None)
+            self._keep(node, run_constants(node, inputs), None)
             return
         if node.domain != STANDARD or node.op not in FOLDED:
             raise Unsupported("must be one of the operators that constants can be made with")

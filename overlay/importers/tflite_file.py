@@ -26,7 +26,7 @@ from .operators import OPERATORS
 from .scores import with_real_scores
 from .source import MOST_NODES, TFLITE, SourceGraph, SourceInput, SourceNode, check_shape, parts_of
 from .tflite_rules import TensorScale
-from .tflite_shapes import OF_SHAPES
+from .tflite_shapes import MOVERS
 from .tflite_tables import DETECTIONS, MARK, MOST_INPUTS, OPTIONS, FileTables, OperatorTable, TensorTable, read_tables
 
 DTYPES: Mapping[str, type] = {
@@ -157,9 +157,9 @@ class _Graph:
     def _nodes(self, place: int, operator: OperatorTable) -> Iterator[SourceNode]:
         """The nodes of an operator."""
         name = self._name_of(place)
-        known = operator.kind in (*RESHAPES, "SHAPE", *OF_SHAPES)
         real = operator.kind in OF_REAL_NUMBERS and self._is_real(operator)
-        is_imported = known or real or operator.kind == ZEROS or (TFLITE, operator.kind) in OPERATORS
+        known = operator.kind in (*RESHAPES, "SHAPE", ZEROS, *MOVERS)
+        is_imported = known or real or (TFLITE, operator.kind) in OPERATORS
         several = not is_imported or operator.kind in SPLITS  # what is refused later may have several
         most_outputs = MOST_INPUTS if several else 1
         if not operator.inputs or not operator.outputs or len(operator.outputs) > most_outputs:

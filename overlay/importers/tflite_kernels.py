@@ -17,7 +17,7 @@ from .errors import Unsupported
 from .source import SourceNode
 from .tflite_pointwise import POINTWISE
 from .tflite_rules import ENDS, HIGH, LOW, Multiplier, activation_ends, mean_multiplier, multiplier_of, single_scale
-from .tflite_shapes import MOVES, OF_SHAPES, run_moved, run_shape
+from .tflite_shapes import MOVERS, run_constants, run_moved
 
 Inputs = Sequence[Array | None]
 
@@ -40,8 +40,8 @@ def run_kernel(node: SourceNode, inputs: Inputs) -> Array:
     Unsupported
         If there is no kernel.
     """
-    if node.op in OF_SHAPES and node.op not in KERNELS:
-        return run_shape(node, inputs)
+    if node.op in MOVERS and node.op not in KERNELS:
+        return run_constants(node, inputs)
     if node.op not in KERNELS:
         raise Unsupported(f"{node.op} has no reference")
     return KERNELS[node.op](node, inputs)
@@ -383,7 +383,7 @@ KERNELS: dict[str, Callable[[SourceNode, Inputs], Array]] = {
     **{op: lambda node, inputs: _requantised(node, np.asarray(inputs[0]), node.op) for op in ENDS if op != "NONE"},
     **dict.fromkeys(CURVES, _curve),
     **dict.fromkeys(POINTWISE, _pointwise),
-    **{op: run_moved for op in MOVES},
+    **{op: run_moved for op, mover in MOVERS.items() if mover.others},
     **dict.fromkeys(("PAD", "PADV2"), _pad),
     "MIRROR_PAD": lambda node, inputs: np.pad(np.asarray(inputs[0]), np.asarray(inputs[1]), mode="reflect"),
     "SLICE": _slice,

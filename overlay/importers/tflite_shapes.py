@@ -1,10 +1,12 @@
-"""TFLite's operators on shapes, which files for any number of images compute, and those that move the values of other
-constants, such as a detector's anchors: they are constants here.
+"""TFLite's operators that compute shapes, and those that move the values of maps and of other constants, such as a
+detector's anchors. What they make of constants is a constant.
 
-Keras' Flatten is SHAPE, STRIDED_SLICE, PACK and RESHAPE: the first number of the input's shape, then -1 for the rest.
+Files for any number of images compute shapes: Keras' Flatten is SHAPE, STRIDED_SLICE, PACK and RESHAPE: the first
+number of the input's shape, then -1 for the rest.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,29 +16,47 @@ from .errors import Unsupported
 from .source import SourceNode
 
 MOST = 64
-"""Numbers that an operator on shapes reads and makes, at most."""
+"""Numbers that an operator reads and makes of shapes, at most."""
 
 
-def run_shape(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
-    """What an operator of OF_SHAPES makes of constants.
+@dataclass(frozen=True)
+class Mover:
+    """An operator, and what it is computed of."""
+
+    run: Callable[[SourceNode, Sequence[Array]], Array]
+    shapes: bool
+    """Whether of shapes: integers of 32 or 64 bits."""
+    others: bool
+    """Whether of maps, and of constants that are no shapes: it makes the same values elsewhere, several times, or the
+    real numbers that they stand for."""
+
+
+def run_constants(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
+    """What an operator of MOVERS makes of constants.
 
     Raises
     ------
     Unsupported
-        If the constants are larger than shapes are, or the operator can't compute with them.
+        If the operator isn't computed of such constants, they don't fit each other, or they are larger than shapes are.
     """
+    mover = MOVERS[node.op]
     given = [values for values in inputs if values is not None]
+    of_shapes = all(values.dtype in (np.int32, np.int64) for values in given)
+    if mover.others and not of_shapes:
+        return run_moved(node, given)
+    if not mover.shapes:
+        raise Unsupported("must be one of the operators that constants can be made with")
     count = sum(values.size for values in given)
-    if count > MOST or not of_shapes(given):
+    if count > MOST or not of_shapes:
         raise Unsupported(f"of constants, shapes of at most {MOST} integers are computed, got {count:,} numbers")
     try:
-        return OF_SHAPES[node.op](node, given)
+        return mover.run(node, given)
     except (ValueError, IndexError) as e:
         raise Unsupported(f"must be of shapes that fit, got: {e}") from None
 
 
 def run_moved(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
-    """What an operator of MOVES makes.
+    """What an operator of MOVERS makes of a map, or of constants that are no shapes.
 
     Raises
     ------
@@ -44,19 +64,14 @@ def run_moved(node: SourceNode, inputs: Sequence[Array | None]) -> Array:
         If its inputs don't fit each other.
     """
     try:
-        return MOVES[node.op](node, [np.asarray(values) for values in inputs if values is not None])
+        return MOVERS[node.op].run(node, [np.asarray(values) for values in inputs if values is not None])
     except (ValueError, IndexError, TypeError) as e:
         if isinstance(e, Unsupported):
             raise
         raise Unsupported(f"values must be moved within a map, got: {e}") from None
 
 
-def of_shapes(inputs: Sequence[Array | None]) -> bool:
-    """Whether constants are of the types that shapes have."""
-    return all(values is None or values.dtype in (np.int32, np.int64) for values in inputs)
-
-
-def strided_slice(node: SourceNode, inputs: Sequence[Array]) -> Array:
+def _strided_slice(node: SourceNode, inputs: Sequence[Array]) -> Array:
     """Numbers from where to where, and each how many; those of an axis that is shrunk are one number."""
     values, begin, end, strides = inputs
     axes = begin.size
@@ -88,22 +103,16 @@ def _dequantize(node: SourceNode, inputs: Sequence[Array]) -> Array:
     return (inputs[0].astype(np.float32) - np.float32(zero)) * np.float32(scale)
 
 
-MOVES: dict[str, Callable[[SourceNode, Sequence[Array]], Array]] = {
-    "CONCATENATION": _concatenation,
-    "TRANSPOSE": lambda node, inputs: inputs[0].transpose(inputs[1]),
-    "TILE": lambda node, inputs: np.tile(inputs[0], inputs[1].tolist()),
-    "STRIDED_SLICE": strided_slice,
-    "DEQUANTIZE": _dequantize,
+MOVERS = {
+    "CONCATENATION": Mover(_concatenation, shapes=True, others=True),
+    "STRIDED_SLICE": Mover(_strided_slice, shapes=True, others=True),
+    "TRANSPOSE": Mover(lambda node, inputs: inputs[0].transpose(inputs[1]), shapes=False, others=True),
+    "TILE": Mover(lambda node, inputs: np.tile(inputs[0], inputs[1].tolist()), shapes=False, others=True),
+    "DEQUANTIZE": Mover(_dequantize, shapes=False, others=True),
+    "PACK": Mover(_pack, shapes=True, others=False),
+    "GATHER": Mover(_gather, shapes=True, others=False),
+    "MUL": Mover(lambda node, inputs: np.asarray(inputs[0] * inputs[1]), shapes=True, others=False),
+    "REDUCE_PROD": Mover(lambda node, inputs: np.asarray(np.prod(inputs[0])), shapes=True, others=False),
+    "CAST": Mover(lambda node, inputs: inputs[0].astype(np.int64), shapes=True, others=False),
 }
-"""Operator -> what it makes of maps, and of constants that are no shapes: the same values elsewhere, several times, or
-the real numbers that they stand for."""
-OF_SHAPES: dict[str, Callable[[SourceNode, Sequence[Array]], Array]] = {
-    "STRIDED_SLICE": strided_slice,
-    "PACK": _pack,
-    "CONCATENATION": _concatenation,
-    "GATHER": _gather,
-    "MUL": lambda node, inputs: np.asarray(inputs[0] * inputs[1]),
-    "REDUCE_PROD": lambda node, inputs: np.asarray(np.prod(inputs[0])),
-    "CAST": lambda node, inputs: inputs[0].astype(np.int64),
-}
-"""Operator -> what it makes of constants."""
+"""Operator by its name."""

@@ -101,7 +101,9 @@ def readers(network: str, reads: Reads) -> dict[str, tuple[str, ...]]:
     return {name: tuple(names) for name, names in layers.items()}
 
 
-def walk(reads: Reads, first: Value, compute: Callable[[str, list[Value]], Value]) -> Iterator[tuple[str, Value]]:
+def walk(
+    reads: Reads, sources: Mapping[str, Value], compute: Callable[[str, list[Value]], Value]
+) -> Iterator[tuple[str, Value]]:
     """Compute something for every layer from what was computed for the maps that the layer reads.
 
     A map's value is held no longer than until its last reader is done.
@@ -110,8 +112,8 @@ def walk(reads: Reads, first: Value, compute: Callable[[str, list[Value]], Value
     ----------
     reads : mapping of str to sequence of str
         The maps that each layer reads; layers in an order of `ordered`.
-    first : object
-        The input map's value.
+    sources : mapping of str to object
+        The values of the maps that no layer makes: of a network, of `INPUT`.
     compute : callable
         ``compute(layer, values)`` gives the layer's value; ``values`` are those of the maps that it reads.
 
@@ -121,8 +123,8 @@ def walk(reads: Reads, first: Value, compute: Callable[[str, list[Value]], Value
         Each layer and its value.
     """
     left = Counter(name for names in reads.values() for name in names)
-    held = {INPUT: first}
-    del first  # else it would be held until the end
+    held = dict(sources)
+    del sources  # else the values would be held until the end
     for layer, names in reads.items():
         held[layer] = compute(layer, [held[name] for name in names])
         left.subtract(names)

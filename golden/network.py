@@ -247,7 +247,7 @@ class Model:
         def compute(name: str, inputs: list[Array]) -> Array:
             return layers[name].forward_of(inputs, self.arrays.get(name, {}), self.network.sources(layers[name]))
 
-        return walk(self.network.reads, images.astype(np.int64), compute)
+        return walk(self.network.reads, {INPUT: images.astype(np.int64)}, compute)
 
     def trace(self, images: Array) -> list[Array]:
         """Every layer's output for (N, H, W, C) images: the definition.

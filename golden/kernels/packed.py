@@ -24,7 +24,7 @@ import numpy as np
 
 from bitloom.golden import packing
 from bitloom.golden.encoding import BIPOLAR, Array
-from bitloom.golden.graph import final, walk
+from bitloom.golden.graph import INPUT, final, walk
 from bitloom.golden.integers import integer
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Weighted
@@ -112,8 +112,8 @@ def _batches(model: Model, images: Array, batch: int | None) -> Iterator[Iterato
     network = model.network
     forwards = {layer.name: _forward(layer, network, model.arrays.get(layer.name, {})) for layer in network.layers}
     for start in range(0, len(images), size):
-        first = images[start : start + size].astype(value_dtype(network.input))
-        yield (output for _, output in walk(network.reads, first, lambda name, inputs: forwards[name](*inputs)))
+        sources = {INPUT: images[start : start + size].astype(value_dtype(network.input))}
+        yield (output for _, output in walk(network.reads, sources, lambda name, inputs: forwards[name](*inputs)))
 
 
 def _forward(layer: Layer, network: Network, arrays: Arrays) -> integers.Forward:

@@ -80,7 +80,7 @@ class BlockGraph:
             steps.append(TapedBlock(name, tape))
             return output
 
-        return final(output for _, output in walk(self._reads, x, compute)), steps
+        return final(output for _, output in walk(self._reads, {INPUT: x}, compute)), steps
 
     def backward(
         self, params: Mapping[str, Params], steps: list[TapedBlock], error: Array

@@ -40,7 +40,7 @@ class Trained:
                 return b.quantise(self.norms[name].normalise(x))
             return b.forward(self.params[name], x)[0]
 
-        x = final(output for _, output in walk(self.network.reads, flat(images), compute))
+        x = final(output for _, output in walk(self.network.reads, {INPUT: flat(images)}, compute))
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self, *, real_weights: bool = False) -> Model:
@@ -96,7 +96,7 @@ def norms_of(
         parts = np.array_split(x, range(batch, x.shape[-3], batch), axis=-3)
         return np.concatenate([b.forward(params[name], part)[0] for part in parts])
 
-    final(walk(network.reads, x, compute))  # for the norms
+    final(walk(network.reads, {INPUT: x}, compute))  # for the norms
     return norms
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding, signed, unsigned
-from bitloom.golden.graph import walk
+from bitloom.golden.graph import INPUT, walk
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
@@ -190,6 +190,6 @@ def seeded(network: Network) -> Model:
     count = max(2, CALIBRATION_POSITIONS // min(each.positions for each in [network.input, *convolved]))
     drawn = random_bytes((count, *network.input.shape), KEY, 0)
     images = drawn if network.input.encoding == INT8 else drawn.view(np.uint8)
-    for _ in walk(network.reads, images, compute):
+    for _ in walk(network.reads, {INPUT: images}, compute):
         pass
     return Model(network, arrays)

@@ -52,10 +52,8 @@ class LayerGraph:
         """All maps by name, each behind those that it is made of."""
         reads = {layer.name: layer.inputs for layer in self.layers.values()}
         order = {name: reads[name] for name in ordered(self.name, reads)}
-        return {
-            INPUT: self.input,
-            **dict(walk(order, self.input, lambda name, read: self.layers[name].output_of(read))),
-        }
+        sources = {INPUT: self.input}
+        return {**sources, **dict(walk(order, sources, lambda name, read: self.layers[name].output_of(read)))}
 
     @cached_property
     def readings(self) -> Mapping[str, Sequence[str]]:

@@ -24,7 +24,7 @@ Closing        softmax, argmax and what else the host does at the end
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, reduce
@@ -34,6 +34,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.graph import walk
 from bitloom.golden.host.host import CLOSINGS
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.lookup import ENTRIES
@@ -50,6 +51,7 @@ from .source import MOST_CHANNELS, MOST_MAP, MOST_WEIGHTS, Shape, check_shape
 from .tflite_rules import ONE, KernelRule
 
 AnyOperation = TypeVar("AnyOperation", bound="Operation")
+Value = TypeVar("Value")
 Ends = tuple[int, int]
 """The least and the largest of some integers."""
 
@@ -765,6 +767,21 @@ class OperationGraph:
         for output in self.outputs:
             if output not in known:
                 raise ValueError(f"{self.name}: the output must be made by an operation, got {output}")
+
+
+def computed(
+    operations: Iterable[Operation],
+    sources: Mapping[str, Value],
+    compute: Callable[[Operation, list[Value]], Value],
+) -> Iterator[tuple[str, Value]]:
+    """Compute something for each tensor that operations make, one behind the other, and give each with its name.
+
+    ``sources`` are the values of the tensors that none of them makes. ``compute(operation, values)`` gives what the
+    operation makes; ``values`` are those of the tensors that it reads. They are held as `walk` holds them.
+    """
+    makers = {operation.makes: operation for operation in operations}
+    reads = {name: operation.reads for name, operation in makers.items()}
+    return walk(reads, sources, lambda name, values: compute(makers[name], values))
 
 
 def aside(window: Window) -> Window:

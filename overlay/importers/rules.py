@@ -1,6 +1,5 @@
 """Exact rewritings of operations, in front of the pass that makes sections of them."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -34,6 +33,7 @@ from .operations import (
     Pooling,
     Reduction,
     Sum,
+    computed,
 )
 from .rows import Boundaries
 
@@ -374,13 +374,6 @@ def _span(operations: list[Operation]) -> tuple[float, float]:
 
 
 def _computed(operations: list[Operation], tensors: Mapping[str, Array], ends: Collection[str]) -> dict[str, Array]:
-    """The tensors ``ends`` that operations make of others; other tensors are dropped once they were read."""
-    values = dict(tensors)
-    left = Counter(name for operation in operations for name in operation.reads)
-    for operation in operations:
-        values[operation.makes] = operation.run(*(values[name] for name in operation.reads))
-        left.subtract(operation.reads)
-        for name in operation.reads:
-            if not left[name] and name not in ends:
-                values.pop(name, None)
-    return values
+    """The tensors ``ends`` that operations make of others."""
+    values = computed(operations, tensors, lambda operation, inputs: operation.run(*inputs))
+    return {name: value for name, value in values if name in ends}

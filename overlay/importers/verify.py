@@ -11,7 +11,6 @@ counted as ties. The model itself is exact (`bitloom.overlay.importers.boundarie
 point would decide at random.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -20,13 +19,13 @@ from math import prod
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.graph import INPUT
+from bitloom.golden.graph import INPUT, final
 from bitloom.golden.host.links import back_through
 
 from .constants import Constants
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
-from .operations import LEFT, Closing, Concatenation, Elementwise, Layout, Levels, Operation, Pointwise
+from .operations import LEFT, Closing, Concatenation, Elementwise, Layout, Levels, Operation, Pointwise, computed
 from .references import reference
 from .rows import row_of
 from .sections import PassSection, Reading
@@ -205,16 +204,12 @@ def _node_checked(
     node: SourceNode, operations: list[Operation], tensors: list[dict[str, Array]], shapes: Mapping[str, Shape]
 ) -> Checked:
     reals = any(tensors[0][name].dtype.kind == "f" for operation in operations[:1] for name in operation.reads)
+    read = {name for operation in operations for name in operation.reads} - {each.makes for each in operations}
     near = NEAR if reals or node.domain != TFLITE else 0.0  # TFLite's integers are on no boundary
     count = ties = 0
     for values in tensors:
-        spans: dict[str, _Span] = {}
-        for operation in operations:
-            for name in operation.reads:
-                if name not in spans:
-                    spans[name] = _Span.of(values[name].astype(np.float64).reshape(shapes[name]))
-            spans[operation.makes] = _ran(operation, [spans[name] for name in operation.reads], near)
-        got = spans[operations[-1].makes]
+        sources = {name: _Span.of(values[name].astype(np.float64).reshape(shapes[name])) for name in read}
+        got = final(span for _, span in computed(operations, sources, lambda each, spans: _ran(each, spans, near)))
         wanted = values[node.outputs[0]].astype(np.float64).reshape(got.x.shape)
         quantises = any(operation.unit for operation in operations)
         room = 1e-5 * (1 + np.abs(wanted)) if quantises else 1e-4 * max(1.0, float(np.abs(wanted).max(initial=0)))
@@ -357,6 +352,21 @@ class _GoldenMap:
         _refuse(wrong, self.name, "the operations that it was made of", self.values, self.span.x)
 
 
+@dataclass(frozen=True, eq=False)
+class _Tensor:
+    """A tensor between two of golden's maps, or of such a map."""
+
+    span: _Span
+    """What operations make, from golden's maps before."""
+    held: Array | None
+    """What golden's integers stand for, where these are known."""
+
+    @property
+    def read(self) -> _Span:
+        """What the operations behind it read."""
+        return self.span if self.held is None else _Span.of(self.held)
+
+
 def _golden_maps(imported: Imported, inputs: Array) -> Iterator[_GoldenMap]:
     """What golden has of each map, and of each output, for some images."""
     model = imported.model
@@ -369,27 +379,29 @@ def _golden_maps(imported: Imported, inputs: Array) -> Iterator[_GoldenMap]:
         first_pool = isinstance(section, PassSection) and section.reads[0].map == 0
         readings.update({} if first_pool else {reading.tensor: reading for reading in section.reads})
     off = levels_off(imported)
-    spans = {imported.operations.source: _Span.of(real_inputs(imported, inputs))}
-    left = Counter(name for operation in graph.operations for name in operation.reads)
-    left.update(output.tensor for output in graph.outputs)
-    for operation in graph.operations:
-        for name in operation.reads:
-            reading = readings.pop(name, None)
-            if reading is not None:
-                held = held_values(imported, trace[makers[reading.map]], reading)
-                if reading.map:
-                    yield _GoldenMap(makers[reading.map], spans[name], held)
-                spans[name] = _Span.of(held)
-        span = _ran(operation, [spans[name] for name in operation.reads], EXACT_NEAR)
-        spans[operation.makes] = span.off(off.get(operation.makes, 0), operation.unit)
-        left.subtract(operation.reads)
-        for name in operation.reads:
-            if not left[name]:
-                spans.pop(name, None)
+
+    def known(tensor: str, span: _Span) -> _Tensor:
+        reading = readings.get(tensor)
+        held = None if reading is None else held_values(imported, trace[makers[reading.map]], reading)
+        return _Tensor(span, held)
+
+    def compute(operation: Operation, tensors: list[_Tensor]) -> _Tensor:
+        span = _ran(operation, [tensor.read for tensor in tensors], EXACT_NEAR)
+        return known(operation.makes, span.off(off.get(operation.makes, 0), operation.unit))
+
+    source = imported.operations.source
+    first = known(source, _Span.of(real_inputs(imported, inputs)))
+    outputs = {output.tensor for output in graph.outputs}
+    leaving = {}
+    for name, tensor in chain([(source, first)], computed(graph.operations, {source: first}, compute)):
+        if tensor.held is not None and readings[name].map:
+            yield _GoldenMap(makers[readings[name].map], tensor.span, tensor.held)
+        if name in outputs:
+            leaving[name] = tensor.read
     last = trace[model.network.layers[-1].name]
     depending = [output for output in imported.host.outputs if output.constant is None]
     for output, by_host in zip(graph.outputs, depending):
-        span = spans[output.tensor]
+        span = leaving[output.tensor]
         got, low, high = (x.reshape(len(x), -1) for x in (span.x, span.low, span.high))
         against = "operations, from golden's last map"
         yield _GoldenMap(output.tensor, _Span(got, low, high), by_host.closed(last).reshape(got.shape), against)

@@ -144,7 +144,7 @@ def test_a_value_is_held_until_its_last_reader_is_done():
         alive[INPUT] = weakref.ref(made)
         return made
 
-    for name, value in walk(reads, first(), step):
+    for name, value in walk(reads, {INPUT: first()}, step):
         del value
         seen[name] = [key for key, ref in alive.items() if ref() is not None]
     assert seen == {"a": ["a"], "b": ["a", "b"], "c": ["b", "c"], "d": ["d"], "e": ["e"]}

@@ -8,13 +8,13 @@ import numpy as np
 from bitloom.overlay.importers.operators.registry import INSTEAD
 
 from .budget import OverBudget
-from .constants import FOLDED, Constants
+from .constants import FOLDED, can_fold, fold
 from .errors import ImportRefused, Unsupported, merged_lines, printable
-from .integer_types import integer_ends
 from .node_view import NodeView
 from .operations import LEFT, Closing, Operation, OperationGraph
 from .operators import OPERATORS, closing, layout
 from .source import MOST_AXES, TFLITE, SourceGraph, SourceNode
+from .tensors import Tensors
 from .tflite_shapes import MOVERS
 
 
@@ -27,17 +27,14 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         With a line for each node that can't be rewritten. A node that reads the result of such a node, where the file
         doesn't say the result's shape, has a line only if its operator is unknown.
     """
-    ends = integer_ends(graph.source.dtype)
-    ranges = {graph.source.name: ends} if ends is not None else {}
-    constants = Constants(values=dict(graph.constants), grids={}, opset=graph.opset, ranges=ranges, types=dict(ranges))
-    shapes = {graph.source.name: graph.source.shape}
+    tensors = Tensors.of(graph)
     operations: list[Operation] = []
     refusals: list[tuple[str, str, object]] = []
     following = _following(graph)
     lost: set[str] = set()  # results of nodes that can't be rewritten
     said: set[str] = set()  # those whose shape the file says
     for node in graph.nodes:
-        unknown = [name for name in node.inputs if name and name not in constants.values and name not in shapes]
+        unknown = [name for name in node.inputs if name and name not in tensors.values and name not in tensors.shapes]
         if not lost.isdisjoint(unknown):
             lost.update(node.outputs)
             may_be_of_shapes = node.op in (*FOLDED, *MOVERS, "Shape")
@@ -47,7 +44,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         try:
             if unknown:
                 raise Unsupported(f"it reads {printable(unknown[0])}, a second output, which is not computed")
-            operations += _operations_of(node, constants, shapes, graph.outputs, following[node.name])
+            operations += _operations_of(node, tensors, graph.outputs, following[node.name])
         except OverBudget as e:
             raise ImportRefused(merged_lines([*refusals, (node.name, node.op, e)])) from None
         except (ValueError, ArithmeticError, LookupError, TypeError) as e:
@@ -57,7 +54,7 @@ def canonical(graph: SourceGraph) -> OperationGraph:
             said.update(node.outputs)
             lost.update(node.outputs[1:])
             if node.outputs[0] in graph.shapes:  # so that those are looked at too that read what it would have made
-                shapes[node.outputs[0]] = graph.shapes[node.outputs[0]]
+                tensors.shapes[node.outputs[0]] = graph.shapes[node.outputs[0]]
             else:
                 lost.update(node.outputs)
     if len(graph.outputs) > 1:
@@ -65,9 +62,9 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         refusals += [(operation.name, operation.op, rule) for operation in operations if operation.op in LEFT]
     lines = merged_lines(refusals)
     for output in graph.outputs:
-        if not lines and output not in shapes and output not in constants.values:
+        if not lines and output not in tensors.shapes and output not in tensors.values:
             lines.append(f"the output must be a node's first one, got {printable(output)}, which is not computed")
-    outputs = tuple(output for output in graph.outputs if output in shapes)
+    outputs = tuple(output for output in graph.outputs if output in tensors.shapes)
     if not lines and not outputs:
         lines.append(f"{graph.name or 'the network'}: the output must depend on the input, got a constant")
     if lines:
@@ -76,48 +73,40 @@ def canonical(graph: SourceGraph) -> OperationGraph:
         name=graph.name,
         source=graph.source.name,
         outputs=outputs,
-        constants={name: constants.values[name] for name in graph.outputs if name not in outputs},
+        constants={name: tensors.values[name] for name in graph.outputs if name not in outputs},
         operations=tuple(operations),
-        shapes=shapes,
+        shapes=tensors.shapes,
         channels_last=any(node.domain == TFLITE for node in graph.nodes),
     )
     operation_graph.check()
     return operation_graph
 
 
-def _operations_of(
-    node: SourceNode,
-    constants: Constants,
-    shapes: dict[str, tuple[int, ...]],
-    outputs: Collection[str],
-    following: str,
-) -> list[Operation]:
-    """The operations of a node, with its constants and shapes noted; none if the node is a constant itself."""
-    if node.op == "Shape" and node.inputs and node.inputs[0] in shapes:
+def _operations_of(node: SourceNode, tensors: Tensors, outputs: Collection[str], following: str) -> list[Operation]:
+    """The operations of a node, with what it makes noted among the tensors; none if the node is a constant itself."""
+    if node.op == "Shape" and node.inputs and node.inputs[0] in tensors.shapes:
         ends = (node.attributes.get(key, default) for key, default in (("start", 0), ("end", MOST_AXES)))
-        shape = shapes[node.inputs[0]][node.inputs[0] in constants.imageless :]
-        constants.values[node.outputs[0]] = np.array(shape, np.int64)[slice(*ends)]
+        shape = tensors.shapes[node.inputs[0]][node.inputs[0] in tensors.imageless :]
+        tensors.values[node.outputs[0]] = np.array(shape, np.int64)[slice(*ends)]
         return []
-    if constants.can_fold(node):
-        constants.fold(node)
+    if can_fold(node, tensors):
+        fold(node, tensors)
         return []
     operator = OPERATORS.get((node.domain, node.op))
     if operator is None:
         raise _not_imported(node)
-    view = NodeView(node, constants, shapes, following)
+    view = NodeView(node, tensors, following)
     view.check_images(operator.everywhere)
     operator.rewrite(view)
     view.check_type()
     last = view.operations[-1]
     asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
     result = next(asked, node.outputs[0])
-    shapes[result] = shapes.pop(last.makes)
-    if last.makes in constants.ranges:
-        constants.ranges[result] = constants.ranges.pop(last.makes)
+    tensors.rename(last.makes, result)
     if view.makes_type is not None:
-        constants.types[result] = view.makes_type
+        tensors.types[result] = view.makes_type
     if view.makes_imageless:
-        constants.imageless.add(result)
+        tensors.imageless.add(result)
     return [*view.operations[:-1], replace(last, makes=result)]
 
 

@@ -1,10 +1,10 @@
-"""Constants: nodes whose inputs are all known are computed, with the operators of ONNX's own reference.
+"""Constants: nodes whose inputs are all constants are computed, with the operators of ONNX's own reference.
 
 Quantised weights keep their integers, also through nodes that reorder them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from .integer_types import element_dtype, is_number
 from .quantisers import QUANTISERS, Grid
 from .rationals import fractions
 from .source import MOST_VALUES, STANDARD, TFLITE, SourceNode
+from .tensors import Tensors
 from .tflite_shapes import MOVERS, run_constants
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
@@ -30,100 +31,87 @@ FOLDED = frozenset(ARITHMETIC + UNARY + SHAPING + REDUCING + OTHERS)
 """Operators that are computed."""
 
 
-@dataclass
-class Constants:
-    """Tensors that are known."""
+def can_fold(node: SourceNode, tensors: Tensors) -> bool:
+    """Whether a node is a constant itself, or all its inputs are constants."""
+    return all(name in tensors.values for name in node.inputs if name) and bool(node.inputs or node.op == "Constant")
 
-    values: dict[str, Array]
-    grids: dict[str, Grid]
-    """Of the tensors that are integers times a scale."""
-    opset: int
-    """Version of ONNX's own operators."""
-    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """dict of str to (int, int): smallest and largest value of maps of integers."""
-    types: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """dict of str to (int, int): smallest and largest number of the file's type, of maps of integers in ONNX files,
-    where an operator that makes others goes on at the type's other end."""
-    imageless: set[str] = field(default_factory=set)
-    """Maps that begin with another axis in the file than that of the images: the places of one image, as Keras' Dense
-    has them. Their shapes here have a 1 in front."""
 
-    def can_fold(self, node: SourceNode) -> bool:
-        """Whether a node is a constant itself, or all its inputs are known."""
-        return all(name in self.values for name in node.inputs if name) and bool(node.inputs or node.op == "Constant")
+def fold(node: SourceNode, tensors: Tensors) -> None:
+    """Compute a node, whose inputs are constants, and note what it makes.
 
-    def fold(self, node: SourceNode) -> None:
-        """Compute a node, whose inputs are known.
+    Raises
+    ------
+    Unsupported
+        If the operator is none of FOLDED, of TFLite's MOVERS, or of the quantisers, or what it makes is too large.
+    """
+    inputs = [tensors.values[name] if name else None for name in node.inputs]
+    take(steps=FOLD_STEPS * sum(x.size for x in inputs if x is not None))
+    quantiser = QUANTISERS.get(node.op)
+    if quantiser is not None:
+        grid = quantiser(node, inputs)
+        standard = node.domain == STANDARD
+        values = run_node(node, inputs, tensors.opset)[0] if standard else grid.values.astype(np.float32)
+        _keep(tensors, node, values, grid)
+        return
+    if node.domain == TFLITE and node.op in MOVERS:
+        _limit(node, inputs)
+        _keep(tensors, node, run_constants(node, inputs), None)
+        return
+    if node.domain != STANDARD or node.op not in FOLDED:
+        raise Unsupported("must be one of the operators that constants can be made with")
+    _limit(node, inputs)
+    _check_numbers(node)
+    if node.op == "Constant" and isinstance(node.attributes.get("value"), np.ndarray):
+        value = node.attributes["value"]
+    else:
+        value = run_node(node, inputs, tensors.opset)[0]
+    of_input = tensors.grids.get(node.inputs[0]) if node.op in SHAPING else None
+    _keep(tensors, node, value, of_input and _moved(node, of_input, inputs, tensors.opset))
 
-        Raises
-        ------
-        Unsupported
-            If the operator is none of FOLDED, of TFLite's MOVERS, or of the quantisers, or what it makes is too large.
-        """
-        inputs = [self.values[name] if name else None for name in node.inputs]
-        take(steps=FOLD_STEPS * sum(x.size for x in inputs if x is not None))
-        quantiser = QUANTISERS.get(node.op)
-        if quantiser is not None:
-            grid = quantiser(node, inputs)
-            standard = node.domain == STANDARD
-            values = run_node(node, inputs, self.opset)[0] if standard else grid.values.astype(np.float32)
-            self._keep(node, values, grid)
-            return
-        if node.domain == TFLITE and node.op in MOVERS:
-            self._limit(node, inputs)
-            self._keep(node, run_constants(node, inputs), None)
-            return
-        if node.domain != STANDARD or node.op not in FOLDED:
-            raise Unsupported("must be one of the operators that constants can be made with")
-        self._limit(node, inputs)
-        _check_numbers(node)
-        if node.op == "Constant" and isinstance(node.attributes.get("value"), np.ndarray):
-            value = node.attributes["value"]
-        else:
-            value = run_node(node, inputs, self.opset)[0]
-        of_input = self.grids.get(node.inputs[0]) if node.op in SHAPING else None
-        self._keep(node, value, of_input and self._moved(node, of_input, inputs))
 
-    def _keep(self, node: SourceNode, values: Array, grid: Grid | None) -> None:
-        if not is_number(values.dtype):
-            raise Unsupported(f"a constant must hold numbers, got {values.dtype}")
-        integers = 0 if grid is None else grid.integers.nbytes  # held beside the values
-        take(held=VALUE_BYTES * values.size + integers, steps=FOLD_STEPS * values.size)
-        self.values[node.outputs[0]] = values
-        if grid is not None:
-            self.grids[node.outputs[0]] = grid
+def _keep(tensors: Tensors, node: SourceNode, values: Array, grid: Grid | None) -> None:
+    """Note what a node makes."""
+    if not is_number(values.dtype):
+        raise Unsupported(f"a constant must hold numbers, got {values.dtype}")
+    integers = 0 if grid is None else grid.integers.nbytes  # held beside the values
+    take(held=VALUE_BYTES * values.size + integers, steps=FOLD_STEPS * values.size)
+    tensors.values[node.outputs[0]] = values
+    if grid is not None:
+        tensors.grids[node.outputs[0]] = grid
 
-    def _moved(self, node: SourceNode, grid: Grid, inputs: Sequence[Array | None]) -> Grid:
-        """The grid after a node that puts values in another order."""
-        numbers = np.arange(grid.integers.size).reshape(grid.integers.shape)
-        places = run_node(node, [numbers, *inputs[1:]], self.opset)[0].astype(np.int64)
-        return grid.moved(lambda values: values.ravel()[places])
 
-    def _limit(self, node: SourceNode, inputs: Sequence[Array | None]) -> None:
-        """Refuse a node whose result would have more than MOST_VALUES values."""
-        first = inputs[0] if inputs else None  # Constant has none
-        count = 0.0
-        if node.op in (*ARITHMETIC, "Equal", "Where"):
-            try:
-                shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
-            except ValueError as e:
-                raise Unsupported(reason(e)) from None
-            count = float(np.prod([float(size) for size in shape]))
-        elif node.op in ("ConstantOfShape", "Expand") and inputs:
-            shape_values = inputs[-1]
-            size = np.prod(np.abs(np.asarray(shape_values, np.float64)))
-            count = float(size) * (first.size if node.op == "Expand" and first is not None else 1)
-        elif node.op == "Range" and len(inputs) == 3:
-            start, limit, delta = (float(np.asarray(x).ravel()[0]) for x in inputs if x is not None)
-            count = abs((limit - start) / delta) if delta else float("inf")
-        elif node.op in ("Tile", "TILE") and first is not None and len(inputs) > 1:
-            count = first.size * float(np.prod(np.maximum(np.asarray(inputs[1], np.float64), 1)))
-        elif node.op == "Concat":
-            count = float(sum(x.size for x in inputs if x is not None))
-        elif node.op == "Gather" and first is not None and inputs[1] is not None:
-            count = float(first.size) * float(inputs[1].size)
-        if not count <= MOST_VALUES:
-            raise Unsupported(f"a constant must have at most {MOST_VALUES:,} values, got {count:,.0f}")
+def _moved(node: SourceNode, grid: Grid, inputs: Sequence[Array | None], opset: int) -> Grid:
+    """The grid after a node that puts values in another order."""
+    numbers = np.arange(grid.integers.size).reshape(grid.integers.shape)
+    places = run_node(node, [numbers, *inputs[1:]], opset)[0].astype(np.int64)
+    return grid.moved(lambda values: values.ravel()[places])
+
+
+def _limit(node: SourceNode, inputs: Sequence[Array | None]) -> None:
+    """Refuse a node whose result would have more than MOST_VALUES values."""
+    first = inputs[0] if inputs else None  # Constant has none
+    count = 0.0
+    if node.op in (*ARITHMETIC, "Equal", "Where"):
+        try:
+            shape = np.broadcast_shapes(*(x.shape for x in inputs if x is not None))
+        except ValueError as e:
+            raise Unsupported(reason(e)) from None
+        count = float(np.prod([float(size) for size in shape]))
+    elif node.op in ("ConstantOfShape", "Expand") and inputs:
+        shape_values = inputs[-1]
+        size = np.prod(np.abs(np.asarray(shape_values, np.float64)))
+        count = float(size) * (first.size if node.op == "Expand" and first is not None else 1)
+    elif node.op == "Range" and len(inputs) == 3:
+        start, limit, delta = (float(np.asarray(x).ravel()[0]) for x in inputs if x is not None)
+        count = abs((limit - start) / delta) if delta else float("inf")
+    elif node.op in ("Tile", "TILE") and first is not None and len(inputs) > 1:
+        count = first.size * float(np.prod(np.maximum(np.asarray(inputs[1], np.float64), 1)))
+    elif node.op == "Concat":
+        count = float(sum(x.size for x in inputs if x is not None))
+    elif node.op == "Gather" and first is not None and inputs[1] is not None:
+        count = float(first.size) * float(inputs[1].size)
+    if not count <= MOST_VALUES:
+        raise Unsupported(f"a constant must have at most {MOST_VALUES:,} values, got {count:,.0f}")
 
 
 def _check_numbers(node: SourceNode) -> None:

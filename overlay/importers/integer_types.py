@@ -9,6 +9,8 @@ from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
 
+Ends = tuple[int, int]
+"""The least and the largest of some integers."""
 _NAME = re.compile(r"(u?)int(2|4|8|16|32|64)")
 
 
@@ -32,7 +34,7 @@ def element_dtype(element: int) -> "np.dtype[Any] | None":
     return dtype
 
 
-def integer_ends(dtype: "np.dtype[Any]") -> tuple[int, int] | None:
+def integer_ends(dtype: "np.dtype[Any]") -> Ends | None:
     """The least and the largest number of a type of integers; None of other types."""
     match = _NAME.fullmatch(dtype.name)
     if match is None:

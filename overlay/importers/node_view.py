@@ -1,4 +1,4 @@
-"""What an operator's function works on: a node, its constants and shapes, and the operations that it appends."""
+"""What an operator's function works on: a node, what is known of its tensors, and the operations that it appends."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -12,13 +12,14 @@ import numpy as np
 from bitloom.golden.encoding import Array
 
 from .budget import FRACTION_BYTES, LEVEL_STEPS, VALUE_BYTES, take
-from .constants import Constants, grid_of
+from .constants import grid_of
 from .errors import Unsupported, printable
 from .links import Line, Link
 from .operations import Concatenation, Elementwise, Layout, Levels, Operation, Pointwise
 from .quantisers import Grid, Rule
 from .rationals import fractions
 from .source import MOST_MAP, STANDARD, Shape, SourceNode, check_shape
+from .tensors import Tensors
 
 KINDS = {int: "a number", float: "a number", str: "a text", tuple: "a list"}
 """How messages name the types of attributes."""
@@ -32,25 +33,23 @@ class NodeView:
     Parameters
     ----------
     node : SourceNode
-    constants : Constants
-    shapes : dict of str to tuple of int
-        Of the tensors that are no constants.
+    tensors : Tensors
+        What is known of those that it reads; what it makes is noted there.
     following : str
         Name of the first node behind it that the host can't compute at the network's end; empty if there is none.
     """
 
-    def __init__(self, node: SourceNode, constants: Constants, shapes: dict[str, Shape], following: str) -> None:
+    def __init__(self, node: SourceNode, tensors: Tensors, following: str) -> None:
         self.node = node
         self.following = following
-        self._constants = constants
-        self._shapes = shapes
-        self.opset = constants.opset
+        self._tensors = tensors
+        self.opset = tensors.opset
         self.operations: list[Operation] = []
         self.in_rows = False
         self._here = ""
         self.makes_imageless = self.imageless
         keeps = node.domain == STANDARD and node.op not in REAL
-        known = {constants.types.get(name) for name in self.maps} if keeps else set()
+        known = {tensors.types.get(name) for name in self.maps} if keeps else set()
         self.makes_type = known.pop() if len(known) == 1 else None
         """The smallest and the largest number of the type of integers that it makes; None of other types, and of those
         that nobody knows."""
@@ -58,7 +57,7 @@ class NodeView:
     @property
     def maps(self) -> list[str]:
         """Tensors among the inputs that are no constants."""
-        return [name for name in self.node.inputs if name and name not in self._constants.values]
+        return [name for name in self.node.inputs if name and name not in self._tensors.values]
 
     @property
     def reads_two_maps(self) -> bool:
@@ -68,23 +67,23 @@ class NodeView:
     @property
     def shape(self) -> Shape:
         """Shape of what the last operation made, or of the tensor that the node reads."""
-        return self._shapes[self._here or self.only_map()]
+        return self._tensors.shapes[self._here or self.only_map()]
 
     @property
     def imageless(self) -> bool:
         """Whether the maps among the inputs begin with another axis in the file than that of the images."""
-        return any(name in self._constants.imageless for name in self.maps)
+        return any(name in self._tensors.imageless for name in self.maps)
 
     def check_images(self, everywhere: bool) -> None:
         """Raise Unsupported if maps must begin with the axis of the images and don't: if the operator isn't one
         for ``everywhere``, or other inputs may have that axis."""
-        lacking = [name for name in self.maps if name in self._constants.imageless]
+        lacking = [name for name in self.maps if name in self._tensors.imageless]
         if not lacking:
             return
-        others = [self._constants.values[name] for name in self.node.inputs if name in self._constants.values]
-        rank = min(len(self._shapes[name]) for name in self.maps)
+        others = [self._tensors.values[name] for name in self.node.inputs if name in self._tensors.values]
+        rank = min(len(self._tensors.shapes[name]) for name in self.maps)
         if not everywhere or lacking != self.maps or any(each.ndim >= rank for each in others):
-            shapes = " and ".join(str(self._shapes[name][1:]) for name in lacking)
+            shapes = " and ".join(str(self._tensors.shapes[name][1:]) for name in lacking)
             raise Unsupported(f"the number of images must be the first axis of what it reads, got shape {shapes}")
 
     def axis(self, name: str, default: int) -> int:
@@ -138,9 +137,9 @@ class NodeView:
     def optional(self, place: int) -> Array | None:
         """The constant at input ``place``; None if the input is left out, Unsupported if it is a map."""
         name = self.node.inputs[place] if place < len(self.node.inputs) else ""
-        if name and name not in self._constants.values:
+        if name and name not in self._tensors.values:
             raise Unsupported(f"input {place} must be a constant, got a map")
-        return self._constants.values[name] if name else None
+        return self._tensors.values[name] if name else None
 
     def weights(self, place: int) -> Grid:
         """The weights at input ``place``: integers times a scale.
@@ -151,7 +150,7 @@ class NodeView:
             If they are real numbers.
         """
         values = self.constant(place, "weights")
-        grid = self._constants.grids.get(self.node.inputs[place]) or grid_of(values)
+        grid = self._tensors.grids.get(self.node.inputs[place]) or grid_of(values)
         if grid is None:
             raise Unsupported(
                 "weights must be integers times a scale, got real numbers",
@@ -161,21 +160,21 @@ class NodeView:
 
     def has_constant(self, place: int) -> bool:
         """Whether input ``place`` is a constant."""
-        return any(name in self._constants.values for name in self.node.inputs[place : place + 1])
+        return any(name in self._tensors.values for name in self.node.inputs[place : place + 1])
 
     @contextmanager
     def reading(self, inputs: Sequence[str | Array | Grid]) -> Iterator[None]:
         """In the block, the node reads these tensors, and constants, in place of its inputs."""
-        node, constants = self.node, self._constants
+        node, tensors = self.node, self._tensors
         names = [each if isinstance(each, str) else f"constant {place}" for place, each in enumerate(inputs)]
         grids = {name: each for name, each in zip(names, inputs) if isinstance(each, Grid)}
         arrays = {name: each for name, each in zip(names, inputs) if isinstance(each, np.ndarray)}
         values = {**arrays, **{name: grid.integers for name, grid in grids.items()}}
         self.node = replace(node, inputs=tuple(names))
-        self._constants = replace(constants, values=values, grids=grids)
+        self._tensors = replace(tensors, values=values, grids=grids)
         self._here = ""
         yield
-        self.node, self._constants = node, constants
+        self.node, self._tensors = node, tensors
 
     def start(self, place: int) -> None:
         """Let the next operation read the map at input ``place``.
@@ -185,7 +184,7 @@ class NodeView:
         Unsupported
             If there is no map.
         """
-        if place >= len(self.node.inputs) or self.node.inputs[place] not in self._shapes:
+        if place >= len(self.node.inputs) or self.node.inputs[place] not in self._tensors.shapes:
             raise Unsupported(f"input {place} must be a map, got a constant")
         self._here = self.node.inputs[place]
 
@@ -204,7 +203,7 @@ class NodeView:
 
     def _of_one_shape(self, tensors: Sequence[str]) -> tuple[str, ...]:
         """Tensors, of which one is repeated where another one has more rows and columns: a value a channel."""
-        shapes = [self._shapes[name] for name in tensors]
+        shapes = [self._tensors.shapes[name] for name in tensors]
         try:
             shape = np.broadcast_shapes(*shapes)
         except ValueError:
@@ -222,7 +221,7 @@ class NodeView:
     def concatenate(self, axis: int, tensors: Sequence[str] = ()) -> None:
         """Append the concatenation of the tensors that the node reads, in the order of its inputs, or of others."""
         names = tuple(tensors) or tuple(name for name in self.node.inputs if name)
-        rank = len(self._shapes[names[0]])
+        rank = len(self._tensors.shapes[names[0]])
         if axis not in range(-rank, rank) or axis % rank == 0:
             raise Unsupported(f"the axis must be one of the values of an image, got {axis}")
         self._append(Concatenation, names, axis=axis % rank)
@@ -230,18 +229,18 @@ class NodeView:
     def _append(self, kind: type[Operation], reads: tuple[str, ...], **fields: Any) -> None:
         makes = f"{self.node.outputs[0]}/{len(self.operations)}"
         operation = kind(name=self.node.name, op=self.node.op, reads=reads, makes=makes, **fields)
-        shapes = [self._shapes[name] for name in reads]
+        shapes = [self._tensors.shapes[name] for name in reads]
         if len(self.operations) == 0:
             take(held=VALUE_BYTES * sum(map(math.prod, shapes)))
         take(
             held=sum(_bytes_of(array) for value in fields.values() for array in _arrays_of(value)),
             steps=LEVEL_STEPS * operation.boundaries.limits.size if isinstance(operation, Levels) else 0,
         )
-        self._shapes[makes] = operation.shape(*shapes)
-        known = [self._constants.ranges[name] for name in reads if name in self._constants.ranges]
+        self._tensors.shapes[makes] = operation.shape(*shapes)
+        known = [self._tensors.ranges[name] for name in reads if name in self._tensors.ranges]
         ends = operation.whole(*known) if len(known) == len(reads) and self.node.op not in REAL else None
         if ends is not None:
-            self._constants.ranges[makes] = ends
+            self._tensors.ranges[makes] = ends
         self.operations.append(operation)
         self._here = makes
 
@@ -264,7 +263,7 @@ class NodeView:
         base = Fraction(rule.low) if integers else (rule.low - rule.zero) * step
         self.append(Levels, base=base, step=step, boundaries=boundaries, axis=axis)
         if integers:
-            self._constants.ranges[self.here] = rule.low, rule.high
+            self._tensors.ranges[self.here] = rule.low, rule.high
         if rule.scale.size > 1 and not integers:
             self.affine(multiply=rule.scale / step)
 
@@ -284,7 +283,7 @@ class NodeView:
     @property
     def integers(self) -> tuple[int, int] | None:
         """The least and the largest value of the map, if it is known to hold integers."""
-        return self._constants.ranges.get(self.only_map())
+        return self._tensors.ranges.get(self.only_map())
 
     def quantise_integers(self, low: int, high: int, rounding: str = "ROUND") -> None:
         """Append a quantiser of a map of integers, or of means of them, to the integers of ``low`` to ``high``."""
@@ -296,12 +295,12 @@ class NodeView:
         integers = self.integers
         if integers is None or not low <= integers[0] <= integers[1] <= high:
             return False
-        self._constants.ranges[self.node.outputs[0]] = integers
+        self._tensors.ranges[self.node.outputs[0]] = integers
         return True
 
     def check_type(self) -> None:
         """Raise Unsupported if the integers that it makes may be none of their type."""
-        ends = self._constants.ranges.get(self.here)
+        ends = self._tensors.ranges.get(self.here)
         if ends is None or self.makes_type is None:
             return
         low, high = self.makes_type

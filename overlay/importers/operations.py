@@ -44,6 +44,7 @@ from bitloom.golden.window import Window
 
 from .curves import Formula
 from .errors import Unsupported
+from .integer_types import Ends
 from .links import Link
 from .rationals import floats
 from .rows import Boundaries
@@ -52,8 +53,6 @@ from .tflite_rules import ONE, KernelRule
 
 AnyOperation = TypeVar("AnyOperation", bound="Operation")
 Value = TypeVar("Value")
-Ends = tuple[int, int]
-"""The least and the largest of some integers."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,6 +11,7 @@ counted as ties. The model itself is exact (`bitloom.overlay.importers.boundarie
 point would decide at random.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, product
@@ -22,14 +23,15 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.graph import INPUT, final
 from bitloom.golden.host.links import back_through
 
-from .constants import Constants
+from .constants import can_fold, fold
 from .errors import Unsupported, node_line, printable
 from .imported import Imported
 from .operations import LEFT, Closing, Concatenation, Elementwise, Layout, Levels, Operation, Pointwise, computed
 from .references import reference
 from .rows import row_of
 from .sections import PassSection, Reading
-from .source import TFLITE, Shape, SourceGraph, SourceNode
+from .source import TFLITE, Shape, SourceNode
+from .tensors import Tensors
 
 NEAR = 1e-6
 """Largest distance from a boundary at which a value of float32 is a tie, relative to the largest value."""
@@ -84,9 +86,8 @@ def verify(
     nodes = {operation.name for operation in imported.operations.operations if operation.op not in LEFT}
     checked_maps = {reading.map for section in imported.graph.sections for reading in section.reads} - {0}
     total = len(nodes) + len(checked_maps) + len(imported.graph.outputs)
-    source = imported.source
-    constants = Constants(values=dict(source.constants), grids={}, opset=source.opset)
-    operators = (_operators(imported, constants, part) for part in _parts(imported, few, images, seed))
+    known = Tensors.of(imported.source)
+    operators = (_operators(imported, known, part) for part in _parts(imported, few, images, seed))
     maps = (_maps(imported, part) for part in _parts(imported, numbers, images, seed))
     out: dict[tuple[str, str], Checked] = {}
     for checked in chain.from_iterable(chain(operators, maps)):
@@ -167,8 +168,8 @@ def real_inputs(imported: Imported, inputs: Array) -> Array:
     return flat.reshape(len(x), *imported.host.shape)
 
 
-def _operators(imported: Imported, constants: Constants, inputs: Array) -> Iterator[Checked]:
-    """Every node against its operations; ``constants`` keep those that are computed."""
+def _operators(imported: Imported, known: Tensors, inputs: Array) -> Iterator[Checked]:
+    """Every node against its operations; constants that are computed become ``known``."""
     source = imported.source
     by_node: dict[str, list[Operation]] = {}
     for operation in imported.operations.operations:
@@ -177,25 +178,24 @@ def _operators(imported: Imported, constants: Constants, inputs: Array) -> Itera
     for values in tensors:
         values[source.source.name] = values[source.source.name].astype(source.source.dtype)
     for node in source.nodes:
-        if node.outputs[0] in constants.values:
+        if node.outputs[0] in known.values:
             continue
-        if constants.can_fold(node):
-            constants.fold(node)
+        if can_fold(node, known):
+            fold(node, known)
             continue
         for values in tensors:
-            values[node.outputs[0]] = _reference(node, values, constants, source)
+            values[node.outputs[0]] = _reference(node, ChainMap(values, known.values), source.opset)
         if node.op == "Shape":
-            constants.values[node.outputs[0]] = tensors[0][node.outputs[0]]
+            known.values[node.outputs[0]] = tensors[0][node.outputs[0]]
             continue
         if node.op not in LEFT:
             yield _node_checked(node, by_node[node.name], tensors, imported.operations.shapes)
 
 
-def _reference(node: SourceNode, values: dict[str, Array], constants: Constants, source: SourceGraph) -> Array:
+def _reference(node: SourceNode, values: Mapping[str, Array], opset: int) -> Array:
     """The result of a node by its definition."""
-    inputs = [None if not name else values.get(name, constants.values.get(name)) for name in node.inputs]
     try:
-        return reference(node, inputs, source.opset)
+        return reference(node, [values.get(name) if name else None for name in node.inputs], opset)
     except Unsupported as e:
         raise ValueError(node_line(node.name, node.op, e)) from None
 

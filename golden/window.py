@@ -20,6 +20,7 @@ and mirrored, of a map that doesn't grow:
 """
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -144,6 +145,14 @@ class Window:
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.span, self.stride, self.padding
         return (height + top + bottom - kh) // sy + 1, (width + left + right - kw) // sx + 1
 
+    def checked_output_size(self, name: str, height: int, width: int) -> Pair:
+        """(rows, columns) of the output; ValueError, naming ``name``, if the window does not fit."""
+        rows, columns = self.output_size(height, width)
+        if rows < 1 or columns < 1:
+            rule = "the window must fit the padded map"
+            raise ValueError(f"{name}: {rule}, got kernel {self.kernel} on {height} x {width}")
+        return rows, columns
+
     def reads(self, height: int, width: int) -> tuple[Array, Array]:
         """The row and the column that each tap of each window reads.
 
@@ -193,3 +202,21 @@ class Window:
         x = columns[None, :, None, :]  # (1, columns, 1, kw)
         inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
         return np.where(inside, y * width + x, -1).reshape(len(rows) * len(columns), self.taps)
+
+
+def with_invalid(x: Array, filler: float = 0) -> Array:
+    """The positions of maps, and one more for invalid taps: `Window.positions` are indexes of the second axis.
+
+    Parameters
+    ----------
+    x : (N, H, W, C), or (N, positions, C)
+    filler : number
+        The values at position -1.
+
+    Returns
+    -------
+    (N, positions + 1, C)
+        Row-major.
+    """
+    flat = x.reshape(len(x), prod(x.shape[1:-1]), x.shape[-1])
+    return np.concatenate([flat, np.full_like(flat[:, :1], filler)], axis=1)

@@ -31,6 +31,7 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import ConvByGroups, DepthwiseConv, GroupedConv, as_plain, ungrouped_weights
 from bitloom.golden.network import Model, Network
+from bitloom.golden.window import with_invalid
 
 from .native import BuildError
 from .tiled import conv, cpu, integers
@@ -188,12 +189,8 @@ def _matrix_sums(layer: Weighted, source: Map, arrays: Arrays) -> integers.Forwa
     whole_map = np.array_equal(positions, np.arange(source.positions)[None])
 
     def run(x: Array) -> Array:
-        flat = x.reshape(len(x), source.positions, source.channels).astype(dtype)  # (N, H*W, C)
-        if whole_map:
-            columns = flat
-        else:
-            padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: adds 0
-            columns = padded[:, positions]  # (N, outputs, taps, C)
+        x = x.astype(dtype)
+        columns = x if whole_map else with_invalid(x)[:, positions]  # (N, outputs, taps, C)
         total: Array = columns.reshape(-1, len(weight)) @ weight  # (N * outputs, O)
         return total.reshape(len(x), *target.shape).astype(value_dtype(target))
 

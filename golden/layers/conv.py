@@ -14,7 +14,7 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
-from bitloom.golden.window import Pair, Sides, Window
+from bitloom.golden.window import Pair, Sides, Window, with_invalid
 
 ACCUMULATIONS = ("popcount", "or", "or_words")
 """How the products of a window become one value (spec A2)."""
@@ -92,13 +92,8 @@ class Weighted(OneInput):
         return min(low * self.terms(source), 0), max(high * self.terms(source), 0)
 
     def output(self, source: Map) -> Map:
-        rows, columns = self.window(source).output_size(source.height, source.width)
-        if rows < 1 or columns < 1:
-            raise ValueError(
-                f"{self.name}: the window must fit the padded map, got kernel {self.window(source).kernel} "
-                f"on {source.height} x {source.width}"
-            )
         window = self.window(source)
+        rows, columns = window.checked_output_size(self.name, source.height, source.width)
         if not window.plain and not window.reaches(source.height, source.width):
             apart = f"growth {window.growth}" if window.growth != (1, 1) else f"dilation {window.dilation}"
             got = f"{apart} on {source.height} x {source.width}"
@@ -139,8 +134,7 @@ class Weighted(OneInput):
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
         weight = self.weights(arrays).reshape(self.out_channels, -1, source.channels)  # (O, taps, C)
-        flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
-        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
+        padded = with_invalid(x)  # (N, H*W + 1, C): an invalid tap adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
         if self.accumulate == "or_words":
             value = words_sum(padded, positions, weight, self.word_channels)

@@ -16,6 +16,7 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array
 from bitloom.golden.layer import Map
+from bitloom.golden.window import with_invalid
 
 from .conv import Conv, signed_sum
 
@@ -65,8 +66,7 @@ class DepthwiseConv(ConvByGroups):
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
         weight = self.weights(arrays).reshape(self.out_channels, -1)  # (C, taps)
-        flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
-        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
+        padded = with_invalid(x)  # (N, H*W + 1, C): an invalid tap adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
         total = np.zeros((len(x), len(positions), self.out_channels), np.int64)
         for tap in range(positions.shape[1]):
@@ -100,8 +100,7 @@ class GroupedConv(ConvByGroups):
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
-        flat = x.reshape(len(x), source.positions, source.channels)  # (N, H*W, C)
-        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1: a tap that adds 0
+        padded = with_invalid(x)  # (N, H*W + 1, C): an invalid tap adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
         channels = source.channels // self.groups
         weight = self.weights(arrays).reshape(self.groups, -1, positions.shape[1], channels)

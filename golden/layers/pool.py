@@ -13,7 +13,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
-from bitloom.golden.window import Pair, Sides, Window
+from bitloom.golden.window import Pair, Sides, Window, with_invalid
 
 PoolKind = TypeVar("PoolKind", bound="Pool")
 
@@ -44,12 +44,7 @@ class Pool(OneInput):
         return Window(kernel=self.kernel, stride=self.stride, padding=self.padding)
 
     def output(self, source: Map) -> Map:
-        rows, columns = self.window.output_size(source.height, source.width)
-        if rows < 1 or columns < 1:
-            raise ValueError(
-                f"{self.name}: the window must fit the padded map, got kernel {self.kernel} "
-                f"on {source.height} x {source.width}"
-            )
+        rows, columns = self.window.checked_output_size(self.name, source.height, source.width)
         return Map(height=rows, width=columns, channels=source.channels, encoding=source.encoding)
 
     @staticmethod
@@ -71,9 +66,7 @@ class Pool(OneInput):
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         positions = self.window.positions(source.height, source.width)
-        flat = x.reshape(len(x), source.positions, source.channels)
-        padded = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)  # position -1
-        taps = padded[:, positions]  # (N, outputs, taps, C)
+        taps = with_invalid(x)[:, positions]  # (N, outputs, taps, C)
         return self.reduced(taps, positions >= 0).reshape(len(x), *self.output(source).shape)
 
 

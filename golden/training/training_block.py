@@ -8,6 +8,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
+from bitloom.golden.window import with_invalid
 
 Params = Mapping[str, Array]
 Slopes = dict[str, Array]
@@ -100,8 +101,7 @@ def signs(x: Array) -> Array:
 
 def gather(x: Array, positions: Array, filler: float) -> Array:
     """What each window reads: (N, P, C) -> (N, outputs, taps, C), with ``filler`` at taps of position -1."""
-    padded = np.concatenate([x, np.full_like(x[:, :1], filler)], axis=1)
-    return np.take(padded, positions, axis=1)
+    return np.take(with_invalid(x, filler), positions, axis=1)
 
 
 def scatter(taps: Array, positions: Array, size: int) -> Array:

@@ -24,7 +24,7 @@ from bitloom.golden.layers.requantise import Requantise, rounded
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
-from bitloom.golden.window import Window
+from bitloom.golden.window import Window, with_invalid
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Reduction
 from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, PAIRS, REQUANTISATION, Column, FeatureUnit
@@ -405,9 +405,8 @@ class WindowAction(Action):
 
     def forward(self, values: Array, added: Array | None = None) -> Array:
         n, *size, channels = values.shape
-        flat = values.reshape(n, -1, channels)
         positions = self.window.positions(size[0], size[1])
-        taps = np.concatenate([flat, np.zeros_like(flat[:, :1])], axis=1)[:, positions]  # 0 at position -1
+        taps = with_invalid(values)[:, positions]
         return self.of_taps(taps, positions >= 0).reshape(n, *self.window.output_size(size[0], size[1]), channels)
 
     @abstractmethod

@@ -43,6 +43,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layers.conv import signed_sum
+from bitloom.golden.window import with_invalid
 from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 from bitloom.hls_gen.design.split_window import SplitWindow
 
@@ -123,10 +124,8 @@ class Multiply:
 
     def values(self, features: Array, positions: Array) -> Array:
         """The sums of windows; as of `Xnor`, of (N, positions of the map, channels) integers."""
-        x = features.astype(np.int64)
-        padded = np.concatenate([x, np.zeros_like(x[:, :1])], axis=1)  # position -1: a tap that adds 0
         repeated = positions.shape[1] // self.weight.shape[1]
-        return signed_sum(padded, positions, np.tile(self.weight, (1, repeated, 1)))
+        return signed_sum(with_invalid(features.astype(np.int64)), positions, np.tile(self.weight, (1, repeated, 1)))
 
 
 @dataclass(frozen=True)

@@ -91,13 +91,7 @@ class PackedConv:
 
     def output_size(self, height: int, width: int) -> Pair:
         """Rows and columns of the output; ValueError if the window doesn't fit the padded map."""
-        rows, columns = self.window.output_size(height, width)
-        if rows < 1 or columns < 1:
-            raise ValueError(
-                f"{self.name}: the window must fit the padded map, got kernel {self.window.kernel} "
-                f"on {height} x {width}"
-            )
-        return rows, columns
+        return self.window.checked_output_size(self.name, height, width)
 
     def check_input(self, words: Array) -> None:
         """Raise ValueError unless ``words`` is (N, ceil(C/B), H, W) of the weights' dtype, N >= 1, and windows fit."""

@@ -75,13 +75,7 @@ class PoolPlan:
     @property
     def output(self) -> Pair:
         """Rows and columns of the output map."""
-        rows, columns = self.layer.window.output_size(self.height, self.width)
-        if rows < 1 or columns < 1:
-            raise ValueError(
-                f"{self.layer.name}: the window must fit the padded map, got kernel {self.layer.window.kernel} on "
-                f"{self.height} x {self.width}"
-            )
-        return rows, columns
+        return self.layer.window.checked_output_size(self.layer.name, self.height, self.width)
 
     @property
     def output_shape(self) -> tuple[int, ...]:

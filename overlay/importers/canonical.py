@@ -102,7 +102,7 @@ def _operations_of(node: SourceNode, tensors: Tensors, outputs: Collection[str],
     last = view.operations[-1]
     asked = (name for name in node.outputs if isinstance(last, Closing) and name in outputs)
     result = next(asked, node.outputs[0])
-    tensors.rename(last.makes, result)
+    tensors.change_name(last.makes, result)
     if view.makes_type is not None:
         tensors.types[result] = view.makes_type
     if view.makes_imageless:

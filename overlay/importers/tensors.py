@@ -41,7 +41,7 @@ class Tensors:
             opset=graph.opset, values=values, shapes={source.name: source.shape}, ranges=ranges, types=dict(ranges)
         )
 
-    def rename(self, tensor: str, name: str) -> None:
+    def change_name(self, tensor: str, name: str) -> None:
         """Give a map another name, which its range has then, too."""
         self.shapes[name] = self.shapes.pop(tensor)
         if tensor in self.ranges:

@@ -27,6 +27,8 @@ Ints = NDArray[np.int64]
 """An array of integers."""
 
 KINDS = ("bipolar", "ternary", "signed", "unsigned")
+MOST_BITS = 62
+"""Stored bits at most, so that values, and sums of a few, fit 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +38,14 @@ class Encoding:
     kind: str
     """"bipolar", "ternary", "signed" or "unsigned"; the table above says which integers that are."""
     bits: int = 1
-    """Stored bits, 1 to 62; of a bipolar value the thermometer bits. Ternary has 2."""
+    """Stored bits, 1 to MOST_BITS; of a bipolar value the thermometer bits. Ternary has 2."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
         if self.kind not in KINDS:
             raise ValueError(f"encoding: kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
-        if type(self.bits) is not int or not 1 <= self.bits <= 62:
-            raise ValueError(f"encoding {self.kind}: bits must be 1..62, got {self.bits!r}")
+        if type(self.bits) is not int or not 1 <= self.bits <= MOST_BITS:
+            raise ValueError(f"encoding {self.kind}: bits must be 1..{MOST_BITS}, got {self.bits!r}")
         if self.kind == "ternary" and self.bits != 2:
             raise ValueError(f"encoding ternary: bits must be 2, got {self.bits}")
 
@@ -151,7 +153,7 @@ def smallest(name: str, encodings: Sequence[Encoding]) -> Encoding:
     Raises
     ------
     ValueError
-        If bipolar maps have several encodings, or values need more than 62 bits.
+        If bipolar maps have several encodings, or values need more than MOST_BITS bits.
     """
     if len(set(encodings)) == 1:
         return encodings[0]
@@ -161,6 +163,6 @@ def smallest(name: str, encodings: Sequence[Encoding]) -> Encoding:
     low = min(encoding.low for encoding in encodings)
     high = max(encoding.high for encoding in encodings)
     bits = signed_bits(low, high)
-    if bits > 62:
-        raise ValueError(f"{name}: values must fit 62 bits, got {bits}")
+    if bits > MOST_BITS:
+        raise ValueError(f"{name}: values must fit {MOST_BITS} bits, got {bits}")
     return signed(bits) if low < 0 else unsigned(bits - 1)

@@ -100,7 +100,7 @@ def _lines() -> Iterator[str]:
     yield _define("MOST_WORDS", str(program.MOST_WORDS), "32-bit words of a frame, or of its results")
     yield _define("MOST_VALUES", str(program.MOST_VALUES), "values of a frame's results")
     yield _define("MOST_PROGRAMS", str(partitioned_program.MOST_PROGRAMS), "programs of a network")
-    yield _define("MOST_BITS", str(frame_layout.MOST_BITS), "bits of a value")
+    yield _define("MOST_BITS", str(encoding.MOST_BITS), "bits of a value")
     yield _define("MOST_LANES", str(lane_words.MOST_LANES), "lanes of a word")
     yield _define("MOST_LANE_BITS", str(lane_words.MOST_LANE_BITS), "bits of a lane")
     yield from ("", "#endif")

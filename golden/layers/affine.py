@@ -11,13 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Array, Encoding, signed, signed_bits
+from bitloom.golden.encoding import MOST_BITS, Array, Encoding, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
 
 from .batch_norm import BatchNorm
-
-MOST_BITS = 62
-"""Bits of results at most. Maps reach to both sides of 0, or to 0, so that products and offsets fit 64 bits too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +26,8 @@ class Affine(OneInput):
 
     kind: ClassVar[str] = "affine"
     encoding: Encoding
-    """Of the output, signed 2 to 62 bits; every value of the map that is read must give one of its values."""
+    """Of the output, signed 2 to MOST_BITS bits; every value of the map that is read must give one of its values. Maps
+    reach to both sides of 0, or to 0, so that products and offsets fit 64 bits too."""
     relu: bool = False
     """Whether negative results become 0."""
 
@@ -76,7 +74,7 @@ def affine(norm: BatchNorm, source: Encoding, *, bits: int = MOST_BITS) -> tuple
     source : Encoding
         Of the sums.
     bits : int
-        Of results at most, 2 to 62.
+        Of results at most, 2 to MOST_BITS.
 
     Returns
     -------

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed, signed_bits
+from bitloom.golden.encoding import BIPOLAR, MOST_BITS, Array, Encoding, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window, with_invalid
 
@@ -107,8 +107,9 @@ class Weighted(OneInput):
         if self.accumulate == "or":
             return BIPOLAR
         bits = signed_bits(*self.accumulator_range(source))
-        if bits > 62:
-            raise ValueError(f"{self.name}: accumulators must fit 62 bits, got {bits} for fan-in {self.fan_in(source)}")
+        if bits > MOST_BITS:
+            got = f"{bits} for fan-in {self.fan_in(source)}"
+            raise ValueError(f"{self.name}: accumulators must fit {MOST_BITS} bits, got {got}")
         return signed(bits)
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Array, signed, signed_bits
+from bitloom.golden.encoding import MOST_BITS, Array, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window, with_invalid
 
@@ -117,7 +117,7 @@ class SumPool(Pool):
     """The sum of a window's valid taps, channel by channel: an average that is neither divided nor rounded.
 
     It can read maps of kind signed and unsigned only. Its own map is signed, with as many bits as the sum of a whole
-    window needs, at most 62.
+    window needs, at most MOST_BITS.
     """
 
     kind: ClassVar[str] = "sum_pool"
@@ -127,8 +127,8 @@ class SumPool(Pool):
         low = source.encoding.low
         high = source.encoding.high
         bits = signed_bits(low * self.window.taps, high * self.window.taps)
-        if bits > 62:
-            raise ValueError(f"{self.name}: sums must fit 62 bits, got {bits} for {self.window.taps} taps")
+        if bits > MOST_BITS:
+            raise ValueError(f"{self.name}: sums must fit {MOST_BITS} bits, got {bits} for {self.window.taps} taps")
         return replace(super().output(source), encoding=signed(bits))
 
     @staticmethod

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bitloom.golden.encoding import Array, bipolar, signed
+from bitloom.golden.encoding import MOST_BITS, Array, bipolar, signed
 from bitloom.golden.layer import Map
 
 from .roles import Activation
@@ -29,12 +29,12 @@ class Threshold(Activation):
 
     kind: ClassVar[str] = "threshold"
     levels: int = 1
-    """k, the thresholds of a channel, 1 to 62."""
+    """k, the thresholds of a channel, 1 to MOST_BITS."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if type(self.levels) is not int or not 1 <= self.levels <= 62:
-            raise ValueError(f"{self.name}: levels must be 1..62, got {self.levels!r}")
+        if type(self.levels) is not int or not 1 <= self.levels <= MOST_BITS:
+            raise ValueError(f"{self.name}: levels must be 1..{MOST_BITS}, got {self.levels!r}")
 
     def output(self, source: Map) -> Map:
         return Map(height=source.height, width=source.width, channels=source.channels, encoding=bipolar(self.levels))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.encoding import Encoding
+from bitloom.golden.encoding import MOST_BITS, Encoding
 from bitloom.golden.layer import Map
 
 from .gearbox import regroup
@@ -22,8 +22,6 @@ from .lanes import UNUSED
 Array = NDArray[Any]
 ZERO, ONE = -1, -2
 """Values of ``FrameLayout.lanes`` that are no bit of an image: the number 0, the number 1."""
-MOST_BITS = 62
-"""Thermometer bits of a value at most, as of `Encoding.bits`."""
 RESULT_NUMBERS = ("first", "positions", "words", "lanes", "lane_bits")
 """Fields of a `ResultMap` that stand in its row of a program's ``result_maps``, behind its number of channels."""
 

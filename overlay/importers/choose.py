@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed_bits
+from bitloom.golden.encoding import BIPOLAR, MOST_BITS, TERNARY, Encoding, signed_bits
 from bitloom.golden.layers.grouped import groups_of
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
@@ -23,8 +23,6 @@ from .held import Held, bits_of, held_maps, natural_zero, thermometer, worth
 from .sections import MADE_BITS, MOST_THERMOMETER, SectionGraph, WeightSection
 from .weights import Weights, weight_limit, weights_of
 
-MOST_BITS_OF_VALUE = 62
-"""Thermometer bits of a value at a network's end; no engine reads it."""
 ENGINES = ("auto", "binary", "integer")
 
 
@@ -216,9 +214,9 @@ class _Chooser:
             return f"{name}: means are taken of its maps"
         if weights.encoding not in (BIPOLAR, TERNARY):
             return f"{name}: weights are {weights.encoding}"
-        if section.quantised is not None and section.quantised.levels > MOST_BITS_OF_VALUE:
+        if section.quantised is not None and section.quantised.levels > MOST_BITS:
             values = section.quantised.levels + 1
-            return f"{name}: the map behind it has {values} values, more than {MOST_BITS_OF_VALUE + 1}"
+            return f"{name}: the map behind it has {values} values, more than {MOST_BITS + 1}"
         head = self._graph.sections[0]
         if section is self._sections[0] and source.levels > 1:
             refusal = self._reading_refusal(section, MADE_BITS)  # an integer input is read as bit planes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bitloom.golden.encoding import BIPOLAR, Array, Encoding, signed, signed_bits, unsigned
+from bitloom.golden.encoding import BIPOLAR, MOST_BITS, Array, Encoding, signed, signed_bits, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.names import shown
 from bitloom.golden.reading.archive import Archive, listed, read_archive
@@ -136,7 +136,7 @@ def _encoding(*images: Array) -> Encoding:
     elif all(np.isin(some, (-1, 1)).all() for some in images):
         return BIPOLAR
     else:
-        encoding = signed(min(62, max(2, signed_bits(low, high))))
+        encoding = signed(min(MOST_BITS, max(2, signed_bits(low, high))))
     if encoding.bits > (8 if low >= 0 else 9):
         raise ValueError(f"x: values must be 0..255 or -256..255, got {low}..{high}")
     return encoding

@@ -12,8 +12,8 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.limits import MB, RUN_MB
 from bitloom.golden.names import shown
+from bitloom.golden.training.batches import batches
 from bitloom.golden.training.checkpoint import LARGEST, Checkpoint, check_range
-from bitloom.golden.training.reproducible import random_order
 
 from .data import LearnData
 from .lfsr import STATE_BITS
@@ -197,12 +197,9 @@ def saved_curve(saved: Mapping[str, Array], epochs: int, most: tuple[float, floa
 def _epoch(mlp: MlpTrainer, setting: Setting, plan: LearnPlan, data: tuple[Array, Array], epoch: int) -> float:
     """Go once through the images and their labels, in whole batches; the mean loss."""
     images, labels = data
-    batches = len(images) // setting.batch
-    order: Array = random_order(len(images), plan.seed, ORDER, epoch)[: batches * setting.batch]
     losses = []
-    for number, chosen in enumerate(order.reshape(batches, setting.batch)):
-        done = (epoch * batches + number) / (plan.epochs * batches)
-        share = plan.rate_times * (1 - done * done * (3 - 2 * done))
+    for chosen, share in batches(len(images), setting.batch, epoch, plan.epochs, plan.seed, ORDER):
+        of_rate = plan.rate_times * share
         with np.errstate(over="ignore", invalid="ignore"):  # where numbers grow beyond all bounds, `learn` tells it
-            losses.append(mlp.learn(images[chosen], labels[chosen], plan.criterion, setting.rule, share)[0].mean())
+            losses.append(mlp.learn(images[chosen], labels[chosen], plan.criterion, setting.rule, of_rate)[0].mean())
     return float(np.mean(losses))

@@ -19,10 +19,11 @@ from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.network import Model, Network
 
+from .batches import batches
 from .block_graph import BlockGraph
 from .checkpoint import Checkpoint
 from .loss import hinge
-from .reproducible import LIMIT, random_order
+from .reproducible import LIMIT
 from .state import State
 from .trained import Trained, flat, norms_of
 
@@ -165,20 +166,17 @@ def _epoch(
     state: State, graph: BlockGraph, images: Array, labels: Array, recipe: Recipe, scale: float
 ) -> tuple[float, float]:
     """Go once through the flat images, in whole batches; returns mean loss and accuracy."""
-    batches = len(images) // recipe.batch
-    order = random_order(len(images), recipe.seed, ORDER, state.epoch)[: batches * recipe.batch]
     losses: list[float] = []
     right = 0
-    for number, chosen in enumerate(order.reshape(batches, recipe.batch)):
+    for chosen, share in batches(len(images), recipe.batch, state.epoch, recipe.epochs, recipe.seed, ORDER):
         x, steps = graph.forward(state.params, images[chosen])
         output = x.reshape(len(x), -1)
         loss, error = hinge(output, labels[chosen], scale, recipe.margin)
         losses += loss.tolist()
         right += int((output.argmax(axis=1) == labels[chosen]).sum())
-        done = (state.epoch * batches + number) / (recipe.epochs * batches)
         state.tick()
         for name, slopes in graph.backward(state.params, steps, error.reshape(x.shape)):
-            state.update(name, slopes, recipe.rate * (1 - done * done * (3 - 2 * done)))
+            state.update(name, slopes, recipe.rate * share)
     state.epoch += 1
     return fsum(losses) / len(losses), right / len(losses)
 

@@ -1,4 +1,4 @@
-"""Arrays for networks of integers that nobody has trained: seeded weights, and scales that fit what they give.
+"""Arrays for networks that nobody has trained: seeded weights, scales that fit what they give, and what gives it.
 
 Weights: all values equally likely, the highest byte of each of `golden.training.reproducible.random_words`. Biases and
 scales: from the sums that calibration images give, channel by channel, in integers: with mean m and mean distance d
@@ -9,11 +9,17 @@ from it,
 so that a bit less than half of the values are below 0 and few reach the largest: no layer dies and none saturates.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.kernels import packed
+from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import scale_to_multiplier
+from bitloom.golden.network import Model, Network
 from bitloom.golden.training.reproducible import random_words
 
 
@@ -51,3 +57,9 @@ def scaled(x: Array, typical: int, bits: int = 16, least_shift: int = 0) -> dict
     multiplier = multiplier << more
     shift = shift + more
     return {"bias": distance // 4 - mean, "multiplier": multiplier, "shift": shift}
+
+
+def output_of(layer: Layer, source: Map, arrays: Mapping[str, Array], x: Array) -> Array:
+    """What a layer that reads one map makes of (N, H, W, C) values of it, fast: (N, H', W', C')."""
+    network = Network(name=layer.name, input=source, layers=(replace(layer, inputs=()),))
+    return packed.forward(Model(network, {layer.name: arrays}), x)

@@ -7,7 +7,6 @@ Weights, biases and scales: golden/zoo/calibrated.py.
 """
 
 from bitloom.golden.encoding import Array, signed
-from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
@@ -15,7 +14,7 @@ from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 
-from .calibrated import random_bytes, scaled
+from .calibrated import output_of, random_bytes, scaled
 
 INT8 = signed(8)
 CUT = (0, 0, 1, 1)
@@ -61,6 +60,5 @@ def cifar_quick_int8() -> Model:
             arrays[layer.name] = {"weight": random_bytes(shape, WEIGHTS, index)}
         elif isinstance(layer, Requantise):
             arrays[layer.name] = scaled(x, TYPICAL)
-        single = Network(name=layer.name, input=source, layers=(layer,))
-        x = packed.forward(Model(single, {k: v for k, v in arrays.items() if k == layer.name}), x)
+        x = output_of(layer, source, arrays.get(layer.name, {}), x)
     return Model(network, arrays)

@@ -19,6 +19,8 @@ from bitloom.golden.training.train import Recipe
 
 IMAGE = Map(height=8, width=8, channels=1, encoding=unsigned(5))
 """One image: grey values 0 (paper) to 16 (ink)."""
+CLASSES = tuple(str(digit) for digit in range(10))
+"""Names of the outputs."""
 
 RECIPE = Recipe(epochs=60)
 """How the shipped network is trained: about a minute of one core. Network and recipe were chosen on parts of the
@@ -66,5 +68,5 @@ def digits_cnn() -> Network:
             Threshold(name="threshold_3"),
             Dense(name="dense_4", out_channels=10),
         ),
-        classes=tuple(str(digit) for digit in range(10)),
+        classes=CLASSES,
     )

@@ -15,7 +15,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe
 
-from .digits import IMAGE
+from .digits import CLASSES, IMAGE
 
 RECIPE = Recipe(epochs=60)
 """How the shipped network is trained: about a minute of one core. Network and recipe were chosen on parts of the
@@ -49,7 +49,7 @@ def digits_or() -> Network:
             Threshold(name="threshold_3"),
             Dense(name="dense_4", out_channels=10),
         ),
-        classes=tuple(str(digit) for digit in range(10)),
+        classes=CLASSES,
     )
 
 

@@ -11,7 +11,7 @@ from bitloom.golden.network import Network
 from bitloom.golden.training.architecture import network_of
 from bitloom.golden.training.train import Recipe
 
-from .digits import IMAGE
+from .digits import CLASSES, IMAGE
 
 LAYERS = "conv16,res,res,pool,conv32,res,res,dense10"
 """The words of the network (golden/training/architecture.py)."""
@@ -22,5 +22,4 @@ RECIPE = Recipe(epochs=40)
 
 def digits_residual() -> Network:
     """The network digits-residual."""
-    network = network_of("digits-residual", IMAGE, LAYERS)
-    return replace(network, classes=tuple(str(digit) for digit in range(10)))
+    return replace(network_of("digits-residual", IMAGE, LAYERS), classes=CLASSES)

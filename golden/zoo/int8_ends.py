@@ -10,7 +10,6 @@ thresholds divide the sums in three parts.
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array, signed
-from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
@@ -18,7 +17,7 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 
-from .calibrated import random_bytes
+from .calibrated import output_of, random_bytes
 
 KEY = 5
 """First part of the keys of random streams; the second is 0 for images, else the number of the layer and 1."""
@@ -59,14 +58,9 @@ def seeded() -> Model:
             arrays[layer.name] = {"weight": np.where(drawn < 0, -1, 1) if layer.weight == BIPOLAR else drawn}
         elif isinstance(layer, Threshold):
             after = network.next_layer(layer.name)
-            sums = _run(after, source, {}, x) if isinstance(after, MaxPool) else x
+            sums = output_of(after, source, {}, x) if isinstance(after, MaxPool) else x
             sums = np.sort(sums.reshape(-1, source.channels), axis=0)  # (samples, C)
             places = [len(sums) * (level + 1) // (layer.levels + 1) for level in range(layer.levels)]
             arrays[layer.name] = {"threshold": sums[places].T, "direction": np.ones(source.channels, np.int8)}
-        x = _run(layer, source, arrays.get(layer.name, {}), x)
+        x = output_of(layer, source, arrays.get(layer.name, {}), x)
     return Model(network, arrays)
-
-
-def _run(layer: Layer, source: Map, arrays: dict[str, Array], x: Array) -> Array:
-    """The layer's output for (N, H, W, C) values of ``source``."""
-    return packed.forward(Model(Network(name=layer.name, input=source, layers=(layer,)), {layer.name: arrays}), x)

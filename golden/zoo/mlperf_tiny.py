@@ -18,7 +18,6 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding, signed, unsigned
 from bitloom.golden.graph import INPUT, walk
-from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv, Weighted
@@ -29,7 +28,7 @@ from bitloom.golden.layers.requantise import FIRST_SHIFT, MULTIPLIER_BITS, Requa
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Pair, Sides
 
-from .calibrated import random_bytes, scaled
+from .calibrated import output_of, random_bytes, scaled
 
 INT8, INT9, UINT8 = signed(8), signed(9), unsigned(8)
 SAME: Sides = (1, 1, 1, 1)
@@ -183,8 +182,7 @@ def seeded(network: Network) -> Model:
         elif isinstance(layer, Add):
             arrays[name] = ADDED
             return layer.forward_of(inputs, ADDED, sources)
-        single = Network(name=name, input=sources[0], layers=(type(layer)(**{**vars(layer), "inputs": ()}),))
-        return packed.forward(Model(single, {key: value for key, value in arrays.items() if key == name}), inputs[0])
+        return output_of(layer, sources[0], arrays.get(name, {}), inputs[0])
 
     convolved = [network.maps[layer.name] for layer in network.layers if isinstance(layer, Conv)]
     count = max(2, CALIBRATION_POSITIONS // min(each.positions for each in [network.input, *convolved]))

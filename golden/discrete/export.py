@@ -11,7 +11,6 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.batch_norm import BatchNorm, fold
-from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
@@ -71,24 +70,14 @@ def to_model(name: str, mlp: MlpTrainer, preset: Sequence[Moments | None], sourc
                 scale=magnitude * slope,
                 bias=magnitude * offset * signs.sum(axis=1),
             )
-            arrays[threshold.name] = fold(norm, *_reach(dense, reads), step=_step(number))
+            step = 1 if number == 1 else 2  # of neighbouring sums: behind the first layer they are of +-1
+            arrays[threshold.name] = fold(norm, *dense.accumulator_range(reads), step=step)
             layers.append(threshold)
             reads = threshold.output(dense.output(reads))
             slope = 1.0
             offset = 0.0
     network = Network(name=name, input=source, layers=tuple(layers), classes=tuple(map(str, range(dense.out_channels))))
     return Model(network, arrays)
-
-
-def _reach(dense: Weighted, reads: Map) -> tuple[int, int]:
-    """Smallest and largest sum of a layer."""
-    low, high = dense.accumulator_range(reads)
-    return int(low), int(high)
-
-
-def _step(number: int) -> int:
-    """Distance of neighbouring sums: 2 for those of +-1."""
-    return 1 if number == 1 else 2
 
 
 def _check(number: int, layer: DenseTrainer, last: bool) -> None:

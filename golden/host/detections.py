@@ -142,9 +142,9 @@ class Detections:
         """Of each detection its place, and the number, the class and the score of its box."""
         scores = scores[:, scores.shape[1] - self.classes :]
         if self.by_class:
-            found = [(box, number) for number in range(self.classes) for box in self._apart(corners, scores[:, number],
-                     self.most_of_class)]  # fmt: skip
-            of_box, classes = np.array(found, np.int64).reshape(-1, 2).T
+            boxes = [self._apart(corners, of_class, self.most_of_class) for of_class in scores.T]
+            of_box = np.array([box for each in boxes for box in each], np.int64)
+            classes = np.repeat(np.arange(self.classes), [len(each) for each in boxes])
             largest = np.argsort(-scores[of_box, classes], kind="stable")[: self.most]
             of_box, classes = of_box[largest], classes[largest]
             return np.arange(len(of_box)), of_box, classes, scores[of_box, classes]

@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from bitloom.golden.integers import make_fields_plain
 
-KINDS = ("popcount", "or", "or_words")
+from .conv import ACCUMULATIONS
+
 STRUCTURES = ("parallel", "serial", "collect")
 
 IDLE_FEATURE, IDLE_WEIGHT = 0, 1
@@ -46,7 +47,7 @@ class Accumulator:
     """What adds up the products of a window, or takes their OR, or adds up the ORs of its words."""
 
     kind: str
-    """"popcount", "or" or "or_words"."""
+    """One of `ACCUMULATIONS`."""
     structure: str
     """"parallel", "serial" or "collect": see the module's text."""
     products: int
@@ -59,7 +60,7 @@ class Accumulator:
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
-        for what, value, allowed in (("kind", self.kind, KINDS), ("structure", self.structure, STRUCTURES)):
+        for what, value, allowed in (("kind", self.kind, ACCUMULATIONS), ("structure", self.structure, STRUCTURES)):
             if value not in allowed:
                 raise ValueError(f"accumulator: {what} must be one of {', '.join(allowed)}, got {value!r}")
         if type(self.products) is not int or self.products < 1:

@@ -14,12 +14,10 @@ import numpy as np
 from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import Map, OneInput
 
-from .roles import FeatureLayer
+from .roles import FEATURE_WIDTHS, FeatureLayer
 
 ENTRIES = 256
 """Entries of a table: one for each value of 8 bits."""
-MOST_BITS = {"signed": 9, "unsigned": 8}
-"""By kind of encoding, bits at most of the features that a lookup reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +34,8 @@ class Lookup(OneInput, FeatureLayer):
     """Of the output: signed 2 to 9 bits or unsigned 1 to 8 bits."""
 
     def output(self, source: Map) -> Map:
-        if source.encoding.bits > MOST_BITS.get(source.encoding.kind, 0):
+        _, most = FEATURE_WIDTHS.get(source.encoding.kind, (0, 0))
+        if source.encoding.bits > most:
             raise ValueError(
                 f"{self.name}: a lookup must read signed 2..9 bit or unsigned 1..8 bit, got {source.encoding}"
             )

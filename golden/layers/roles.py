@@ -18,6 +18,9 @@ from dataclasses import dataclass
 from bitloom.golden.encoding import Encoding
 from bitloom.golden.layer import Layer, OneInput
 
+FEATURE_WIDTHS = {"signed": (2, 9), "unsigned": (1, 8)}
+"""By kind of encoding, bits of features, at least and at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Activation(OneInput):
@@ -37,7 +40,7 @@ class FeatureLayer(Layer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        least, most = {"signed": (2, 9), "unsigned": (1, 8)}.get(getattr(self.encoding, "kind", ""), (1, 0))
+        least, most = FEATURE_WIDTHS.get(getattr(self.encoding, "kind", ""), (1, 0))
         if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= most:
             raise ValueError(f"{self.name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {self.encoding}")
         if self.clip is None:

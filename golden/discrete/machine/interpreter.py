@@ -139,7 +139,7 @@ class _Run:
                 continue
             self.now += need.cycles
             if i.key == (isa.NOP, isa.END):
-                self._end(place, i)
+                self._end(place)
                 return self.transfers
             place = self._controller(place, i)
 
@@ -190,7 +190,7 @@ class _Run:
             assert isinstance(table, CodeTable)
             configuration.tables[i.kind_a] = Converter(table=table, zone=i.kind_w)
 
-    def _end(self, place: int, i: Instruction) -> None:
+    def _end(self, place: int) -> None:
         """END: all words were taken; those given after the last transfer are one of their own."""
         if self.taken < len(self.data):
             raise MachineFault(DATA_LEFT, place, f"{len(self.data) - self.taken} words left")

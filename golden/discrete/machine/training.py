@@ -235,7 +235,6 @@ class Training:
                 )
         if self.windowed and (self.normalised or isinstance(self.rule, SourceRule)):
             raise ValueError("training: layers with windows need a rule of velocities, and that no layer is normalised")
-
         if self.normalised and (self.batch < 2 or self.batch & (self.batch - 1)):
             raise ValueError(
                 f"training: batch must be a power of two from 2 on where layers are normalised, got {self.batch}"

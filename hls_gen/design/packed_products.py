@@ -9,8 +9,7 @@ So the bits of a product lie ``spacing`` apart, and a product below 0 takes 1 of
 share.
 """
 
-OPERANDS = (25, 18)
-"""Bits of the signed operands of a DSP48E1, the multiplier of Xilinx's 7 series."""
+from .widths import DSP_NARROW_BITS, DSP_WIDE_BITS
 
 
 def spacing(kernels: int, feature_bits: int, weight_bits: int) -> int:
@@ -31,7 +30,7 @@ def spacing(kernels: int, feature_bits: int, weight_bits: int) -> int:
         by its operands.
     """
     wide = feature_bits + weight_bits
-    return wide - 1 if kernels == 2 and operand_bits(kernels, wide, weight_bits) > OPERANDS[0] else wide
+    return wide - 1 if kernels == 2 and operand_bits(kernels, wide, weight_bits) > DSP_WIDE_BITS else wide
 
 
 def operand_bits(kernels: int, spaced: int, weight_bits: int) -> int:
@@ -42,11 +41,10 @@ def operand_bits(kernels: int, spaced: int, weight_bits: int) -> int:
 
 def most_kernels(feature_bits: int, weight_bits: int) -> int:
     """Kernels at most whose weights one multiplier takes with features and weights of so many bits, >= 1."""
-    wide, narrow = OPERANDS
     kernels = 1
-    while feature_bits <= narrow:
+    while feature_bits <= DSP_NARROW_BITS:
         more = kernels + 1
-        if operand_bits(more, spacing(more, feature_bits, weight_bits), weight_bits) > wide:
+        if operand_bits(more, spacing(more, feature_bits, weight_bits), weight_bits) > DSP_WIDE_BITS:
             break
         kernels = more
     return kernels

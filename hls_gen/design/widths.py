@@ -28,8 +28,10 @@ ADD_FACTOR_BITS = add.FACTOR_BITS
 """Bits of an addition's factor at most."""
 ADD_BIAS_BITS = add.OFFSET_BITS
 """Bits of an addition's bias at most."""
-ADD_FEATURE_BITS = 18
-"""Bits of a feature that is added at most: a DSP block multiplies 25 bits by 18."""
+DSP_WIDE_BITS, DSP_NARROW_BITS = 25, 18
+"""Bits of the signed operands of a DSP48E1, the multiplier of Xilinx's 7 series."""
+ADD_FEATURE_BITS = DSP_NARROW_BITS
+"""Bits of a feature that is added at most: a DSP block multiplies it by a factor."""
 SKIP_BITS = 9
 """Bits of an integer at most that a binary NPU requantises sums to, as layers make them."""
 MAX_ADD_SHIFT = add.MAX_ADD_SHIFT

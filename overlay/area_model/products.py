@@ -1,5 +1,7 @@
 """Products: DSP blocks by Yosys' rule, and LUTs of what has none."""
 
+from bitloom.hls_gen.design.widths import DSP_NARROW_BITS, DSP_WIDE_BITS
+
 LEAST_PRODUCT_BITS = 9
 """Bits of the narrowest product that Yosys gives a DSP block."""
 NARROW_PRODUCT_LUTS = {
@@ -20,14 +22,14 @@ PRODUCT_LUTS = 1.4
 
 
 def dsps(left: int, right: int) -> int:
-    """DSP blocks of a product of signed numbers of so many bits, as Yosys makes them of DSP48E1 (25 x 18 bits).
+    """DSP blocks of a product of signed numbers of so many bits, as Yosys makes them of DSP48E1.
 
     Products of fewer than LEAST_PRODUCT_BITS bits become LUTs. What is too wide is cut into pieces of 17 bits, so that
     blocks can be cascaded, and a last one. Source: Yosys, techlibs/xilinx/synth_xilinx.cc and common/mul2dsp.v.
     """
     if left + right < LEAST_PRODUCT_BITS:
         return 0
-    return _pieces(max(left, right), 25) * _pieces(min(left, right), 18)
+    return _pieces(max(left, right), DSP_WIDE_BITS) * _pieces(min(left, right), DSP_NARROW_BITS)
 
 
 def _pieces(bits: int, most: int) -> int:

@@ -17,7 +17,8 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .formers import Tables, lines_of, settled
+from .formers import Tables, lines_of, pays, settled
+from .frame_words import input_layout
 from .input_maps import is_input
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name
@@ -27,7 +28,32 @@ Formed = Mapping[str, FormedWindows]
 """What window formers make, by the name of the layer behind each."""
 
 
-def formed_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
+def form_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
+    """Form the taps of those layers of `formable_taps` that take fewer cycles so; parameters and results as there."""
+    with_former, formed = formable_taps(lowered, npus, map_order)
+    if not formed:
+        return lowered, formed
+    plain = lowered.schedule(map_order).by_stage
+    behind = with_former.schedule(map_order).by_stage
+    paying = {}
+    for layer, n in zip(lowered.layers, lowered.mapping):
+        if windows := formed.get(layer.name):
+            passes = layer.visits * npus[n].array.groups(layer.out_channels)
+            beats = len(behind[layer.name].index) * windows.words * passes
+            apart = len(plain[layer.name].index) * _tuple_words(lowered, layer, npus[n]) * passes
+            if pays(beats, apart, windows.cycles):
+                paying[layer.name] = windows
+    return lowered.with_formed_taps(frozenset(paying)), paying
+
+
+def _tuple_words(lowered: Lowered, layer: LoweredLayer, npu: Npu) -> int:
+    """Words of a tuple that a layer reads whose taps are not formed."""
+    if is_input(layer.reads):
+        return len(input_layout(lowered, npu)[0])
+    return -(-layer.weight.shape[2] // npu.array.kfp)
+
+
+def formable_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
     """Form the taps of the layers that a window former can feed.
 
     Parameters

@@ -22,12 +22,10 @@ from bitloom.hls_gen.design.widths import SKIP_BITS
 
 from .choices import Chunk, CompileChoices, dataflow_of, inner_groups, named_dataflow
 from .fitted import MemoryBits, fitted, memory_bits, unsized
-from .formed_taps import Formed, formed_taps
-from .formers import pays
-from .frame_words import FrameWords, frame_words, input_layout
+from .formed_taps import form_taps
+from .frame_words import FrameWords, frame_words
 from .input_maps import is_input
 from .lines import form_array_lines, form_pool_lines
-from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name, lowered_for, pool_name
 from .needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from .partitions import partitions
@@ -193,7 +191,7 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     chunk = Chunk.of(choices.chunk)
     on = dict(zip((layer.name for layer in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
     npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
-    lowered, formed = _formed(lowered, npus, choices.map_order)
+    lowered, formed = form_taps(lowered, npus, choices.map_order)
     lowered, lines = form_array_lines(lowered, npus, choices.map_order)
     lowered, of_pools = form_pool_lines(lowered, npus, choices.map_order)
     orders = lowered.schedule(choices.map_order)
@@ -230,35 +228,6 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
         maps[layer.name] = MapWords(planned.output, np.zeros(len(planned.output), np.int64), way.target)
         check_added(planned, maps)
     return Plan(lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers))
-
-
-def _formed(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
-    """The lowered layers, with formed taps where a window former makes them faster, and what the formers make."""
-    with_former, formed = formed_taps(lowered, npus, map_order)
-    if not formed:
-        return lowered, formed
-    plain = lowered.schedule(map_order).by_stage
-    behind = with_former.schedule(map_order).by_stage
-    paying = {}
-    for layer, n in zip(lowered.layers, lowered.mapping):
-        if layer.name not in formed:
-            continue
-        windows = formed[layer.name]
-        npu = npus[n]
-        words = windows.words, _tuple_words(lowered, layer, npu)
-        groups = npu.array.groups(layer.out_channels)
-        taps = [len(tables[layer.name].index) * layer.visits for tables in (behind, plain)]
-        beats, apart = (count * each * groups for count, each in zip(taps, words))
-        if pays(beats, apart, windows.cycles):
-            paying[layer.name] = windows
-    return lowered.with_formed_taps(frozenset(paying)), paying
-
-
-def _tuple_words(lowered: Lowered, layer: LoweredLayer, npu: Npu) -> int:
-    """Words of a tuple that a layer reads whose taps are not formed."""
-    if is_input(layer.reads):
-        return len(input_layout(lowered, npu)[0])
-    return -(-layer.weight.shape[2] // npu.array.kfp)
 
 
 def _with_skip_stores(

@@ -14,7 +14,7 @@ from bitloom.golden.limits import WIDTH
 from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_rules import BINARY_ENGINE, Engine
-from bitloom.hls_gen.compiler.formed_taps import formed_taps
+from bitloom.hls_gen.compiler.formed_taps import formable_taps
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone, lowered_for, pool_name
@@ -196,7 +196,7 @@ def _formed_taps(demand: LayerDemand, npus: Sequence[Npu], map_order: str) -> La
     """A layer as it is behind the window former of its NPU, where each layer has an NPU of its own; None where it can't
     be."""
     on_own = replace(demand.network, mapping=tuple(range(len(npus))))
-    behind, formed = formed_taps(on_own, npus, map_order)
+    behind, formed = formable_taps(on_own, npus, map_order)
     if demand.name not in formed:
         return None
     tables = behind.schedule(map_order).by_stage

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from bitloom.hls_gen.design.design import MOST_NPUS
 
 from .npu_memories import Indices
-from .one_npu import Behind, NpuChoices, Segment, SizedFolding
+from .one_npu import Behind, MappedNpu, NpuChoices, SizedFolding
 from .price import Price
 
 KEPT, EVEN = 8, 8
 """KFPs of a run that are looked at together with those of the run before it, the cheapest; and as many that are
 multiples of EVEN, into which results of several lanes go without a gap."""
-Tail = tuple[float, tuple[Segment, ...]]
+Tail = tuple[float, tuple[MappedNpu, ...]]
 """Price and NPUs of a chain's end."""
-Head = tuple[float, SizedFolding, Indices, tuple[Segment, ...]]
+Head = tuple[float, SizedFolding, Indices, tuple[MappedNpu, ...]]
 """Price of a chain's end; its first NPU, the NPU's layers, and the NPUs behind it."""
 
 
@@ -33,7 +33,7 @@ class Chain:
     most_npus: int = MOST_NPUS
     """NPUs at most."""
 
-    def cheapest(self, interval: int, price: Price) -> list[Segment] | None:
+    def cheapest(self, interval: int, price: Price) -> list[MappedNpu] | None:
         """The cheapest chain that takes at most ``interval`` cycles a frame.
 
         Returns
@@ -50,7 +50,7 @@ class Chain:
             ranked = sorted(here.items(), key=lambda item: item[1][0])
             kept = ranked[:KEPT] + [item for item in ranked[KEPT:] if item[0] % EVEN == 0][:KEPT]
             after[i] = {
-                kfp: (cost, (self.choices.segment(sized, indices), *behind))
+                kfp: (cost, (self.choices.mapped_npu(sized, indices), *behind))
                 for kfp, (cost, sized, indices, behind) in kept
             }
         return list(min(after[0].values(), key=lambda tail: tail[0])[1]) if after.get(0) else None

@@ -66,10 +66,10 @@ def cut_rows(tries: Tries, limit: Tries, each: Sequence[Task]) -> list[Row]:
 def _affordable(tries: Tries, task: Task) -> Iterator[Candidate]:
     """Candidates of a task that fit but for block RAM, by what the search knows of their area."""
     for _ in range(ROUNDS):
-        segments = tries.segments(task)
-        if segments is None:
+        mapped_npus = tries.mapped_npus(task)
+        if mapped_npus is None:
             return
-        candidate = tries.candidate(segments, task.setting)
+        candidate = tries.candidate(mapped_npus, task.setting)
         over = tries.over(candidate)
         if not over:
             yield candidate

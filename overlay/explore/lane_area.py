@@ -17,7 +17,7 @@ LUTS_OF_DSP = PYNQ_Z2.lut / PYNQ_Z2.dsp
 
 
 @dataclass(frozen=True)
-class LaneArea:
+class PeLaneArea:
     """What a lane takes, a share of its PE's accumulator included."""
 
     lut: float
@@ -31,7 +31,7 @@ class LaneArea:
 
 
 @lru_cache(maxsize=256)
-def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, shift_bits: int = 0) -> LaneArea:
+def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, shift_bits: int = 0) -> PeLaneArea:
     """What a lane of an engine takes.
 
     Parameters
@@ -58,4 +58,4 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
     npu = Npu.of(**folding, acc_bits=max(acc_bits, least))
     known = coefficients()
     area = of_parts(list(pe_parts(npu, 0)), known)
-    return LaneArea(area["lut"] * known["flat"]["lut"] / LANES, area["dsp"] / LANES)
+    return PeLaneArea(area["lut"] * known["flat"]["lut"] / LANES, area["dsp"] / LANES)

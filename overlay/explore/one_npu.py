@@ -58,18 +58,13 @@ SAVED = ("kernels_per_multiplier", "lut_products")
 
 
 @dataclass(frozen=True)
-class Segment:
-    """An NPU and its layers.
-
-    Attributes
-    ----------
-    own
-        Numbers of its layers, rising.
-    """
+class MappedNpu:
+    """An NPU and its layers."""
 
     npu: Npu
     """The NPU, with the sizes of its memories."""
     indices: Indices
+    """Numbers of its layers, rising."""
     copies: Indices = ()
     """Those of them that are copies of maps."""
 
@@ -390,10 +385,10 @@ class NpuChoices:
         """Numbers of the layers that NPU ``n`` computes with that mapping of the network's own layers."""
         return tuple(i for i, npu in enumerate(self.mapping or mapping) if npu == n)
 
-    def segment(self, sized: SizedFolding, indices: Indices) -> Segment:
+    def mapped_npu(self, sized: SizedFolding, indices: Indices) -> MappedNpu:
         """The NPU with its layers."""
         copies = tuple(i for i in indices if is_copy(self.layers[i].name))
-        return Segment(sized.npu.unchecked(**sized.besides), indices, copies)
+        return MappedNpu(sized.npu.unchecked(**sized.besides), indices, copies)
 
     def layers_of(self, indices: Indices, npu: Npu) -> list[LayerDemand]:
         """The layers ``indices`` as that NPU reads them."""
@@ -477,11 +472,13 @@ class NpuChoices:
         of_array = [cycles(npu.results.ol) for cycles in self._array_cycles_by_ol(layers, npu)]
         return _with_others(layers, npu, of_array)
 
-    def round(self, segments: Sequence[Segment]) -> int:
+    def round(self, mapped_npus: Sequence[MappedNpu]) -> int:
         """Cycles of a frame of each network on these NPUs: of each network those of the NPU with most to do."""
         cycles = 0
         for numbers in self._networks:
-            each = ((segment.npu, tuple(i for i in segment.indices if i in numbers)) for segment in segments)
+            each = (
+                (mapped_npu.npu, tuple(i for i in mapped_npu.indices if i in numbers)) for mapped_npu in mapped_npus
+            )
             cycles += max(self.cycles(indices, npu) for npu, indices in each if indices)
         return cycles
 

@@ -162,13 +162,13 @@ def _promise(tries: Tries, asked: Task, rounds: int = ROUNDS) -> Promise | None:
     """What a task comes to with prices that rise, if it isn't hopeless; else None."""
     task = asked
     for _ in range(rounds):
-        segments = tries.segments(task)
-        if segments is None:
+        mapped_npus = tries.mapped_npus(task)
+        if mapped_npus is None:
             return None
-        candidate = tries.candidate(segments, task.setting)
+        candidate = tries.candidate(mapped_npus, task.setting)
         over = tries.over(candidate)
         if not over:
-            cycles = tries.connections.of(task.connection, task.setting).round(segments)
+            cycles = tries.connections.of(task.connection, task.setting).round(mapped_npus)
             return Promise(asked, tries.luts(candidate), cycles, task.price)
         dear = over.keys() & STEPS.keys()
         if not dear:

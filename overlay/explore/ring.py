@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .npu_memories import Indices
-from .one_npu import Behind, NpuChoices, Segment, fills_steps, splits
+from .one_npu import Behind, MappedNpu, NpuChoices, fills_steps, splits
 from .price import Price
 
 MOST_RING = 4
@@ -63,7 +63,7 @@ def _even(mapping: Sequence[int], engines: Sequence[str]) -> bool:
 
 def cheapest_ring(
     choices: NpuChoices, mapping: Sequence[int], interval: int, price: Price, *, closed: bool = True
-) -> list[Segment] | None:
+) -> list[MappedNpu] | None:
     """The NPUs of a ring, or of a chain that is cut so, each as cheap as can be if it takes at most ``interval`` cycles
     a frame.
 
@@ -86,12 +86,12 @@ def cheapest_ring(
         The NPUs in their order; None if one of them can't be so fast.
     """
     indices_by_npu = [choices.indices_on(n, mapping) for n in range(max(mapping) + 1)]
-    ring = _Segments(choices, indices_by_npu, interval, price, closed, [None] * len(indices_by_npu))
+    ring = _RingNpus(choices, indices_by_npu, interval, price, closed, [None] * len(indices_by_npu))
     groups = _groups(choices, indices_by_npu)
     for _ in range(PASSES):
         if not all(ring.choose(group) for group in reversed(groups)):
             return None
-    return [segment for segment in ring.segments if segment]
+    return [mapped_npu for mapped_npu in ring.mapped_npus if mapped_npu]
 
 
 def _groups(choices: NpuChoices, indices_by_npu: Sequence[Indices]) -> list[list[int]]:
@@ -110,7 +110,7 @@ def _groups(choices: NpuChoices, indices_by_npu: Sequence[Indices]) -> list[list
 
 
 @dataclass
-class _Segments:
+class _RingNpus:
     """NPUs in the making, each as cheap as can be in front of the next one."""
 
     choices: NpuChoices
@@ -118,34 +118,34 @@ class _Segments:
     interval: int
     price: Price
     closed: bool
-    segments: list[Segment | None]
+    mapped_npus: list[MappedNpu | None]
 
     def choose(self, group: Sequence[int]) -> bool:
         """Choose these NPUs alike, as cheap as they are together; whether there are any."""
         below = float("inf")
-        chosen: list[Segment] = []
+        chosen: list[MappedNpu] = []
         for alike in self._alike(group):
             tried = self._together(group, alike, below)
             if tried:
                 below, chosen = tried
-        for n, segment in zip(group, chosen):
-            self.segments[n] = segment
+        for n, mapped_npu in zip(group, chosen):
+            self.mapped_npus[n] = mapped_npu
         return bool(chosen)
 
     def _together(
         self, group: Sequence[int], alike: dict[str, int], below: float
-    ) -> tuple[float, list[Segment]] | None:
+    ) -> tuple[float, list[MappedNpu]] | None:
         """The cheapest NPUs with these values, and their price; None where they cost ``below`` or more."""
-        segments = list[Segment]()
+        mapped_npus = list[MappedNpu]()
         cost = 0.0
         for n in group:
-            left = len(group) - len(segments)
+            left = len(group) - len(mapped_npus)
             cheapest = self._cheapest(n, group, alike) if cost + left * min(self.price.npu, 0) < below else None
             if not cheapest:
                 return None
             cost += cheapest[0]
-            segments.append(cheapest[1])
-        return (cost, segments) if cost < below else None
+            mapped_npus.append(cheapest[1])
+        return (cost, mapped_npus) if cost < below else None
 
     def _alike(self, group: Sequence[int]) -> list[dict[str, int]]:
         """What NPUs may have in common: KFP and the taps of a beat, or on binary ones KGP and OL."""
@@ -160,15 +160,15 @@ class _Segments:
         sizes = ({"kgp": kgp, "ol": ol} for kgp in splits(max(kernels))[1:] for ol in splits(kgp))
         return [size for size in sizes if all(fills_steps(bares[0][0].unchecked(**size), count) for count in kernels)]
 
-    def _cheapest(self, n: int, group: Sequence[int], alike: dict[str, int]) -> tuple[float, Segment] | None:
+    def _cheapest(self, n: int, group: Sequence[int], alike: dict[str, int]) -> tuple[float, MappedNpu] | None:
         """The cheapest NPU ``n`` with these values, and its price."""
         indices = self.indices_by_npu[n]
         after = (n + 1) % len(self.indices_by_npu)
-        reader = self.segments[after] if self.closed or after else None
+        reader = self.mapped_npus[after] if self.closed or after else None
         npu = reader and (reader.npu.unchecked(**alike) if after in group else reader.npu)
         behind = [Behind(0, self.choices.in_front_of(npu, indices))]
         choices = self.choices.asked(indices)
-        best: tuple[float, Segment] | None = None
+        best: tuple[float, MappedNpu] | None = None
         kfp, line_taps = alike.get("kfp"), alike.get("line_taps")
         for bare in self.choices.bare(indices):
             if kfp not in (None, bare.array.kfp) or line_taps not in (None, bare.array.line_taps):
@@ -179,5 +179,5 @@ class _Segments:
             below = best[0] if best else float("inf")
             cheapest = choices.cheapest(indices, foldings, behind, self.price, below)
             if cheapest:
-                best = cheapest[0], self.choices.segment(cheapest[1], indices)
+                best = cheapest[0], self.choices.mapped_npu(cheapest[1], indices)
         return best

@@ -7,7 +7,7 @@ from bitloom.hls_gen.compiler.ways import with_equal_steps
 
 from .candidate import Candidate
 from .engines import Engines
-from .one_npu import Segment
+from .one_npu import MappedNpu
 from .price import Price
 from .variations import MapSetting
 
@@ -49,8 +49,8 @@ def between(low: Price, high: Price) -> Price:
     return replace(high, **{key: (getattr(low, key) + getattr(high, key)) / 2 for key in STEPS})
 
 
-def candidate_of(name: str, segments: Sequence[Segment], stream_bits: int, map_order: str) -> Candidate:
+def candidate_of(name: str, mapped_npus: Sequence[MappedNpu], stream_bits: int, map_order: str) -> Candidate:
     """The candidate that NPUs with their layers make for the network of that name."""
-    on = {i: n for n, segment in enumerate(segments) for i in segment.indices if i not in segment.copies}
-    npus = with_equal_steps([segment.npu for segment in segments])
+    on = {i: n for n, mapped_npu in enumerate(mapped_npus) for i in mapped_npu.indices if i not in mapped_npu.copies}
+    npus = with_equal_steps([mapped_npu.npu for mapped_npu in mapped_npus])
     return Candidate(name, npus, tuple(on[i] for i in sorted(on)), stream_bits, map_order)

@@ -23,7 +23,7 @@ from .chain import Chain
 from .connections import Connections
 from .engines import Engines
 from .figures import Figures, Known, figures, lanes
-from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, NpuChoices, Segment
+from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, MappedNpu, NpuChoices
 from .ring import cheapest_ring
 from .task import FEW_NPUS, STEPS, Task, between, candidate_of, raised
 from .variations import MapSetting, dataflows, in_settings, streamed
@@ -171,27 +171,27 @@ class Tries:
             for layer in layers
         ]
         least = sum(each) if self.also else max(each)
-        while self.segments(Task(self.connections.possible()[0], setting, least, FEW_NPUS)) is None:
+        while self.mapped_npus(Task(self.connections.possible()[0], setting, least, FEW_NPUS)) is None:
             least = least * 5 // 4 + 1
             if least > 1 << 40:
                 raise ValueError(f"{self.model.network.name}: no folding was found")
         return least
 
-    def segments(self, task: Task) -> list[Segment] | None:
+    def mapped_npus(self, task: Task) -> list[MappedNpu] | None:
         """The NPUs of a task at its price; None where there are none that are fast enough, or where such NPUs are more
         parallel than a design may be."""
         choices = self.connections.of(task.connection, task.setting)
         self._make_room(choices)
         mapping = task.connection.mapping
         if mapping is not None:
-            segments = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.connection.closed)
+            mapped_npus = cheapest_ring(choices, mapping, task.interval, task.price, closed=task.connection.closed)
         else:
             on_one_npu = self.also or choices.mapping  # maps are copied, as a plan for one NPU has it
             price = replace(task.price, limits=self._limits) if self.also else task.price
-            segments = Chain(choices, 1 if on_one_npu else MOST_NPUS).cheapest(task.interval, price)
-        if segments is None or not may_be_built([segment.npu for segment in segments]):
+            mapped_npus = Chain(choices, 1 if on_one_npu else MOST_NPUS).cheapest(task.interval, price)
+        if mapped_npus is None or not may_be_built([mapped_npu.npu for mapped_npu in mapped_npus]):
             return None
-        return segments
+        return mapped_npus
 
     def _make_room(self, choices: NpuChoices) -> None:
         """Before ``choices`` are asked, and their elders with them: others forget, those first that were asked longest
@@ -214,12 +214,12 @@ class Tries:
         ring = task.connection.mapping is not None
         cheap, dear = task.price, None  # the highest price at which the budget didn't hold, the lowest at which it did
         for last in (*[False] * (ROUNDS - 1), True):
-            segments = self.segments(task)
+            mapped_npus = self.mapped_npus(task)
             price = task.price
-            if segments is None:
+            if mapped_npus is None:
                 break
-            candidate = self.candidate(segments, task.setting)
-            if self._is_beaten(candidate, self.connections.of(task.connection, task.setting).round(segments)):
+            candidate = self.candidate(mapped_npus, task.setting)
+            if self._is_beaten(candidate, self.connections.of(task.connection, task.setting).round(mapped_npus)):
                 break
             excess = self._hopeless(candidate)
             row = None if excess else self._row(candidate, asked)
@@ -257,10 +257,10 @@ class Tries:
     def _far(self, task: Task) -> Iterator[tuple[float, Candidate, int]]:
         """How far candidates of a task are over the budget, the candidates, and their interval."""
         for _ in range(ROUNDS):
-            segments = self.segments(task)
-            if segments is None:
+            mapped_npus = self.mapped_npus(task)
+            if mapped_npus is None:
                 return
-            candidate = self.candidate(segments, task.setting)
+            candidate = self.candidate(mapped_npus, task.setting)
             over = self.over(candidate)
             yield max(over.values(), default=1), candidate, task.interval
             task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
@@ -332,9 +332,9 @@ class Tries:
             self._areas[key] = estimate(design)
         return self._areas[key]
 
-    def candidate(self, segments: Sequence[Segment], setting: MapSetting) -> Candidate:
+    def candidate(self, mapped_npus: Sequence[MappedNpu], setting: MapSetting) -> Candidate:
         """The candidate of NPUs; with the mapping of the first network, where there are several."""
-        candidate = candidate_of(self.model.network.name, segments, self.stream_bits, setting.map_order)
+        candidate = candidate_of(self.model.network.name, mapped_npus, self.stream_bits, setting.map_order)
         if not self.also:
             return candidate
         count = len(self.names(self.engines[0]))

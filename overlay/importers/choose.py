@@ -16,7 +16,7 @@ from bitloom.golden.encoding import BIPOLAR, MOST_BITS, TERNARY, Encoding, signe
 from bitloom.golden.layers.grouped import groups_of
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.design.widths import WEIGHT_BITS, bits_for
-from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, LaneArea, lane_area
+from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, PeLaneArea, lane_area
 
 from .errors import ImportRefused, node_line, printable
 from .held import Held, bits_of, held_maps, natural_zero, thermometer, worth
@@ -37,7 +37,7 @@ class EngineCost:
     @property
     def price(self) -> float:
         """LUTs and DSP blocks together, in LUTs."""
-        return LaneArea(self.lut, self.dsp).price
+        return PeLaneArea(self.lut, self.dsp).price
 
     def __str__(self) -> str:
         if not self.dsp:
@@ -319,7 +319,7 @@ def _visits(engine: str, weight: Encoding, source: Encoding) -> int:
     return bits * (1 + (weight == TERNARY))
 
 
-def _lane(engine: str, numbers: Sequence[int], weights: Sequence[Weights], held: Sequence[Encoding]) -> LaneArea:
+def _lane(engine: str, numbers: Sequence[int], weights: Sequence[Weights], held: Sequence[Encoding]) -> PeLaneArea:
     """The lane of an engine that computes the sections of these numbers."""
     acc = max(_sum_bits(weights[k], held[k]) for k in numbers)
     if engine == "binary":

@@ -78,9 +78,9 @@ KEYS = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_ev
 def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None:
     """Memories are those of sizing, or hold as much; cycles those of the flow model, but for a few a layer."""
     tries = Tries(MODELS[name](), Budget(), 64, SETTINGS)
-    segments = tries.segments(Task(Connection(tries.engines[0]), setting, 6_000, FEW_NPUS))
-    assert segments is not None
-    candidate = tries.candidate(segments, setting)
+    mapped_npus = tries.mapped_npus(Task(Connection(tries.engines[0]), setting, 6_000, FEW_NPUS))
+    assert mapped_npus is not None
+    candidate = tries.candidate(mapped_npus, setting)
     made = candidate.design(tries.model)
     (given,), (npu,) = candidate.npus, made.npus
     assert {k: given.value(k) for k in KEYS} == {k: npu.value(k) for k in KEYS}
@@ -95,9 +95,9 @@ def test_integers_that_are_added_stay_on_a_binary_npu() -> None:
     """Chains that the search cuts are cut where bits alone go on; other mappings are ways of their own."""
     assert possible_engines(signs()) == [Engines(("binary",) * 5)]
     tries = Tries(signs(), Budget(), 64, SETTINGS[1:2])
-    segments = tries.segments(Task(Connection(tries.engines[0]), SETTINGS[1], 1_000, Price(npu=-10_000)))
-    assert segments is not None
-    assert [segment.indices for segment in segments] == [(0,), (1, 2, 3), (4,)]
+    mapped_npus = tries.mapped_npus(Task(Connection(tries.engines[0]), SETTINGS[1], 1_000, Price(npu=-10_000)))
+    assert mapped_npus is not None
+    assert [mapped_npu.indices for mapped_npu in mapped_npus] == [(0,), (1, 2, 3), (4,)]
 
 
 @pytest.mark.slow

@@ -111,9 +111,9 @@ def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
     model = Model(begin, {layer.name: cnv.arrays[layer.name] for layer in begin.layers})
     tries = Tries(model, Budget(), 64, SETTINGS, [False])
     assert "window former" in varied(tries)
-    segments = tries.segments(Task(tries.connections.possible()[0], tries.first, 7_138, Price(npu=-10_000)))
-    assert segments is not None
-    assert [segment.npu.former is not None for segment in segments] == [True, False]
+    mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], tries.first, 7_138, Price(npu=-10_000)))
+    assert mapped_npus is not None
+    assert [mapped_npu.npu.former is not None for mapped_npu in mapped_npus] == [True, False]
 
 
 def test_memories_are_sized_once_for_all_prices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +128,7 @@ def test_memories_are_sized_once_for_all_prices(monkeypatch: pytest.MonkeyPatch)
     assert sized.call_count == count
     dear = Chain(choices).cheapest(200_000, Price(dsp=1_000))
     assert sized.call_count < 2 * count, "only what a cheaper chain needs comes to it"
-    kernels = [[segment.npu.array.kernels_per_multiplier for segment in each or ()] for each in (plain, dear)]
+    kernels = [[mapped_npu.npu.array.kernels_per_multiplier for mapped_npu in each or ()] for each in (plain, dear)]
     assert max(kernels[0]) == 1 < max(kernels[1])
 
 
@@ -144,13 +144,13 @@ def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
     tasks = [Task(tries.connections.possible()[0], setting, 2_000, Price()) for setting in SETTINGS]
     choices = [tries.choices[tries.engines[0], setting] for setting in SETTINGS]
-    found = [tries.segments(task) for task in tasks]
+    found = [tries.mapped_npus(task) for task in tasks]
     kept = [each.kept for each in choices]
     assert all(kept), "there is room for all"
     monkeypatch.setattr("bitloom.overlay.explore.tries.KEPT", kept[0] + kept[2])
-    assert tries.segments(tasks[0]) == found[0]
+    assert tries.mapped_npus(tasks[0]) == found[0]
     assert [each.kept for each in choices] == [kept[0], 0, kept[2]]
-    assert tries.segments(tasks[1]) == found[1]
+    assert tries.mapped_npus(tasks[1]) == found[1]
     assert [each.kept for each in choices][:2] == [kept[0], kept[1]]
 
 
@@ -158,7 +158,7 @@ def test_an_elder_counts_with_who_asks_it_and_is_forgotten_with_it(monkeypatch: 
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
     elder, younger, other = (tries.choices[tries.engines[0], setting] for setting in SETTINGS)
     assert younger.elder is elder
-    assert tries.segments(Task(tries.connections.possible()[0], SETTINGS[1], 2_000, Price()))
+    assert tries.mapped_npus(Task(tries.connections.possible()[0], SETTINGS[1], 2_000, Price()))
     count = elder.kept
     assert count > 0
     monkeypatch.setattr("bitloom.overlay.explore.tries.KEPT", 0)
@@ -219,11 +219,11 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     tries = Tries(networks.load("cnv-w1a1"), Budget(), 64, SETTINGS, [False])
     assert tries.first.words == "raster"
     connection = tries.connections.possible()[0]
-    segments = tries.segments(Task(connection, tries.first, 7_138, Price(npu=-10_000)))
-    assert segments is not None
+    mapped_npus = tries.mapped_npus(Task(connection, tries.first, 7_138, Price(npu=-10_000)))
+    assert mapped_npus is not None
     choices = tries.connections.of(connection, tries.first)
-    slowest = max(choices.cycles(segment.indices, segment.npu) for segment in segments)
-    found = figures(tries.model, tries.candidate(segments, tries.first))
+    slowest = max(choices.cycles(mapped_npu.indices, mapped_npu.npu) for mapped_npu in mapped_npus)
+    found = figures(tries.model, tries.candidate(mapped_npus, tries.first))
     assert found is not None
     assert found.cycles == slowest == 7_138
 

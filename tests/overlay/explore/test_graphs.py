@@ -29,7 +29,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import figures
-from bitloom.overlay.explore.one_npu import Segment, saving
+from bitloom.overlay.explore.one_npu import MappedNpu, saving
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, Explored, explore, varied
 from bitloom.overlay.explore.stores_in_use import run_flow
@@ -93,9 +93,9 @@ LINED = {"deep": (deep, "line_taps"), "separable": (separable, "pool_line_taps")
 """Networks, and what takes several taps in a fast design of theirs."""
 
 
-def chosen(segments: Sequence[Segment], name: str) -> set[Any]:
+def chosen(mapped_npus: Sequence[MappedNpu], name: str) -> set[Any]:
     """The values of that name that the NPUs have."""
-    return {segment.npu.value(name) for segment in segments}
+    return {mapped_npu.npu.value(name) for mapped_npu in mapped_npus}
 
 
 @pytest.mark.parametrize("name", ["deep", pytest.param("separable", marks=pytest.mark.slow)])
@@ -105,7 +105,8 @@ def test_several_taps_a_beat_where_one_is_too_slow(name: str) -> None:
     model, value = LINED[name]
     tries = Tries(model(), Budget(), 64, SETTINGS)
     slow, fast = (
-        tries.segments(Task(Connection(tries.engines[0]), COUNTERS, interval, FEW_NPUS)) for interval in (20_000, 330)
+        tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, interval, FEW_NPUS))
+        for interval in (20_000, 330)
     )
     assert slow is not None
     assert fast is not None
@@ -118,7 +119,7 @@ def test_several_taps_a_beat_where_one_is_too_slow(name: str) -> None:
 def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
     """Bit for bit, in the cycles that were told."""
     tries = Tries(LINED[name][0](), Budget(), 64, SETTINGS)
-    fast = tries.segments(Task(Connection(tries.engines[0]), COUNTERS, 330, FEW_NPUS))
+    fast = tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, 330, FEW_NPUS))
     assert fast is not None
     candidate = tries.candidate(fast, COUNTERS)
     design = candidate.design(tries.model)
@@ -156,9 +157,9 @@ def test_what_a_graph_gets(name: str) -> None:
 def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
     """In chains that the search cuts; mappings with copies are ways of their own."""
     tries = Tries(residual(), Budget(), 64, SETTINGS[:1])
-    segments = tries.segments(Task(Connection(tries.engines[0]), SETTINGS[0], 1_000, Price(npu=-10_000)))
-    assert segments is not None
-    assert [segment.indices for segment in segments] == [(0, 1, 2, 3), (4,), (5,)]
+    mapped_npus = tries.mapped_npus(Task(Connection(tries.engines[0]), SETTINGS[0], 1_000, Price(npu=-10_000)))
+    assert mapped_npus is not None
+    assert [mapped_npu.indices for mapped_npu in mapped_npus] == [(0, 1, 2, 3), (4,), (5,)]
 
 
 def test_where_dsp_blocks_are_dear() -> None:
@@ -236,10 +237,10 @@ def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> Non
     model, budget = MODELS[name](), Budget(dsp=1)
     found = explore(model, budget, map_order="raster", effort=QUICK)
     tries = Tries(model, budget, 64, SETTINGS[1:])
-    segments = tries.segments(Task(tries.connections.possible()[0], tries.first, 1 << 20, FEW_NPUS))
+    mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], tries.first, 1 << 20, FEW_NPUS))
     assert found.nearest is not None
-    assert segments is not None
-    assert found.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(segments, tries.first))["dsp"]
+    assert mapped_npus is not None
+    assert found.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(mapped_npus, tries.first))["dsp"]
 
 
 def test_several_networks_get_chains() -> None:
@@ -296,9 +297,9 @@ def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
     models, found = [residual(), separable()], list[tuple[int, int]]()
     for budget in (Budget(), Budget(dsp=40)):
         tries = Tries(models, budget, 64, SETTINGS[2:])
-        segments = tries.segments(Task(tries.connections.possible()[0], COUNTERS, 3_000, FEW_NPUS))
-        assert segments is not None
-        npu = segments[0].npu
+        mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], COUNTERS, 3_000, FEW_NPUS))
+        assert mapped_npus is not None
+        npu = mapped_npus[0].npu
         (area,) = estimate_cores(npu, 64, [npu.array.kernel_ram])
         found.append((area.dsp, area.device_lut))
     (plain, cheap), (few, dear) = found

@@ -13,9 +13,9 @@ from bitloom.golden.network import Model
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.figures import figures
-from bitloom.overlay.explore.one_npu import Segment
+from bitloom.overlay.explore.one_npu import MappedNpu
 from bitloom.overlay.explore.price import Price
-from bitloom.overlay.explore.ring import _Segments
+from bitloom.overlay.explore.ring import _RingNpus
 from bitloom.overlay.explore.search import explore
 from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
@@ -43,9 +43,9 @@ def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSet
     tries = Tries(model, Budget(), 64, SETTINGS)
     connection = Connection(tries.engines[0], mapping, closed)
     assert connection in tries.connections.possible()
-    segments = tries.segments(Task(connection, setting, interval, FEW_NPUS))
-    assert segments is not None
-    made = tries.candidate(segments, setting)
+    mapped_npus = tries.mapped_npus(Task(connection, setting, interval, FEW_NPUS))
+    assert mapped_npus is not None
+    made = tries.candidate(mapped_npus, setting)
     assert made.mapping == mapping
     assert tries.connections.connection_of(made) == connection
     return made
@@ -77,26 +77,26 @@ def test_npus_that_must_be_alike_are_those_that_are_cheapest_together(
 ) -> None:
     """Those of a kind are not all looked at where the first of them cost more than others do together; an NPU may cost
     less than nothing."""
-    looked_at = Mock(side_effect=_Segments._cheapest)
-    monkeypatch.setattr(_Segments, "_cheapest", lambda *given: looked_at(*given))
-    segments, counts = list[list[Segment] | None](), list[int]()
-    for together in (_Segments._together, _together_at_any_price):
-        monkeypatch.setattr(_Segments, "_together", together)
+    looked_at = Mock(side_effect=_RingNpus._cheapest)
+    monkeypatch.setattr(_RingNpus, "_cheapest", lambda *given: looked_at(*given))
+    mapped_npus, counts = list[list[MappedNpu] | None](), list[int]()
+    for together in (_RingNpus._together, _together_at_any_price):
+        monkeypatch.setattr(_RingNpus, "_together", together)
         tries = Tries(residual(), Budget(), 64, SETTINGS)
-        segments.append(tries.segments(Task(Connection(tries.engines[0], *RING), COUNTERS, 1_500, price)))
+        mapped_npus.append(tries.mapped_npus(Task(Connection(tries.engines[0], *RING), COUNTERS, 1_500, price)))
         counts.append(looked_at.call_count - sum(counts))
-    assert segments[0] is not None
-    assert segments[0] == segments[1]
+    assert mapped_npus[0] is not None
+    assert mapped_npus[0] == mapped_npus[1]
     assert counts[0] < counts[1] or price.npu
 
 
-_TOGETHER = _Segments._together
+_TOGETHER = _RingNpus._together
 
 
 def _together_at_any_price(
-    segments: _Segments, group: Sequence[int], alike: dict[str, int], below: float
-) -> tuple[float, list[Segment]] | None:
-    found = _TOGETHER(segments, group, alike, float("inf"))
+    mapped_npus: _RingNpus, group: Sequence[int], alike: dict[str, int], below: float
+) -> tuple[float, list[MappedNpu]] | None:
+    found = _TOGETHER(mapped_npus, group, alike, float("inf"))
     return found if found and found[0] < below else None
 
 

@@ -67,12 +67,12 @@ def differences(
 ) -> set[str] | None:
     """Fields in which some NPU differs from what sizing makes of it; None where no NPUs are so fast."""
     if connection.mapping is None:
-        segments = Chain(choices, most_npus=most_npus).cheapest(interval, Price(npu=-900))
+        mapped_npus = Chain(choices, most_npus=most_npus).cheapest(interval, Price(npu=-900))
     else:
-        segments = cheapest_ring(choices, connection.mapping, interval, Price(), closed=connection.closed)
-    if segments is None:
+        mapped_npus = cheapest_ring(choices, connection.mapping, interval, Price(), closed=connection.closed)
+    if mapped_npus is None:
         return None
-    candidate = candidate_of("net", segments, 64, setting.map_order)
+    candidate = candidate_of("net", mapped_npus, 64, setting.map_order)
     own = len(choices.networks[0]) if choices.networks else len(candidate.mapping)
     made = sized(models, candidate.npus, candidate.mapping[:own], setting)
     pairs = zip((npu.flat() for npu in candidate.npus), (npu.flat() for npu in made), strict=True)

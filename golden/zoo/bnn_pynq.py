@@ -11,19 +11,17 @@ are always 0 go into the thresholds, exactly: such an input matches where its we
 
 Seeded weights are the same on every machine: the highest bit of each of `golden.training.reproducible.random_words`, 1
 = +1; ternary ones are their highest byte modulo 3, less 1. Thresholds come from calibration images, all values of the
-input equally likely: for each channel the upper median of its sums, taken after the max pool where one follows (it
-commutes with a threshold from below). So each map that a layer reads has about half of its bits set, and one before a
-2 x 2 max pool about a sixth. Two thresholds are the upper ends of the lowest third and of the lowest two.
+input equally likely (golden/zoo/calibrated.py). So each map that a layer reads has about half of its bits set, and one
+before a 2 x 2 max pool about a sixth.
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array, Encoding, signed
-from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
@@ -33,8 +31,9 @@ from bitloom.golden.names import shown
 from bitloom.golden.network import Model, Network
 from bitloom.golden.reading.archive import Archive, read_archive
 from bitloom.golden.reading.file import naming
-from bitloom.golden.training.reproducible import random_words
 from bitloom.golden.transform import Transform
+
+from .calibrated import output_of, random_bytes, thresholds
 
 CIFAR = ("Airplane", "Automobile", "Bird", "Cat", "Deer", "Dog", "Frog", "Horse", "Ship", "Truck")
 DIGITS = tuple("0123456789")
@@ -154,9 +153,9 @@ def seeded(network: Network, images: Array | None = None) -> Model:
     key = KEYS[network.name]
     weights = {}
     for i, (weighted, source, _) in enumerate(_weighted(network)):
-        drawn = _random(weighted.out_channels * weighted.fan_in(source), key, WEIGHTS, i)
+        drawn = random_bytes(weighted.array_shapes(source)["weight"], key, WEIGHTS, i).view(np.uint8)
         if weighted.weight == TERNARY:
-            weights[weighted.name] = (drawn % 3).astype(np.int8).reshape(weighted.array_shapes(source)["weight"]) - 1
+            weights[weighted.name] = (drawn % 3).astype(np.int8) - 1
         else:
             weights[weighted.name] = _signs(drawn >> 7, weighted, source)
     arrays: Arrays = {}
@@ -165,12 +164,8 @@ def seeded(network: Network, images: Array | None = None) -> Model:
         if isinstance(layer, Weighted):
             arrays[layer.name] = {"weight": weights[layer.name]}
         elif isinstance(layer, Threshold):
-            after = network.next_layer(layer.name)
-            sums = _pass(after, source, {}, x) if isinstance(after, MaxPool) else x
-            sums = sums.reshape(-1, source.channels)  # (samples, C)
-            ends = [len(sums) * (k + 1) // (layer.levels + 1) for k in range(layer.levels)]
-            arrays[layer.name] = _threshold(np.partition(sums, ends, axis=0)[ends].T.copy())
-        x = _pass(layer, source, arrays, x)
+            arrays[layer.name] = thresholds(network, layer, source, x)
+        x = output_of(layer, source, arrays.get(layer.name, {}), x)
     return Model(network, arrays)
 
 
@@ -178,9 +173,8 @@ def calibration_images(network: Network) -> Array:
     """The images from which the thresholds of seeded weights come: (N, H, W, C) int8."""
     source = network.input
     count = CALIBRATION_IMAGES[network.name]
-    drawn = _random(count * source.size, KEYS[network.name], IMAGES)
-    values = 2 * (drawn >> 7).astype(np.int8) - 1 if source.encoding == BIPOLAR else drawn.view(np.int8)
-    return values.reshape(count, *source.shape)
+    drawn = random_bytes((count, *source.shape), KEYS[network.name], IMAGES)
+    return np.where(drawn < 0, np.int8(1), np.int8(-1)) if source.encoding == BIPOLAR else drawn
 
 
 def _weighted(network: Network) -> Iterator[tuple[Weighted, Map, Threshold | None]]:
@@ -214,14 +208,3 @@ def _signs(bits: Array, layer: Weighted, source: Map) -> Array:
 def _threshold(limit: Array) -> dict[str, Array]:
     """Arrays of a Threshold from below for (C, levels) limits."""
     return {"threshold": limit, "direction": np.ones(len(limit), np.int8)}
-
-
-def _random(count: int, *key: int) -> Array:
-    """uint8, all 256 values equally likely."""
-    return (random_words(count, *key) >> np.uint64(56)).astype(np.uint8)
-
-
-def _pass(layer: Layer, source: Map, arrays: Mapping[str, Mapping[str, Array]], x: Array) -> Array:
-    """The layer's output for (N, H, W, C) values of ``source``."""
-    network = Network(name=layer.name, input=source, layers=(layer,))
-    return packed.forward(Model(network, {k: v for k, v in arrays.items() if k == layer.name}), x)

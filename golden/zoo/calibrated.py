@@ -1,4 +1,4 @@
-"""Arrays for networks that nobody has trained: seeded weights, scales that fit what they give, and what gives it.
+"""Arrays for networks that nobody has trained: seeded weights, and scales and thresholds that fit what they give.
 
 Weights: all values equally likely, the highest byte of each of `golden.training.reproducible.random_words`. Biases and
 scales: from the sums that calibration images give, channel by channel, in integers: with mean m and mean distance d
@@ -17,8 +17,9 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.pool import rounded_quotient
+from bitloom.golden.layers.pool import MaxPool, rounded_quotient
 from bitloom.golden.layers.requantise import scale_to_multiplier
+from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.reproducible import random_words
 
@@ -57,6 +58,20 @@ def scaled(x: Array, typical: int, bits: int = 16, least_shift: int = 0) -> dict
     multiplier = multiplier << more
     shift = shift + more
     return {"bias": distance // 4 - mean, "multiplier": multiplier, "shift": shift}
+
+
+def thresholds(network: Network, layer: Threshold, source: Map, x: Array) -> dict[str, Array]:
+    """Arrays of a threshold layer of a network, from values (N, H, W, C) of ``source``, the map that it reads.
+
+    The thresholds of a channel cut its values into parts of one size: one threshold is the upper median. Where a max
+    pool follows the layer, its values are those behind the pool, which commutes with a threshold from below.
+    """
+    after = network.next_layer(layer.name)
+    pooled = output_of(after, source, {}, x) if isinstance(after, MaxPool) else x
+    values = pooled.reshape(-1, source.channels)  # (samples, C)
+    ends = [len(values) * (level + 1) // (layer.levels + 1) for level in range(layer.levels)]
+    threshold = np.partition(values, ends, axis=0)[ends].T.copy()
+    return {"threshold": threshold, "direction": np.ones(source.channels, np.int8)}
 
 
 def output_of(layer: Layer, source: Map, arrays: Mapping[str, Array], x: Array) -> Array:

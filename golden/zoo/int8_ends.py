@@ -2,9 +2,8 @@
 have 8-bit weights; all between is binary. Random weights, the same on every machine.
 
 Weights are the highest byte of each of `golden.training.reproducible.random_words`, all 256 values equally likely but
-for -128, which counts as -127; a binary weight is its sign. Thresholds come from calibration images, for each channel
-the upper median of its sums, after the max pool where one follows (it commutes with a threshold from below); two
-thresholds divide the sums in three parts.
+for -128, which counts as -127; a binary weight is its sign. Thresholds come from calibration images
+(golden/zoo/calibrated.py).
 """
 
 import numpy as np
@@ -17,7 +16,7 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 
-from .calibrated import output_of, random_bytes
+from .calibrated import output_of, random_bytes, thresholds
 
 KEY = 5
 """First part of the keys of random streams; the second is 0 for images, else the number of the layer and 1."""
@@ -57,10 +56,6 @@ def seeded() -> Model:
             drawn = np.maximum(random_bytes(layer.array_shapes(source)["weight"], KEY, index + 1), -127)
             arrays[layer.name] = {"weight": np.where(drawn < 0, -1, 1) if layer.weight == BIPOLAR else drawn}
         elif isinstance(layer, Threshold):
-            after = network.next_layer(layer.name)
-            sums = output_of(after, source, {}, x) if isinstance(after, MaxPool) else x
-            sums = np.sort(sums.reshape(-1, source.channels), axis=0)  # (samples, C)
-            places = [len(sums) * (level + 1) // (layer.levels + 1) for level in range(layer.levels)]
-            arrays[layer.name] = {"threshold": sums[places].T, "direction": np.ones(source.channels, np.int8)}
+            arrays[layer.name] = thresholds(network, layer, source, x)
         x = output_of(layer, source, arrays.get(layer.name, {}), x)
     return Model(network, arrays)

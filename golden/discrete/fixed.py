@@ -248,15 +248,10 @@ class FixedTrainer:
             setattr(state, name, form.add(running, form.shift(form.subtract(moment, running), MOMENT_PLACES)))
         return hats
 
-    @property
-    def _batch_places(self) -> int:
-        """k of a batch of 2^k samples."""
-        return self.training.batch.bit_length() - 1
-
     def _mean(self, rows: Array) -> Array:
         """The mean of a batch, each sample divided before it is added, so that no sum saturates."""
         form = self.form
-        return self._added(np.zeros_like(rows[0]), form.shift(rows, self._batch_places))
+        return self._added(np.zeros_like(rows[0]), form.shift(rows, self.training.batch_places))
 
     def _errors_of_sums(self, n: int, errors: Array) -> Array:
         """Errors of the sums of normalised layer ``n`` from those of what goes into its activation; gradients of its
@@ -268,8 +263,8 @@ class FixedTrainer:
         assert state.bias_gradients is not None
         state.bias_gradients = self._added(state.bias_gradients, errors)
         norm.gain_gradients = self._added(np.zeros_like(state.gains), form.multiply(errors, norm.hats))
-        errors = form.subtract(errors, form.shift(state.bias_gradients, self._batch_places))
-        along = form.multiply(norm.hats, form.shift(norm.gain_gradients, self._batch_places))
+        errors = form.subtract(errors, form.shift(state.bias_gradients, self.training.batch_places))
+        along = form.multiply(norm.hats, form.shift(norm.gain_gradients, self.training.batch_places))
         return form.multiply(form.subtract(errors, along), form.multiply(norm.root, state.gains))
 
     def _centred(self, n: int, y: Array, *, learning: bool) -> Array:

@@ -437,7 +437,7 @@ class ProgramWriter:
         else:
             yield Instruction(operation=isa.MOVE, function=isa.COPY, a=y, d=words, rows=rows)
         if layer.centred:
-            constants = [self._rate(self._batch_places, MEAN_PLACES)] if t.normalised else []
+            constants = [self._rate(self.training.batch_places, MEAN_PLACES)] if t.normalised else []
             yield from constants
             for k in range(count):
                 at = words + k * size
@@ -540,15 +540,10 @@ class ProgramWriter:
         where a layer is normalised over a batch of 2^k samples, k for both."""
         rule = self.training.rule
         if self.training.normalised:
-            return self._rate(self._batch_places, self._batch_places)
+            return self._rate(self.training.batch_places, self.training.batch_places)
         if isinstance(rule, SourceRule):
             return self._rate(rule.rate_places, MEAN_PLACES if self._centred else rule.mu_places)
         return self._rate(rule.bias_places, MEAN_PLACES)
-
-    @property
-    def _batch_places(self) -> int:
-        """k of a batch of 2^k samples."""
-        return self.training.batch.bit_length() - 1
 
     @property
     def _centred(self) -> bool:

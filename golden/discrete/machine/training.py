@@ -269,6 +269,11 @@ class Training:
         """Samples after which parameters move."""
         return 1 if isinstance(self.rule, SourceRule) else self.rule.batch
 
+    @property
+    def batch_places(self) -> int:
+        """k of a batch of 2^k samples."""
+        return self.batch.bit_length() - 1
+
     def batches(self, samples: int) -> int:
         """How many batches ``samples`` are; ValueError if the last one is not whole."""
         if samples % self.batch:

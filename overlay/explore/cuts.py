@@ -10,9 +10,8 @@ from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
-from bitloom.hls_gen.design.widths import PLANES, WEIGHT_BITS, bits_for
 
-from .demands import layers
+from .demands import any_npu, layers
 from .engines import Engines
 from .layer_demand import LayerDemand
 from .task import Connection
@@ -23,11 +22,6 @@ SIZES = ((4, 4), (16, 16))
 """KFP and KGP of the equal NPUs by whose beats chains are cut."""
 PFP = 64
 """Of these NPUs; with as many results a cycle as kernels it lets arrays be the slowest part."""
-NPUS = {
-    "binary": Npu.of(acc_bits=32, shift_bits=bits_for(PLANES - 1)),
-    "integer": Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0),
-}
-"""What can compute whatever its engine can, for a plan."""
 
 
 def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits: int) -> list[tuple[int, ...]]:
@@ -55,7 +49,7 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
     mappings = list[tuple[int, ...]]()
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
-            npu = NPUS[name].changed(kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
+            npu = any_npu(name).changed(kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
             try:
                 cuts = [_cut(model, cascade([npu] * count)) for model in models]
             except ValueError:  # maps find no way
@@ -108,7 +102,7 @@ def _connected(connection: Connection) -> list[tuple[Npu, ...]]:
     """NPUs that are connected so, those of a ring first without map stores."""
     assert connection.mapping is not None
     count = max(connection.mapping) + 1
-    npu = NPUS[connection.engines.names[0]]
+    npu = any_npu(connection.engines.names[0])
     if not connection.closed:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)

@@ -99,7 +99,7 @@ def layers(
     words = _word_channels(model)
     widths = _feature_bits(model, engines)
     bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
-    npus = npus or [_any(engine, n, len(kinds), words) for n, engine in enumerate(kinds)]
+    npus = npus or [_connected(any_npu(engine, words), n, len(kinds)) for n, engine in enumerate(kinds)]
     npus = [npu.changed(**bits) if npu.engine == "integer" else npu for npu in npus]
     mapping = mapping or tuple(kinds.index(engine) for engine in engines.names)
     choices = CompileChoices(map_order=map_order, mapping=mapping)
@@ -164,7 +164,7 @@ def _weightless(layer: LoweredLayer) -> LoweredLayer:
 def _each_alone(demands: Sequence[LayerDemand], bits: Mapping[str, Any]) -> tuple[Npu, ...]:
     """A pipeline of NPUs, one for each layer; ``bits`` are widths of integer NPUs."""
     kinds = [(layer.engine, layer.word_channels) for layer in demands]
-    npus = {(engine, words): _any(engine, 0, 1, words) for engine, words in dict.fromkeys(kinds)}
+    npus = {(engine, words): any_npu(engine, words) for engine, words in dict.fromkeys(kinds)}
     npus = {kind: npu.changed(**bits) if npu.engine == "integer" else npu for kind, npu in npus.items()}
     return pipeline([npus[kind] for kind in kinds])
 
@@ -293,15 +293,23 @@ def _word_channels(model: Model) -> int:
     return max(channels, default=0)
 
 
-def _any(engine: str, n: int, count: int, words: int) -> Npu:
-    """NPU ``n`` of ``count`` of that engine, which computes whatever the engine can, with words of so many channels."""
-    between = ("ring",) * (count > 1)
-    npu = Npu.of(accumulate="both", acc_bits=32, shift_bits=0 if n else bits_for(PLANES - 1))
+def any_npu(engine: str, words: int = 0) -> Npu:
+    """An NPU that computes whatever its engine can, with words of so many channels."""
     if engine == "integer":
         npu = Npu.of(engine="integer", feature_bits=2, weight_bits=WEIGHT_BITS, acc_bits=32, shift_bits=0)
+    else:
+        npu = Npu.of(accumulate="both", acc_bits=32, shift_bits=bits_for(PLANES - 1))
     if words:
         npu = npu.changed(pfp=words, **({"kfp": words, "word_lanes": words} if engine == "binary" else {}))
-    return npu.changed(inlets=(*("host",) * (n == 0), *between, "loop"), outlets=(*between, "loop", "host"))
+    return npu
+
+
+def _connected(npu: Npu, n: int, count: int) -> Npu:
+    """The NPU as number ``n`` of ``count`` that lead to each other, to themselves and to the host."""
+    between = ("ring",) * (count > 1)
+    inlets = (*("host",) * (n == 0), *between, "loop")
+    apart = {"shift_bits": 0} if n else {}  # no bit planes come from another NPU
+    return npu.changed(inlets=inlets, outlets=(*between, "loop", "host"), **apart)
 
 
 def _with_widths(engines: Engines, widths: dict[int, int]) -> list[Engine]:

@@ -6,7 +6,7 @@ A partition has a few layers, so that most NPUs of a chain would wait: one NPU i
 programs together, by the flow model; their loading, once a round of frames, is not in them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -14,13 +14,11 @@ from bitloom.overlay.build.partitioning import fitting_partitions
 
 from .candidate import Candidate
 from .figures import figures
-from .task import FEW_NPUS, STEPS, Connection, Task, raised
+from .task import FEW_NPUS, Connection, Task
 from .tries import Row, Tries
 
 MOST_CUT = 4
 """Foldings that are cut at most, the fastest ones that fit but for block RAM: cutting takes most of the time."""
-ROUNDS = 5
-"""Prices at which an interval is tried, each higher than the one before for what is over its limit."""
 
 
 def tasks(tries: Tries, points: int) -> list[Task]:
@@ -56,26 +54,11 @@ def cut_rows(tries: Tries, limit: Tries, each: Sequence[Task]) -> list[Row]:
     """
     found = dict[object, tuple[int, Candidate]]()
     for task in each:
-        for candidate in islice(_affordable(tries, task), 1):
-            found.setdefault(candidate.npus, (task.interval, candidate))
+        for offer in islice((offer for offer in tries.offers(task) if not offer.over), 1):
+            found.setdefault(offer.candidate.npus, (task.interval, offer.candidate))
     fastest = sorted(found.values(), key=lambda pair: pair[0])
     rows = (_cut(limit, candidate, interval) for interval, candidate in fastest)
     return list(islice((row for row in rows if row is not None), MOST_CUT))
-
-
-def _affordable(tries: Tries, task: Task) -> Iterator[Candidate]:
-    """Candidates of a task that fit but for block RAM, by what the search knows of their area."""
-    for _ in range(ROUNDS):
-        mapped_npus = tries.mapped_npus(task)
-        if mapped_npus is None:
-            return
-        candidate = tries.candidate(mapped_npus, task.setting)
-        over = tries.over(candidate)
-        if not over:
-            yield candidate
-        if not over.keys() & STEPS.keys():
-            return
-        task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
 
 
 def _cut(limit: Tries, candidate: Candidate, interval: int) -> Row | None:

@@ -366,6 +366,11 @@ class LayerDemand:
         """Kernel groups: passes over a window."""
         return npu.array.groups(self.kernels)
 
+    def shared_accumulators(self, npu: Npu) -> int:
+        """Accumulators of a PE with which a word stays until all kernel groups have used it, while results of the
+        window before leave: a power of two."""
+        return 1 << (2 * self.groups(npu) - 1).bit_length()
+
     def cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of a frame in that dataflow, if words come and go in time."""
         return self.with_others(npu, self.array_cycles(npu, dataflow))

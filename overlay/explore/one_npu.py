@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from bitloom.golden.limits import WIDTH
 from bitloom.hls_gen.compiler.layout import result_layout
 from bitloom.hls_gen.compiler.planned_layer import added_in_steps
+from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.former import has_place
 from bitloom.hls_gen.design.gearbox import geared, regroup
@@ -457,11 +458,11 @@ class NpuChoices:
             depthwise=self.depthwise and layers[0].engine == "integer",
             raster=self.counters,
             stream_weights=self.streamed,
-            skip_words=2 * skips,
+            skip_words=flat.LEAST["skip_words"] * skips,
             skip_bits=SKIP_BITS * steps,
             skips_onward=int(steps and any(layer.taker not in (None, *indices) for layer in layers)),
-            joined_words=2 * any(layer.parts for layer in layers),
-            aheads=2 * skips,
+            joined_words=flat.LEAST["joined_words"] * any(layer.parts for layer in layers),
+            aheads=flat.LEAST["aheads"] * skips,
             inlets=tuple(name for name, there in inlets.items() if there),
             outlets=tuple(name for name, there in outlets.items() if there),
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from .price import Price
-from .task import FEW_NPUS, STEPS, Connection, Task, raised
+from .task import FEW_NPUS, Connection, Task
 from .tries import ROUNDS, Tries
 from .variations import MapSetting
 
@@ -160,18 +160,8 @@ def _fitting(tries: Tries, task: Task) -> Promise | None:
 
 def _promise(tries: Tries, asked: Task, rounds: int = ROUNDS) -> Promise | None:
     """What a task comes to with prices that rise, if it isn't hopeless; else None."""
-    task = asked
-    for _ in range(rounds):
-        mapped_npus = tries.mapped_npus(task)
-        if mapped_npus is None:
-            return None
-        candidate = tries.candidate(mapped_npus, task.setting)
-        over = tries.over(candidate)
-        if not over:
-            cycles = tries.connections.of(task.connection, task.setting).round(mapped_npus)
-            return Promise(asked, tries.luts(candidate), cycles, task.price)
-        dear = over.keys() & STEPS.keys()
-        if not dear:
-            return None
-        task = replace(task, price=raised(task.price, dear))
-    return None
+    offer = next((offer for offer in tries.offers(asked, rounds) if not offer.over), None)
+    if offer is None:
+        return None
+    cycles = tries.connections.of(asked.connection, asked.setting).round(offer.mapped_npus)
+    return Promise(asked, tries.luts(offer.candidate), cycles, offer.task.price)

@@ -72,7 +72,7 @@ def _changes(model: Model, candidate: Candidate) -> Iterator[Candidate]:
                 dataflow = {k: v for k, v in candidate.dataflow.items() if k != layer.name}
                 yield candidate.with_npu(n, npu.changed(accumulators=1), dataflow)
             elif 1 < groups <= MOST_ACCUMULATORS:
-                count = min(MOST_ACCUMULATORS, 1 << (2 * groups - 1).bit_length())
+                count = min(MOST_ACCUMULATORS, layer.shared_accumulators(npu))
                 yield candidate.with_npu(
                     n, npu.changed(accumulators=count), {**candidate.dataflow, layer.name: "input_stationary"}
                 )

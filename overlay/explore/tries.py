@@ -7,7 +7,7 @@ are over the budget, they are charged more, until the NPUs keep to it. What came
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.copy_names import is_copy
@@ -80,6 +80,18 @@ class Row:
             **({"cycles_by_network": dict(f.each)} if f.each else {}),
             "foldings": self.candidate.to_dict(),
         }
+
+
+class Offer(NamedTuple):
+    """What a task comes to at its price, before the flow model runs."""
+
+    task: Task
+    """The task, with that price."""
+    mapped_npus: Sequence[MappedNpu]
+    candidate: Candidate
+    """mapped_npus, candidate: its NPUs, and the candidate that they make."""
+    over: dict[str, float]
+    """As of `Tries.over`."""
 
 
 class Tries:
@@ -249,21 +261,25 @@ class Tries:
     def nearest(self, tasks: Sequence[Task]) -> list[Row]:
         """The row of some tasks that is least over the budget by what the search knows of its area, at prices that rise
         for what is over its limit; none unless a run of the flow model takes long: ``rows`` has run it otherwise."""
-        known = [pair for task in tasks if self.heavy for pair in self._far(task)]
-        ranked = sorted(known, key=lambda pair: pair[0])
-        rows = (self._row(candidate, asked) for _, candidate, asked in ranked)
+        offers = [offer for task in tasks if self.heavy for offer in self.offers(task)]
+        ranked = sorted(offers, key=lambda offer: max(offer.over.values(), default=1))
+        rows = (self._row(offer.candidate, offer.task.interval) for offer in ranked)
         return list(islice((row for row in rows if row is not None), 1))
 
-    def _far(self, task: Task) -> Iterator[tuple[float, Candidate, int]]:
-        """How far candidates of a task are over the budget, the candidates, and their interval."""
-        for _ in range(ROUNDS):
+    def offers(self, task: Task, rounds: int = ROUNDS) -> Iterator[Offer]:
+        """What a task comes to at its price, and at prices that rise for what is over its limit: so many at most, and
+        none behind one of which nothing that has a price is over its limit."""
+        for _ in range(rounds):
             mapped_npus = self.mapped_npus(task)
             if mapped_npus is None:
                 return
             candidate = self.candidate(mapped_npus, task.setting)
             over = self.over(candidate)
-            yield max(over.values(), default=1), candidate, task.interval
-            task = replace(task, price=raised(task.price, over.keys() & STEPS.keys()))
+            yield Offer(task, mapped_npus, candidate, over)
+            dear = over.keys() & STEPS.keys()
+            if not dear:
+                return
+            task = replace(task, price=raised(task.price, dear))
 
     def over(self, candidate: Candidate) -> dict[str, float]:
         """What of its area a candidate takes more of than the budget has, by what the search knows of its memories."""

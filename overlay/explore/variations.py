@@ -109,7 +109,7 @@ def dataflows(candidate: Candidate, choices: Mapping[MapSetting, NpuChoices]) ->
         gains = {}
         layers = [here.layers[i] for i in here.indices_on(n, candidate.mapping)]
         for layer in (layer for layer in layers if not is_copy(layer.name)):
-            count = 1 << (2 * layer.groups(npu) - 1).bit_length()
+            count = layer.shared_accumulators(npu)
             if layer.groups(npu) > 1 and count <= MOST_ACCUMULATORS and layer.name not in candidate.dataflow:
                 before = layer.cycles(npu, "output_stationary")
                 after = layer.cycles(npu.unchecked(accumulators=count), IN)

@@ -31,7 +31,7 @@ normalised, as if each step were made for all samples.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from operator import itemgetter
 
 import numpy as np
 
@@ -45,7 +45,7 @@ from .draws import GivenDraws, matrix_numbers
 from .lfsr import Lfsr
 from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, Kind, SourceRule, Training, Windows
 from .machine.words import LayerState
-from .operand import Continuous, Discrete, Operand
+from .operand import Continuous, Discrete, Operand, as_column
 from .word import WordFormat
 
 ACTIVATIONS = {"clip": "hard_tanh", "relu": "relu", "none": "none"}
@@ -180,7 +180,7 @@ class FixedTrainer:
             g = self._converted(layers[n].errors, gradient, draws)
             if n:
                 weights = self._weights(n, layers[n].backward_table)
-                by_inputs = dot(self.form, transposed(weights), in_views(layers[n], g))
+                by_inputs = dot(self.form, weights.moved(np.transpose), in_views(layers[n], g))
                 gradient = self._gated(self._images(n, by_inputs), slopes[n - 1])
             self._learned(n, seen_by(layers[n], xs[n]), in_views(layers[n], g), draws)
         if not isinstance(self.training.rule, SourceRule):
@@ -321,8 +321,9 @@ class FixedTrainer:
                 return
         by_chance = [layer.weight_gradients.chance, isinstance(rule, SourceRule) and layer.weights.chance]
         for sample, (drawn_d, drawn_w) in enumerate(draws.matrices(layer, by_chance)):
-            db = word_of(form, part(g, sample))
-            dw = operate(form, "*", part(g, (sample, slice(None), None)), part(x, sample))
+            of_sample = g.moved(itemgetter(sample))
+            db = word_of(form, of_sample)
+            dw = operate(form, "*", of_sample.moved(as_column), x.moved(itemgetter(sample)))
             dw = word_of(form, self._coded(layer.weight_gradients, dw, drawn_d))
             if not isinstance(rule, SourceRule):
                 assert state.weight_gradients is not None
@@ -448,28 +449,10 @@ def seen_by(layer: DenseLayer, x: Operand) -> Operand:
     """What the neurons of a layer see of (samples, elements): the same, or (samples times windows, inputs)."""
     if layer.windows is None:
         return x
-    return shaped(part(x, (slice(None), window_pixels(layer.windows))), (-1, layer.inputs))
+    pixels = window_pixels(layer.windows)
+    return x.moved(lambda values: values[:, pixels].reshape(-1, layer.inputs))
 
 
 def in_views(layer: DenseLayer, g: Operand) -> Operand:
     """Errors (samples, elements) of a layer as (samples times windows, outputs)."""
-    return g if layer.windows is None else shaped(g, (-1, layer.outputs))
-
-
-def shaped(operand: Operand, shape: tuple[int, ...]) -> Operand:
-    """An operand in another shape."""
-    if isinstance(operand, Discrete):
-        return Discrete(operand.codes.reshape(shape), operand.table)
-    return Continuous(operand.words.reshape(shape))
-
-
-def transposed(operand: Operand) -> Operand:
-    """A matrix with rows and columns exchanged."""
-    return Discrete(operand.codes.T, operand.table) if isinstance(operand, Discrete) else Continuous(operand.words.T)
-
-
-def part(operand: Operand, index: Any) -> Operand:
-    """A part of an operand, by numpy's index."""
-    if isinstance(operand, Discrete):
-        return Discrete(operand.codes[index], operand.table)
-    return Continuous(operand.words[index])
+    return g if layer.windows is None else g.moved(lambda values: values.reshape(-1, layer.outputs))

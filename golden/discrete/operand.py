@@ -1,6 +1,9 @@
 """Operands of the arithmetic unit: continuous ones are words, discrete ones are codes with their table (C1)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from bitloom.golden.encoding import Array
 
@@ -15,6 +18,10 @@ class Continuous:
     words: Array
     """(...) int64."""
 
+    def moved(self, move: Callable[[Array], Array]) -> "Continuous":
+        """The tensor in another shape or order, or a part of it: what ``move`` makes of the array."""
+        return Continuous(move(self.words))
+
 
 @dataclass(frozen=True)
 class Discrete:
@@ -26,6 +33,10 @@ class Discrete:
 
     def __post_init__(self) -> None:
         self.table.check("operand", self.codes)
+
+    def moved(self, move: Callable[[Array], Array]) -> "Discrete":
+        """As of `Continuous`."""
+        return Discrete(move(self.codes), self.table)
 
 
 Operand = Continuous | Discrete
@@ -45,3 +56,8 @@ def exact_words(name: str, values: Array, form: WordFormat) -> Array:
             f"{name}: values must be words of {form.bits} bits, {form.fraction} of them fraction, got {wrong.flat[0]:g}"
         )
     return words
+
+
+def as_column(vector: Array) -> Array:
+    """A vector (N,) as a column (N, 1), to be multiplied by rows."""
+    return vector[:, np.newaxis]

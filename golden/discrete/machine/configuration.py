@@ -71,10 +71,3 @@ class Configuration:
     def descended(self, words: Array, slopes: Array) -> Array:
         """words - rate * slopes."""
         return self.form.subtract(words, self.form.shift(slopes, self.rate_places))
-
-
-def columns(operand: Operand) -> Operand:
-    """A vector as a column (N, 1), to be multiplied by rows."""
-    if isinstance(operand, Discrete):
-        return Discrete(operand.codes[:, np.newaxis], operand.table)
-    return Continuous(operand.words[:, np.newaxis])

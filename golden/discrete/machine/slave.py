@@ -10,10 +10,10 @@ import numpy as np
 
 from bitloom.golden.discrete.arithmetic import word_of
 from bitloom.golden.discrete.draws import GivenDraws
-from bitloom.golden.discrete.operand import Continuous, Discrete, Operand
+from bitloom.golden.discrete.operand import Continuous, Discrete, Operand, as_column
 from bitloom.golden.encoding import Array
 
-from .configuration import Configuration, columns
+from .configuration import Configuration
 from .instruction import Instruction
 from .parameters import MachineParameters
 
@@ -88,7 +88,7 @@ class Slave:
 
     def forward(self, i: Instruction, x: Operand) -> Array:
         """Exact sums of weights times inputs, (the slave's columns,)."""
-        sums: Array = self._configuration.product(columns(x), self._weights(i)).sum(axis=0)
+        sums: Array = self._configuration.product(x.moved(as_column), self._weights(i)).sum(axis=0)
         return sums
 
     def backward(self, i: Instruction) -> Array:
@@ -127,7 +127,7 @@ class Slave:
     def _weight_gradients(self, i: Instruction, x: Operand, drawn: Array | None) -> Array:
         """dw = x * input gradient (rows, the slave's columns); the value of its code where dw is discrete."""
         s = self._configuration
-        dw = s.product(columns(x), self._gradients(i))
+        dw = s.product(x.moved(as_column), self._gradients(i))
         if i.kind_d:
             return word_of(s.form, self._converted(i, "d", dw, drawn))
         return dw
@@ -159,5 +159,4 @@ class Slave:
         """Codes of words (rows, the slave's columns), of the weight gradients ("d") or the weights ("w")."""
         draws = None if drawn is None else GivenDraws(drawn[self.column_numbers(i.columns)])
         kind, pair = (i.kind_d, i.pair_d) if tensor == "d" else (i.kind_w, i.pair_w)
-        discrete = self._configuration.convert(kind, words.T, draws, pair)
-        return Discrete(discrete.codes.T, discrete.table)
+        return self._configuration.convert(kind, words.T, draws, pair).moved(np.transpose)

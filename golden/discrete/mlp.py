@@ -89,8 +89,8 @@ class MlpTrainer:
 
     def outputs(self, x: Array, preset: Sequence[Moments | None]) -> Array:
         """The network's output after training: (N, inputs) -> (N, classes) floats."""
-        for layer, of in zip(self.layers, preset):
-            x, _ = layer.forward(x, of, nearest=True)
+        for layer, moments in zip(self.layers, preset):
+            x, _ = layer.forward(x, moments, nearest=True)
         return x
 
     def arrays(self) -> dict[str, Array]:

@@ -84,9 +84,9 @@ class NormBlock(TrainingBlock):
         mean, variance = statistics(self.coarse(x))
         return Statistics(mean * self.step, variance * (self.step * self.step))
 
-    def normalise(self, params: Params, x: Array, of: Statistics) -> Array:
-        """z of (..., C) integers."""
-        z: Array = (x - of.mean) * (params["gamma"] / np.sqrt(of.variance + self.epsilon))
+    def normalise(self, params: Params, x: Array, of_x: Statistics) -> Array:
+        """z of (..., C) integers with these statistics."""
+        z: Array = (x - of_x.mean) * (params["gamma"] / np.sqrt(of_x.variance + self.epsilon))
         z += params["beta"]
         return z
 
@@ -99,9 +99,9 @@ class NormBlock(TrainingBlock):
         """The layer's arrays, of integers, which do what ``norm`` and `quantise` do to accumulators low .. high."""
 
     def forward(self, params: Params, x: Array) -> tuple[Array, tuple[Array, Array, Statistics]]:
-        of = self.statistics(x)
-        z = self.normalise(params, x, of)
-        return self.quantise(z), (x, z, of)
+        of_x = self.statistics(x)
+        z = self.normalise(params, x, of_x)
+        return self.quantise(z), (x, z, of_x)
 
     def backward(self, params: Params, tape: tuple[Array, Array, Statistics], error: Array) -> tuple[Array, Slopes]:
         x, z, (mean, variance) = tape

@@ -34,11 +34,11 @@ class Trained:
         graph = BlockGraph(self.network, 1)
 
         def compute(name: str, inputs: list[Array]) -> Array:
-            b = graph.blocks[name]
+            block = graph.blocks[name]
             x = graph.values(name, inputs)
-            if isinstance(b, NormBlock):
-                return b.quantise(self.norms[name].normalise(x))
-            return b.forward(self.params[name], x)[0]
+            if isinstance(block, NormBlock):
+                return block.quantise(self.norms[name].normalise(x))
+            return block.forward(self.params[name], x)[0]
 
         x = final(output for _, output in walk(self.network.reads, {INPUT: flat(images)}, compute))
         return x.reshape(len(x), *self.network.output.shape)
@@ -57,9 +57,9 @@ class Trained:
         reach = {INPUT: (self.network.input.encoding.low, self.network.input.encoding.high)}
         blocks = BlockGraph(self.network, 1).blocks
         for layer in self.network.layers:
-            b = blocks[layer.name]
+            block = blocks[layer.name]
             before = reach[self.network.reads[layer.name][0]]
-            ends = b.target.encoding.low, b.target.encoding.high
+            ends = block.target.encoding.low, block.target.encoding.high
             if isinstance(layer, Weighted):
                 weight = self.params[layer.name]["weight"]
                 if real_weights and layer.weight == BIPOLAR:
@@ -67,11 +67,11 @@ class Trained:
                 else:
                     weight = quantised(layer.weight, weight).astype(np.int64)
                 arrays[layer.name] = {"weight": weight}
-                ends = layer.accumulator_range(b.source)
-            elif isinstance(b, NormBlock):
-                arrays[layer.name] = b.fold(self.norms[layer.name], *before)
-            elif isinstance(b, AddBlock | SignBlock):
-                arrays[layer.name] = b.arrays()
+                ends = layer.accumulator_range(block.source)
+            elif isinstance(block, NormBlock):
+                arrays[layer.name] = block.fold(self.norms[layer.name], *before)
+            elif isinstance(block, AddBlock | SignBlock):
+                arrays[layer.name] = block.arrays()
             else:  # a pool, whose values are some of those that it reads, or between them
                 ends = before
             reach[layer.name] = ends
@@ -85,16 +85,14 @@ def norms_of(
     norms: dict[str, BatchNorm] = {}
 
     def compute(name: str, inputs: list[Array]) -> Array:
-        b = graph.blocks[name]
+        block = graph.blocks[name]
         x = graph.values(name, inputs)
-        if isinstance(b, NormBlock):
-            of = b.statistics(x)
-            gamma = params[name]["gamma"]
-            beta = params[name]["beta"]
-            norms[name] = BatchNorm(name=name, gamma=gamma, beta=beta, mean=of.mean, var=of.variance, eps=b.epsilon)
-            return b.quantise(norms[name].normalise(x))
+        if isinstance(block, NormBlock):
+            mean, variance = block.statistics(x)
+            norms[name] = BatchNorm(name=name, **params[name], mean=mean, var=variance, eps=block.epsilon)
+            return block.quantise(norms[name].normalise(x))
         parts = np.array_split(x, range(batch, x.shape[-3], batch), axis=-3)
-        return np.concatenate([b.forward(params[name], part)[0] for part in parts])
+        return np.concatenate([block.forward(params[name], part)[0] for part in parts])
 
     final(walk(network.reads, {INPUT: x}, compute))  # for the norms
     return norms

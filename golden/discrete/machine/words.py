@@ -53,7 +53,7 @@ class LayerState:
 def kept(training: Training, layer: DenseLayer) -> list[str]:
     """Fields of the state that are kept of a layer, in the order in which IO takes and gives them: gradients only where
     the rule remembers them."""
-    there = {
+    is_kept = {
         "weights": layer.continuous,
         "codes": layer.weights.table != 0,
         "weight_gradients": training.rule.remembers,
@@ -64,7 +64,7 @@ def kept(training: Training, layer: DenseLayer) -> list[str]:
         "sum_means": layer.normalised,
         "sum_variances": layer.normalised,
     }
-    return [name for name in there if there[name]]
+    return [name for name in is_kept if is_kept[name]]
 
 
 def shape_of(layer: DenseLayer, name: str) -> tuple[int, ...]:

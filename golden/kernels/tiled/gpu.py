@@ -100,21 +100,21 @@ def check_kernel(name: str, kernel: str, device: int) -> None:
 class Prepared:
     """A layer on the GPU, for inputs of one size: weights and thresholds are there, the kernel is compiled."""
 
-    def __init__(self, how: TilePlan) -> None:
+    def __init__(self, plan: TilePlan) -> None:
         cupy = _cupy()
-        layer = how.layer
-        check_kernel(layer.name, how.kernel, capability())
-        self.how = how
+        layer = plan.layer
+        check_kernel(layer.name, plan.kernel, capability())
+        self.plan = plan
         largest = _largest_shared_bytes()
-        if how.shared_bytes > largest:
+        if plan.shared_bytes > largest:
             raise ValueError(
                 f"{layer.name}: a block must need at most {largest} bytes of shared memory on this GPU, "
-                f"got {how.shared_bytes}"
+                f"got {plan.shared_bytes}"
             )
-        self._kernel = _compiled(instance(how), how.register_limit)
+        self._kernel = _compiled(instance(plan), plan.register_limit)
         self._weight = cupy.asarray(np.ascontiguousarray(layer.weight))
         self._threshold = np.uintp(0) if layer.threshold is None else cupy.asarray(layer.threshold)
-        self._problem = _struct(problem(how))
+        self._problem = _struct(problem(plan))
 
     def __call__(self, words: Any, output: Any = None) -> Any:
         """Start the kernel in CuPy's current stream and return at once.
@@ -132,25 +132,25 @@ class Prepared:
             Words or dots, as the plan says.
         """
         if output is None:
-            output = _cupy().empty(self.how.output_shape, self.how.output_dtype)
-        bits, dots = (np.uintp(0), output) if self.how.layer.threshold is None else (output, np.uintp(0))
+            output = _cupy().empty(self.plan.output_shape, self.plan.output_dtype)
+        bits, dots = (np.uintp(0), output) if self.plan.layer.threshold is None else (output, np.uintp(0))
         arguments = (words, self._weight, self._threshold, bits, dots, self._problem)
-        self._kernel((self.how.blocks,), self.how.block, arguments, shared_mem=self.how.shared_bytes)
+        self._kernel((self.plan.blocks,), self.plan.block, arguments, shared_mem=self.plan.shared_bytes)
         return output
 
 
 class PreparedPool:
     """A pool on the GPU, for inputs of one size."""
 
-    def __init__(self, how: PoolPlan) -> None:
-        self.how = how
-        self._kernel = _compiled(pool_instance(how), POOL_REGISTERS)
-        self._problem = _struct(pool_problem(how))
+    def __init__(self, plan: PoolPlan) -> None:
+        self.plan = plan
+        self._kernel = _compiled(pool_instance(plan), POOL_REGISTERS)
+        self._problem = _struct(pool_problem(plan))
 
     def __call__(self, words: Any, output: Any) -> Any:
         """As `Prepared`: starts the kernel and returns at once."""
-        arguments = (words, output, np.int32(self.how.words), self._problem)
-        self._kernel((self.how.blocks,), (POOL_THREADS, 1, 1), arguments, shared_mem=0)
+        arguments = (words, output, np.int32(self.plan.words), self._problem)
+        self._kernel((self.plan.blocks,), (POOL_THREADS, 1, 1), arguments, shared_mem=0)
         return output
 
 
@@ -182,9 +182,9 @@ class PreparedNetwork:
         self.network, self.shape = network, tuple(shape)
         self._stream = cupy.cuda.Stream(non_blocking=True)
         with self._stream:
-            self._steps = [PreparedPool(how) if isinstance(how, PoolPlan) else Prepared(how) for how in plans]
+            self._steps = [PreparedPool(plan) if isinstance(plan, PoolPlan) else Prepared(plan) for plan in plans]
             self._input = cupy.empty(shape, network.dtype)
-            self._maps = [cupy.empty(how.output_shape, how.output_dtype) for how in plans]
+            self._maps = [cupy.empty(plan.output_shape, plan.output_dtype) for plan in plans]
             self._stream.synchronize()
             self._stream.begin_capture()
             for step, source, output in zip(self._steps, [self._input, *self._maps], self._maps):
@@ -214,7 +214,7 @@ def _struct(fields: dict[str, int]) -> Array:
     return np.array([tuple(fields.values())], np.dtype([(name, np.int32) for name in fields]))
 
 
-def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:
+def run(layer: PackedConv, words: Array, plan: TilePlan | None = None) -> Array:
     """The same as `golden.kernels.tiled.reference.run`, on the current GPU; by default by its `best_plan`.
 
     Raises
@@ -226,10 +226,10 @@ def run(layer: PackedConv, words: Array, how: TilePlan | None = None) -> Array:
     """
     layer.check_input(words)
     images, _, height, width = words.shape
-    how = how or best_plan(layer, (images, height, width))
-    how.check(layer, words)
+    plan = plan or best_plan(layer, (images, height, width))
+    plan.check(layer, words)
     cupy = _cupy()
-    output: Array = cupy.asnumpy(Prepared(how)(cupy.asarray(np.ascontiguousarray(words))))
+    output: Array = cupy.asnumpy(Prepared(plan)(cupy.asarray(np.ascontiguousarray(words))))
     return output
 
 

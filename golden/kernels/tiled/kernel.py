@@ -37,15 +37,15 @@ PAD_CODES = {"valid": 0, "-1": 0, "+1": 1, "exact": 2}
 """The source's ``enum Pad``."""
 
 
-def problem(how: TilePlan) -> dict[str, int]:
+def problem(plan: TilePlan) -> dict[str, int]:
     """The source's ``struct Problem`` for a plan."""
-    layer, (rows, columns) = how.layer, how.output
+    layer, (rows, columns) = plan.layer, plan.output
     (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
     values = (
         layer.channels,
         layer.groups,
-        how.height,
-        how.width,
+        plan.height,
+        plan.width,
         layer.out_channels,
         layer.out_groups,
         rows,
@@ -57,23 +57,23 @@ def problem(how: TilePlan) -> dict[str, int]:
         top,
         left,
         PAD_CODES[layer.pad],
-        how.stage_groups,
-        how.buffers,
+        plan.stage_groups,
+        plan.buffers,
     )
     return dict(zip(FIELDS, values))
 
 
-def pool_problem(how: PoolPlan) -> dict[str, int]:
+def pool_problem(plan: PoolPlan) -> dict[str, int]:
     """The source's ``struct Problem`` for a pool's plan; the members that it has no use for are 0."""
-    (rows, columns), window = how.output, how.layer.window
+    (rows, columns), window = plan.output, plan.layer.window
     (kh, kw), (sy, sx), (top, left, _, _) = window.kernel, window.stride, window.padding
     values = {
-        "channels": how.layer.channels,
-        "groups": how.groups,
-        "height": how.height,
-        "width": how.width,
-        "out_channels": how.layer.channels,
-        "out_groups": how.groups,
+        "channels": plan.layer.channels,
+        "groups": plan.groups,
+        "height": plan.height,
+        "width": plan.width,
+        "out_channels": plan.layer.channels,
+        "out_groups": plan.groups,
         "out_height": rows,
         "out_width": columns,
         "kernel_rows": kh,
@@ -86,21 +86,21 @@ def pool_problem(how: PoolPlan) -> dict[str, int]:
     return dict.fromkeys(FIELDS, 0) | values
 
 
-def pool_instance(how: PoolPlan) -> str:
+def pool_instance(plan: PoolPlan) -> str:
     """The instance of a function template of the source that runs a pool's plan."""
-    return f"binary_pool<{WORDS[how.word_bits]}>"
+    return f"binary_pool<{WORDS[plan.word_bits]}>"
 
 
-def instance(how: TilePlan) -> str:
+def instance(plan: TilePlan) -> str:
     """The instance of a function template of the source that runs a plan."""
-    function, _, form = how.kernel.partition("-")
-    arguments = [WORDS[how.layer.word_bits], *map(str, how.patch), str(kernel_constant(how))]
+    function, _, form = plan.kernel.partition("-")
+    arguments = [WORDS[plan.layer.word_bits], *map(str, plan.patch), str(kernel_constant(plan))]
     if form:
         arguments.append("true" if form == "xor" else "false")
     return f"binary_conv_{function}<{', '.join(arguments)}>"
 
 
-def kernel_constant(how: TilePlan) -> int:
+def kernel_constant(plan: TilePlan) -> int:
     """The source's template parameter KERNEL."""
-    kh, kw = how.layer.window.kernel
+    kh, kw = plan.layer.window.kernel
     return kh if kh == kw and kh in UNROLLED else 0

@@ -147,13 +147,13 @@ class PackedNetwork:
         images, _, height, width = shape
         plans: list[TilePlan | PoolPlan] = []
         for layer in self.layers:
-            how: TilePlan | PoolPlan
+            plan: TilePlan | PoolPlan
             if isinstance(layer, PackedPool):
-                how = PoolPlan(layer=layer, word_bits=self.word_bits, images=images, height=height, width=width)
+                plan = PoolPlan(layer=layer, word_bits=self.word_bits, images=images, height=height, width=width)
             else:
-                how = plan_layer(layer, (images, height, width))
-            plans.append(how)
-            height, width = how.output
+                plan = plan_layer(layer, (images, height, width))
+            plans.append(plan)
+            height, width = plan.output
         return plans
 
     def check_input(self, words: Array) -> None:

@@ -13,7 +13,8 @@ from bitloom.golden.encoding import Array
 
 from .conv import PackedConv
 from .layout import used_bits
-from .plan import WARP, Place, TilePlan, plan
+from .plan import WARP, Place, TilePlan
+from .plan import plan as plan_layer
 
 ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
     axis=1, dtype=np.int32
@@ -39,7 +40,7 @@ class Reads:
 def run(
     layer: PackedConv,
     words: Array,
-    how: TilePlan | None = None,
+    plan: TilePlan | None = None,
     *,
     order: Sequence[int] | None = None,
     reads: Reads | None = None,
@@ -50,8 +51,8 @@ def run(
     ----------
     layer : PackedConv
     words : (N, ceil(C/B), H, W) uint32 or uint64
-    how : TilePlan, optional
-        The tiles; by default those of `plan`.
+    plan : TilePlan, optional
+        The tiles; by default those of `bitloom.golden.kernels.tiled.plan.plan`.
     order : sequence of int, optional
         Numbers of the blocks to run, as they follow each other; by default all.
     reads : Reads, optional
@@ -62,14 +63,14 @@ def run(
     (N, ceil(O/B), H', W') uint32 or uint64, or (N, H', W', O) int32
         Words, or dots where the layer has no thresholds.
     """
-    how = how or plan(layer, words)
-    how.check(layer, words)
-    rows, columns = how.output
+    plan = plan or plan_layer(layer, words)
+    plan.check(layer, words)
+    rows, columns = plan.output
     halves = np.zeros((len(words), layer.out_groups, rows, columns, layer.word_bits // WARP), np.uint32)
     dots = np.zeros((len(words), rows, columns, layer.out_channels), np.int32)
     reads = reads or Reads.none(layer, words)
-    for index in how.order(order):
-        _block(how, how.place(index), words, halves, dots, reads)
+    for index in plan.order(order):
+        _block(plan, plan.place(index), words, halves, dots, reads)
     if layer.threshold is None:
         return dots
     places = np.arange(0, layer.word_bits, WARP, dtype=words.dtype)
@@ -91,61 +92,61 @@ class Shared:
     """(rows, columns) bool: where a tap counts."""
 
 
-def _block(how: TilePlan, place: Place, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
+def _block(plan: TilePlan, place: Place, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
     """One block: stage, add up, stage the next groups, and at last vote."""
-    a, bh, bw = how.block
+    a, bh, bw = plan.block
     threads = [(warp, y, x) for warp in range(a // WARP) for y in range(bh) for x in range(bw)]
-    working = [thread for thread in threads if _has_outputs(how, place, *thread)]
-    sums = {thread: np.zeros((WARP, *how.patch), np.int32) for thread in working}
-    needed = how.layer.groups if working else 0
-    for first in range(0, needed, how.stage_groups):
-        shared = _stage(how, place, words, first, reads)
+    working = [thread for thread in threads if _has_outputs(plan, place, *thread)]
+    sums = {thread: np.zeros((WARP, *plan.patch), np.int32) for thread in working}
+    needed = plan.layer.groups if working else 0
+    for first in range(0, needed, plan.stage_groups):
+        shared = _stage(plan, place, words, first, reads)
         for thread in working:
-            _add(how, shared, thread, sums[thread])
+            _add(plan, shared, thread, sums[thread])
     for thread, dot in sums.items():  # the others vote, too, but have nothing to write
-        _store(how, place, thread, dot, halves, dots)
+        _store(plan, place, thread, dot, halves, dots)
 
 
-def _has_outputs(how: TilePlan, place: Place, warp: int, y: int, x: int) -> bool:
-    rows, columns = how.output
+def _has_outputs(plan: TilePlan, place: Place, warp: int, y: int, x: int) -> bool:
+    rows, columns = plan.output
     return (
-        place.channel + warp * WARP < how.layer.out_channels
-        and place.row + y * how.patch[0] < rows
-        and place.column + x * how.patch[1] < columns
+        place.channel + warp * WARP < plan.layer.out_channels
+        and place.row + y * plan.patch[0] < rows
+        and place.column + x * plan.patch[1] < columns
     )
 
 
-def _stage(how: TilePlan, place: Place, words: Array, first: int, reads: Reads) -> Shared:
+def _stage(plan: TilePlan, place: Place, words: Array, first: int, reads: Reads) -> Shared:
     """Groups ``first``, ... of what the block needs: every word of global memory is read once."""
-    layer, (rows, columns) = how.layer, how.output
-    groups = slice(first, min(first + how.stage_groups, layer.groups))
+    layer, (rows, columns) = plan.layer, plan.output
+    groups = slice(first, min(first + plan.stage_groups, layer.groups))
     (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
     y, x = place.row * sy - top, place.column * sx - left  # of the tile's corner, may be outside the map
-    height = (min(how.tile[0], rows - place.row) - 1) * sy + kh
-    width = (min(how.tile[1], columns - place.column) - 1) * sx + kw
-    inside_y = slice(max(y, 0), min(y + height, how.height))
-    inside_x = slice(max(x, 0), min(x + width, how.width))
+    height = (min(plan.tile[0], rows - place.row) - 1) * sy + kh
+    width = (min(plan.tile[1], columns - place.column) - 1) * sx + kw
+    inside_y = slice(max(y, 0), min(y + height, plan.height))
+    inside_x = slice(max(x, 0), min(x + width, plan.width))
     in_tile_y, in_tile_x = (slice(s.start - o, s.stop - o) for s, o in ((inside_y, y), (inside_x, x)))
 
-    features = np.empty((groups.stop - groups.start, *how.input_tile), words.dtype)
+    features = np.empty((groups.stop - groups.start, *plan.input_tile), words.dtype)
     features[:] = layer.filler[groups, None, None]
     features[:, in_tile_y, in_tile_x] = words[place.image, groups, inside_y, inside_x]
     reads.words[place.image, groups, inside_y, inside_x] += 1
-    counts = np.full(how.input_tile, layer.pad != "exact")
+    counts = np.full(plan.input_tile, layer.pad != "exact")
     counts[in_tile_y, in_tile_x] = True
 
-    channels = slice(place.channel, min(place.channel + how.block[0], layer.out_channels))
-    weight = np.zeros((groups.stop - groups.start, kh, kw, how.block[0]), words.dtype)
+    channels = slice(place.channel, min(place.channel + plan.block[0], layer.out_channels))
+    weight = np.zeros((groups.stop - groups.start, kh, kw, plan.block[0]), words.dtype)
     weight[..., : channels.stop - channels.start] = np.moveaxis(layer.weight[channels, groups], 0, -1)
     reads.weight[channels, groups] += 1
     used = popcount(used_bits(layer.channels, layer.word_bits)[groups])
     return Shared(features, weight, used, counts)
 
 
-def _add(how: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Array) -> None:
+def _add(plan: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Array) -> None:
     """Add what the staged groups give to the dots (32, th, tw) of a warp."""
     warp, y, x = thread
-    (th, tw), (sy, sx) = how.patch, how.layer.window.stride
+    (th, tw), (sy, sx) = plan.patch, plan.layer.window.stride
     groups, kh, kw, _ = shared.weight.shape
     for ky in range(kh):
         for kx in range(kw):
@@ -158,22 +159,22 @@ def _add(how: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Array
                 dot += (shared.channels[group] - 2 * mismatches) * shared.counts[rows, columns]
 
 
-def _store(how: TilePlan, place: Place, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array) -> None:
+def _store(plan: TilePlan, place: Place, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array) -> None:
     """Vote on the dots (32, th, tw) and write one half word a position; or write the dots."""
-    layer, (warp, y, x), (th, tw) = how.layer, thread, how.patch
+    layer, (warp, y, x), (th, tw) = plan.layer, thread, plan.patch
     channel = place.channel + warp * WARP
     row = place.row + y * th
     column = place.column + x * tw
     lanes = min(WARP, layer.out_channels - channel)
     if layer.threshold is None:
-        there = dots[place.image, row : row + th, column : column + tw, channel : channel + lanes]
-        there[:] = np.moveaxis(dot[:lanes], 0, -1)[: there.shape[0], : there.shape[1]]
+        patch = dots[place.image, row : row + th, column : column + tw, channel : channel + lanes]
+        patch[:] = np.moveaxis(dot[:lanes], 0, -1)[: patch.shape[0], : patch.shape[1]]
         return
     vote = np.zeros(dot.shape, bool)
     vote[:lanes] = dot[:lanes] >= layer.threshold[channel : channel + lanes, None, None]
     group, bit = divmod(channel, layer.word_bits)
-    there = halves[place.image, group, row : row + th, column : column + tw, bit // WARP]
-    there[:] = ballot(vote)[: there.shape[0], : there.shape[1]]
+    half_words = halves[place.image, group, row : row + th, column : column + tw, bit // WARP]
+    half_words[:] = ballot(vote)[: half_words.shape[0], : half_words.shape[1]]
 
 
 def ballot(vote: Array) -> Array:

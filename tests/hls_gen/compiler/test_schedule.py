@@ -13,9 +13,6 @@ from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, schedule
 from bitloom.hls_gen.compiler.taps import Taps
 
-from .sequencer import early_ends, image_of, old_addresses
-from .stages import B20, stages_of
-
 # 2 x 3 map, kernel 2 x 2, one column of padding on the left and one row below:
 #   window  0: . 0   1: 0 1   2: 1 2   3: . 3   4: 3 4   5: 4 5
 #              . 3      3 4      4 5      . .      . .      . .
@@ -32,10 +29,8 @@ def test_tiny_tables_in_pull_order():
     assert t.index.tolist() == [0, 1, 0, 2, 1, 3, 2, 4, 3, 5, 1, 1, 3, 3, 5]
     assert t.new.tolist() == bits("11 0101 0101 0 00 00")
     assert t.advance.tolist() == t.new.astype(int).tolist()
-    assert old_addresses(t).tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 5]
     assert t.capacity(reread=False) == 5
     assert t.capacity(reread=True) == 5
-    assert image_of(t, 5, reread=True).old_address.tolist() == [0, 1, 2, 3, 1, 1, 3, 3, 0]
 
 
 def test_tiny_tables_in_raster_order():
@@ -44,10 +39,8 @@ def test_tiny_tables_in_raster_order():
     assert t.index.tolist() == [0, 3, 0, 1, 3, 4, 1, 2, 4, 5, 3, 3, 4, 4, 5]
     assert t.advance.tolist() == [1, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0]
     assert t.new.tolist() == bits("11 0001 0001 0 00 00")
-    assert old_addresses(t).tolist() == [0, 1, 3, 1, 2, 4, 3, 3, 4, 4, 5]
     assert t.capacity(reread=False) == 4
     assert t.capacity(reread=True) == 5
-    assert image_of(t, 4, reread=False).advance.tolist() == [1, 3, 1, 1]
 
 
 def test_maps_between_are_made_column_after_column():
@@ -159,7 +152,7 @@ def test_tables_equal_naive_tables(chain, map_order):
         assert list(zip(t.window.tolist(), t.tap.tolist(), t.index.tolist())) == rows
         ends = [k == len(v) - 1 for v in visits for k in range(len(v))]
         assert t.last.tolist() == ends
-        assert early_ends(t).tolist() == [k == len(v) - 1 < taps - 1 for v in visits for k in range(len(v))]
+        assert t.valid_taps.tolist() == [len(v) for v in visits]
         valid = [tap in dict(v) for v in visits for tap in range(taps)]  # all places of the frame, one after another
         marks, targets = [], []
         for place in np.flatnonzero(valid):
@@ -210,7 +203,17 @@ def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
 
 
 def test_b20_ideal_cycles():
-    tables = schedule(stages_of(B20), "pull").tables
+    five, three = (
+        Window(kernel=(5, 5), padding=(2, 2, 2, 2)),
+        Window(kernel=(3, 3), stride=(2, 2), padding=(0, 0, 1, 1)),
+    )
+    windows = [(32, five), (32, three), (16, five), (16, three), (8, five), (8, three)]
+    windows += [(4, Window(kernel=(4, 4))), (1, Window(kernel=(1, 1)))]
+    chain = [
+        Stage(name=f"stage_{i}", weighted=i not in (1, 3, 5), height=size, width=size, window=Taps(window))
+        for i, (size, window) in enumerate(windows)
+    ]
+    tables = schedule(chain, "pull").tables
     convs = [(0, 3, 32), (2, 32, 32), (4, 32, 64)]
     dense = [(6, 64, 64), (7, 64, 10)]
 
@@ -242,9 +245,6 @@ def test_a_schedule_that_somebody_has_is_not_made_again():
 
 
 def test_errors_name_the_stage_the_rule_and_the_value():
-    (t,) = schedule([TINY], "pull").tables
-    with pytest.raises(ValueError, match=whole("tiny: tuple memory must hold >= 5 tuples, got 4")):
-        image_of(t, 4, reread=True)
     message = "schedule: map_order must be one of pull, raster, columns, got 'snake'"
     with pytest.raises(ValueError, match=whole(message)):
         schedule([TINY], "snake")

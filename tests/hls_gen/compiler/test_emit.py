@@ -4,19 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed, unsigned
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
 from bitloom.golden.file import model_digest
-from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.outputs import Outputs
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.packing import to_bits
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
@@ -26,9 +23,8 @@ from bitloom.hls_gen.design.packets import packets
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
-from tests.result_index import result_index
 
-from .foldings import CASES, FOLDINGS, ORDERS, changed, design_manifest, fit_one, fitted, npu_of, wanted_order
+from .foldings import CASES, FOLDINGS, ORDERS, changed, design_manifest, fit_one, fitted, npu_of
 from .interpreter import Deadlock, Device
 
 
@@ -70,9 +66,9 @@ def test_the_packets_compute_random_networks(count):
     drawn.check_draws(count, check_drawn, st.data())
 
 
-def two_layers(channels: int, encoding: Encoding = BIPOLAR, weight: Encoding = BIPOLAR, out: int = 9) -> Model:
+def two_layers(channels: int, encoding: Encoding = BIPOLAR, out: int = 9) -> Model:
     layers = (
-        Conv(name="conv_1", out_channels=out, kernel=(2, 3), stride=(1, 2), padding=(1, 0, 0, 1), weight=weight),
+        Conv(name="conv_1", out_channels=out, kernel=(2, 3), stride=(1, 2), padding=(1, 0, 0, 1)),
         Threshold(name="act_1"),
         Dense(name="dense", out_channels=4),
     )
@@ -149,66 +145,6 @@ def test_packets_come_by_id_and_the_network_row_last():
         "inputs", "layers", "flags", "olds", "jumps", "kernels", "results", "thresholds", "pool_inputs", "pool_layers",
         "pool_flags", "pool_olds", "network",
     ]  # fmt: skip
-
-
-@pytest.mark.sample(8)
-@pytest.mark.parametrize("map_order", ORDERS)
-@pytest.mark.parametrize("folding", FOLDINGS)
-@pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(3), TERNARY, signed(8), signed(5), unsigned(4)], ids=str)
-def test_frame_source(encoding, folding, map_order):
-    """Each image bit exactly where a direct loop puts it; constants; nothing else."""
-    model, (npu, stream) = two_layers(13, encoding), FOLDINGS[folding]
-    bits, channels, positions = encoding.bits, 13, model.network.layers[0].window(None).positions(4, 5)
-    words: list[list[int]] = []  # of lanes
-    for position in wanted_order(positions, map_order):
-        stored = [[(position * channels + c) * bits + b for b in range(bits)] for c in range(channels)]
-        if encoding.kind == "bipolar":
-            words += split([bit for value in stored for bit in value], npu.array.kfp)
-            continue
-        planes = npu.array.planes or input_planes(encoding)
-        above = [-1] * planes if encoding.kind == "unsigned" else None
-        values = [[*(value + (above or value[-1:] * planes))[:planes], -2] for value in stored]
-        if not npu.array.planes:
-            for plane in range(planes + 1):
-                words += split([value[plane] for value in values], npu.array.kfp)
-            continue
-        each = npu.array.kfp // (planes + 1)
-        for some in [values[i : i + each] for i in range(0, channels, each)]:
-            groups = [[value[plane] for value in some] for plane in (0, planes, *range(1, planes))]
-            words.append([lane for group in groups for lane in group + [-1] * (each - len(some))])
-    words = [word + [-1] * (npu.array.kfp - len(word)) for word in words]
-    payload: list[int] = []
-    together = max(1, stream // npu.array.kfp)
-    for i in range(0, len(words), together):
-        beat = [lane for word in words[i : i + together] for lane in word]
-        payload += beat + [-1] * (-len(beat) % stream)
-    program = compile_model(model, fitted(model, folding, map_order), CompileChoices(map_order=map_order))
-    assert program.frame_words == len(words)
-    np.testing.assert_array_equal(program.frame_source, payload)
-    image = random_images(model, 1, np.random.default_rng(2))
-    sent = set(program.frame_source[program.frame_source >= 0].tolist())
-    assert sent == {i for i in range(to_bits(image, encoding).size) if i // bits // channels in set(positions.ravel())}
-
-
-def split(lanes: list[int], width: int) -> list[list[int]]:
-    return [lanes[i : i + width] for i in range(0, len(lanes), width)]
-
-
-@pytest.mark.parametrize("folding", FOLDINGS)
-@pytest.mark.parametrize(
-    "tail", [(), (Threshold(name="act"),), (Threshold(name="act", levels=3),)], ids=["raw", "bits", "levels"]
-)
-def test_each_output_has_a_place_of_its_own(tail: tuple[Layer, ...], folding):
-    layer = Conv(name="conv", out_channels=19, kernel=(2, 2))
-    network = Network(name="net", input=case_map(4, 3, 5), layers=(layer, *tail))
-    model = random_model(network, np.random.default_rng(0))
-    program = compile_model(model, fitted(model, folding))
-    levels = tail[0].levels if tail else 1
-    index = result_index(program)
-    assert index.shape == (3 * 2 * 19, levels)
-    assert len(set(index.ravel().tolist())) == index.size
-    assert index.max() < program.result_words * (32 if tail else 1)
-    assert program.result_words % (FOLDINGS[folding][1] // 32) == 0
 
 
 DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], CompileChoices(map_order="raster")).needs[0].capacities

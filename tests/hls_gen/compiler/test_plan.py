@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, bipolar, signed
+from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
@@ -10,18 +10,14 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.choices import DATAFLOWS, CompileChoices
-from bitloom.hls_gen.compiler.layout import chunks, plane_layout, result_layout
 from bitloom.hls_gen.compiler.needs import OF_ALL_LAYERS
 from bitloom.hls_gen.compiler.plan import Plan, plan
 from bitloom.hls_gen.design.flat import CAPACITIES
-from bitloom.hls_gen.design.gearbox import regroup
-from bitloom.hls_gen.design.lanes import UNUSED
-from bitloom.hls_gen.design.parts import present
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 from tests.rows import memory_rows, npu_rows
 
-from .foldings import CASES, FOLDINGS, ORDERS, npu_of
+from .foldings import CASES, ORDERS, npu_of
 from .test_depthwise import NPU as WITH_WEIGHTS
 from .test_depthwise import conv as weighted
 from .test_depthwise import depthwise
@@ -115,45 +111,6 @@ def test_direct_where_no_table_is_needed(layers, map_order, conv_taps, pool_taps
             assert row["direct"] == (taps is not None)
             assert row["window_taps_minus_1"] == (taps or 1) - 1
             assert rows.count(f"{prefix}flags") == 0 or taps is None
-
-
-def layouts(model: Model, folding: str) -> list[np.ndarray]:
-    """Layout of the tuples that each lowered layer reads, from what the results unit and the gearboxes do."""
-    g, network = npu_of(folding), model.network
-    source = network.input
-    out = [chunks(np.arange(source.channels * source.encoding.bits), g.array.kfp)]
-    if source.encoding.kind != "bipolar":
-        out = [plane_layout(source.channels, g.array.planes or source.encoding.bits, g.array.kfp, g.array.planes)[0]]
-    for p in planned(model, folding=folding).lowered.layers:
-        out.append(
-            regroup(
-                regroup(result_layout(p.out_channels, p.levels, g.array.kgp, g.results.ol), present(g.pool_unit).pfp),
-                g.array.kfp,
-            )
-        )
-    return out
-
-
-@pytest.mark.parametrize("folding", FOLDINGS)
-@pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), signed(8)], ids=str)
-def test_kernel_rows_by_a_direct_loop(encoding, folding):
-    """Group, tap, visit, word: of each PE the lanes' weight bits; unused lanes 1, unused PEs as kernel 0."""
-    layers = (conv((2, 2), out_channels=19), Threshold(name="act", levels=2),
-              Dense(name="dense", out_channels=7, weight=TERNARY))  # fmt: skip
-    model = model_of(*layers, encoding=encoding)
-    made, g = planned(model, folding=folding), npu_of(folding)
-    layers = npu_rows(made)
-    for p, layout, rows in zip(made.lowered.layers, layouts(model, folding), layers):
-        weight = p.weight.reshape(*p.weight.shape[:2], -1)
-        expected = []
-        for group in range(0, p.out_channels, g.array.kgp):
-            for place in range(weight.shape[1]):
-                for word in layout.tolist():
-                    kernels = [k if k < p.out_channels else 0 for k in range(group, group + g.array.kgp)]
-                    expected.append([1 if i == UNUSED else int(weight[k, place, i]) for k in kernels for i in word])
-        np.testing.assert_array_equal(rows.memories["kernels"]["weights"], expected)
-    bases = [row["kernel_base"] for row in memory_rows(made)["layers"]]
-    assert bases == [0, layers[0].count("kernels")]
 
 
 def test_shifts_must_reach_the_highest_plane():

@@ -1,4 +1,4 @@
-"""Popcount of bit planes, of simulation and of synthesis, against numpy; test_sums.py proves both equal."""
+"""Popcount of bit planes for simulation, against numpy; test_sums.py proves that of synthesis equal."""
 
 import random
 
@@ -77,9 +77,9 @@ def words(lanes: int, planes: int, number: int) -> list[int]:
     return made + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
 
 
-def simulate(sizes: tuple[tuple[int, int], ...], target: Target, number: int) -> None:
+def simulate(sizes: tuple[tuple[int, int], ...], number: int) -> None:
     draw = random.Random(1)
-    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p), target) for n, p in sizes}
+    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p)) for n, p in sizes}
     with Bench(together("popcounts", made)) as bench:
         for lanes, planes in sizes:
             name, width = f"p{lanes}_{planes}", weighted_bits(lanes, planes)
@@ -100,19 +100,12 @@ def simulate(sizes: tuple[tuple[int, int], ...], target: Target, number: int) ->
                 assert bench[f"{name}_rest"] == match[0], (lanes, planes, then)
 
 
-@pytest.mark.parametrize("target", ["simulation", "synthesis"])
-def test_simulated(target):
-    simulate(SMALL + LARGE, target, 40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("target", ["simulation", "synthesis"])
-def test_simulated_long(target):
-    simulate(SMALL + LARGE, target, 300)
+def test_simulated():
+    simulate(SMALL + LARGE, 40)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("planes", range(2, 9))
 def test_simulated_all(planes):
     """Lanes to 80, in steps that skip no size of a group."""
-    simulate(tuple((lanes, planes) for lanes in range(planes + 1, 81, planes)), "synthesis", 300)
+    simulate(tuple((lanes, planes) for lanes in range(planes + 1, 81, planes)), 300)

@@ -227,20 +227,6 @@ def test_partial_write_is_refused(bench, strobes):
     assert read(bench, "SCRATCH") == 1
 
 
-@pytest.mark.parametrize("name", [n for n, r in MAP.items() if r.access == "RO"])
-def test_read_only(bench, name):
-    write(bench, name, 0xFFFFFFFF)
-    assert {n: read(bench, n) for n in RESET} == RESET
-
-
-def test_unused_addresses(bench):
-    used = {r.offset for r in MAP.values()}
-    for address in sorted({0x048, 0x04C, 0x060, 0x108, 0x10C, 0x124, 0x140, 0x7FC, 0xFFC} - used):
-        write(bench, address, 0xFFFFFFFF)
-        assert read(bench, address) == 0
-    assert {n: read(bench, n) for n in RESET} == RESET
-
-
 def test_the_header_is_shown_where_there_is_an_error(bench):
     bench["error"] = 1
     shown = {name: read(bench, name) for name in RESET if name.startswith("ERROR_")}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.lfsr import Lfsr
-from bitloom.golden.discrete.table import TABLES, THREE_BITS, TWO_BITS, CodeTable
+from bitloom.golden.discrete.table import TABLES, TWO_BITS, CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from tests.errors import value_error
 
@@ -85,21 +85,6 @@ def test_any_table_and_word_is_converted_exactly(data, size, pair, state):
         assert table.values[by_chance] == (
             first if not second or Fraction(2 * draw + 1, 2**17) < chance else second[0][0]
         )
-
-
-@pytest.mark.parametrize("form", [WordFormat(8, 4), WordFormat(16, 12), WordFormat(32, 30), WordFormat()], ids=str)
-def test_words_are_converted_as_hardware_does_it_in_integers(form):
-    """Bracketing pair without a product of draw and distance: the upper value if (y - low) 2^17 > (2 draw + 1) gap."""
-    rng = np.random.default_rng(0)
-    words = rng.integers(-form.one - 2, form.one + 3, 500)
-    codes = Converter(table=THREE_BITS, rounding="stochastic").word_codes(form, words, Lfsr.seeded(2))
-    values = sorted((int(v * form.one), code) for code, v in enumerate(THREE_BITS.values))
-    for word, draw, code in zip(words.tolist(), Lfsr.seeded(2).draw(500).tolist(), codes.tolist()):
-        y = max(-form.one, min(form.one, word))
-        low = max((pair for pair in values if pair[0] <= y), default=values[0])
-        high = min((pair for pair in values if pair[0] >= y), default=values[-1])
-        upper = (y - low[0]) << 17 > (2 * draw + 1) * (high[0] - low[0])
-        assert code == (high if upper else low)[1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every code block in README.md and docs is run, page by page, or says why not."""
+"""Every code block in README.md and docs is run, page by page, or has a comment that says why not."""
 
 import os
 import subprocess
@@ -11,50 +11,6 @@ import pytest
 
 from .blocks import DATA, ROOT, RUN, Block, blocks, pages
 from .run_page import run
-
-NOT_RUN: dict[str, list[str]] = {
-    "docs/explanation/exactness.md": ["a test itself"],
-    "README.md": ["makes an environment of its own; tests/overlay/build/test_demo.py runs the demo"],
-    "docs/how-to/large-networks.md": ["a network of yours"],
-    "docs/how-to/board.md": [
-        *["needs Vivado"] * 2,
-        "needs a board",
-        "needs Vivado",
-        *["needs a board"] * 3,
-        "needs Vivado",
-    ],
-    "docs/how-to/brevitas.md": ["needs PyPI", *["needs Brevitas and PyTorch"] * 4],
-    "docs/how-to/clock.md": [
-        "minutes of synthesis, place and route; tests/overlay/timing runs it",
-        "minutes of synthesis; tests/overlay/timing runs the first design",
-        "minutes of synthesis; tests/overlay/timing/test_timing.py holds it in the slow tier",
-    ],
-    "docs/how-to/go.md": ["a file of yours"],
-    "docs/how-to/fuzz.md": ["needs a case that was found"],
-    "docs/how-to/import.md": ["needs a board", "needs a detector of yours", "needs a file with open sizes"],
-    "docs/how-to/own-block-design.md": ["needs a board"],
-    "docs/how-to/many-boards.md": ["needs two boards in a network"] * 2,
-    "docs/how-to/serve.md": [
-        "a server that runs until it is stopped; tests/overlay/virtual/serve runs it",
-        "needs the server above",
-    ],
-    "docs/reference/cli.md": [
-        "minutes of synthesis; tests/overlay/area, timing and study run them",
-        "minutes; tests/overlay/fuzz runs them",
-        "servers; tests/overlay/virtual/serve runs the first, tests/overlay/show/test_notebooks.py the notebooks",
-    ],
-    "docs/how-to/without-pynq.md": ["needs a board", "needs ROS 2"],
-    "docs/how-to/without-linux.md": ["needs Windows", "needs Windows", "needs a container engine", "needs Colab"],
-    "docs/start/install.md": [
-        "needs a clone and PyPI; the tests' own environment is made by the same makefile",
-        "a test's PATH has the environment already",
-        "needs PyPI",
-        "needs PyPI",
-        "needs PyPI and Python 3.14",
-        "needs a board",
-    ],
-}
-"""Page -> reasons of the blocks that no test runs."""
 
 
 def of(page: Path) -> list[Block]:
@@ -101,15 +57,6 @@ def test_runs(page, tmp_path):
 @pytest.mark.parametrize("page", named(SLOW))
 def test_runs_slow(page, tmp_path):
     run_in(tmp_path, page, "--slow")
-
-
-def test_every_block_is_run_or_says_why_not():
-    found: dict[str, list[str]] = {}
-    for page in pages():
-        for block in of(page):
-            if block.mark == "not run":
-                found.setdefault(page.relative_to(ROOT).as_posix(), []).append(block.reason)
-    assert found == NOT_RUN
 
 
 def test_languages():

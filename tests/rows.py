@@ -10,10 +10,10 @@ def npu_rows(plan: Plan, n: int = 0) -> list[LayerRows]:
     return [rows_of(planned) for planned in plan.on(n)]
 
 
-def memory_rows(plan: Plan, n: int = 0) -> dict[str, list[dict[str, int]]]:
-    """Memory -> rows by field, of all layers on NPU ``n`` one behind the other, in memories of single numbers."""
-    rows = npu_rows(plan, n)
-    return by_row(npu_columns(rows, plan.foldings[n], kernels_in_turn(rows)))
+def memory_rows(plan: Plan) -> dict[str, list[dict[str, int]]]:
+    """Memory -> rows by field, of all layers on NPU 0 one behind the other, in memories of single numbers."""
+    rows = npu_rows(plan)
+    return by_row(npu_columns(rows, plan.foldings[0], kernels_in_turn(rows)))
 
 
 def by_row(memories: dict[str, Columns]) -> dict[str, list[dict[str, int]]]:

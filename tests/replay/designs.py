@@ -48,10 +48,8 @@ def _reference(name: str) -> Case:
     return Case(reference.design(name, models), models, reference.choices)
 
 
-def _sized(
-    name: str, models: Sequence[Model], npu: Npu, choices: CompileChoices | None = None, sizing: Sizing | None = None
-) -> Case:
-    choices = choices or CompileChoices()
+def _sized(name: str, models: Sequence[Model], npu: Npu, sizing: Sizing | None = None) -> Case:
+    choices = CompileChoices()
     return Case(size_memories(name, models, npu, choices, stream_bits=64, sizing=sizing), models, choices)
 
 

@@ -271,11 +271,11 @@ class CDevice:
         if status:
             raise CError(self._error)
 
-    def read_program(self, data: bytes, name: str = "program") -> c_void_p:
+    def read_program(self, data: bytes) -> c_void_p:
         """Read a program's file, which lives as long as the device."""
         program = c_void_p()
         size = c_size_t(len(data))
-        self._call("program_read", byref(self.memory.heap), data, size, name.encode(), byref(program))
+        self._call("program_read", byref(self.memory.heap), data, size, b"program", byref(program))
         self.programs.append((program, data))
         return program
 

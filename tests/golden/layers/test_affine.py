@@ -19,9 +19,9 @@ def arrays(multiplier, bias):
     return {"multiplier": np.array(multiplier), "bias": np.array(bias)}
 
 
-def norm(rng, channels=4, **changes):
-    made = dict(name="norm", gamma=rng.normal(size=channels), beta=rng.normal(size=channels), eps=1e-5,
-                mean=rng.normal(0, 30, channels), var=rng.uniform(0.1, 900, channels))  # fmt: skip
+def norm(rng, **changes):
+    made = dict(name="norm", gamma=rng.normal(size=4), beta=rng.normal(size=4), eps=1e-5,
+                mean=rng.normal(0, 30, 4), var=rng.uniform(0.1, 900, 4))  # fmt: skip
     return BatchNorm(**{**made, **changes})
 
 

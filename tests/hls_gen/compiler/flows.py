@@ -22,7 +22,7 @@ def reading(tables: StageTables, words: int, *, reread: bool = False) -> Reading
     return of_plan.reading(OnSequencer(sequencer=sequencer, taps=taps, words=words, tap_rows=words))
 
 
-def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str = "raster") -> tuple[FlowLayer, ...]:
+def convolutions(count: int, *, side: int = SIDE, channels: int = 16) -> tuple[FlowLayer, ...]:
     """3 x 3 convolutions with padding, ``channels`` in and out, on NPUs of 8 x 8 lanes."""
     groups = words = channels // 8
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
@@ -31,7 +31,7 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16, order: str
     ]
     return tuple(
         FlowLayer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)
-        for t in schedule(stages, order).tables
+        for t in schedule(stages, "raster").tables
     )
 
 

@@ -26,10 +26,10 @@ from .interpreter import Device
 SIGNED = signed(3)
 
 
-def several_bits(source: Encoding = SIGNED, levels: int = 2, weight: Encoding = TERNARY, out: int = 7) -> Model:
+def several_bits(source: Encoding = SIGNED, levels: int = 2, weight: Encoding = TERNARY) -> Model:
     """Two convolutions with a pool, and a dense layer, on maps whose values have ``levels`` bits."""
     layers = (
-        Conv(name="conv_1", out_channels=out, kernel=(2, 3), padding=(1, 0, 0, 1), weight=weight),
+        Conv(name="conv_1", out_channels=7, kernel=(2, 3), padding=(1, 0, 0, 1), weight=weight),
         Threshold(name="act_1", levels=levels),
         Conv(name="conv_2", out_channels=6, kernel=(2, 2), stride=(1, 2), weight=weight),
         Threshold(name="act_2", levels=levels),

@@ -9,10 +9,10 @@ def begun(shape=(2, 6, 6)):
     return Chain(shape).quant(0.5, 3)
 
 
-def filled(chain, *shape, value=1.0):
+def filled(chain, *shape):
     """A constant of any size of a few bytes."""
     shape = chain.constant(np.int64(shape))
-    return chain.weight("ConstantOfShape", shape, value=np_tensor(value))
+    return chain.weight("ConstantOfShape", shape, value=np_tensor(1.0))
 
 
 def np_tensor(value):

@@ -83,7 +83,7 @@ def test_a_mean_behind_a_concatenation(kernel):
     check(chain.conv(rng, 3, kernel, (0.05, 3)) if kernel else chain)
 
 
-def onnx_ways(second=(0.06131, 0), behind=(0.06131, 0)):
+def onnx_ways(second=(0.06131, 0), *, behind):
     """Two convolutions of a map, real numbers behind one another, quantised once more."""
     rng = np.random.default_rng(3)
     chain, around = onnx_files.Chain((2, 5, 6), opset=19), {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
@@ -116,7 +116,7 @@ def test_a_network_of_onnx(second, behind):
     """Maps of several scales are requantised, each by a copy of its own."""
     from onnx.reference import ReferenceEvaluator
 
-    chain = onnx_ways(second, behind)
+    chain = onnx_ways(second, behind=behind)
     made = import_graph(to_graph(chain.bytes()), name="ways")
     verify(made, 2)
     images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)

@@ -98,17 +98,17 @@ def test_what_the_compiler_can_not_is_not_chosen():
     )
 
 
-def both_kinds(padding, outputs=3):
+def both_kinds(padding):
     """A padded bipolar map, which the binary engine alone can read; ternary weights; and weights of -2..1."""
     rng = np.random.default_rng(3)
     chain = Chain((2, 6, 6)).node("BipolarQuant", 1.0, domain=QONNX)
     chain.node("Conv", weights(chain, rng, 1, 4, 2, 3, 3), rng.normal(size=4), pads=[1, 1, 1, 1])
     act(chain, 2, step=1.0)
     kernel = 1 + 2 * padding
-    weight = chain.quant_weight(rng.normal(size=(outputs, 4, kernel, kernel)), 0.5, 2, narrow=0)
-    chain.node("Conv", weight, rng.normal(size=outputs), pads=[padding] * 4)
+    weight = chain.quant_weight(rng.normal(size=(3, 4, kernel, kernel)), 0.5, 2, narrow=0)
+    chain.node("Conv", weight, rng.normal(size=3), pads=[padding] * 4)
     act(chain, 3, step=8.0).node("Flatten")
-    chain.node("Gemm", weights(chain, rng, 2, 6, outputs * 36), rng.normal(size=6), transB=1)
+    chain.node("Gemm", weights(chain, rng, 2, 6, 108), rng.normal(size=6), transB=1)
     act(chain, 2, step=4.0)
     return chain.node("Gemm", chain.quant_weight(rng.normal(size=(5, 6)), 0.5, 2, narrow=0), transB=1)
 

@@ -394,9 +394,9 @@ def test_depth_to_space_of_onnx(name, reader):
     check_onnx(chain, by_qonnx, near=0)
 
 
-def quantised_onnx(rng, shape=(3, 5, 6), opset=17):
+def quantised_onnx(rng, shape=(3, 5, 6)):
     """A map whose values count from 0."""
-    chain = OnnxChain(shape, opset).quant(0.25, 3)
+    chain = OnnxChain(shape, 17).quant(0.25, 3)
     chain.node("Conv", ternary(rng, 4, shape[0], 1, *(1,) * (len(shape) - 2)))
     return chain.node("Relu").quant(0.5, 3, signed=0)
 

@@ -106,7 +106,7 @@ def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, p
     )  # fmt: skip
 
 
-def integers_only(per_channel=False, dtype=np.uint8):
+def integers_only(per_channel, dtype):
     """Integers in, QLinearConv twice, a mean, QLinearMatMul, integers out."""
     rng = np.random.default_rng(2)
     kind = TensorProto.UINT8 if dtype == np.uint8 else TensorProto.INT8

@@ -71,11 +71,11 @@ def test_kernels(kind):
     assert len(np.unique(recorded)) > (100 if kind == "SQUARED_DIFFERENCE" else 1)
 
 
-def selu(chain, greater="GREATER", select="SELECT_V2", threshold=15):
+def selu(chain, greater="GREATER", select="SELECT_V2"):
     """SELU as TFLite's converter writes it."""
     here, shape = chain.here, chain.now.shape
     made = (0.0086, 14)
-    where = chain.with_constant(greater, threshold, chain.quantised, (1.0, 0), kept="BOOL").here
+    where = chain.with_constant(greater, 15, chain.quantised, (1.0, 0), kept="BOOL").here
     chain.here = here
     above = chain.with_constant("MUL", 127, (0.00412, -128), made).here
     chain.here = here
@@ -175,11 +175,11 @@ def test_a_leaky_relu_as_a_maximum():
     assert (kinds.count("lookup"), kinds.count("add")) == (1, 0)
 
 
-def reads_both(op, *ways, first=()):
+def reads_both(op, *ways):
     """An operator on what each of several ways makes of the tensor that is here."""
 
     def activation(chain):
-        here, names = chain.here, list(first)
+        here, names = chain.here, []
         for way in ways:
             chain.here = here
             names.append((way(chain) or chain).here)

@@ -93,7 +93,7 @@ def test_factors_for_random_scales(place):
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
 
 
-def pairs_of_onnx(zeros, scales, dtype=np.uint8):
+def pairs_of_onnx(zeros, scales):
     """A file that multiplies two channels of a map of 8 bits, and an image with all pairs."""
     chain = onnx_files.Chain((2, 256, 256), opset=19)
     qdq(chain, 1.0, 0, np.uint8)
@@ -104,9 +104,9 @@ def pairs_of_onnx(zeros, scales, dtype=np.uint8):
         weight = np.eye(2, dtype=np.float32)[number].reshape(1, 2, 1, 1)
         chain.node("Conv", weight, np.array([-zeros[number]], np.float32), kernel_shape=[1, 1])
         chain.node("Mul", np.float32(scales[number]))
-        maps.append(qdq(chain, scales[number], zeros[number], dtype).here)
+        maps.append(qdq(chain, scales[number], zeros[number], np.uint8).here)
     image = np.stack(np.meshgrid(*[np.arange(256)] * 2, indexing="ij")).astype(np.float32)
-    qdq(chain.node("Mul", maps[0], out="product"), scales[2], zeros[2], dtype)
+    qdq(chain.node("Mul", maps[0], out="product"), scales[2], zeros[2], np.uint8)
     return chain, image[None]
 
 
@@ -170,7 +170,7 @@ def test_a_map_times_a_vector(name):
     assert len(products(made)) == 1
 
 
-def excited_onnx(rng, sizes=(6, 5)):
+def excited_onnx(rng, sizes):
     """Squeeze and excite as exporters write it: a mean, two convolutions of 1 x 1, a HardSigmoid and a product. The map
     has rows and columns, or columns alone: ``sizes``."""
     chain = onnx_files.Chain((3, *sizes), opset=19)

@@ -705,9 +705,9 @@ def test_inputs_and_outputs_of_the_file(there):
             to_graph(model.SerializeToString())
         return str(error.value)
 
-    def set_dim(value, place=1):
+    def set_dim(value):
         def change(model):
-            size = model.graph.input[0].type.tensor_type.shape.dim[place]
+            size = model.graph.input[0].type.tensor_type.shape.dim[1]
             size.Clear() if value is None else setattr(size, "dim_value", value)
 
         return change
@@ -740,9 +740,9 @@ def test_inputs_and_outputs_of_the_file(there):
     )
 
 
-def dequantised(chain, step=0.25):
+def dequantised(chain):
     """The map, quantised to 8 bits and back."""
-    scale = chain.constant(np.float32(step))
+    scale = chain.constant(np.float32(0.25))
     zero = chain.constant(0, np.int8)
     return chain.node("QuantizeLinear", scale, zero).node("DequantizeLinear", scale, zero)
 

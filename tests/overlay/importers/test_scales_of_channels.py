@@ -127,7 +127,7 @@ def quantised(chain, scales, **attributes):
     return chain.node("QuantizeLinear", *pair, **attributes).node("DequantizeLinear", *pair, **attributes)
 
 
-def places_first(rng, scales, axis=None, channels_first=False):
+def places_first(rng, scales, axis, channels_first):
     """A map whose places stand where images do, as many as channels, with scales along an axis."""
     chain = quantised(Chain((2, 4, 4)), 0.11)
     one = np.float32(0.1), chain.constant(0, np.int8)

@@ -148,10 +148,8 @@ def shifted(word: int, places: int) -> int:
     return (abs(word) >> places) * (1 if word > 0 else -1)
 
 
-def learning_program(
-    form: WordFormat, seed: int, count: int = 12, *, pairs: bool = False, words: bool = True
-) -> LearningProgram:
-    """So many instructions with random kinds, and constants that change.
+def learning_program(form: WordFormat, seed: int, *, pairs: bool = False, words: bool = True) -> LearningProgram:
+    """Twelve instructions with random kinds, and constants that change.
 
     ``pairs``: with conversions of either pair. ``words``: factors may be words.
     """
@@ -173,7 +171,7 @@ def learning_program(
 
     layer = PlainLayer(form, x, g, plain(weights), matrix(codes), plain(gradients))
     program = [config_table(number, *table) for number, table in TABLES.items()] + assemble(FIRST)
-    for _ in range(count):
+    for _ in range(12):
         if rng.random() < 0.4:
             layer.rate, layer.mu = rng.randrange(9), rng.choice([None, rng.randrange(9)])
             program += assemble(f"CONFIG RATE a={layer.rate}" + ("" if layer.mu is None else f" b={layer.mu} kind_b=1"))

@@ -27,7 +27,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS, WEIGHT_BITS
 
 from .depthwise import behind_copies, fused, plain_of, pooled
 from .engine_form import engine_form, engine_form_of
-from .engine_rules import Engine, check_binary, check_integer, default_engine, input_planes
+from .engine_rules import BINARY_ENGINE, Engine, check_binary, check_integer, default_engine, input_planes
 from .host_tail import on_device, split
 from .input_maps import input_name
 from .pools import canonical
@@ -201,15 +201,8 @@ class SegmentedModel:
 
     def _part(self, segment: Segment, engine: Engine, binary: set[str], planes: int) -> Part:
         """The part of a segment on its engine."""
-        if engine.name == "integer":
-            to_bits = not binary.isdisjoint(segment.readers)
-            check_integer(segment, engine, from_bits=segment.reads in binary, to_bits=to_bits)
-            planes = 0
-        else:
-            if isinstance(segment.layer, ConvByGroups):
-                segment = replace(segment, layer=as_plain(segment.layer))
-            check_binary(segment)
-        return _part(self.model, segment, engine, planes if segment.reads == INPUT else 0)
+        reads_planes = engine.name == "binary" and segment.reads == INPUT
+        return _part(self.model, _computed(segment, engine, binary), engine, planes if reads_planes else 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,11 +281,20 @@ def check_engines(network: Network, engines: Sequence[str]) -> None:
     binary = {segment.name for segment, engine in zip(cut, engines) if engine == "binary"}
     widest = Engine("integer", FEATURE_BITS, WEIGHT_BITS)
     for segment in cut:
-        if segment.name in binary:
-            check_binary(segment)
-        else:
-            to_bits = not binary.isdisjoint(segment.readers)
-            check_integer(segment, widest, from_bits=segment.reads in binary, to_bits=to_bits)
+        _computed(segment, BINARY_ENGINE if segment.name in binary else widest, binary)
+
+
+def _computed(segment: Segment, engine: Engine, binary: set[str]) -> Segment:
+    """The segment as an engine computes it, where the binary engine computes the segments named ``binary``. ValueError
+    if it can't."""
+    if engine.name == "integer":
+        to_bits = not binary.isdisjoint(segment.readers)
+        check_integer(segment, engine, from_bits=segment.reads in binary, to_bits=to_bits)
+        return segment
+    if isinstance(segment.layer, ConvByGroups):
+        segment = replace(segment, layer=as_plain(segment.layer))
+    check_binary(segment)
+    return segment
 
 
 def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:

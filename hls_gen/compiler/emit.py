@@ -136,7 +136,7 @@ def _kernels_at(rows: Sequence[LayerRows], npu: Npu, placement: Placement | None
     """Where the kernels of each layer of an NPU lie, and whether they come down the stream, by field of memory
     ``layers``."""
     if placement is None:
-        return kernels_in_turn(rows, npu.first_kernel_row if npu.array.one_memory else 0)
+        return kernels_in_turn(rows, npu.first_kernel_row)
     return [{"kernel_base": placement.base[i], "kernel_stream": int(i in placement.streamed)} for i in range(len(rows))]
 
 

@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from bitloom.golden import zoo
 from bitloom.golden.network import Model
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
@@ -182,3 +183,11 @@ def test_every_concatenation_is_searched(name: str) -> None:
         candidate = Candidate.from_dict(json.loads(json.dumps(row.candidate.to_dict())))
         assert figures(model, candidate, candidate.design(model)) == row.figures
         assert len(candidate.mapping) == len(found.layers)
+
+
+def test_networks_that_accumulate_by_or_share_rings_and_chains() -> None:
+    model = zoo.load("digits-or")
+    other = Model(replace(model.network, name="other"), model.arrays)
+    possible = Tries((model, other), Budget(), 64, SETTINGS[:1], (False,)).connections.possible()
+    kinds = {(each.mapping is not None, each.closed) for each in possible}
+    assert kinds == {(False, False), (True, False), (True, True)}

@@ -134,14 +134,16 @@ class Weighted(OneInput):
 
     def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
         target = self.output(source)
-        weight = self.weights(arrays).reshape(self.out_channels, -1, source.channels)  # (O, taps, C)
-        padded = with_invalid(x)  # (N, H*W + 1, C): an invalid tap adds 0
         positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
-        if self.accumulate == "or_words":
-            value = words_sum(padded, positions, weight, self.word_channels)
-        else:
-            value = (any_match if self.accumulate == "or" else signed_sum)(padded, positions, weight)
+        value = self.accumulated(with_invalid(x), positions, self.weights(arrays))  # (N, outputs, O)
         return value.reshape(len(x), *target.shape)
+
+    def accumulated(self, padded: Array, positions: Array, weights: Array) -> Array:
+        """What the products of each window give. Shapes are those of `signed_sum`; weights have the array's."""
+        weight = weights.reshape(self.out_channels, positions.shape[1], -1)  # (O, taps, C)
+        if self.accumulate == "or_words":
+            return words_sum(padded, positions, weight, self.word_channels)
+        return (any_match if self.accumulate == "or" else signed_sum)(padded, positions, weight)
 
 
 def signed_sum(padded: Array, positions: Array, weight: Array) -> Array:

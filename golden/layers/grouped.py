@@ -7,7 +7,6 @@ alone. TFLite calls it DEPTHWISE_CONV_2D; with a channel multiplier above 1 it i
 channels.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import gcd
 from typing import Any, ClassVar
@@ -16,7 +15,6 @@ import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, Array
 from bitloom.golden.layer import Map
-from bitloom.golden.window import with_invalid
 
 from .conv import Conv, signed_sum
 
@@ -63,15 +61,12 @@ class DepthwiseConv(ConvByGroups):
             raise ValueError(f"{self.name}: {rule}, got {self.out_channels}")
         return super().output(source)
 
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        target = self.output(source)
-        weight = self.weights(arrays).reshape(self.out_channels, -1)  # (C, taps)
-        padded = with_invalid(x)  # (N, H*W + 1, C): an invalid tap adds 0
-        positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
-        total = np.zeros((len(x), len(positions), self.out_channels), np.int64)
+    def accumulated(self, padded: Array, positions: Array, weights: Array) -> Array:
+        weight = weights.reshape(self.out_channels, -1)  # (C, taps)
+        total = np.zeros((len(padded), len(positions), self.out_channels), np.int64)
         for tap in range(positions.shape[1]):
             total += padded[:, positions[:, tap]] * weight[:, tap]
-        return total.reshape(len(x), *target.shape)
+        return total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +93,12 @@ class GroupedConv(ConvByGroups):
             raise ValueError(f"{self.name}: {rule}, got {self.groups}")
         return super().output(source)
 
-    def forward(self, x: Array, arrays: Mapping[str, Array], source: Map) -> Array:
-        target = self.output(source)
-        padded = with_invalid(x)  # (N, H*W + 1, C): an invalid tap adds 0
-        positions = self.window(source).positions(source.height, source.width)  # (outputs, taps)
-        channels = source.channels // self.groups
-        weight = self.weights(arrays).reshape(self.groups, -1, positions.shape[1], channels)
-        features = np.split(padded, self.groups, axis=2)  # (N, H*W + 1, channels) each
-        sums = [signed_sum(group, positions, kernels) for group, kernels in zip(features, weight)]
-        return np.concatenate(sums, axis=2).reshape(len(x), *target.shape)
+    def accumulated(self, padded: Array, positions: Array, weights: Array) -> Array:
+        features = np.split(padded, self.groups, axis=2)  # (N, H*W + 1, channels of a group) each
+        outputs = len(weights) // self.groups
+        kernels = weights.reshape(self.groups, outputs, positions.shape[1], -1)  # (groups, outputs, taps, channels)
+        sums = [signed_sum(group, positions, weight) for group, weight in zip(features, kernels)]
+        return np.concatenate(sums, axis=2)
 
 
 def groups_of(weight: Array) -> int:

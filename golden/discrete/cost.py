@@ -100,7 +100,7 @@ def _discrete(converter: Converter | None) -> int:
 
 
 def _remembered(spec: DenseSpec, rule: UpdateRule) -> Converter | None:
-    """Why what the rule remembers of weights is discrete: by a converter of its own, or as gradients are."""
+    """The converter of what the rule remembers of weights: its own, or that of the gradients; None of words."""
     tensors = spec.tensors
     if tensors.memory is not None:
         return tensors.memory

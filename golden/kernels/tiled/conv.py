@@ -22,6 +22,7 @@ from bitloom.golden.encoding import BIPOLAR, Array
 from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Weighted
+from bitloom.golden.packing import word_count
 from bitloom.golden.window import Pair, Window
 
 from . import layout
@@ -76,12 +77,12 @@ class PackedConv:
     @property
     def groups(self) -> int:
         """Number of words at a position of the input, ceil(C/B)."""
-        return -(-self.channels // self.word_bits)
+        return word_count(self.channels, self.word_bits)
 
     @property
     def out_groups(self) -> int:
         """Number of words at a position of the output, ceil(O/B)."""
-        return -(-self.out_channels // self.word_bits)
+        return word_count(self.out_channels, self.word_bits)
 
     @property
     def filler(self) -> Array:

@@ -39,51 +39,44 @@ PAD_CODES = {"valid": 0, "-1": 0, "+1": 1, "exact": 2}
 
 def problem(plan: TilePlan) -> dict[str, int]:
     """The source's ``struct Problem`` for a plan."""
-    layer, (rows, columns) = plan.layer, plan.output
-    (kh, kw), (sy, sx), (top, left, _, _) = layer.window.kernel, layer.window.stride, layer.window.padding
-    values = (
-        layer.channels,
-        layer.groups,
-        plan.height,
-        plan.width,
-        layer.out_channels,
-        layer.out_groups,
-        rows,
-        columns,
-        kh,
-        kw,
-        sy,
-        sx,
-        top,
-        left,
-        PAD_CODES[layer.pad],
-        plan.stage_groups,
-        plan.buffers,
+    layer = plan.layer
+    return _problem(
+        plan,
+        groups=layer.groups,
+        out_channels=layer.out_channels,
+        out_groups=layer.out_groups,
+        pad=PAD_CODES[layer.pad],
+        stage_groups=plan.stage_groups,
+        buffers=plan.buffers,
     )
-    return dict(zip(FIELDS, values))
 
 
 def pool_problem(plan: PoolPlan) -> dict[str, int]:
-    """The source's ``struct Problem`` for a pool's plan; the members that it has no use for are 0."""
-    (rows, columns), window = plan.output, plan.layer.window
-    (kh, kw), (sy, sx), (top, left, _, _) = window.kernel, window.stride, window.padding
-    values = {
-        "channels": plan.layer.channels,
-        "groups": plan.groups,
-        "height": plan.height,
-        "width": plan.width,
-        "out_channels": plan.layer.channels,
-        "out_groups": plan.groups,
-        "out_height": rows,
-        "out_width": columns,
-        "kernel_rows": kh,
-        "kernel_columns": kw,
-        "stride_rows": sy,
-        "stride_columns": sx,
-        "top": top,
-        "left": left,
-    }
-    return dict.fromkeys(FIELDS, 0) | values
+    """The source's ``struct Problem`` for a pool's plan."""
+    return _problem(plan, groups=plan.groups, out_channels=plan.layer.channels, out_groups=plan.groups)
+
+
+def _problem(plan: TilePlan | PoolPlan, **others: int) -> dict[str, int]:
+    """The source's ``struct Problem``, with the members of all plans; those that nothing is said of are 0."""
+    window = plan.layer.window
+    rows, columns = plan.output
+    kernel_rows, kernel_columns = window.kernel
+    stride_rows, stride_columns = window.stride
+    top, left, _, _ = window.padding
+    members = dict(
+        channels=plan.layer.channels,
+        height=plan.height,
+        width=plan.width,
+        out_height=rows,
+        out_width=columns,
+        kernel_rows=kernel_rows,
+        kernel_columns=kernel_columns,
+        stride_rows=stride_rows,
+        stride_columns=stride_columns,
+        top=top,
+        left=left,
+    )
+    return dict.fromkeys(FIELDS, 0) | members | others
 
 
 def pool_instance(plan: PoolPlan) -> str:

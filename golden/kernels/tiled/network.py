@@ -14,6 +14,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.integers import make_fields_plain
+from bitloom.golden.packing import word_count
 from bitloom.golden.window import Pair, Window
 
 from .conv import PackedConv
@@ -70,7 +71,7 @@ class PoolPlan:
     @property
     def groups(self) -> int:
         """Number of words at a position, ceil(C/B)."""
-        return -(-self.layer.channels // self.word_bits)
+        return word_count(self.layer.channels, self.word_bits)
 
     @property
     def output(self) -> Pair:

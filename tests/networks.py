@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from bitloom.golden.layers.requantise import ROUNDINGS
+from bitloom.golden.layers.rounding import ROUNDINGS
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.images import random_images

@@ -18,8 +18,8 @@ import numpy as np
 from bitloom.golden.encoding import Array, Encoding
 from bitloom.golden.layer import Map
 
-from .requantise import PRODUCT_BITS, rounded_shift
 from .roles import FeatureLayer
+from .rounding import PRODUCT_BITS, rounded_shift
 
 FACTOR_BITS = 25
 """A multiplier fits so many bits in two's complement: the wide operand of a DSP block, a feature being the other."""

@@ -21,7 +21,7 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map
 
 from .add import Pairwise
-from .requantise import rounded_up
+from .rounding import rounded_up
 
 
 @dataclass(frozen=True, kw_only=True)

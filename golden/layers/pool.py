@@ -15,6 +15,8 @@ from bitloom.golden.encoding import MOST_BITS, Array, signed, signed_bits
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.window import Pair, Sides, Window, with_invalid
 
+from .rounding import rounded_quotient
+
 PoolKind = TypeVar("PoolKind", bound="Pool")
 
 
@@ -141,8 +143,3 @@ def _check_integers(name: str, what: str, source: Map) -> None:
     """Raise ValueError unless the map's values are integers that add up."""
     if source.encoding.kind not in ("signed", "unsigned"):
         raise ValueError(f"{name}: {what} needs a signed or unsigned map, got {source.encoding}")
-
-
-def rounded_quotient(total: Array, count: Array) -> Array:
-    """``total / count`` for integers with count >= 1, rounded to the nearest integer, halves away from zero."""
-    return np.sign(total) * ((2 * np.abs(total) + count) // (2 * count))

@@ -32,6 +32,7 @@ from bitloom.golden.integers import plain
 from bitloom.golden.layer import Map
 
 from .roles import Activation, FeatureLayer
+from .rounding import FIRST_SHIFT, PRODUCT_BITS, ROUNDINGS, rounded
 
 SUM_BITS = 32
 """Without a fraction |x + bias| < 2^31: it fits 32 bits, and so does its negative."""
@@ -39,13 +40,7 @@ MAX_FRACTION = 16
 """Bits of the bias behind the point, at most."""
 MULTIPLIER_BITS = 31
 """multiplier is 1 .. 2^31 - 1."""
-PRODUCT_BITS = 63
-"""|p| < 2^62: with half of 2^shift added it still fits 64 bits."""
 MAX_SHIFT = 61
-ROUNDINGS = ("once", "even", "twice")
-"""How a requantisation may round."""
-FIRST_SHIFT = 31
-"""Bits that the first of two roundings takes off."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,38 +118,6 @@ class Requantise(Activation, FeatureLayer):
         product = ((x << self.fraction) + bias) * multiplier  # (N, H, W, C)
         y: Array = np.clip(rounded(product, shift, self.rounding), self.low, self.high)
         return y
-
-
-def rounded(x: Array, shift: Array, rounding: str) -> Array:
-    """``x / 2^shift`` for int64 with |x| < 2^62, by one of ROUNDINGS."""
-    return {"once": rounded_shift, "even": rounded_even, "twice": rounded_twice}[rounding](x, shift)
-
-
-def rounded_shift(x: Array, shift: Array) -> Array:
-    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves away from zero."""
-    half = (1 << shift) >> 1  # 0 for shift 0
-    y: Array = np.sign(x) * ((np.abs(x) + half) >> shift)
-    return y
-
-
-def rounded_even(x: Array, shift: Array) -> Array:
-    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves to the even one."""
-    half = (1 << shift) >> 1  # 0 for shift 0
-    y: Array = (x + np.where(half > 0, half - 1 + (x >> shift & 1), 0)) >> shift
-    return y
-
-
-def rounded_twice(x: Array, shift: Array) -> Array:
-    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 31 .. 61, rounded after 31 bits, halves upwards, and then to
-    the nearest integer, halves away from zero."""
-    return rounded_shift(rounded_up(x, np.array(FIRST_SHIFT)), shift - FIRST_SHIFT)
-
-
-def rounded_up(x: Array, shift: Array) -> Array:
-    """``x / 2^shift`` for int64 with |x| < 2^62 and shift 0 .. 61, to the nearest integer, halves upwards."""
-    half = (1 << shift) >> 1  # 0 for shift 0
-    y: Array = (x + half) >> shift
-    return y
 
 
 def scale_to_multiplier(scale: float, bits: int = 16) -> tuple[int, int]:

@@ -14,8 +14,9 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map, OneInput
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.grouped import ConvByGroups
-from bitloom.golden.layers.pool import AvgPool, MaxPool, rounded_quotient
+from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.golden.layers.threshold import Threshold
 
 from .activation import RequantiseBlock, ThresholdBlock

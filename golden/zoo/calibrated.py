@@ -17,8 +17,9 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.pool import MaxPool, rounded_quotient
+from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.requantise import scale_to_multiplier
+from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.reproducible import random_words

@@ -24,7 +24,8 @@ from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import as_depthwise
 from bitloom.golden.layers.pool import AvgPool
-from bitloom.golden.layers.requantise import FIRST_SHIFT, MULTIPLIER_BITS, Requantise
+from bitloom.golden.layers.requantise import MULTIPLIER_BITS, Requantise
+from bitloom.golden.layers.rounding import FIRST_SHIFT
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Pair, Sides
 

@@ -20,8 +20,9 @@ from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Pairwise
 from bitloom.golden.layers.pool import MinPool, Pool
-from bitloom.golden.layers.requantise import Requantise, rounded
+from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
+from bitloom.golden.layers.rounding import rounded
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model
 from bitloom.golden.window import Window, with_invalid

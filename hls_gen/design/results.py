@@ -11,8 +11,8 @@ from bitloom.golden.encoding import Array, signed_bits
 from bitloom.golden.layers.add import Add, Pairwise
 from bitloom.golden.layers.lookup import ENTRIES, Lookup
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.requantise import FIRST_SHIFT
 from bitloom.golden.layers.roles import FeatureLayer
+from bitloom.golden.layers.rounding import FIRST_SHIFT
 
 from .parts import NpuPart, capacity, choice, number
 from .rules import require

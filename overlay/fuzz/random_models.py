@@ -13,15 +13,9 @@ from bitloom.golden.layers.add import FACTOR_BITS, MAX_ADD_SHIFT, OFFSET_BITS, P
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.multiply import MultiplyMaps
 from bitloom.golden.layers.pool import MinPool, Pool
-from bitloom.golden.layers.requantise import (
-    FIRST_SHIFT,
-    MAX_SHIFT,
-    PRODUCT_BITS,
-    SUM_BITS,
-    Requantise,
-    scale_to_multiplier,
-)
+from bitloom.golden.layers.requantise import MAX_SHIFT, SUM_BITS, Requantise, scale_to_multiplier
 from bitloom.golden.layers.roles import FeatureLayer
+from bitloom.golden.layers.rounding import FIRST_SHIFT, PRODUCT_BITS
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.build.images import random_images

@@ -10,7 +10,8 @@ from fractions import Fraction
 import numpy as np
 
 from bitloom.golden.encoding import Encoding
-from bitloom.golden.layers.requantise import FIRST_SHIFT, MAX_SHIFT
+from bitloom.golden.layers.requantise import MAX_SHIFT
+from bitloom.golden.layers.rounding import FIRST_SHIFT
 
 from .boundaries import Staircase
 from .links import Line

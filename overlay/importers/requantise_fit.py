@@ -18,7 +18,8 @@ from math import ceil, floor
 import numpy as np
 
 from bitloom.golden.encoding import Array, Encoding
-from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, MULTIPLIER_BITS, PRODUCT_BITS, SUM_BITS
+from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS
+from bitloom.golden.layers.rounding import PRODUCT_BITS
 
 from .boundaries import Staircase
 from .errors import Unsupported

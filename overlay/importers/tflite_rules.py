@@ -13,7 +13,7 @@ from math import floor, frexp
 import numpy as np
 
 from bitloom.golden.encoding import Array
-from bitloom.golden.layers.requantise import rounded_twice
+from bitloom.golden.layers.rounding import rounded_twice
 
 from .errors import Unsupported
 

@@ -28,7 +28,8 @@ from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
-from bitloom.golden.layers.requantise import ROUNDINGS, Requantise
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.rounding import ROUNDINGS
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.window import Window
 

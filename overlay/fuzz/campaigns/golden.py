@@ -17,16 +17,8 @@ from bitloom.golden.layers.conv import Conv, Weighted
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.grouped import DepthwiseConv, GroupedConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool
-from bitloom.golden.layers.requantise import (
-    FIRST_SHIFT,
-    MAX_FRACTION,
-    MAX_SHIFT,
-    MULTIPLIER_BITS,
-    PRODUCT_BITS,
-    ROUNDINGS,
-    SUM_BITS,
-    Requantise,
-)
+from bitloom.golden.layers.requantise import MAX_FRACTION, MAX_SHIFT, MULTIPLIER_BITS, SUM_BITS, Requantise
+from bitloom.golden.layers.rounding import FIRST_SHIFT, PRODUCT_BITS, ROUNDINGS
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.overlay.fuzz.campaign import Case

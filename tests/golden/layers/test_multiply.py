@@ -12,7 +12,8 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.multiply import MultiplyMaps
-from bitloom.golden.layers.requantise import Requantise, rounded_twice
+from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.rounding import rounded_twice
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_values
 from tests.errors import value_error

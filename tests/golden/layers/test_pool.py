@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR, TERNARY, bipolar, signed, unsigned
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool, rounded_quotient
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, SumPool
+from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.golden.packing import to_bits
 from tests.cases import case_map, random_values
 from tests.errors import value_error

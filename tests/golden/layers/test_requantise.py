@@ -11,7 +11,8 @@ from bitloom.golden.encoding import BIPOLAR, TERNARY, Encoding, signed, unsigned
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise, rounded_shift, scale_to_multiplier
+from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
+from bitloom.golden.layers.rounding import rounded_shift
 from bitloom.golden.network import Model, Network
 from tests.cases import case_map, random_images, random_values
 from tests.errors import value_error

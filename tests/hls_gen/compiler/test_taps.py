@@ -11,8 +11,9 @@ from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool, rounded_quotient
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool, SumPool
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window

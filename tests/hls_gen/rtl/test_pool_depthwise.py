@@ -6,8 +6,8 @@ import pytest
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.pool import rounded_quotient
 from bitloom.golden.layers.requantise import Requantise
+from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.memories.memory_map import memory_of
 from bitloom.hls_gen.design.npu import Npu

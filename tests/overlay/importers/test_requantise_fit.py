@@ -7,7 +7,8 @@ import pytest
 
 from bitloom.golden.encoding import signed
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.requantise import MAX_SHIFT, PRODUCT_BITS, SUM_BITS, Requantise
+from bitloom.golden.layers.requantise import MAX_SHIFT, SUM_BITS, Requantise
+from bitloom.golden.layers.rounding import PRODUCT_BITS
 from bitloom.overlay.importers.boundaries import staircases
 from bitloom.overlay.importers.links import Line
 from bitloom.overlay.importers.requantise_fit import Factors, arrays, fit, fits, mismatch

@@ -1,14 +1,13 @@
 """The order in which every map is wanted: pulled by its reader, row-major or column-major (spec B2, B7, D4)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from bitloom.golden.encoding import Ints
-from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.in_use import InUse
 from bitloom.hls_gen.compiler.input_maps import is_input
 
@@ -84,7 +83,7 @@ def schedule(chain: Sequence[Stage], map_order: str) -> Schedule:
     ValueError
         If there is no stage, if a stage doesn't fit the maps that it reads and adds, or if there is no such map order.
     """
-    chain = linked(chain)
+    _check(chain)
     if map_order not in ORDERS:
         raise ValueError(f"schedule: map_order must be one of {', '.join(ORDERS)}, got {map_order!r}")
     return _IN_USE.get((tuple(chain), map_order), lambda: _schedule(chain, map_order))
@@ -155,38 +154,33 @@ def _merged(orders: Sequence[Ints], map_order: str, width: int) -> Ints:
     return frozen(rising if map_order == "raster" else rising[np.argsort(rising % width, kind="stable")])
 
 
-def linked(chain: Sequence[Stage]) -> list[Stage]:
-    """The stages, each with the name of the stage whose map it reads.
-
-    ValueError unless each reads the map of one before it, of the size that this one makes, beside it one of the same
-    size if any, and adds one of its own size.
-    """
+def _check(chain: Sequence[Stage]) -> None:
+    """Raise ValueError unless each stage reads the map of one before it, of the size that this one makes, beside it one
+    of the same size if any, and adds one of its own size."""
     if not chain:
         raise ValueError("schedule: there must be at least one stage (conv, dense or pool), got none")
-    before = [INPUT, *(stage.name for stage in chain)]
-    out = [stage if stage.reads else replace(stage, reads=name) for stage, name in zip(chain, before)]
-    by_name = {stage.name: stage for stage in out}
-    for number, stage in enumerate(out):
-        known = before[: number + 1]
-        if stage.reads not in known and not is_input(stage.reads):
+    known = dict[str, Stage]()
+    for stage in chain:
+        maker = known.get(stage.reads)
+        if maker is None and not is_input(stage.reads):
             raise ValueError(f"{stage.name}: must read the map of a stage before it, got {stage.reads}")
-        maker = by_name.get(stage.reads)
         if maker and maker.output_size != (stage.height, stage.width):
             rows, columns = maker.output_size
             raise ValueError(
                 f"{stage.name}: must read the {rows} x {columns} map of {maker.name}, "
                 f"got {stage.height} x {stage.width}"
             )
-        beside = by_name.get(stage.joins) if stage.joins in known[1:] else None
+        beside = known.get(stage.joins)
         if stage.joins and (beside is None or beside.output_size != (stage.height, stage.width)):
             size = f"{stage.height} x {stage.width}"
             raise ValueError(f"{stage.name}: must read a map of {size} of a stage before it beside, got {stage.joins}")
-        if stage.adds and stage.adds not in known[1:]:
+        added = known.get(stage.adds)
+        if stage.adds and added is None:
             raise ValueError(f"{stage.name}: must add the map of a stage before it, got {stage.adds}")
-        if stage.adds and by_name[stage.adds].output_size != stage.output_size:
-            sizes = [" x ".join(map(str, each.output_size)) for each in (stage, by_name[stage.adds])]
+        if added and added.output_size != stage.output_size:
+            sizes = [" x ".join(map(str, each.output_size)) for each in (stage, added)]
             raise ValueError(f"{stage.name}: must add a map of its own size, {sizes[0]}, got {sizes[1]}")
-    return out
+        known[stage.name] = stage
 
 
 def _visits(stage: Stage, output_order: Ints) -> Visits:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from bitloom.golden.graph import INPUT
 from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.window import Pair
 from bitloom.hls_gen.compiler.taps import Taps
@@ -20,9 +21,8 @@ class Stage:
     width: int
     """height, width: size of the map that the stage reads, each >= 1."""
     window: Taps
-    reads: str = ""
-    """Name of the stage that makes that map, or `bitloom.golden.graph.INPUT`. Where it is empty, the stage reads the
-    map of the stage listed before it, and the first one the input."""
+    reads: str = INPUT
+    """Name of the stage that makes that map; by default it is the network's input."""
     adds: str = ""
     """Name of the stage whose map is added to the one that this stage makes, position by position; empty where none
     is."""

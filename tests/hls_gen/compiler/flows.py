@@ -1,5 +1,6 @@
 """Layers and systems for tests of the flow model, without networks: windows alone matter."""
 
+from bitloom.golden.graph import INPUT
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.flow import FlowLayer, FlowNpu, Reading, System, of_plan
 from bitloom.hls_gen.compiler.schedule import Stage, StageTables, schedule
@@ -27,7 +28,15 @@ def convolutions(count: int, *, side: int = SIDE, channels: int = 16) -> tuple[F
     groups = words = channels // 8
     window = Window(kernel=(3, 3), padding=(1, 1, 1, 1))
     stages = [
-        Stage(name=f"conv_{i}", weighted=True, height=side, width=side, window=Taps(window)) for i in range(count)
+        Stage(
+            name=f"conv_{i}",
+            weighted=True,
+            height=side,
+            width=side,
+            window=Taps(window),
+            reads=f"conv_{i - 1}" if i else INPUT,
+        )
+        for i in range(count)
     ]
     return tuple(
         FlowLayer(name=t.stage.name, reading=reading(t, words, reread=groups > 1), groups=groups)

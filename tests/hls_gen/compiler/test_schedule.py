@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bitloom.golden.graph import INPUT
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.schedule import ORDERS, Stage, schedule
 from bitloom.hls_gen.compiler.taps import Taps
@@ -45,7 +46,7 @@ def test_tiny_tables_in_raster_order():
 
 def test_maps_between_are_made_column_after_column():
     first = Stage(name="first", weighted=True, height=3, width=4, window=Taps(Window(kernel=(2, 2))))
-    last = Stage(name="last", weighted=True, height=2, width=3, window=Taps(Window(kernel=(1, 1))))
+    last = Stage(name="last", weighted=True, height=2, width=3, window=Taps(Window(kernel=(1, 1))), reads="first")
     one, other = schedule([first, last], "columns").tables
     assert one.output_order.tolist() == other.input_order.tolist() == [0, 3, 1, 4, 2, 5]
     assert one.input_order.tolist() == [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
@@ -126,7 +127,10 @@ def chains(draw: st.DrawFn) -> list[Stage]:
         if min(window.output_size(height, width)) < 1:
             window = Window(kernel=(height, width))
         weighted = draw(st.booleans())
-        chain.append(Stage(name=f"stage_{i}", weighted=weighted, height=height, width=width, window=Taps(window)))
+        reads = chain[-1].name if chain else INPUT
+        chain.append(
+            Stage(name=f"stage_{i}", weighted=weighted, height=height, width=width, window=Taps(window), reads=reads)
+        )
         height, width = chain[-1].output_size
     return chain
 
@@ -190,7 +194,8 @@ def test_capacity_is_the_smallest_that_works(chain, map_order):
 @pytest.mark.parametrize("map_order", ORDERS)
 def test_positions_that_nobody_reads_are_neither_sent_nor_computed(map_order):
     conv = Stage(name="conv", weighted=True, height=5, width=7, window=Taps(Window(kernel=(2, 1))))
-    pool = Stage(name="pool", weighted=False, height=4, width=7, window=Taps(Window(kernel=(1, 1), stride=(2, 3))))
+    every_third = Taps(Window(kernel=(1, 1), stride=(2, 3)))
+    pool = Stage(name="pool", weighted=False, height=4, width=7, window=every_third, reads="conv")
     s = schedule([conv, pool], map_order)
     sent = s.tables[1].input_order.tolist()
     assert sorted(sent) == [0, 3, 6, 14, 17, 20]  # rows 0 and 2, columns 0, 3 and 6
@@ -210,7 +215,14 @@ def test_b20_ideal_cycles():
     windows = [(32, five), (32, three), (16, five), (16, three), (8, five), (8, three)]
     windows += [(4, Window(kernel=(4, 4))), (1, Window(kernel=(1, 1)))]
     chain = [
-        Stage(name=f"stage_{i}", weighted=i not in (1, 3, 5), height=size, width=size, window=Taps(window))
+        Stage(
+            name=f"stage_{i}",
+            weighted=i not in (1, 3, 5),
+            height=size,
+            width=size,
+            window=Taps(window),
+            reads=f"stage_{i - 1}" if i else INPUT,
+        )
         for i, (size, window) in enumerate(windows)
     ]
     tables = schedule(chain, "pull").tables
@@ -252,11 +264,9 @@ def test_errors_name_the_stage_the_rule_and_the_value():
         ValueError, match=whole("schedule: there must be at least one stage (conv, dense or pool), got none")
     ):
         schedule([], "pull")
-    with pytest.raises(ValueError, match=whole("next: must read the 2 x 3 map of tiny, got 3 x 3")):
-        schedule(
-            [TINY, Stage(name="next", weighted=False, height=3, width=3, window=Taps(Window(kernel=(1, 1))))], "pull"
-        )
     last = Stage(name="last", weighted=False, height=2, width=3, window=Taps(Window(kernel=(1, 1))), reads="tiny")
+    with pytest.raises(ValueError, match=whole("next: must read the 2 x 3 map of tiny, got 3 x 3")):
+        schedule([TINY, replace(last, name="next", height=3)], "pull")
     with pytest.raises(ValueError, match=whole("last: must read the map of a stage before it, got tiny")):
         schedule([last, TINY], "pull")
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from bitloom.golden.encoding import BIPOLAR
+from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.threshold import Threshold
@@ -25,8 +26,12 @@ from bitloom.overlay.fuzz.random_models import random_model
 from tests.networks import check_draws, few_and_many
 
 
-def stage(size: tuple[int, int], name: str = "stage", weighted: bool = True, **window: tuple) -> Stage:
-    return Stage(name=name, weighted=weighted, height=size[0], width=size[1], window=Taps(Window(**window)))
+def stage(
+    size: tuple[int, int], name: str = "stage", weighted: bool = True, reads: str = INPUT, **window: tuple
+) -> Stage:
+    return Stage(
+        name=name, weighted=weighted, height=size[0], width=size[1], window=Taps(Window(**window)), reads=reads
+    )
 
 
 @st.composite
@@ -45,8 +50,9 @@ def chains(draw: st.DrawFn) -> list[Stage]:
     size, out = (draw(st.integers(1, 12)), draw(st.integers(1, 12))), []
     for number in range(draw(st.integers(1, 3))):
         (kh, sy, top, bottom), (kw, sx, left, right) = draw(spans(size[0])), draw(spans(size[1]))
-        out.append(stage(size, f"stage_{number}", draw(st.booleans()), kernel=(kh, kw),
-                         stride=(sy, sx), padding=(top, left, bottom, right)))  # fmt: skip
+        window = {"kernel": (kh, kw), "stride": (sy, sx), "padding": (top, left, bottom, right)}
+        reads = out[-1].name if out else INPUT
+        out.append(stage(size, f"stage_{number}", draw(st.booleans()), reads, **window))
         size = out[-1].output_size
     return out
 
@@ -98,7 +104,8 @@ def test_counters_equal_tables(count):
 def test_positions_left_out(second, counted):
     """The first of two stages makes only the positions that the second reads."""
     first = stage((9, 10), "first", kernel=(3, 3), padding=(1, 1, 1, 1))
-    tables = schedule([first, stage((9, 10), "second", weighted=False, **second)], "raster").tables[0]
+    behind = stage((9, 10), "second", weighted=False, reads="first", **second)
+    tables = schedule([first, behind], "raster").tables[0]
     assert (Raster.of(tables) is not None) == counted
 
 

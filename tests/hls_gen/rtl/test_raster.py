@@ -60,7 +60,11 @@ def geometry(draw: random.Random, weighted: bool, order: str = "raster") -> Stag
         rows, columns = chain[0].output_size
         if draw.random() < 0.3 and min(rows, columns) > 2:
             left_out = Window(kernel=(1, 2), stride=(2, 2))
-            chain.append(ScheduleStage(name="next", weighted=False, height=rows, width=columns, window=Taps(left_out)))
+            chain.append(
+                ScheduleStage(
+                    name="next", weighted=False, height=rows, width=columns, window=Taps(left_out), reads="case"
+                )
+            )
         tables = schedule(chain, order).tables[0]
         if order == "pull" or Raster.of(tables) is not None:
             return tables

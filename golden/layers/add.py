@@ -10,7 +10,7 @@ Both maps count in steps of their own, so each is scaled, and the sum becomes a 
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,7 +50,7 @@ class Pairwise(FeatureLayer):
         first, second = sources
         if first.shape != second.shape:
             raise ValueError(f"{self.name}: maps must have one size, got {first.shape} and {second.shape}")
-        return Map(height=first.height, width=first.width, channels=first.channels, encoding=self.encoding)
+        return replace(first, encoding=self.encoding)
 
     def array_shapes_of(self, sources: Sequence[Map]) -> dict[str, tuple[int, ...]]:
         return {"multiplier": (self.factors,), "bias": (1,), "shift": (1,)}

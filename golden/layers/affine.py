@@ -5,7 +5,7 @@ they are; the host computes this layer, exactly.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -39,7 +39,7 @@ class Affine(OneInput):
             raise ValueError(f"{self.name}: relu must be True or False, got {self.relu!r}")
 
     def output(self, source: Map) -> Map:
-        return Map(height=source.height, width=source.width, channels=source.channels, encoding=self.encoding)
+        return replace(source, encoding=self.encoding)
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {what: (source.channels,) for what in ("bias", "multiplier")}

@@ -6,7 +6,7 @@ Example: with entries[k] = k for k up to 99, and 99 for all others, 200 becomes 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -39,7 +39,7 @@ class Lookup(OneInput, FeatureLayer):
             raise ValueError(
                 f"{self.name}: a lookup must read signed 2..9 bit or unsigned 1..8 bit, got {source.encoding}"
             )
-        return Map(height=source.height, width=source.width, channels=source.channels, encoding=self.encoding)
+        return replace(source, encoding=self.encoding)
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {"entries": (ENTRIES,)}

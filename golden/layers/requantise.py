@@ -21,7 +21,7 @@ which rounds down:  y = (p + 2^(shift - 1) - [p < 0]) >> shift  for shift >= 1, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import ClassVar
 
@@ -86,7 +86,7 @@ class Requantise(Activation, FeatureLayer):
         return max(super().low, 0) if self.relu else super().low
 
     def output(self, source: Map) -> Map:
-        return Map(height=source.height, width=source.width, channels=source.channels, encoding=self.encoding)
+        return replace(source, encoding=self.encoding)
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {what: (source.channels,) for what in ("bias", "multiplier", "shift")}

@@ -5,7 +5,7 @@ golden/layers/batch_norm.py makes them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -37,7 +37,7 @@ class Threshold(Activation):
             raise ValueError(f"{self.name}: levels must be 1..{MOST_BITS}, got {self.levels!r}")
 
     def output(self, source: Map) -> Map:
-        return Map(height=source.height, width=source.width, channels=source.channels, encoding=bipolar(self.levels))
+        return replace(source, encoding=bipolar(self.levels))
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:
         return {"threshold": (source.channels, self.levels), "direction": (source.channels,)}

@@ -88,8 +88,8 @@ def check_classes(what: str, classes: object, channels: int) -> None:
     if len(classes) not in (0, channels):
         raise ValueError(f"{what}: classes must be none or {channels}, got {len(classes)}")
     for label in classes:
-        printable = isinstance(label, str) and label.isprintable() and bool(label.strip())
-        if not printable or len(str(label)) > LABEL_LENGTH:
+        is_printable = isinstance(label, str) and label.isprintable() and bool(label.strip())
+        if not is_printable or len(str(label)) > LABEL_LENGTH:
             raise ValueError(f"{what}: classes must be 1..{LABEL_LENGTH} printable characters, got {shown(label)}")
 
 
@@ -121,9 +121,9 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
-def cut(text: str) -> str:
-    """A text as a message has it: as it is, or as `shown` where it is long or not printable."""
-    return text if text.isprintable() and len(text) <= SHOWN else shown(text)
+def printable(text: str, most: int = SHOWN) -> str:
+    """A text as a message has it: as it is, or as `shown` where it is longer or not printable."""
+    return text if text.isprintable() and len(text) <= most else shown(text)
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.limits import check_read
-from bitloom.golden.names import SHOWN, shown
+from bitloom.golden.names import printable, shown
 
 from .file import foreign_reason, naming, read_file
 from .npy import parse_npy
@@ -108,7 +108,7 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
 
 def listed(names: list[str]) -> str:
     """Names as messages show them: six at most, and none longer than SHOWN characters."""
-    short = [name if name.isprintable() and len(name) <= SHOWN else shown(name) for name in names[:6]]
+    short = [*map(printable, names[:6])]
     return ", ".join(short) + (f" and {len(names) - 6} more" if len(names) > 6 else "") if names else "no member"
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-from bitloom.golden.names import shown
+from bitloom.golden import names
 
+LONGEST = 120
+"""Characters of a file's text that a message shows at most."""
 RECURRENT = "recurrent layers have no hardware: use convolutions"
 
 
@@ -58,4 +60,4 @@ def merged_lines(refusals: Sequence[tuple[str, str, object]]) -> list[str]:
 
 def printable(text: str) -> str:
     """Text of a file as a message shows it: printable, and not too long."""
-    return text if text.isprintable() and len(text) <= 120 else shown(text)
+    return names.printable(text, LONGEST)

@@ -3,6 +3,7 @@ same of skip stores."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from bitloom.hls_gen.design import flat, timing
 
@@ -135,15 +136,18 @@ def enough_skips(system: System, has: Mapping[int, int], frames: int = FRAMES) -
     """
     npus = [replace(flow_npu, skip_words=None) for flow_npu in system.npus]
     for n, words in has.items():
-
-        def with_words(count: int | None, n: int = n) -> System:
-            each = [replace(flow_npu, skip_words=count) if k == n else flow_npu for k, flow_npu in enumerate(npus)]
-            return replace(system, npus=tuple(each), spill_words=None)
-
-        most = skips_of(simulate(with_words(None), frames), len(npus))[n]
-        least = _least(flat.LEAST["skip_words"], most, lambda count, of=with_words: _finishes(of(count), frames))  # type: ignore[misc]
+        unlimited = replace(system, npus=tuple(npus), spill_words=None)
+        most = skips_of(simulate(unlimited, frames), len(npus))[n]
+        least = _least(flat.LEAST["skip_words"], most, partial(_finishes_with, unlimited, frames, n))
         npus[n] = replace(npus[n], skip_words=max(words, least))
     return {n: npus[n].skip_words or 0 for n in has}
+
+
+def _finishes_with(system: System, frames: int, n: int, skip_words: int) -> bool:
+    """Whether the system gets to the end of all frames with a skip store of so many words in NPU ``n``."""
+    npus = list(system.npus)
+    npus[n] = replace(npus[n], skip_words=skip_words)
+    return _finishes(replace(system, npus=tuple(npus)), frames)
 
 
 def _registered(held: int) -> int:

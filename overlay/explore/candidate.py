@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bitloom.golden.names import cut
+from bitloom.golden.names import printable
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming
 from bitloom.golden.reading.json_text import read_json
@@ -199,7 +199,7 @@ class Candidate:
         with naming(path):
             candidate = cls.from_dict(data)
         if candidate.network != model.network.name:
-            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {cut(candidate.network)}")
+            raise ValueError(f"{path}: foldings must be for {model.network.name}, got {printable(candidate.network)}")
         given = [other.network.name for other in also]
         missing = [name for name in candidate.also if name not in given]
         if missing:

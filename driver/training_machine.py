@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitloom.golden.discrete.machine.instruction import Instruction, shown
+from bitloom.golden.discrete.machine.instruction import Instruction, shown_instruction
 from bitloom.golden.discrete.machine.program import ProgramWriter
 from bitloom.golden.discrete.machine.training import Training
 from bitloom.golden.discrete.machine.words import LayerState, read_states, result_words
@@ -128,7 +128,7 @@ class TrainingMachine(Device[TrainingManifest]):
         """MachineStopped if STATUS.ERROR is set."""
         if self.registers.field("STATUS", "ERROR"):
             error, place = (self.registers.read(name) for name in ("ERROR_CODE", "ERROR_PLACE"))
-            raise MachineStopped(self.name, self.manifest.error(error), place, shown(self._program, place))
+            raise MachineStopped(self.name, self.manifest.error(error), place, shown_instruction(self._program, place))
 
     def _check_owner(self) -> None:
         """DeviceTaken where another design has been loaded since."""

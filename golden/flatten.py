@@ -14,7 +14,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.network import Model
 
 
-def flat(model: Model, lanes: int) -> Model:
+def with_flat_input(model: Model, lanes: int) -> Model:
     """Make a dense layer at the input read one tuple.
 
     Parameters

@@ -25,7 +25,7 @@ from .checkpoint import Checkpoint
 from .loss import hinge
 from .reproducible import LIMIT
 from .state import State
-from .trained import Trained, flat, norms_of
+from .trained import Trained, by_positions, norms_of
 
 ORDER = 0
 """Purpose of random streams that order the images; streams are named by (seed, purpose, number)."""
@@ -147,7 +147,7 @@ def fit(
         saved = store.read()
         with store.checking():
             state.restore(saved, recipe.epochs)
-    x, scale = flat(images), 1 / sqrt(last.fan_in(*network.sources(last))) / graph.blocks[last.name].target_unit
+    x, scale = by_positions(images), 1 / sqrt(last.fan_in(*network.sources(last))) / graph.blocks[last.name].target_unit
 
     def trained() -> Trained:
         params = {name: {key: value.copy() for key, value in group.items()} for name, group in state.params.items()}

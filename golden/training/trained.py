@@ -40,7 +40,7 @@ class Trained:
                 return block.quantise(self.norms[name].normalise(x))
             return block.forward(self.params[name], x)[0]
 
-        x = final(output for _, output in walk(self.network.reads, {INPUT: flat(images)}, compute))
+        x = final(output for _, output in walk(self.network.reads, {INPUT: by_positions(images)}, compute))
         return x.reshape(len(x), *self.network.output.shape)
 
     def model(self, *, real_weights: bool = False) -> Model:
@@ -98,6 +98,6 @@ def norms_of(
     return norms
 
 
-def flat(images: Array) -> Array:
+def by_positions(images: Array) -> Array:
     """(N, H, W, C) integers -> (N, positions, C) float64."""
     return images.reshape(len(images), -1, images.shape[-1]).astype(np.float64)

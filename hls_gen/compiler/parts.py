@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import TERNARY, Array
-from bitloom.golden.flatten import flat
+from bitloom.golden.flatten import with_flat_input
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.grouped import ConvByGroups, as_plain
 from bitloom.golden.layers.roles import FeatureLayer
@@ -235,7 +235,7 @@ def segmented(model: Model, target: Target) -> SegmentedModel:
         No engine can compute a layer where it stands. The message names the layer, the rule and the value.
     """
     given, _ = split(model)
-    model = flat(engine_form(given, target.repeat_input), target.lanes)
+    model = with_flat_input(engine_form(given, target.repeat_input), target.lanes)
     entry = model.network.next_layer(INPUT) if target.binariser_bits else None
     entry = entry if isinstance(entry, Threshold) else None
     if target.depthwise and target.copy_depthwise:

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from bitloom.golden.discrete.machine.faults import FAULTS, MachineFault
-from bitloom.golden.discrete.machine.instruction import Instruction, shown
+from bitloom.golden.discrete.machine.instruction import Instruction, shown_instruction
 from bitloom.golden.discrete.machine.interpreter import Work
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.units import UNITS, needs
@@ -123,7 +123,7 @@ class SimulatedMachine:
         place = self.read("ERROR_PLACE")
         self.reset()
         fault = next(rule for rule in FAULTS if rule.code == code)
-        return MachineFault(fault, place, shown(self.program, place))
+        return MachineFault(fault, place, shown_instruction(self.program, place))
 
 
 SIGNALS = ("in_issue", "place", *(f"{unit}_busy" for unit in UNITS))

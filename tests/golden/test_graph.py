@@ -10,7 +10,7 @@ import pytest
 
 from bitloom.golden import file, network
 from bitloom.golden.encoding import BIPOLAR, signed
-from bitloom.golden.flatten import flat
+from bitloom.golden.flatten import with_flat_input
 from bitloom.golden.graph import INPUT, ordered, readers, walk
 from bitloom.golden.kernels import packed
 from bitloom.golden.layer import Map
@@ -203,7 +203,7 @@ def test_words_of_a_dense_layer_stay_what_they_are(word, flattened):
     dense = Dense(name="dense", out_channels=4, accumulate="or_words", word_channels=word)
     rng = np.random.default_rng(1)
     model = random_model(Network(name="n", input=source, layers=(dense,)), rng)
-    made = flat(model, 64)
+    made = with_flat_input(model, 64)
     assert (made.network.input.height == 1) == flattened
     x = random_images(model, 9, rng)
     np.testing.assert_array_equal(made.forward(x.reshape(9, *made.network.input.shape)), model.forward(x))

@@ -204,7 +204,7 @@ class Instruction:
 _ARGUMENTS = tuple(FIELDS)[2:]
 
 
-def shown(program: Sequence[Instruction], place: int) -> str:
+def shown_instruction(program: Sequence[Instruction], place: int) -> str:
     """The instruction at an address of a program that a machine ran, for a message."""
     text = str(program[place]) if place < len(program) else "none of the program"
     loads = any(i.key == (IO, LOAD_PROGRAM) for i in program)

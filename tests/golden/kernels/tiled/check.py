@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bitloom.golden.encoding import BIPOLAR, Array
-from bitloom.golden.flatten import flat
+from bitloom.golden.flatten import with_flat_input
 from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled import cpu, gpu, layout, reference
 from bitloom.golden.kernels.tiled.conv import PackedConv, from_golden
@@ -141,7 +141,7 @@ def trace(model: Model, images: Array, convolve: Convolve, word_bits: int) -> li
         Of each stage, in golden's values; None for stages before the first binary one, which are golden's own.
     """
     model.check_images(images)
-    model = flat(model, word_bits)
+    model = with_flat_input(model, word_bits)
     values = images.reshape(len(images), *model.network.input.shape).astype(np.int64)
     words: Array | None = None
     outputs: list[Array | None] = []
@@ -176,7 +176,7 @@ def packed_network(model: Model, word_bits: int) -> tuple[list[PackedStage], Pac
     Parameters
     ----------
     model : Model
-        A chain of layers, its dense layers flat (`bitloom.golden.flatten.flat`).
+        A chain of layers, its input flat (`bitloom.golden.flatten.with_flat_input`).
     word_bits : int
         B, 32 or 64.
 
@@ -215,7 +215,7 @@ def run_network(model: Model, images: Array, run: Callable[[PackedNetwork, Array
     Parameters and errors are those of `trace` and `packed_network`.
     """
     model.check_images(images)
-    model = flat(model, word_bits)
+    model = with_flat_input(model, word_bits)
     values = images.reshape(len(images), *model.network.input.shape).astype(np.int64)
     before, network = packed_network(model, word_bits)
     for stage in before:

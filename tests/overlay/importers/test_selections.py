@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bitloom.overlay.importers.indexes import Run
+from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal
 
 from . import onnx_files
@@ -13,6 +14,7 @@ from .against import by_onnxruntime
 from .against import check as check_onnx
 from .against import imported as imported_onnx
 from .test_joined import qdq
+from .test_tflite import imported
 from .test_tflite_forms import check
 from .tflite_files import Chain
 
@@ -236,3 +238,15 @@ def tiled(rng, axis):
 @pytest.mark.parametrize("axis", [1, 2])
 def test_rows_and_columns_behind_one_another(axis):
     check(tiled(np.random.default_rng(9), axis))
+
+
+def test_a_map_that_a_last_copy_reads_is_verified():
+    """A copy takes some channels of a table's map, which no operation of the file reads."""
+    rng = np.random.default_rng(1)
+    chain = strided_slice(begun(rng), (0, 0, 1), (6, 7, 3))
+    made = imported(chain.operator("TANH", chain.now.shape, (1 / 128, 0)))
+    progress = []
+    checked = verify(made, 2, progress=lambda done, total: progress.append((done, total)))
+    assert [layer.kind for layer in made.model.network.layers][2:] == ["lookup", "conv", "requantise"]
+    assert "lookup_2" in {each.name for each in checked}
+    assert progress[-1] == (len(checked), len(checked))

@@ -206,7 +206,12 @@ def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizin
     using = [plan for plan in plans if any(way.skips for way in plan.ways.values())]
     systems = [_Keyed(each.key, each) for each in (system(plan, npus, stream_bits=stream_bits) for plan in using)]
     words = [max(column) for column in zip(*(_skip_words(each, sizing.frames) for each in systems))]
-    words = [max(words)] * len(words) if sizing.equal else words
+    return with_skip_words(npus, [max(words)] * len(words) if sizing.equal else words)
+
+
+def with_skip_words(npus: Npus, words: Sequence[int]) -> Npus:
+    """The NPUs with skip stores of so many words: without one where that is 0, but for those that keep integers for
+    additions, which have the least."""
     least = flat.LEAST["skip_words"]
     return tuple(npu.changed(skip_words=max(count, least * npu.keeps_steps)) for npu, count in zip(npus, words))
 

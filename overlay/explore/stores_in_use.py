@@ -9,8 +9,8 @@ from bitloom.hls_gen.compiler.flow import Result, skips_of, spill_of
 from bitloom.hls_gen.compiler.lowering import Lowered, lowered_for
 from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import plan_lowered
+from bitloom.hls_gen.compiler.sizing import with_skip_words
 from bitloom.hls_gen.compiler.weight_order import whole_run
-from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import LEAST_SPILL_WORDS, Design
 
 FRAMES = 4
@@ -55,7 +55,5 @@ def with_stores(design: Design, flows: Sequence[Result]) -> Design:
     """The design with skip stores and spill store, where it has any, as large as was in use in what the flow model
     found for each network; nobody waited for room there."""
     words = [max(column) for column in zip(*(skips_of(flow, len(design.npus)) for flow in flows))]
-    sizes = [max(count, flat.LEAST["skip_words"] * npu.keeps_steps) for npu, count in zip(design.npus, words)]
-    npus = tuple(npu.changed(skip_words=size) if npu.has_skip else npu for npu, size in zip(design.npus, sizes))
     spill = design.spill_words and max(LEAST_SPILL_WORDS, *map(spill_of, flows))
-    return replace(design, npus=npus, spill_words=spill)
+    return replace(design, npus=with_skip_words(design.npus, words), spill_words=spill)

@@ -1,7 +1,7 @@
 """Figures of a system: cycles a frame, latency, beats and waits, how full every store became."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from .sequencer import Count
 from .steady import SteadyStream
@@ -88,12 +88,6 @@ def _waits(counts: Sequence[Count], done: Sequence[int], half: int) -> Waits:
     """Figures of a frame: from the end of the first half to that of the second. An NPU that is done waits for input."""
     few = counts[half - 1]
     many = counts[-1]
-    idle = (done[-1] - many.at) - (done[half - 1] - few.at)
-    return Waits(
-        beats=(many.beats - few.beats) / half,
-        wait_input=(many.wait_input - few.wait_input + idle) / half,
-        wait_room=(many.wait_room - few.wait_room) / half,
-        wait_table=(many.wait_table - few.wait_table) / half,
-        wait_weights=(many.wait_weights - few.wait_weights) / half,
-        wait_memory=(many.wait_memory - few.wait_memory) / half,
-    )
+    cycles = {item.name: getattr(many, item.name) - getattr(few, item.name) for item in fields(Waits)}
+    cycles["wait_input"] += (done[-1] - many.at) - (done[half - 1] - few.at)
+    return Waits(**{name: count / half for name, count in cycles.items()})

@@ -1,4 +1,4 @@
-"""Loader: takes the stream program apart (docs/reference/device.md, "Packets"; spec B8).
+"""Loader: takes the packets of the stream apart (docs/reference/device.md, "Packets"; spec B8).
 
     s_axis --> header --> judge --+--> LOAD: load bus to the memories of the NPUs
                                   +--> WEIGHTS: the same to the kernel memory, while the NPU computes

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.sequencer_kind import JUMPS
 from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
-from .area_part import AreaPart, fifo, gear, sequencer_modules
+from .area_part import AreaPart, fifo, gear, sequencer_modules, skid
 from .line_former import line_former_parts, line_former_stores
 from .products import PRODUCT_LUTS
 from .results import multiplier_dsps, requantise_sizes
@@ -32,6 +32,7 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
     yield from line_former_parts(sequencer, n)
     if npu.passes_by:
+        yield skid(npu.results.ol * npu.array.feature_bits, npu.map_mark_bits, n)
         steps = npu.results.ol * npu.array.feature_bits + npu.map_mark_bits
         yield AreaPart(
             "pass_by", "pass_by", {}, n, lut=steps + 3 * bits_for(pool_unit.words), ff=bits_for(pool_unit.words)

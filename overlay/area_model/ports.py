@@ -26,10 +26,6 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
     if "host" in npu.ports.inlets:
         whole = npu.ports.binariser or npu.former_sizes
         yield skid(npu.array.word_bits if whole else npu.host_word_bits, 0, n)
-    features = npu.results.ol * npu.array.feature_bits
-    yield skid(features, npu.result_side_bits, n)
-    if npu.passes_by:
-        yield skid(features, npu.map_mark_bits, n)
     if npu.ports.sends_results:
         acc = npu.array.acc_bits
         yield from gear(npu.results.ol * acc, acc, 0, n)

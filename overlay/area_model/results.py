@@ -5,12 +5,13 @@ from typing import Any
 
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_rows
+from bitloom.hls_gen.design.memories.results import added_side_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.stores import SkipStore
 from bitloom.hls_gen.design.widths import bits_for
 
-from .area_part import AreaPart, collector
+from .area_part import AreaPart, collector, skid
 from .array import slot_bits
 from .products import PRODUCT_LUTS, dsps
 
@@ -36,6 +37,7 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     for unit in npu.results.feature_units:
         kind = unit.layer.kind
         yield AreaPart(kind, kind, {}, n, ol, **unit.area(npu.value_bits)._asdict())
+    yield skid(ol * npu.value_bits, npu.result_side_bits + added_side_bits(npu), n)
     if npu.stores.skip:
         yield from _addition(npu, npu.stores.skip, n)
 
@@ -49,6 +51,7 @@ def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
     yield AreaPart("addition", "addition", sizes, n, **_addition_products(npu, skip))
     together, _ = gear(npu.skip_lanes, ol)
     yield collector(npu.skip_word_bits, together, together * npu.skip_word_bits, 0, n)
+    yield skid(ol * npu.value_bits, npu.result_side_bits + npu.keeps_steps, n)
 
 
 def _addition_products(npu: Npu, skip: SkipStore) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
-from .area_part import AreaPart, sequencer_modules
+from .area_part import AreaPart, collector, sequencer_modules
 from .array import slot_bits
 from .line_former import line_former_parts, line_former_stores
 from .store import Store
@@ -40,6 +40,9 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     modules = sequencer_modules("array")
     yield AreaPart("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
     yield from line_former_parts(sequencer, n)
+    if sequencer.forms_lines:  # the register in front of it
+        widest = sequencer.word_bits if "host" in npu.ports.inlets else sequencer.map_bits
+        yield collector(widest, 1, widest, 0, n)
 
 
 def sequencer_stores(npu: Npu) -> Iterator[Store]:

@@ -17,7 +17,7 @@ from .ports import FrameSource, MapResults, RawResults
 from .record import Record
 from .results import ResultStages, ResultsUnit, Taker
 from .sequencer import Issuer, writer
-from .skid import Skid, SkidSource
+from .skid import Skid, SkidSource, StreamRegister
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router, Sink, Source
 from .system import System
@@ -212,8 +212,8 @@ class ProcessNetwork:
         ring = self._rings[f"npu{n}.tuple_words"] = make(Ring, npu.sequencer.tuple_words, written, given)
         maps = [(layer.input_words, self._sources[i]) for i, layer in zip(numbers, layers)]
         lines = formed_lines([layer.reading for layer in layers])
-        former = make(LineFormer, ring, lines) if npu.array_forms_lines else None
-        add("writer", make(writer, maps, former or ring, frames), written, *self._takes[n])
+        words = make(StreamRegister, make(LineFormer, ring, lines)) if npu.array_forms_lines else ring
+        add("writer", make(writer, maps, words, frames), written, *self._takes[n])
 
         arrived = Stamps("sums of the array")
         credit = Stamps("room for results")
@@ -226,8 +226,6 @@ class ProcessNetwork:
         to_host = self._gearboxes([(1, make(Gearbox, npu.results.ol, 1, sink)) for sink in sinks])
         raw_stages = make(ResultStages, 0, to_host)
         outlets: Taker = self._outlets(n)
-        if npu.passes_by:
-            outlets = make(Skid, outlets)
         several = npu.array.accumulators > 1
         latencies = flow_npu.latencies
         depth = latencies.activation - 1
@@ -237,7 +235,7 @@ class ProcessNetwork:
         addition_writes += [store.addition.puts] if store is not None and npu.keeps_steps else []
         pooled = [layer for layer in layers if flow_npu.pools(layer)]
         if npu.gives_ways and not pooled:
-            stages = make(ResultStages, depth, self._addition(n, make(Skid, outlets), added))
+            stages = make(ResultStages, depth, self._behind_activation(n, outlets, added))
             results = ResultsUnit(several, arrived, credit, stages, raw_stages)
             add("results unit", make(ResultsUnit.process, results, layers, frames), credit, *puts, *addition_writes)
             return
@@ -261,14 +259,14 @@ class ProcessNetwork:
             taker = make(PassBy, steps, to_pool, outlets, left)
             behind = make(FromPool, [pool_steps for _, pool_steps in steps if pool_steps], outlets, left)
             result = [*puts]
-        stages = make(ResultStages, depth, self._addition(n, make(Skid, taker), added))
+        stages = make(ResultStages, depth, self._behind_activation(n, taker, added))
         results = ResultsUnit(several, arrived, credit, stages, raw_stages)
         process = make(ResultsUnit.process, results, layers, frames)
         add("results unit", process, credit, written, *result, *addition_writes)
         pool = PoolIssuer(flow_npu, written, given, emitted, taken)
         add("pool issuer", make(PoolIssuer.process, pool, readings, frames), given, emitted)
         if npu.depthwise:
-            stages = make(ResultStages, latencies.pool_activation - 1, behind)
+            stages = make(ResultStages, latencies.pool_activation - 1, make(Skid, behind))
             pool_results = PoolResults(latencies.pool, pool_unit.pfp // npu.results.ol, emitted, taken, stages)
             process = make(PoolResults.process, pool_results, readings, frames)
         else:
@@ -302,22 +300,22 @@ class ProcessNetwork:
         self.processes.append(FlowProcess("collector", n, collected.process(), (*takes, offered), part=collected))
         return self._make(AddedSteps, collected, pieces), [freed]
 
-    def _addition(self, n: int, gears: Taker, added: AddedSteps) -> Taker:
-        """What stands behind the activation of NPU ``n``: an addition in front of ``gears`` if it has one, which takes
-        ``added``."""
+    def _behind_activation(self, n: int, taker: Taker, added: AddedSteps) -> Taker:
+        """The skid register behind the activation of NPU ``n``, in front of ``taker``; and between them, if the NPU has
+        one, the addition, which takes ``added`` and has a skid register of its own."""
         flow_npu = self.system.npus[n]
         activated = [self.system.layers[i] for i in self.system.activated(n)]
         if not flow_npu.latencies.addition:
-            return gears
+            return self._make(Skid, taker)
         steps = [layer.reading.windows * layer.tuple_steps for layer in activated]
-        behind: Taker = gears
         if flow_npu.npu.keeps_steps:
             kept = {layer.adds for layer in self.system.layers}
             to = self._skips.get(self.system.store(n)) or self._skip_store(None, [])
             maps = [(count, layer.name in kept) for count, layer in zip(steps, activated)]
-            behind = self._make(KeptSteps, maps, to, gears)
+            taker = self._make(KeptSteps, maps, to, taker)
         maps = [(count, layer.adds is not None) for count, layer in zip(steps, activated)]
-        return self._make(AdditionUnit, flow_npu.latencies.addition, maps, added, behind)
+        behind = self._make(Skid, taker)
+        return self._make(Skid, self._make(AdditionUnit, flow_npu.latencies.addition, maps, added, behind))
 
     def _outlets(self, n: int) -> Taker:
         """The gearboxes at the outlets of NPU ``n``: one for each width of words."""

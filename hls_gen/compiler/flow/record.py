@@ -28,7 +28,7 @@ from .pool_unit import FromPool, PassBy, PoolIssuer, PoolResults, outlet
 from .ports import FrameSource, MapResults, RawResults
 from .results import ResultStages, ResultsUnit
 from .sequencer import Issuer, writer
-from .skid import Skid, SkidSource
+from .skid import Skid, SkidSource, StreamRegister
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
 from .streams import Fifo, Pair, Ring, Router
 from .window_former import WindowFormer
@@ -67,6 +67,7 @@ KINDS: Sequence[Kind] = (
     SkidSource,
     SkipFifo,
     SkipSource,
+    StreamRegister,
     WeightLoader.process,
     WindowFormer,
     writer,

@@ -1,13 +1,14 @@
-"""Skid registers (hls_gen/rtl/primitives/skid.py): in front of a taker of steps, and behind a source of words.
+"""Registers in streams: skid registers (hls_gen/rtl/primitives/skid.py) in front of a taker of steps, and behind a
+source of words; and one in which every word waits (hls_gen/rtl/primitives/gearbox.py).
 
-    steps --> Skid --> taker        source --> SkidSource --> writer
+    steps --> Skid --> taker        source --> SkidSource --> writer        writer --> StreamRegister --> line former
 
-A word that isn't taken at once waits aside; the next one comes in a cycle after that has left.
+A word that a skid register's taker doesn't take at once waits aside; the next one comes in a cycle after that has left.
 """
 
 from .kahn import Wait
 from .results import Taker
-from .streams import Source
+from .streams import Flushed, Source
 
 
 class Skid:
@@ -90,3 +91,48 @@ class SkidSource:
         """See Source."""
         self._left = cycle
         self._there = None
+
+
+class StreamRegister:
+    """A sink in which each word waits a cycle, or until the sink behind takes it. The next word comes in as it leaves.
+
+    Parameters
+    ----------
+    behind
+        The sink behind.
+    """
+
+    def __init__(self, behind: Flushed):
+        self._behind = behind
+        self._there: int | None = None
+        """Cycle from which on the word that came in is there, as long as it isn't known when it leaves."""
+        self._left = 0
+        """Cycle in which the word before it left."""
+
+    @property
+    def room(self) -> Wait:
+        """See Sink."""
+        return self._behind.room
+
+    def put(self, cycle: int) -> int | None:
+        """See Sink."""
+        if not self._leave():
+            return None
+        came = max(cycle, self._left)
+        self._there = came + 1
+        self._leave()
+        return came
+
+    def flush(self) -> bool:
+        """See Flushed."""
+        return self._leave() and self._behind.flush()
+
+    def _leave(self) -> bool:
+        """Whether it is known when the word that came in leaves."""
+        if self._there is not None:
+            left = self._behind.put(self._there)
+            if left is None:
+                return False
+            self._left = left
+            self._there = None
+        return True

@@ -105,6 +105,16 @@ def addition_marks(npu: Npu) -> FieldWidths:
     return [("adds", 1), *([("keeps", 1)] if npu.keeps_steps else [])]
 
 
+def number_bits(npu: Npu) -> int:
+    """Width of a layer's number, which steps have with them where there is an addition."""
+    return bits_for(npu.loader.layers - 1)
+
+
+def added_side_bits(npu: Npu) -> int:
+    """Side bits of a step that the addition alone looks at, above those of `Npu.result_side_bits`; 0 without one."""
+    return number_bits(npu) + sum(w for _, w in addition_marks(npu)) if npu.has_skip else 0
+
+
 def numbers_of(npu: Npu, columns: Mapping[str, Column], numbers: Mapping[str, int]) -> dict[str, int]:
     """The numbers of one row, by the fields that an NPU has for some columns.
 

@@ -18,12 +18,11 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import COUNT_BITS, LAYER_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, split
-from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.results.layer_at_work import LayerAtWork
 from bitloom.hls_gen.rtl.results.requantise import requantise
-from bitloom.hls_gen.rtl.results.step import Step, give
+from bitloom.hls_gen.rtl.results.step import Step, give, ready_ahead
 
 
 def pool_results(library: Library, npu: Npu) -> Block:
@@ -75,7 +74,8 @@ def pool_results(library: Library, npu: Npu) -> Block:
     go.assign(step.busy & free_before)
     in_luts = "pool" in npu.results.lut_products
     stages = timing.pool_activation_stages(npu)
-    give(b, requantise(b, wide, step, stages, Ready(b.input("features_ready")), in_luts=in_luts))
+    ready = ready_ahead(b)
+    give(b, library, requantise(b, wide, step, stages, ready, in_luts=in_luts), ready)
     source.ready.assign(go)
     return b
 

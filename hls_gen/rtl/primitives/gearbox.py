@@ -172,11 +172,13 @@ def _collector(count: int) -> Block:
     # # #
 
     source.ready.assign(any_of(~out_valid, out_ready))
+    # what is taken without a word means nothing, so that in_valid, which comes late, only says whether there is one
+    goes_with = (out_last, source.last), (out_side, source.side)
+    if count == 1:
+        b.on(source.ready, (out_valid, source.valid), (out_data, source.data), *goes_with)
+        return b
     take = b.wire("take", 1, source.taken)
     b.on(out_ready, (out_valid, 0))
-    if count == 1:
-        b.on(take, (out_valid, 1), (out_data, source.data), (out_last, source.last), (out_side, source.side))
-        return b
     b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
     first = b.localparam("FIRST_PLACE", 1, count)
     at = b.reg("at_place", count, init=first)  # where the next word goes: a bit a place, since ``take`` comes late
@@ -187,11 +189,11 @@ def _collector(count: int) -> Block:
     for k in range(count):
         word = b.reg(f"word_{k}", width, init=None)
         if k:  # a new collection: an old word must not be left where this one ends early
-            b.on(take & bits(at, 0, 1), (word, 0))
-        b.on(take & bits(at, k, 1), (word, source.data))
+            b.on(source.ready & bits(at, 0, 1), (word, 0))
+        b.on(source.ready & bits(at, k, 1), (word, source.data))
         words.append(word)
     out_data.assign(side_by_side(words))
-    b.on(take, (out_last, source.last), (out_side, source.side))
+    b.on(source.ready, *goes_with)
     return b
 
 

@@ -1,7 +1,7 @@
 """Addition: to the results of a layer comes the map that waits in the skip store.  Golden twin: golden/layers/add.py.
 
     in[OL] -+-> row --> x factor_kept ----> + bias --+
-            |                                        + --> + half --> >> shift --> clip to low..high -+-> out[OL]
+            |                                        + --> + half --> >> shift --> clip to low..high -+-> features[OL]
             |   skip[KFP] --> step[OL] --> x factor_skipped                                           |
             `-> layers that add nothing, while the stages are empty ----------------------------------'
 
@@ -26,6 +26,7 @@ from veriloggen.core.vtypes import Srl
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.gearbox import gear
 from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.results import added_side_bits, number_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.widths import bits_for
@@ -50,16 +51,16 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
-from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline, Ready
+from bitloom.hls_gen.rtl.primitives.pipeline import Pipeline
 from bitloom.hls_gen.rtl.primitives.rows import product_in_luts
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .step import added_side_bits, number_bits
+from .step import give, ready_ahead
 
 STAGES = timing.ADD_STAGES
 OF_STEPS = """
-In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``out``
+In a binary NPU a word of the skip store is a step: integers of ``value_bits`` bits. Above the side bits of ``features``
 stands whether the layer's results are kept in the skip store.
 """
 """Added to the header in a binary NPU."""
@@ -89,8 +90,8 @@ class _Shared:
 def addition(library: Library, npu: Npu) -> Block:
     """The addition of an NPU with a skip store.
 
-    Module ``addition``. Streams ``in`` and ``out`` of steps, whose side bits at ``in`` have the layer's number and its
-    marks above those that go on; stream ``skip`` of words of the skip store.
+    Module ``addition``. Streams ``in`` and ``features`` of steps, whose side bits at ``in`` have the layer's number and
+    its marks above those that go on; stream ``skip`` of words of the skip store.
     """
     steps = npu.keeps_steps
     together = npu.results.ol // npu.skip_lanes
@@ -103,7 +104,7 @@ def addition(library: Library, npu: Npu) -> Block:
         __doc__ + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
-        latency=f"{timing.latencies(npu).addition} cycles from in to out, where what is added is there; else 0",
+        latency=f"{timing.latencies(npu).addition} cycles from in to features, where what is added is there; else 0",
         parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)
@@ -112,7 +113,6 @@ def addition(library: Library, npu: Npu) -> Block:
     side = npu.result_side_bits
     source = Stream.input(b, "in", npu.results.ol * npu.value_bits, last=True, side_bits=side + added_side_bits(npu))
     skip = Stream.input(b, "skip", npu.skip_word_bits)
-    out = Stream.output(b, "out", npu.results.ol * npu.value_bits, last=True, side_bits=side + steps)
     waits = b.output("waits", means="a step waits for a word of the skip store")
 
     # # #
@@ -147,21 +147,23 @@ def addition(library: Library, npu: Npu) -> Block:
     parts = [[bits(data, k * w, w) for data in (kept, step.data)] for k in range(npu.results.ol)]
     sums = side_by_side([_lane(b, npu, shared, k, *two) for k, two in enumerate(parts)])
     b.comment("Whether a stage has a step, and what goes with the step.")
-    pipe.control(Ready(out.ready))
+    ready = ready_ahead(b, "skid_ready")
+    moves = pipe.control(ready)
     pipe.enter(valid & step.valid)
     b.comment("A step that is not added to passes by, while the stages are empty.")
     empty = b.reg("empty", init=1)
     b.on(None, (empty, all_of(~any_of(valid, *pipe.valid.values()), ~take)))
     passes = b.wire("passes", 1, all_of(source.valid, ~adds, empty))
-    # ready of what follows comes late: all else is worked out beside it
-    sure = b.wire("sure", 1, all_of(adds, any_of(~valid, all_of(step.valid, ~pipe.valid["sum"]))))
-    source.ready.assign(any_of(sure, all_of(choose(adds, step.valid, empty, 1), out.ready)))
+    source.ready.assign(choose(adds, any_of(~valid, step.valid & moves.now), empty & ready.now, 1))
     ends = b.wire("ends", width(goes), choose(passes, goes, pipe.beside("side", ends), width(goes)))
-    out.data.assign(choose(passes, source.data, sums, source.data_bits))
-    out.valid.assign(any_of(passes, pipe.valid["sum"]))
-    out.last.assign(bits(ends, 0, 1))
-    if out.side is not None:
-        out.side.assign(bits(ends, 1, out.side_bits))
+    values = Stream(
+        valid=b.wire("values_valid", 1, any_of(passes, pipe.valid["sum"])),
+        ready=ready.now,
+        data=b.wire("values", source.data_bits, choose(passes, source.data, sums, source.data_bits)),
+        last=bits(ends, 0, 1),
+        side=bits(ends, 1, width(goes) - 1) if width(goes) > 1 else None,
+    )
+    give(b, library, values, ready)
     return b
 
 

@@ -47,13 +47,14 @@ class LayerAtWork:
         """Layer after layer of the memory ``rows``, up to number ``last_layer``; each until ``done`` comes with
         ``last``. ``begins``: names of the fields that are looked at only as the layer begins."""
         loaded = b.reg("loaded")
-        begin = b.wire("begin_layer", 1, any_of(~loaded, done & last))
-        change = b.wire("layer_change", 1, any_of(~loaded, last))
+        starts = b.reg("starts", init=1)  # not loaded: a register of its own for the many that take the layer's row
+        begin = b.wire("begin_layer", 1, any_of(starts, done & last))
+        change = b.wire("layer_change", 1, any_of(starts, last))
         upcoming = layer_counter(b, "layer_upcoming", last_layer, begin)
         following = library.loadable(b, rows, bus, resize(upcoming, bits_for(rows.depth - 1)))
         kept = {name: w for name, w in rows.widths.items() if name not in begins}
         now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
-        b.on(begin, (loaded, 1), *[(now[name], following[name]) for name in now])
+        b.on(begin, (loaded, 1), (starts, 0), *[(now[name], following[name]) for name in now])
         return cls(loaded, begin, change, upcoming, now, following)
 
     def factors(

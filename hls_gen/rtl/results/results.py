@@ -5,10 +5,9 @@
 
 A step takes OL results of a window, by their place in the queue. Where a feature has several levels (k thresholds) each
 step is repeated k times, against one threshold after the other. Features wait in a skid register where they aren't
-taken, unless they go to an addition: whether what is in front of it moves is then a register, not logic. ``room`` says
-whether another window may end: with one accumulator a processing element two windows' results fit, one in the queue and
-one in the array; with several a result waits in its place, at ``drain_slot``, and ``room`` says whether another place
-is free.
+taken: whether what is in front of it moves is then a register, not logic. ``room`` says whether another window may end:
+with one accumulator a processing element two windows' results fit, one in the queue and one in the array; with several
+a result waits in its place, at ``drain_slot``, and ``room`` says whether another place is free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from bitloom.golden.layers.lookup import Lookup
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.memory_map import memory_of
+from bitloom.hls_gen.design.memories.results import number_bits
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
@@ -46,7 +46,7 @@ from .feature_unit import Lane, PlaceUnit, unit_placer
 from .layer_at_work import LayerAtWork
 from .lookup import lookup
 from .requantise import requantise
-from .step import Step, give, number_bits, skidded_features
+from .step import Step, give, ready_ahead
 from .threshold import matches_value, threshold
 
 LANES: Mapping[type[FeatureLayer], Lane] = {Lookup: lookup}
@@ -157,18 +157,10 @@ def _activation(
     units: Sequence[PlaceUnit],
 ) -> None:
     """Thresholds, with the offset of the window in the queue, or requantisation; in a binary NPU of sums less
-    that offset. Features wait aside; those that go to an addition wait behind that (hls_gen/rtl/shell/engine.py)."""
-    is_last = not npu.has_skip
-    ahead = is_last and (npu.requantises or "raw" not in step.layer)  # raw values are taken by what nobody knows ahead
-    if ahead:
-        ready = Ready(b.wire("step_ready_unused"), b.wire("step_ready_next"))
-    else:
-        ready = Ready(b.wire("step_ready") if is_last else b.input("features_ready"))
-    features = _features(b, npu, step, load, sums_offset, units, ready)
-    if is_last:
-        features = skidded_features(b, library, features, ready.following)
-        features.ready.assign(b.input("features_ready"))
-    give(b, features)
+    that offset."""
+    ahead = npu.requantises or "raw" not in step.layer  # raw values are taken by what nobody knows ahead
+    ready = ready_ahead(b) if ahead else Ready(b.wire("step_ready"))
+    give(b, library, _features(b, npu, step, load, sums_offset, units, ready), ready)
 
 
 def _features(

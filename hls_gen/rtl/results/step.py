@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from bitloom.hls_gen.design.memories.results import addition_marks
+from bitloom.hls_gen.design.memories.results import addition_marks, number_bits
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.pipeline import Ready, takes
@@ -103,25 +102,18 @@ def marks_of(b: Block, npu: Npu, step: Step) -> StepMarks:
     )
 
 
-def skidded_features(b: Block, library: Library, features: Stream, ready_next: Signal | None = None) -> Stream:
-    """Features behind a skid register, in which they wait where they aren't taken: what is ready behind them comes
-    late. It stands once in an NPU, behind the last unit that makes features: the results unit, or the addition where
-    there is one. ``ready_next``: as of `skidded`."""
-    return skidded(b, library, "features_skid", features, ready_next=ready_next)
+def ready_ahead(b: Block, now: str = "step_ready_unused") -> Ready:
+    """Whether the skid register behind a unit's stages takes what leaves them, and whether it will in the next cycle,
+    at which the stages look; for `give`. ``now``: name of the first wire, at which most units don't look."""
+    return Ready(b.wire(now), b.wire("step_ready_next"))
 
 
-def give(b: Block, features: Stream) -> None:
-    """The ports ``features_*`` for features, but ``features_ready``."""
+def give(b: Block, library: Library, features: Stream, ready: Ready) -> None:
+    """The ports ``features_*`` for features, behind a skid register, in which they wait where they aren't taken: what
+    is ready behind them comes late, and many registers stand in front. ``ready``: what `ready_ahead` gave, or whether
+    the skid register is ready, where nobody looks at that ahead."""
+    features = skidded(b, library, "features_skid", features, ready_next=ready.following)
+    features.ready.assign(b.input("features_ready"))
     for part, signal in features.parts():
         if part != "ready":
             b.output(f"features_{part}", width(signal), signal)
-
-
-def added_side_bits(npu: Npu) -> int:
-    """Side bits of a step that the addition alone looks at, above those of `Npu.result_side_bits`."""
-    return number_bits(npu) + sum(w for _, w in addition_marks(npu))
-
-
-def number_bits(npu: Npu) -> int:
-    """Width of a layer's number, which steps have with them where there is an addition."""
-    return bits_for(npu.loader.layers - 1)

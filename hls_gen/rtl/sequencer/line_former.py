@@ -84,6 +84,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now
     inside = b.reg("on_map")  # the position at hand is on the map
+    beside_map = b.reg("beside_map", init=1)  # it is not: a register of its own for the many bits of a word
     hit = Countdown(b, "hit", memory.widths["first"])  # its last item: a window is complete with the position
     keeps = sequencer.beat.rows > 1
     if keeps:
@@ -100,7 +101,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     tuple_last = b.wire("tuple_last", 1, eq(word, now["words_minus_1"]))
     b.on(moves, (word, choose(tuple_last, 0, add(word, 1, width(word)), width(word))))
     step = b.wire("step", 1, moves & tuple_last)
-    _place(b, layer, (step, line_done, line_begins), inside, hit)
+    _place(b, layer, (step, line_done, line_begins), (inside, beside_map), hit)
     b.comment("The positions before: whether they are on the map, and the words of each.")
     rows, columns = sequencer.beat.rows, sequencer.beat.columns
     before = [b.reg(f"before_{k}") for k in range(1, columns)]
@@ -115,7 +116,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     places = [words]  # of each position, the one at hand first, the words of its lines, the line at hand first
     if columns > 1:
         places += _positions_before(b, library, sequencer, moves, word, words)
-    used = [inside, *(flag & bits(now["taps_before"], k, 1) for k, flag in enumerate(before))]
+    used = [~beside_map, *(flag & bits(now["taps_before"], k, 1) for k, flag in enumerate(before))]
     of_lines = [flag & bits(now["lines_before"], i, 1) for i, flag in enumerate(above)]
     taps = []
     beside = _beside(spec, now)
@@ -127,10 +128,13 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     return b
 
 
-def _place(b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], inside: Signal, hit: Countdown) -> None:
+def _place(
+    b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], on_map: tuple[Signal, Signal], hit: Countdown
+) -> None:
     """Where in its line the position at hand is. ``events``: a position is done; the line is, which is assigned here; a
-    line begins."""
+    line begins. ``on_map``: registers that say whether the position is on the map, and whether it is not."""
     step, line_done, line_begins = events
+    inside, beside_map = on_map
 
     def first(name: str) -> Signal:
         """A field of the layer of the line that begins."""
@@ -145,8 +149,8 @@ def _place(b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], 
     positions.advance(moves, change, first("positions_minus_1"))
     hit.advance(moves, change, first("first"), layer.now["stride_minus_1"])
     line_done.assign(step & steps.last)
-    b.on(step & positions.last, (inside, 0))
-    b.on(line_begins, (inside, 1))
+    b.on(step & positions.last, (inside, 0), (beside_map, 1))
+    b.on(line_begins, (inside, 1), (beside_map, 0))
 
 
 def _lines_before(

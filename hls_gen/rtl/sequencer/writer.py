@@ -16,6 +16,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.ports import INLET_BITS, SOURCES
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
+from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.stream import Stream
@@ -76,7 +77,8 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     joins = not spec.pool and spec.npu.joined_words > 0
     forms = spec.sequencer.forms_lines
     text = __doc__ + JOINED * joins + FORMED * forms
-    latency = "0 cycles from an inlet to the write port"
+    cycles = int(forms and not spec.pool)
+    latency = f"{cycles} cycle{'s' * (not cycles)} from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", spec.of_writer, header)
     b = context.b
@@ -154,13 +156,18 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
 
 
 def _formed(context: Context, last_layer: Signal, out: Written) -> Stream:
-    """What goes into the line former, from which words go to the write port; valid and data are to be assigned."""
+    """What goes into the line former, from which words go to the write port; valid and data are to be assigned. Words
+    of inlets wait in a register in front of it, since they come late; those for a pool unit come from a register."""
     b = context.b
     spec = context.spec
     words = Stream.wires(b, "coming", spec.widest_inlet)
     lines = Stream.wires(b, "formed", spec.sequencer.word_bits)
     block = context.library.get(line_former, context.library, spec)
-    ports = {**context.bus.to(block), **words.ports("in"), **lines.ports("out")}
+    waiting = words
+    if not spec.pool:
+        source = words.replace(last=const(0, 1))
+        waiting = collected(b, context.library, "came", source, words.data_bits, 1, ("last",)).replace(last=None)
+    ports = {**context.bus.to(block), **waiting.ports("in"), **lines.ports("out")}
     b.instance(block, "line_former", last_layer=last_layer, **ports)
     lines.ready.assign(out.has_free)
     out.assign(write=lines.valid & out.has_free, write_word=lines.data)

@@ -14,7 +14,6 @@ from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.results.addition import addition
 from bitloom.hls_gen.rtl.results.results import results
 from bitloom.hls_gen.rtl.results.signs import signs
-from bitloom.hls_gen.rtl.results.step import skidded_features
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
 
 from .context import NpuContext
@@ -89,12 +88,11 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     added = c.place(
         c.library.get(addition, c.library, npu), "addition", **features.ports("in"), **skipped.ports("skip")
     )
+    features = Stream.of(added, "features")
     if not npu.keeps_steps:
-        return EngineOutputs(skidded_features(b, c.library, Stream.of(added, "out")), beats, added["waits"])
-    both = c.place(c.library.get(signs, c.library, npu), "signs", **Stream.of(added, "out").ports("in"))
-    return EngineOutputs(
-        skidded_features(b, c.library, Stream.of(both, "out")), beats, added["waits"], Stream.of(both, "skip")
-    )
+        return EngineOutputs(features, beats, added["waits"])
+    both = c.place(c.library.get(signs, c.library, npu), "signs", **features.ports("in"))
+    return EngineOutputs(Stream.of(both, "out"), beats, added["waits"], Stream.of(both, "skip"))
 
 
 def _array(c: NpuContext, beats: dict[str, Signal], drain_slot: Signal | None) -> dict[str, Signal]:

@@ -18,7 +18,6 @@ from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.block import Signal, bits
 from bitloom.hls_gen.rtl.primitives.gearbox import gearbox
-from bitloom.hls_gen.rtl.primitives.skid import skidded
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.sequencer.beat import Beat
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
@@ -59,7 +58,7 @@ def _with_pass_by(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:
     pooled, layer = _pooled(c, to_pool)
     block = c.library.get(pass_by, c.library, npu)
     ports = c.place(block, "pass_by", **features.ports("in"), **to_pool.ports("to_pool"), **pooled.ports("pooled"))
-    return skidded(c.b, c.library, "past_skid", Stream.of(ports, "out")), layer
+    return Stream.of(ports, "out"), layer
 
 
 def _pooled(c: NpuContext, features: Stream) -> tuple[Stream, Signal]:

@@ -170,7 +170,7 @@ def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float
     names = ["data", "last", *(["side"] if one.result_side_bits else [])]
     return [
         Source(bench, "in_", made.steps, stalls[0]), Source(bench, "skip_", made.words, stalls[1], seed=2),
-        Sink(bench, "out_", names, len(made.sums), stalls[2]),
+        Sink(bench, "features_", names, len(made.sums), stalls[2]),
     ]  # fmt: skip
 
 

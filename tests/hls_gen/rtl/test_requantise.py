@@ -12,6 +12,7 @@ from bitloom.golden.layers.requantise import MAX_SHIFT, Requantise
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import REQUANTISATION
 from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step, give
@@ -59,7 +60,8 @@ def probe(one: Npu) -> Block:
     ends = {name: b.input(f"in_{name}") for name in ("tuple_last", "map_last")}
     free, free_before = b.output("in_ready"), b.wire("free_before_unused")
     step = Step(free=free, free_before=free_before, busy=busy, sums=sums, row=row, layer=layer, **ends)
-    give(b, requantise(b, one, step, REQUANTISATION.stages, Ready(b.input("features_ready"))))
+    ready = Ready(b.wire("step_ready"))
+    give(b, Library(32), requantise(b, one, step, REQUANTISATION.stages, ready), ready)
     return b
 
 

@@ -20,8 +20,7 @@ from bitloom.golden.layers.grouped import DepthwiseConv
 from bitloom.golden.layers.pool import AvgPool, MaxPool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler import lines, weight_order
-from bitloom.hls_gen.compiler import plan as plans
+from bitloom.hls_gen.compiler import formed_taps, lines, weight_order
 from bitloom.hls_gen.compiler.depthwise import fused
 from bitloom.hls_gen.compiler.engine_form import engine_form_of
 from bitloom.hls_gen.compiler.segments import segments
@@ -262,7 +261,7 @@ def kernel_rows(share: float) -> AbstractContextManager[Any]:
 
 def always_formed(_: Pick) -> AbstractContextManager[Any]:
     """The window former makes windows also where that takes longer."""
-    return patch.object(plans, "pays", lambda *_: True)
+    return patch.object(formed_taps, "pays", lambda *_: True)
 
 
 def always_lined(_: Pick) -> AbstractContextManager[Any]:

@@ -93,7 +93,7 @@ LINES = {
             Broken("above_1 <= ~lines_last;", "above_1 <= 1'd1;", "taps_of_the_window"),
             Broken("complete = hit_last & line_hit_last;", "complete = hit_last;", "each_window_once"),
             Broken("      if (line_done) begin\n        place <= 2'd0;\n      end\n", "", "taps_of_the_window"),
-            Broken("line_hit_last ? layer_line_stride_minus_1 : line", "line", "each_window_once"),
+            Broken("line_hit_last ? layer_line_stride_minus_1 : line", "line", "each_word_once"),
         ),
     ),
 }

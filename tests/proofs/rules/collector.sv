@@ -79,7 +79,7 @@ module proof (
     assert (whole | words < `COUNT);
     assert (~whole | words != 0);
     if (watching) assert (same & watched < words);
-    if (words != 0) assert (empty_above & out_marks == marks);
+    if (words != 0) assert ((out_data >> ((whole ? words : words + 1) * `IN)) == 0);  // in the next place is what came without a word
   end
 `endif
 endmodule

@@ -169,7 +169,7 @@ module proof (
   end
 
 `ifdef INVARIANTS
-  (* hierconn *) wire \dut.loaded , \dut.on_map , \dut.hit_last , \dut.word , \dut.steps_last , \dut.positions_last ;
+  (* hierconn *) wire \dut.loaded , \dut.starts , \dut.on_map , \dut.beside_map , \dut.hit_last , \dut.word , \dut.steps_last , \dut.positions_last ;
   (* hierconn *) wire \dut.lines_last , \dut.layer_words_minus_1 ;
   (* hierconn *) wire [1:0] \dut.lines_left ;
   (* hierconn *) wire [10:0] \dut.steps_left , \dut.positions_left ;
@@ -194,6 +194,7 @@ module proof (
   (* keep *) wire written_0 = has_0, written_1 = has_1;
   always @* if (running) begin
     assert (\dut.loaded == work & \dut.word == word);
+    assert (\dut.starts == ~\dut.loaded & \dut.beside_map == ~\dut.on_map );
     if (~work) assert (word == 0);
 `ifdef KEEPS
     assert (\dut.place == at);

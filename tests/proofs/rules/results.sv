@@ -68,14 +68,14 @@ module proof (
 `endif
 
 `ifdef INVARIANTS
-  (* hierconn *) wire \dut.busy ;
+  (* hierconn *) wire \dut.busy , \dut.starts ;
   (* hierconn *) wire [`FULL-1:0] \dut.full ;
   (* hierconn *) wire [`CREDIT-1:0] \dut.credits ;
 `ifdef BINARY
   (* hierconn *) wire \dut.some_full , \dut.some_credits ;
 `endif
   always @* if (running) begin
-    assert (\dut.busy == at_work);
+    assert (\dut.busy == at_work & \dut.starts == ~\dut.loaded );
 `ifdef BINARY
     assert (\dut.full == waiting && \dut.some_full == (waiting != 0));
     assert (\dut.credits == `WINDOWS - in_use && \dut.some_credits == (in_use != `WINDOWS));

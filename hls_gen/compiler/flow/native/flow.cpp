@@ -38,6 +38,7 @@ enum class Kind : int64_t {
     SKID_SOURCE,
     SKIP_FIFO,
     SKIP_SOURCE,
+    STREAM_REGISTER,
     WEIGHT_LOADER,
     WINDOW_FORMER,
     WRITER,
@@ -174,6 +175,7 @@ class Network {
             return New<SkipFifo>{timing, number(), list<SkippedMap>(map), side(), side()};
         }
         case Kind::SKIP_SOURCE: return New<SkipSource>{next_part<SkipFifo>(), side()};
+        case Kind::STREAM_REGISTER: return New<StreamRegister>{&next_part<Sink>()};
         case Kind::WEIGHT_LOADER: {
             const auto packet = [this] { return WeightPacket{number(), number(), &next_stamps(), &next_stamps()}; };
             return New<WeightLoader>{timing,       list<WeightPacket>(packet), number(), number(), next_stamps(),

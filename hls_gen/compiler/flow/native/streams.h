@@ -30,6 +30,36 @@ struct Sink : virtual Part {
     virtual int64_t level() { return 0; }
 };
 
+// In which each word waits a cycle, or until the sink behind takes it; as in skid.py.
+class StreamRegister : public Sink {
+  public:
+    explicit StreamRegister(Sink* behind) : behind(behind) {}
+
+    Cycle put(Cycle cycle) override {
+        if (!leave()) return UNKNOWN;
+        const Cycle came = std::max(cycle, left);
+        there = came + 1;
+        leave();
+        return came;
+    }
+    bool flush() override { return leave() && behind->flush(); }
+    Wait room() const override { return behind->room(); }
+
+  private:
+    Sink* behind;
+    Cycle there = UNKNOWN, left = 0;
+
+    bool leave() {
+        if (there != UNKNOWN) {
+            const Cycle taken = behind->put(there);
+            if (taken == UNKNOWN) return false;
+            left = taken;
+            there = UNKNOWN;
+        }
+        return true;
+    }
+};
+
 // Gives words out.
 struct Source : virtual Part {
     // First cycle in which the next word can be taken; or UNKNOWN, and then `word` is what it waits for.

@@ -56,6 +56,7 @@ def test_frames_go_through_the_partitions_in_rounds(accelerator):
     np.testing.assert_array_equal(got, EXPECTED)
     assert told == [(0, 7)] * 3 + [(3, 7)] * 4 + [(6, 7)] * 4 + [(7, 7)]
     assert accelerator.registers.read("WORDS_IN") != before
+    np.testing.assert_array_equal(accelerator.predict(IMAGES[:2], batch=1), EXPECTED[:2])
     with value_error("digits-cnn: batch must be >= 1 frames, got 0"):
         accelerator.predict(IMAGES, batch=0)
 

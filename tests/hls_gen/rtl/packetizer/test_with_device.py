@@ -177,23 +177,42 @@ def test_the_driver(built):
     assert device.of_device("FRAMES") == 3  # nothing comes any more
 
 
-def test_the_driver_tells_wrong_frames(built):
+@pytest.mark.parametrize("error, count", [("SHORT", "fewer"), ("LONG", "more")])
+def test_the_driver_tells_wrong_frames(built, error, count):
+    """Each kind of wrong frame stops the packetizer; ``run`` and ``reset`` clear the error."""
     device = Device(built, 0, seed=11)
     core, signature = core_of(device), device.of_device("SIGNATURE")
-    cut = device.beats(1)[:-1]
-    if "user" not in cut[-1]:
-        cut[-1]["last"] = 1
-    device.give(device.beats(0), cut, device.beats(2))
+    wrong = device.beats(1)[:-1] if error == "SHORT" else device.beats(1) + device.beats(1)[-1:]
+    if "user" not in wrong[-1]:
+        for beat in wrong:
+            beat["last"] = 0
+        wrong[-1]["last"] = 1
+    frames = device.beats(0), wrong, device.beats(2)
+    message = f"packetizer: frame 1 must have {device.sizes.beats} beats, got {count}: call run again"
+    device.give(*frames)
     core.run(signature)
-    device.until(lambda: device.status == SHORT)
-    with device_error(f"packetizer: frame 1 must have {device.sizes.beats} beats, got fewer: call run again"):
+    device.until(lambda: device.status == STATUS.field(error).at(1))
+    with device_error(message):
+        core.check()
+    core.run(signature)
+    core.check()
+    device.until(lambda: device.read(NUMBER.offset) == 1)  # the good frame behind
+    device.give(*frames)
+    core.run(signature)
+    device.until(lambda: device.status == STATUS.field(error).at(1))
+    with device_error(message):
         core.check()
     core.reset()
     core.check()
+
+
+def test_the_driver_stops_in_a_frame(built):
+    device = Device(built, 0, seed=12)
+    core = core_of(device)
     device.give(device.beats(0)[:1])
-    core.run(signature)
+    core.run(device.of_device("SIGNATURE"))
     device.settle()
     with device_error("packetizer: the frame under way must end within 0 s, got none"):
         core.stop(timeout=0)
     with value_error("packetizer: transfer_frames must be 0..65535, got 65536"):
-        core.run(signature, 65_536)
+        core.run(0, 65_536)

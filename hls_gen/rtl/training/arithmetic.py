@@ -25,7 +25,8 @@ def select(b: Block, name: str, index: Signal, values: list[Signal]) -> Signal:
         place = bits(index, level, 1)
         nodes = [choose(place, high, low, width(low)) for low, high in zip(nodes[::2], nodes[1::2])]
         level += 1
-    return b.wire(name, width(values[0]), nodes[0])
+    (selected,) = nodes
+    return b.wire(name, width(selected), selected)
 
 
 def parts(row: Signal, count: int) -> list[Signal]:

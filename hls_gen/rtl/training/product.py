@@ -19,7 +19,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import CodedOperand, Value, leave, shifted_magnitude, value_of
-from .word import magnitude_of, sign_of, word_of
+from .word import largest, magnitude_of, sign_of, word_of
 
 
 def product_unit(library: Library, machine: MachineParameters) -> Block:
@@ -68,7 +68,7 @@ def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_cod
     late_sign = delayed(b, sign, "shift_sign", 2)[-1]
     doubled = b.wire("doubled", w, Cat(magnitude_of(word), const(0, 1)))
     fine = shifted_magnitude(b, "shift", doubled, entry)
-    most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
+    most = largest(b, w - 1)
     return choose(bits(fine, w - 1, 1), most, bits(fine, 0, w - 1), w - 1), late_sign
 
 
@@ -93,7 +93,7 @@ def _by_word(b: Block, machine: MachineParameters, x: Value, y: Value) -> tuple[
     b.on(None, (whole, terms[0]))
     sign = b.wire("multiply_sign", 1, sign_of(x.word) ^ sign_of(y.word))
     late_sign = delayed(b, sign, "multiply_sign", 2)[-1]
-    most = b.localparam("LARGEST", (1 << w) - 1, w)
+    most = largest(b, w)
     if form.fraction:
         leave(b, "lost", bits(whole, 0, form.fraction))
     over = nonzero(bits(whole, form.fraction + w, w - form.fraction))

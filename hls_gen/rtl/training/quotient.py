@@ -16,7 +16,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .arithmetic import FINE_BITS, CodedOperand, leave, value_of
-from .word import magnitude_of, sign_of, word_of
+from .word import largest, magnitude_of, sign_of, word_of
 
 
 def quotient_unit(library: Library, machine: MachineParameters) -> Block:
@@ -62,7 +62,7 @@ def quotient_unit(library: Library, machine: MachineParameters) -> Block:
         leave(b, "coarse_high", bits(coarse, w, least - w))
     b.on(None, (fine, Sll(resize(bits(coarse, 0, w), wide), rest)), (late_over, over))
     leave(b, "half", bits(fine, 0, 1))
-    most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
+    most = largest(b, w - 1)
     above = any_of(late_over, nonzero(bits(fine, w, wide - w)))
     magnitude = b.wire("magnitude", w - 1, choose(above, most, bits(fine, 1, w - 1), w - 1))
     sign = delayed(b, b.wire("sign", 1, sign_of(x.word) ^ bits(entry, PLACES_BITS, 1)), "sign", 2)[-1]

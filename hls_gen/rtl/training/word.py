@@ -33,6 +33,11 @@ def magnitude_of(word: Signal) -> Signal:
     return bits(word, 0, width(word) - 1)
 
 
+def largest(b: Block, w: int) -> Signal:
+    """Constant: the largest magnitude, of ``w`` bits."""
+    return b.localparam("LARGEST", (1 << w) - 1, w)
+
+
 def word_of(b: Block, name: str, sign: Signal, magnitude: Signal) -> Signal:
     """Wire: the word of a sign and a magnitude variable; 0 has no sign."""
     return b.wire(name, width(magnitude) + 1, Cat(all_of(sign, nonzero(magnitude)), magnitude))
@@ -53,7 +58,7 @@ def saturated(b: Block, name: str, total: Signal, w: int, zones: Sequence[tuple[
     sign = bits(total, wide - 1, 1)
     size = b.wire(f"{name}_size", wide, (total ^ Repeat(sign, wide)) + resize(sign, wide))
     over = nonzero(bits(size, w - 1, wide - w + 1))
-    most = b.localparam("LARGEST", (1 << (w - 1)) - 1, w - 1)
+    most = largest(b, w - 1)
     for condition, k in zones:
         over = any_of(over, all_of(condition, nonzero(bits(size, k, w - 1 - k))))
         most = choose(condition, const(1 << k, w - 1), most, w - 1)

@@ -27,7 +27,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .word import magnitude_of, sign_of, word_of
+from .word import largest, magnitude_of, sign_of, word_of
 
 
 def word_divider(library: Library, machine: MachineParameters) -> Block:
@@ -88,7 +88,7 @@ def word_divider(library: Library, machine: MachineParameters) -> Block:
     )
     ended = b.reg("ended")
     b.on(None, (ended, last), (done, ended))
-    most = b.localparam("LARGEST", (1 << w) - 1, w)
+    most = largest(b, w)
     magnitude = b.wire("magnitude", w, choose(over, choose(some, most, 0, w), line, w))
     b.on(None, (out, word_of(b, "signed_quotient", sign, magnitude)))
     return b

@@ -340,3 +340,14 @@ def test_packets_that_are_wrong(name):
         hardware.reset()
         assert (hardware.read("ERROR_CODE"), hardware.read("STATUS") & 2) == (0, 0)
         hardware.run()
+
+
+def test_a_program_may_lie_at_the_end_of_the_cache():
+    """One instruction at the last address, with which a run begins; the address behind it is refused (`PACKETS`)."""
+    end = assemble("NOP END")
+    last = SMALL.instructions - 1
+    packets = [PacketHeader(PROGRAM, 0, 0, last, 1).words(), encode(end), PacketHeader(RUN, 0, 0, last, 0).words()]
+    with SimulatedMachine(SMALL, assemble("NOP WAIT")) as hardware:
+        hardware.simulation.send(np.concatenate(packets), last=True)
+        hardware.simulation.run(interrupt=True)
+        assert (hardware.read("ERROR_CODE"), hardware.read("RUNS")) == (0, 1)

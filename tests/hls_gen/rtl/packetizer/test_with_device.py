@@ -177,7 +177,7 @@ def test_the_driver(built):
     assert device.of_device("FRAMES") == 3  # nothing comes any more
 
 
-@pytest.mark.parametrize("error, count", [("SHORT", "fewer"), ("LONG", "more")])
+@pytest.mark.parametrize(("error", "count"), [("SHORT", "fewer"), ("LONG", "more")])
 def test_the_driver_tells_wrong_frames(built, error, count):
     """Each kind of wrong frame stops the packetizer; ``run`` and ``reset`` clear the error."""
     device = Device(built, 0, seed=11)

@@ -65,6 +65,17 @@ def test_a_changed_source_include_or_flag_is_another_library(sources, logged):
     assert compilations(logged) == 4
 
 
+def test_another_version_of_the_compiler_is_another_library(sources, logged):
+    """The compiler's version is part of the key, so that a changed compiler compiles anew."""
+    program = Path(os.environ["CXX"])
+    for version in ("g++ 12", "g++ 13"):
+        said = f'if [ "$1" = --version ]; then echo {version}; exit; fi'
+        program.write_text(f'#!/bin/sh\n{said}\necho "$@" >> {logged}\nexec g++ "$@"\n')
+        native._compiler.cache_clear()
+        native.library(sources[0], includes=sources[1])
+    assert compilations(logged) == 2
+
+
 def test_processes_share_one_compilation(sources, logged):
     paths, includes = sources
     script = (

@@ -137,7 +137,8 @@ def test_progress_is_told_after_each_batch():
     model, seen = CASES["fan_in_1"], []
     x = random_images(model, 7, np.random.default_rng(1))
     packed.forward(model, x, batch=3, progress=lambda done, total: seen.append((done, total)))
-    assert seen == [(3, 7), (6, 7), (7, 7)]
+    packed.forward(model, x[:2], batch=1, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(3, 7), (6, 7), (7, 7), (1, 2), (2, 2)]
 
 
 def test_images_and_batch_are_checked():

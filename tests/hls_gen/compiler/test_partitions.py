@@ -151,6 +151,19 @@ def test_a_residual_block_is_cut_in_its_middle():
     np.testing.assert_array_equal(forward(parts, images), model.forward(images))
 
 
+def test_copies_of_channels_need_no_wider_weights_than_the_network():
+    """An NPU of 2-bit weights takes a network of 2-bit weights in slices, too."""
+    model = residual()
+    layers = (replace(layer, weight=signed(2)) if isinstance(layer, Conv) else layer for layer in model.network.layers)
+    arrays = {
+        name: {key: array >> 6 if key == "weight" else array for key, array in held.items()}
+        for name, held in model.arrays.items()
+    }
+    small = Model(replace(model.network, layers=tuple(layers)), arrays)
+    choices = CompileChoices(partitions={"conv_2": 1, "conv_3": 2})
+    size_memories("block", [small], NPU.changed(weight_bits=2), choices)
+
+
 def residual() -> Model:
     """A convolution, and a residual block of two."""
 

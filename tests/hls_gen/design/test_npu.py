@@ -432,6 +432,21 @@ def test_memories_whose_place_nobody_chose_come_last(monkeypatch):
     assert list(memory_maps.memory_rows.__wrapped__(npu)) == [*(name for name in names if name != "olds"), "olds"]
 
 
+@pytest.mark.parametrize("more", [{}, {"raster": True}, {"outlets": ("loop", "host"), "skip_words": 8}], ids=str)
+def test_a_layer_may_begin_at_each_row_of_a_memory(more):
+    """The field of its base is wide enough for the last row, also where a memory has one row more than a power of
+    two."""
+    tables = ("taps", "olds", "jumps", "aheads", "pool_taps", "pool_olds", "pool_jumps")
+    rows = dict.fromkeys((*tables, "kernel_rows", "threshold_rows", "pool_kernel_rows", "pool_scale_rows"), 33)
+    for npu in (Npu.of(**{**DEPTHWISE, **more}, **rows, lookup_rows=512), Npu.of(kfp=13)):
+        memories = {memory.name: memory for memory in memory_map(npu)}
+        based = {name: memory for name, memory in memories.items() if memory.based_by}
+        assert based
+        for memory in based.values():
+            layers, field = memory.based_by
+            assert memories[layers].widths[field] == (memory.depth - 1).bit_length(), memory.name
+
+
 def test_a_topology_keeps_window_formers_behind_an_inlet_alone():
     """With their sizes; beside another inlet there is none but for frames."""
     npu = Npu.of(**INTEGER, **SIZES, window_former=True)

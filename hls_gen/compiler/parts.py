@@ -320,7 +320,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         levels=threshold.levels if threshold else 1,
         pool=pooled(segment, engine.name),
         output=segment.output,
-        values=_values(segment) if engine.name == "integer" and threshold is None else None,
+        values=None if threshold else _values(segment),
         segment=segment,
     )
     weighted = None

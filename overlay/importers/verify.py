@@ -82,7 +82,7 @@ def verify(
         That names the first rewriting that isn't right: a mistake of the importer, or of the file's operators.
     """
     numbers = range(images + 4)
-    few = [*numbers[:2], *numbers[-4:]] if images > 1 else numbers
+    few = [*numbers[:images][:2], *numbers[images:]]
     nodes = {operation.name for operation in imported.operations.operations if operation.op not in LEFT}
     checked_maps = {reading.map for section in imported.graph.sections for reading in section.reads} - {0}
     total = len(nodes) + len(checked_maps) + len(imported.graph.outputs)
@@ -125,7 +125,7 @@ def _sample(imported: Imported, number: int, images: int, seed: int) -> Array:
         level = np.full(size, most * (number - images))
     else:
         row, column, channel = np.ogrid[tuple(map(slice, size))]
-        level = (row + column + channel + number - images) % 2 * most
+        level = (row + column + channel + number) % 2 * most
     sample: Array = held.zero + held.stride * _that_occur(level, imported)
     if any(kind == "clip" for kind, *_ in imported.host.front):  # no number has a level beyond its ends
         real = real_inputs(imported, sample[None]).astype(imported.source.source.dtype)

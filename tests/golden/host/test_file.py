@@ -57,6 +57,19 @@ def integers(low: Any, zero: Any, high: Any, scale: Any = 1.0) -> dict[str, Any]
     return content(integers={"low": low, "high": high, "scale": scale, "zero": zero})
 
 
+SHAPES = {(): True, (1,): True, (5,): True, (1, 5, 1): True, (2, 2): False, (2, 1, 3): False}
+"""Shapes of an output, and whether its values are the scores of classes."""
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_scores_are_one_vector(shape):
+    """A single number is one, too; several positions with values each are none."""
+    size = int(np.prod(shape))
+    order = [[0, size, 1]] if size > 1 else [[0]]
+    made = output(shape=[*shape], parts=[part(0, size)], order=order, classes=size, closing=[])
+    assert read(content(outputs=[made])).has_scores == SHAPES[shape]
+
+
 def only(**fields: Any) -> dict[str, Any]:
     return content(outputs=[output(**fields)])
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
+from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
@@ -125,6 +126,29 @@ def test_a_copy_of_bits():
     made, on = with_copies(cut.parts, [0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
     assert (lower(Placed(cut, made, on, {})).forward(images) == lower_alone(model).forward(images)).all()
+
+
+def test_a_copy_of_the_signs_of_integers():
+    """A binary NPU hands bits on, also where it adds integers of which they are the signs."""
+
+    def requantised(n, reads):
+        sums = Conv(name=f"conv_{n}", out_channels=4, kernel=(1, 1), inputs=(reads,))
+        return [sums, Requantise(name=f"act_{n}", encoding=signed(5), inputs=(sums.name,))]
+
+    layers = (
+        *requantised(1, INPUT),
+        Threshold(name="sign_1", inputs=("act_1",)),
+        *requantised(2, "sign_1"),
+        Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")),
+        Threshold(name="sign_2", inputs=("add_2",)),
+        Dense(name="dense_3", out_channels=3, inputs=("sign_2",)),
+    )
+    net = Network(name="signs", input=Map(height=3, width=2, channels=4, encoding=BIPOLAR), layers=layers)
+    model, images = random_model(net, 1), random_images(net, 4, 1)
+    cut = segmented(model, Target()).cut([Engine()] * 3)
+    made, on = with_copies(cut.parts, [0, 0, 2], cascade([Npu.of()] * 3))
+    assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_2", 0), ("conv_2@1", 1), ("dense_3", 2)]
+    assert (lower(Placed(cut, made, on, {})).forward(images) == model.forward(images)).all()
 
 
 def test_ways_that_cross():

@@ -68,6 +68,22 @@ def test_levels():
     assert levels(("BUFG", {"I": [1], "O": [2]}), end=2) == [0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "into", "out", "each"),
+    [
+        ("LUT1", "I0", "O", 1),
+        ("INV", "I", "O", 1),
+        ("MUXF8", "I0", "O", 0),
+        ("RAM32M", "ADDRA", "DOA", 1),
+        ("BUFG", "I", "O", 0),
+    ],
+)
+def test_levels_of_cells_in_a_row(kind, into, out, each):
+    """Four of them: a quarter of a level of each would show."""
+    cells = [(kind, {into: [wire], out: [wire + 1]}) for wire in range(1, 5)]
+    assert levels(*cells, end=5) == [4 * each]
+
+
 def carry(ci: int | str, s: int | str, out: int) -> tuple[str, dict[str, list]]:
     return "CARRY4", {"CI": [ci], "S": [s, "0", "0", "0"], "CO": [out]}
 

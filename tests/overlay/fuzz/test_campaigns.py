@@ -3,6 +3,7 @@
 from base64 import b64decode
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from zlib import decompress
 
 import pytest
@@ -127,6 +128,33 @@ def requests(cases):
         server.running().stop()
         server.running.cache_clear()
     return sum(len(server.campaign().case(Pick("server", 0, n))["calls"]) for n in range(cases))
+
+
+REFUSALS = {
+    "a rule": ("INVALID_ARGUMENT", "size must be >= 1, got 0", ""),
+    "1,000 characters": ("INVALID_ARGUMENT", "x" * 1000, ""),
+    "a simulation that stands": ("DEADLINE_EXCEEDED", "no progress for 1000 cycles", ""),
+    "nothing": ("INVALID_ARGUMENT", "", "must be refused in one line, got ''"),
+    "two lines": ("INVALID_ARGUMENT", "a\nb", "must be refused in one line, got 'a\\nb'"),
+    "1,001 characters": ("INVALID_ARGUMENT", "x" * 1001, f"must be refused in one line, got {'x' * 200!r}"),
+    "a hang": ("DEADLINE_EXCEEDED", "late", "must be answered or refused with a rule, got DEADLINE_EXCEEDED: 'late'"),
+    "a crash": (
+        "UNKNOWN",
+        "no progress for",
+        "must be answered or refused with a rule, got UNKNOWN: 'no progress for'",
+    ),
+}
+"""Status code and details of a refusal, and what is wrong with it."""
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_of_the_server_is_one_line(name):
+    pytest.importorskip("pynq.remote", reason="PYNQ's remote protocol comes with pynq 4")
+    from bitloom.overlay.fuzz.campaigns.server import _fault
+
+    code, details, fault = REFUSALS[name]
+    error = SimpleNamespace(code=lambda: SimpleNamespace(name=code), details=lambda: details)
+    assert _fault(error) == fault
 
 
 def test_server():

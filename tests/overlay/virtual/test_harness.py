@@ -29,6 +29,16 @@ def test_every_word_comes_back_in_order_with_its_last(loop):
     assert (lasts == flags).all()
 
 
+@pytest.mark.parametrize(
+    ("last", "flags"), [({}, [0, 0, 0]), ({"last": False}, [0, 0, 0]), ({"last": True}, [0, 0, 1])], ids=str
+)
+def test_a_transfer_ends_where_it_is_asked_to(loop, last, flags):
+    simulation = loop()
+    simulation.send(numbers(3), **last)
+    simulation.run(words=3)
+    assert simulation.received()[1].tolist() == flags
+
+
 def test_one_word_a_cycle_and_two_cycles_of_latency(loop):
     simulation = loop()
     before = simulation.cycles

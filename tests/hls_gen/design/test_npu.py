@@ -447,6 +447,27 @@ def test_a_layer_may_begin_at_each_row_of_a_memory(more):
             assert memories[layers].widths[field] == (memory.depth - 1).bit_length(), memory.name
 
 
+COUNTS = {
+    "window_taps_minus_1": "window_taps",
+    "windows_minus_1": "windows",
+    "groups_minus_1": "groups",
+    "levels_minus_1": "levels",
+}
+"""Fields of a layer's rows, and the capacity that says how large each may be."""
+
+
+def test_a_layer_may_have_as_many_as_the_capacities_say():
+    """Also where a capacity is one more than a power of two."""
+    seen = set()
+    for npu in (Npu.of(**DEPTHWISE, raster=True), Npu.of()):
+        changed = npu.changed(**dict.fromkeys(COUNTS.values(), 33))
+        for memory in memory_map(changed):
+            for field in COUNTS.keys() & memory.widths.keys():
+                seen.add(field)
+                assert memory.widths[field] == 6, (memory.name, field)
+    assert seen == COUNTS.keys()
+
+
 def test_a_topology_keeps_window_formers_behind_an_inlet_alone():
     """With their sizes; beside another inlet there is none but for frames."""
     npu = Npu.of(**INTEGER, **SIZES, window_former=True)

@@ -317,20 +317,21 @@ def test_faults_while_data_come():
 
 
 PACKETS = {
-    "BAD_HEADER": [0, 0, 0, 0],
-    "BAD_PACKET": PacketHeader(1, 0, 0, 0, 1).words(),
-    "BAD_RANGE": PacketHeader(PROGRAM, 0, 0, SMALL.instructions, 1).words(),
-    "TRUNCATED": PacketHeader(PROGRAM, 0, 0, 0, 1).words()[:3],
+    "no header": ("BAD_HEADER", [0, 0, 0, 0]),
+    "another kind": ("BAD_PACKET", PacketHeader(1, 0, 0, 0, 1).words()),
+    "behind the cache": ("BAD_RANGE", PacketHeader(PROGRAM, 0, 0, SMALL.instructions, 1).words()),
+    "over the cache's end": ("BAD_RANGE", PacketHeader(PROGRAM, 0, 0, SMALL.instructions - 1, 2).words()),
+    "no instruction": ("BAD_RANGE", PacketHeader(PROGRAM, 0, 0, 0, 0).words()),
+    "a start behind the cache": ("BAD_RANGE", PacketHeader(RUN, 0, 0, SMALL.instructions, 0).words()),
+    "a part of a header": ("TRUNCATED", PacketHeader(PROGRAM, 0, 0, 0, 1).words()[:3]),
+    "a part of an instruction": ("TRUNCATED", [*PacketHeader(PROGRAM, 0, 0, 0, 1).words(), 1, 2]),
 }
+"""Transfers, and the rule that each breaks."""
 
 
-@pytest.mark.parametrize("name", [*PACKETS, "start", "payload"])
+@pytest.mark.parametrize("name", PACKETS)
 def test_packets_that_are_wrong(name):
-    words, fault = PACKETS.get(name), name
-    if name == "start":
-        words, fault = PacketHeader(RUN, 0, 0, SMALL.instructions, 0).words(), "BAD_RANGE"
-    if name == "payload":
-        words, fault = [*PacketHeader(PROGRAM, 0, 0, 0, 1).words(), 1, 2], "TRUNCATED"
+    fault, words = PACKETS[name]
     with SimulatedMachine(SMALL, assemble("NOP END")) as hardware:
         hardware.simulation.send(np.asarray(words, np.uint32), last=True)
         hardware.simulation.run(interrupt=True)

@@ -214,5 +214,14 @@ def test_the_driver_stops_in_a_frame(built):
     device.settle()
     with device_error("packetizer: the frame under way must end within 0 s, got none"):
         core.stop(timeout=0)
-    with value_error("packetizer: transfer_frames must be 0..65535, got 65536"):
-        core.run(0, 65_536)
+
+
+def test_the_driver_sets_any_number_of_frames(built):
+    """As many as the register holds; where a number is refused, nothing is written."""
+    device = Device(built, 0, seed=13)
+    core = core_of(device)
+    core.run(0, transfer_frames=65_535)
+    for wrong in (-1, 65_536):
+        with value_error(f"packetizer: transfer_frames must be 0..65535, got {wrong}"):
+            core.run(0, wrong)
+    assert device.read(TRANSFER_FRAMES.offset) == 65_535

@@ -128,6 +128,21 @@ def test_other_numbers_of_words(machine):
     echoes(machine)
 
 
+@pytest.mark.parametrize(
+    ("what", "rows", "times", "longest"), [("program", 3, 1, 16), ("run", 40, 1, 44), ("result", 30, 2, 60)]
+)
+def test_the_longest_transfer_may_fill_the_dma(machine, monkeypatch, what, rows, times, longest):
+    """A run takes ``rows`` words and gives them ``times`` times; a DMA of ``longest`` words is enough, no smaller one."""
+    text = f"IO LOAD_NEURONS d=0 rows={rows}\n" + f"IO STORE_NEURONS a=0 rows={rows}\n" * times
+    program, words = assemble(f"{text[:-1]} last=1\nNOP END"), np.arange(rows)
+    monkeypatch.setattr(machine._link, "limit_bytes", 4 * longest)
+    assert machine.run(program, words, times * rows).tolist() == [*words] * times
+    monkeypatch.setattr(machine._link, "limit_bytes", 4 * longest - 4)
+    message = f"must be 1..{longest - 1} words, which fit a DMA transfer (c_sg_length_width), got {longest}"
+    with value_error(f"{machine.name}: a {what} {message}"):
+        machine.run(program, words, times * rows)
+
+
 def test_a_training_that_does_not_fit(machine):
     t, form = CASES["continuous"], SMALL.form
     x, y = samples(t, form, 1)

@@ -1,6 +1,7 @@
 """Rewritings of operations: what each rule does, and that the checks find one that is not exact."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import pytest
 from bitloom.golden.limits import IMPORT_STEPS
 from bitloom.golden.rewrite import Inexact, rewrite
 from bitloom.overlay.importers.bends import clip
-from bitloom.overlay.importers.budget import OverBudget, budget, take
+from bitloom.overlay.importers.budget import FRACTION_STEPS, OverBudget, budget, take
 from bitloom.overlay.importers.canonical import canonical
 from bitloom.overlay.importers.links import Line
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.operations import Elementwise, Linear, Pooling
+from bitloom.overlay.importers.quantisers import Rule
+from bitloom.overlay.importers.rationals import fractions
 from bitloom.overlay.importers.rules import (
     check_same,
     functions_of_one_tensor_become_one,
@@ -162,6 +165,26 @@ def test_a_check_draws_on_the_budget_of_the_import():
             simplified(before)
     with budget(0):
         simplified(before)
+
+
+def steps_of(levels, scales):
+    """The boundaries of a quantiser with so many levels, and with so many scales."""
+    scale = np.full(scales, Fraction(1))
+    return Rule(scale=scale, zero=Fraction(0), low=0, high=levels, rounding="ROUND").boundaries()
+
+
+@pytest.mark.parametrize(
+    "work",
+    [lambda count: fractions(np.ones(count)), lambda count: steps_of(count, 1), lambda count: steps_of(1, count)],
+    ids=["numbers", "levels", "scales"],
+)
+def test_each_fraction_draws_on_the_budget_of_the_import(work, monkeypatch):
+    """A file of a few bytes may ask for many."""
+    monkeypatch.setenv("BITLOOM_MAX_IMPORT_STEPS", str(100 * FRACTION_STEPS))
+    with budget(0):
+        work(100)
+    with budget(0), pytest.raises(OverBudget, match="steps of work to import it must be <= "):
+        work(101)
 
 
 def test_operations_that_nobody_reads_go():

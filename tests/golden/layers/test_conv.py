@@ -145,22 +145,6 @@ def test_or_equals_its_definition(seed):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_or_equals_pytorch(seed, torch):
-    """-1 exactly where the sum is as small as can be: no product of the window is +1."""
-    layer, source, x, weight = random_or(seed)
-    top, left, bottom, right = layer.padding
-
-    def sums(features: np.ndarray, kernels: np.ndarray) -> np.ndarray:
-        padded = torch.nn.functional.pad(torch.tensor(features * 1.0).permute(0, 3, 1, 2), (left, right, top, bottom))
-        kernels = torch.tensor(kernels * 1.0).permute(0, 3, 1, 2)
-        return torch.nn.functional.conv2d(padded, kernels, stride=layer.stride).permute(0, 2, 3, 1).numpy()
-
-    smallest = -sums(np.ones_like(x), np.ones_like(weight))
-    expected = np.where(sums(x, weight) == smallest, -1, 1)
-    np.testing.assert_array_equal(layer.forward(x, {"weight": weight}, source), expected)
-
-
-@pytest.mark.parametrize("seed", range(10))
 def test_fast_or_equals_the_plain_pass(seed):
     model, x = or_model(seed)
     np.testing.assert_array_equal(packed.forward(model, x), model.forward(x))
@@ -215,27 +199,6 @@ def test_words_equal_their_definition(seed):
                     found[c // layer.word_channels] |= bool(x[n, y, z, c] == weight[kernel, ky, kx, c])
                 total += sum(1 if bit else -1 for bit in found)
         assert ours[n, row, column, kernel] == total
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_words_equal_pytorch(seed, torch):
-    """The largest product of each word: 0 where the tap is padding, else the word's bit."""
-    model, x = words_case(seed)
-    (layer,), source, weight = model.network.layers, model.network.input, model.arrays["conv_1"]["weight"]
-    top, left, bottom, right = layer.padding
-    word, taps = layer.word_channels, layer.kernel[0] * layer.kernel[1]
-    more = -source.channels % word  # channels that repeat the last one: the largest product stays
-
-    def channels_first(a: np.ndarray) -> np.ndarray:
-        return torch.tensor(np.concatenate([a, *[a[..., -1:]] * more], axis=3) * 1.0).permute(0, 3, 1, 2)
-
-    padded = torch.nn.functional.pad(channels_first(x), (left, right, top, bottom))
-    runs = torch.nn.functional.unfold(padded, layer.kernel, stride=layer.stride)  # (N, C * taps, outputs)
-    features = runs.reshape(len(x), 1, -1, word, taps, runs.shape[2])
-    products = features * channels_first(weight).reshape(1, len(weight), -1, word, taps, 1)
-    total = products.amax(3).sum((2, 3)).permute(0, 2, 1)  # (N, outputs, O)
-    ours = model.forward(x)
-    np.testing.assert_array_equal(ours.reshape(len(x), -1, len(weight)), total.numpy())
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -283,12 +283,6 @@ def test_additions_with_halves_say_how_many_pairs_are_off(scales, wrong):
     assert max(built.wrong[1] for built in made.emitted.built) == (wrong > 0)
 
 
-def test_the_help_promises_no_ties_of_additions():
-    text = " ".join(CliRunner().invoke(import_command, ["--help"]).stdout.split())
-    assert "ties included" not in text
-    assert "ONNX rounds halves to even, an Add layer away from zero" in text
-
-
 def refused(chain):
     with pytest.raises(ImportRefused) as error:
         import_graph(to_tflite_graph(chain.bytes()), name="refused")

@@ -1,17 +1,11 @@
-"""Networks of known shapes in QONNX's form, with random weights: beside qonnx, and through the hardware."""
+"""Networks of known shapes in QONNX's form, with random weights, beside qonnx."""
 
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.npu import Npu
-from bitloom.overlay.importers.verify import sample_inputs, verify
-from tests import simulated
-
-from .against import by_qonnx, check, imported
+from .against import by_qonnx, check
 from .onnx_files import QONNX, Chain
 
 
@@ -88,23 +82,3 @@ def test_dense_networks(width, weight_bits, bits):
 def test_cnv(weight_bits, bits):
     made = check(cnv(np.random.default_rng(3), weight_bits, bits), by_qonnx, images=2)
     assert set(made.choice.engines) == {"binary"}
-
-
-@pytest.mark.slow
-def test_lfc():
-    made = imported(mlp(np.random.default_rng(4), 1024, 1, 1))
-    assert len(verify(made, 4)) > 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["vgg", "cnv"])
-def test_hardware(name, tmp_path):
-    """Imported, compiled, and run on the simulated board: every score is golden's."""
-    rng = np.random.default_rng(5)
-    made = imported({"vgg": vgg, "cnv": cnv}[name](rng, 1, 1))
-    assert set(made.choice.engines) == {"binary"}
-    npu = Npu.of(kfp=32, kgp=16, pfp=16, ol=4, planes=8)
-    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)))
-    images = sample_inputs(made, 2, seed=6)[: 3 if name == "cnv" else 6]
-    found, _ = simulated.outputs(bit, compile_model(made.model, manifest), images)
-    assert np.array_equal(found, made.model.forward(images))

@@ -1,4 +1,4 @@
-"""What onnxruntime's quantiser makes of a small network that reads digits: imported, beside onnxruntime, simulated."""
+"""What onnxruntime's quantiser makes of a small network that reads digits: imported, beside onnxruntime."""
 
 import logging
 from functools import cache
@@ -8,12 +8,8 @@ import numpy as np
 import pytest
 
 from bitloom.golden.zoo.digits import load_digits
-from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.sizing import size_memories
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.importers.imported import import_file
 from bitloom.overlay.importers.verify import verify
-from tests import simulated
 
 from .against import outputs
 from .onnx_files import Chain, TensorProto, numpy_helper, onnx
@@ -222,16 +218,3 @@ def test_means_that_are_halves(tmp_path, caplog, kind, zeros):
     assert (0.05 if zeros == "asymmetric" else 0) <= tied / values < 0.3
     assert np.abs(got - in_float64(path, images)).max() < 0.01 * step
     assert min(right) >= 0.95 * 360
-
-
-@pytest.mark.slow
-def test_hardware(tmp_path):
-    """Imported, compiled, and run on the simulated board, with the batch normalisation as it is: scores are equal."""
-    made = import_file(quantised(tmp_path, "QOperator", "QUInt8", "tensor", "symmetric", "as it is"))
-    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, kfp=8, kgp=8, pfp=8, ol=4)
-    bit, manifest = simulated.overlay(size_memories("imported", [made.model], (npu,)))
-    data = load_digits()
-    images = made.host.to_input(pixels(data.test_images[:4]), made.model.network.input.shape)
-    found, _ = simulated.outputs(bit, compile_model(made.model, manifest), images)
-    assert np.array_equal(found, made.model.forward(images))
-    assert (made.host.scores(found).argmax(axis=1) == data.test_labels[:4]).all()

@@ -109,7 +109,7 @@ def test_what_is_found_simulates(name: str, tmp_path: Path) -> None:
     design = best.candidate.design(model)
     assert figures(model, best.candidate, design) == best.figures
     assert any(npu.value("skip_words") for npu in design.npus)
-    simulated(tmp_path, model, best.candidate)
+    simulated(tmp_path, best.candidate, model)
 
 
 @pytest.mark.slow
@@ -122,4 +122,4 @@ def test_digits_with_shortcuts_simulate(order: str, tmp_path: Path) -> None:
     for n, row in enumerate(found.front):
         candidate = row.candidate
         assert figures(model, candidate, candidate.design(model)) == row.figures
-        simulated(tmp_path / str(n), model, candidate)
+        simulated(tmp_path / str(n), candidate, model)

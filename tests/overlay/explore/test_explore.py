@@ -1,9 +1,7 @@
 """The search: whatever it returns makes a design that builds and simulates."""
 
 import json
-from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -13,16 +11,15 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.rtl.generate import generate
-from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.run import run
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
 from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import figures
 from bitloom.overlay.explore.search import Effort, Explored, explore
-from bitloom.overlay.explore.tries import Row
-from tests.networks import IntegerChoices, integer_networks, random_images, random_model
+from tests.networks import IntegerChoices, integer_networks, random_model
 from tests.networks import networks as binary_networks
+
+from .test_variety import simulated
 
 POINTS = 2
 
@@ -70,50 +67,22 @@ QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandom
 
 
 @pytest.mark.slow
-@settings(max_examples=2, **QUICK)
+@settings(max_examples=60, **QUICK)
 @given(models(), budgets())
 def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
     found = found_for(model, budget)
     assert found.front
     builds_all(model, found)
-    if found.best is not None:
-        assert budget.holds(found.best.figures)
-
-
-@pytest.mark.slow
-@settings(max_examples=60, **QUICK)
-@given(models(), budgets())
-def test_what_it_returns_builds_slowly(model: Model, budget: Budget) -> None:
-    builds_all(model, found_for(model, budget))
+    assert found.best is None or budget.holds(found.best.figures)
 
 
 @pytest.mark.slow
 @settings(max_examples=8, **QUICK)
-@given(models(), budgets(), st.integers(0, 99))
-def test_what_it_returns_simulates(
-    tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget, seed: int
-) -> None:
+@given(models(), budgets())
+def test_what_it_returns_simulates(tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget) -> None:
     found = found_for(model, budget)
     row = found.best or found.front[-1]
-    simulated(tmp_path_factory.mktemp("explored"), model, row, random_images(model.network, 4, seed))
-
-
-def simulated(folder: Path, model: Model, row: Row, images: np.ndarray) -> None:
-    """Hardware equals golden, and its latency is what the flow model says."""
-    c = row.candidate
-    made = builds.build(folder, c.design(model), [model], choices=c.choices)
-    assert run(made, model, images).bit_exact_frames == len(images)
-    alone = run(made, model, images[:1])
-    assert alone.counters["cycles"] == row.figures.latency
-
-
-@pytest.mark.slow
-def test_digits_simulates(tmp_path: Path) -> None:
-    model = networks.load("digits-cnn")
-    found = explore(model, Budget(lanes=400, cycles=1000), effort=Effort(points=1, halvings=0))
-    assert found.best is not None
-    assert len(found.best.candidate.npus) > 1
-    simulated(tmp_path, model, found.best, random_images(model.network, 6, 1))
+    simulated(tmp_path_factory.mktemp("explored"), row.candidate, model)
 
 
 @pytest.mark.slow

@@ -22,8 +22,6 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.estimate import estimate_cores
-from bitloom.overlay.build import build as builds
-from bitloom.overlay.build.run import run
 from bitloom.overlay.cli.found_designs import blocks_of
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
@@ -39,9 +37,10 @@ from bitloom.overlay.explore.variations import SETTINGS, MapSetting
 from bitloom.overlay.study.mlperf_tiny import NPU as BY_HAND
 from bitloom.overlay.study.mlperf_tiny import entry
 from tests.errors import value_error
-from tests.networks import random_images, random_model
+from tests.networks import random_model
 
 from .fronts import FRONTS, lines
+from .test_variety import simulated
 
 QUICK = Effort(points=2, halvings=0)
 COUNTERS = MapSetting("raster", counters=True)
@@ -121,14 +120,7 @@ def test_several_taps_a_beat_simulate(name: str, tmp_path: Path) -> None:
     tries = Tries(LINED[name][0](), Budget(), 64, SETTINGS)
     fast = tries.mapped_npus(Task(Connection(tries.engines[0]), COUNTERS, 330, FEW_NPUS))
     assert fast is not None
-    candidate = tries.candidate(fast, COUNTERS)
-    design = candidate.design(tries.model)
-    build = builds.build(tmp_path, design, [tries.model], choices=candidate.choices)
-    images = random_images(tries.model.network, 4, 1)
-    several, alone = run(build, tries.model, images), run(build, tries.model, images[:1])
-    flow = run_flow(tries.model, candidate.choices, design, 4)[0]
-    assert several.bit_exact_frames == 4
-    assert several.counters["cycles"] - alone.counters["cycles"] == flow.left[-1] - flow.left[0]
+    simulated(tmp_path, tries.candidate(fast, COUNTERS), tries.model)
 
 
 @cache
@@ -258,14 +250,7 @@ def test_several_networks_get_chains() -> None:
 def test_a_ring_of_several_networks_simulates(tmp_path: Path) -> None:
     """Bit for bit, in the cycles of the flow model."""
     models = [residual(), separable()]
-    candidate = ring_of_two(models).candidate
-    made = builds.build(tmp_path, candidate.design(models[0], also=models[1:]), models, choices=candidate.choices)
-    for model in models:
-        images = random_images(model.network, 4, 1)
-        several, alone = run(made, model, images), run(made, model, images[:1])
-        assert several.bit_exact_frames == 4
-        left = run_flow(model, candidate.choices, made.design, 4)[0].left
-        assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
+    simulated(tmp_path, ring_of_two(models).candidate, *models)
 
 
 @pytest.mark.slow
@@ -330,14 +315,5 @@ def test_what_is_found_simulates(names: list[str], tmp_path: Path) -> None:
     models = [MODELS[name]() for name in names]
     best = explore(models, Budget(lut=15_000, dsp=40), effort=QUICK).best
     assert best is not None
-    c = best.candidate
-    made = builds.build(tmp_path, c.design(models[0], also=models[1:]), models, choices=c.choices)
-    latency = 0
-    for model in models:
-        images = random_images(model.network, 4, 1)
-        several, alone = run(made, model, images), run(made, model, images[:1])
-        assert several.bit_exact_frames == 4
-        left = run_flow(model, c.choices, made.design, 4)[0].left
-        assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
-        latency += alone.counters["cycles"]
-    assert latency == best.figures.latency
+    simulated(tmp_path, best.candidate, *models)
+    assert figures(models[0], best.candidate, also=models[1:]) == best.figures

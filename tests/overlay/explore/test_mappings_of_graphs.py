@@ -155,7 +155,7 @@ def test_a_mapping_may_be_the_smallest_design_for_a_rate() -> None:
 def test_a_ring_of_a_graph_simulates(tmp_path: Path) -> None:
     """A map goes on and stays on its NPU; another one is added where it comes round."""
     model = residual()
-    simulated(tmp_path, model, mapped(model, *RING, COUNTERS, 2_500))
+    simulated(tmp_path, mapped(model, *RING, COUNTERS, 2_500), model)
 
 
 @pytest.mark.slow
@@ -168,7 +168,7 @@ def test_a_front_of_graphs_simulates(model: Callable[[], Model], tmp_path: Path)
     assert len(found.best.candidate.npus) > 1
     for n, row in enumerate(found.front):
         assert figures(made, row.candidate, row.candidate.design(made)) == row.figures
-        simulated(tmp_path / str(n), made, row.candidate)
+        simulated(tmp_path / str(n), row.candidate, made)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from tests.errors import value_error
 from tests.networks import random_images, random_model
 
 COUNTERS = MapSetting("raster", counters=True)
+FRAMES = 4
 
 
 def ends() -> Model:
@@ -119,31 +120,35 @@ def test_only_what_is_asked_for_is_varied() -> None:
         explore(ends(), Budget(), map_order="auto")
 
 
-def simulated(folder: Path, model: Model, candidate: Candidate, frames: int = 4) -> None:
+def simulated(folder: Path, candidate: Candidate, *models: Model) -> None:
     """Saved and read again, built and simulated: bit-exact, in the cycles of the flow model."""
     candidate = Candidate.from_dict(json.loads(json.dumps(candidate.to_dict())))
-    design = candidate.design(model)
-    made = builds.build(folder, design, [model], choices=candidate.choices)
-    left = run_flow(model, candidate.choices, design, frames)[0].left
-    images = random_images(model.network, frames, 1)
-    several, alone = run(made, model, images), run(made, model, images[:1])
-    assert several.bit_exact_frames == frames
-    assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
-    found = figures(model, candidate, design)
+    model, *also = models
+    design = candidate.design(model, also=also)
+    made = builds.build(folder, design, models, choices=candidate.choices)
+    latency = 0
+    for each in models:
+        left = run_flow(each, candidate.choices, design, FRAMES)[0].left
+        images = random_images(each.network, FRAMES, 1)
+        several, alone = run(made, each, images), run(made, each, images[:1])
+        assert several.bit_exact_frames == FRAMES
+        assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
+        latency += alone.counters["cycles"]
+    found = figures(model, candidate, design, also=also)
     assert found is not None
-    assert alone.counters["cycles"] == found.latency
+    assert latency == found.latency
 
 
 @pytest.mark.slow
 def test_a_ring_of_both_engines_simulates(tmp_path: Path) -> None:
-    simulated(tmp_path, ends(), ring_of(ends(), (0, 1, 0), 2_000))
+    simulated(tmp_path, ring_of(ends(), (0, 1, 0), 2_000), ends())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.words.replace(", ", "-"))
 def test_rings_simulate(tmp_path: Path, setting: MapSetting) -> None:
     model = networks.load("digits-cnn")
-    simulated(tmp_path, model, ring_of(model, (0, 1, 0, 1), 4_000, setting=setting))
+    simulated(tmp_path, ring_of(model, (0, 1, 0, 1), 4_000, setting=setting), model)
 
 
 @pytest.mark.slow
@@ -172,7 +177,7 @@ def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> 
     built = CliRunner().invoke(bitloom, ["build", str(network), "--foldings", str(foldings), "--out", str(folder)])
     assert built.exit_code == 0, built.output
     assert len(builds.load(folder).program("kernels").weights)
-    simulated(tmp_path / "simulated", model, candidate)
+    simulated(tmp_path / "simulated", candidate, model)
 
 
 @pytest.mark.slow
@@ -180,4 +185,4 @@ def test_a_front_simulates(tmp_path: Path) -> None:
     """Whatever the search says of small networks: each design of the front."""
     for name, model in (("ends", ends()), ("digits", networks.load("digits-cnn"))):
         for n, row in enumerate(explore(model, Budget(lut=9_000), effort=Effort(points=3, halvings=1)).front):
-            simulated(tmp_path / f"{name}{n}", model, row.candidate)
+            simulated(tmp_path / f"{name}{n}", row.candidate, model)

@@ -132,7 +132,7 @@ def test_other_numbers_of_words(machine):
     ("what", "rows", "times", "longest"), [("program", 3, 1, 16), ("run", 40, 1, 44), ("result", 30, 2, 60)]
 )
 def test_the_longest_transfer_may_fill_the_dma(machine, monkeypatch, what, rows, times, longest):
-    """A run takes ``rows`` words and gives them ``times`` times; a DMA of ``longest`` words is enough, no smaller one."""
+    """A run takes ``rows`` words and gives them ``times`` times; a DMA of ``longest`` words is enough, not less."""
     text = f"IO LOAD_NEURONS d=0 rows={rows}\n" + f"IO STORE_NEURONS a=0 rows={rows}\n" * times
     program, words = assemble(f"{text[:-1]} last=1\nNOP END"), np.arange(rows)
     monkeypatch.setattr(machine._link, "limit_bytes", 4 * longest)

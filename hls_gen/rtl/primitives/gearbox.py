@@ -172,19 +172,18 @@ def _collector(count: int) -> Block:
     # # #
 
     source.ready.assign(any_of(~out_valid, out_ready))
-    # what is taken without a word means nothing, so that in_valid, which comes late, only says whether there is one
-    goes_with = (out_last, source.last), (out_side, source.side)
-    if count == 1:
-        b.on(source.ready, (out_valid, source.valid), (out_data, source.data), *goes_with)
-        return b
     take = b.wire("take", 1, source.taken)
     b.on(out_ready, (out_valid, 0))
+    if count == 1:
+        b.on(take, (out_valid, 1), (out_data, source.data), (out_last, source.last), (out_side, source.side))
+        return b
     b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
     first = b.localparam("FIRST_PLACE", 1, count)
     at = b.reg("at_place", count, init=first)  # where the next word goes: a bit a place, since ``take`` comes late
     complete = b.wire("complete", 1, bits(at, count - 1, 1) | source.last)
     b.on(take, (at, Cat(bits(at, 0, count - 1), const(0, 1))), (out_valid, complete))
     b.on(take & complete, (at, first))
+    # what a word's place takes without a word means nothing: in_valid, which comes late, isn't asked for many bits
     words: list[Signal] = []
     for k in range(count):
         word = b.reg(f"word_{k}", width, init=None)
@@ -193,7 +192,7 @@ def _collector(count: int) -> Block:
         b.on(source.ready & bits(at, k, 1), (word, source.data))
         words.append(word)
     out_data.assign(side_by_side(words))
-    b.on(source.ready, *goes_with)
+    b.on(source.ready, (out_last, source.last), (out_side, source.side))
     return b
 
 

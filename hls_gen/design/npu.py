@@ -747,9 +747,30 @@ class NpuSequencer:
         return self.beat.taps > 1
 
     @property
+    def has_input_register(self) -> bool:
+        """Whether each word waits a cycle in a register in front of the line former: words of inlets do, since they
+        come late in their cycle; words for a pool unit come from a register."""
+        return self.forms_lines and self.pool_unit is None
+
+    @property
     def map_bits(self) -> int:
         """Bits of a word of a map, as it comes."""
         return self.word_bits // self.beat.taps
+
+    @property
+    def inlets(self) -> tuple[str, ...]:
+        """Names of the streams of words that the sequencer takes from; the pool unit's has one."""
+        return ("in",) if self.pool_unit else self.npu.sources
+
+    def inlet_bits(self, name: str) -> int:
+        """Width of the words of the inlet ``name``: those of frames are words of the tuple memory, others are of maps,
+        which a line former puts side by side."""
+        return self.word_bits if name == "host" else self.map_bits
+
+    @property
+    def widest_inlet(self) -> int:
+        """Width of the widest word that comes."""
+        return max(map(self.inlet_bits, self.inlets))
 
     @property
     def memory_bits(self) -> int:

@@ -19,7 +19,7 @@ from .store import Store
 
 
 def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The pool unit of NPU ``n`` and the gearbox in front of it; none where it has no pool unit."""
+    """The pool unit of NPU ``n``, what stands in front of it, and the way past it; nothing without a pool unit."""
     pool_unit = npu.pool_unit
     sequencer = npu.pool_sequencer
     if not pool_unit or not sequencer:
@@ -32,7 +32,6 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
     yield from line_former_parts(sequencer, n)
     if npu.passes_by:
-        yield skid(npu.results.ol * npu.array.feature_bits, npu.map_mark_bits, n)
         steps = npu.results.ol * npu.array.feature_bits + npu.map_mark_bits
         yield AreaPart(
             "pass_by", "pass_by", {}, n, lut=steps + 3 * bits_for(pool_unit.words), ff=bits_for(pool_unit.words)
@@ -84,7 +83,8 @@ def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaPart]:
 
 
 def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> Iterator[AreaPart]:
-    """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features."""
+    """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features, which end in a skid
+    register."""
     ol = npu.results.ol
     lut, ff = unit_bits(npu, pool_unit)
     yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
@@ -106,6 +106,7 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
         dsp -= ol
         lut += round(ol * PRODUCT_LUTS * (split.rest + 1) * (wide.biased_bits - split.apart))
     yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
+    yield skid(ol * npu.array.feature_bits, npu.map_mark_bits, n)
 
 
 def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, int]:

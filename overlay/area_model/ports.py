@@ -1,5 +1,5 @@
-"""Area of the ports: binariser and ping-pong pair at the inlets, gearboxes at the outlets, and what turns results into
-stream words."""
+"""Area of the ports: at the inlets ping-pong pair, binariser and a skid register, at the outlets gearboxes, and what
+turns results into stream words."""
 
 from collections.abc import Iterator
 

@@ -17,7 +17,8 @@ from .products import PRODUCT_LUTS, dsps
 
 
 def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The results unit of NPU ``n``, its feature units, and its addition where it has one."""
+    """The results unit of NPU ``n``, its feature units and the skid register behind them, and its addition where it has
+    one."""
     acc = npu.array.acc_bits
     ol = npu.results.ol
     counts = (npu.sequencer.windows, npu.sequencer.groups, npu.results.levels)
@@ -43,7 +44,7 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
 
 
 def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
-    """The addition, and the gearbox in front of it."""
+    """The addition, the gearbox in front of it, and the skid register in which it ends."""
     ol = npu.results.ol
     row = memory_rows(npu)["additions"].width
     cut = npu.skip_word_bits * (npu.skip_lanes > ol)

@@ -1,4 +1,5 @@
-"""Area of the sequencer: the writer of the tuple memory, the source of taps and the issuer of beats."""
+"""Area of the array's sequencer: the writer of the tuple memory, the source of taps and the issuer of beats, and the
+line former with the register in front of it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,7 @@ from .store import Store
 
 
 def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The array's sequencer of NPU ``n``."""
+    """The array's sequencer of NPU ``n``, and its line former where it has one."""
     sequencer = npu.array_sequencer
     counters = sequencer.kind.counters
     ring = sequencer.address_bits
@@ -40,9 +41,8 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     modules = sequencer_modules("array")
     yield AreaPart("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
     yield from line_former_parts(sequencer, n)
-    if sequencer.forms_lines:  # the register in front of it
-        widest = sequencer.word_bits if "host" in npu.ports.inlets else sequencer.map_bits
-        yield collector(widest, 1, widest, 0, n)
+    if sequencer.has_input_register:
+        yield collector(sequencer.widest_inlet, 1, sequencer.widest_inlet, 0, n)
 
 
 def sequencer_stores(npu: Npu) -> Iterator[Store]:

@@ -12,7 +12,7 @@ from .store import Store
 
 
 def former_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
-    """The window former of NPU ``n``; none where there is none."""
+    """The window former of NPU ``n`` and the skid register in front of it; nothing without a window former."""
     if npu.former_sizes:
         yield AreaPart("window_former", "window_former", {}, n, **_former(npu, npu.former_sizes))
         yield skid(npu.host_word_bits if "host" in npu.ports.inlets else npu.array.map_bits, 0, n)

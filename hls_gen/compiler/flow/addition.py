@@ -1,6 +1,6 @@
 """The addition behind the activation (hls_gen/rtl/results/addition.py).
 
-    activation -+-> row register --> stages -+-> gearboxes
+    activation -+-> row register --> stages -+-> skid register
                 |        ^                   |
                 |   skip store --> steps of OL lanes: words collected, or cut
                 `-> layers that add nothing -'
@@ -113,23 +113,23 @@ class AddedSteps:
 
 
 class AdditionUnit:
-    """What steps pass from the activation's last stage to the gearboxes. A taker of steps.
+    """What steps pass from the activation to the skid register behind the addition. A taker of steps.
 
     Parameters
     ----------
     latency
-        Cycles from the activation's last stage to the last one of the addition, >= 1.
+        Cycles from the activation to the skid register behind the addition, >= 1.
     maps
         (steps of a map, whether something is added) in the order in which the maps come, round and round.
     added
         The steps that are added.
-    gears
-        The gearboxes behind, or what stands in front of them.
+    behind
+        What takes the steps that leave.
     """
 
-    def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, gears: Taker):
-        self._stages = ResultStages(latency - 1, gears)
-        self._gears = gears
+    def __init__(self, latency: int, maps: Sequence[tuple[int, bool]], added: AddedSteps, behind: Taker):
+        self._stages = ResultStages(latency - 1, behind)
+        self._behind = behind
         self._maps = again(maps)
         self._left = 0
         self._adds = False
@@ -167,12 +167,12 @@ class AdditionUnit:
         given = self._stages.given()
         if given is None:
             return None
-        taken = self._gears.take(max(cycle, given + 2), last)
+        taken = self._behind.take(max(cycle, given + 2), last)
         self._left -= taken is not None
         return taken
 
     def flush(self) -> bool:
-        """Whether all that came has left the gearboxes."""
+        """See Taker."""
         return self._empty() and self._stages.drained()
 
     def _empty(self) -> bool:
@@ -197,8 +197,8 @@ class AdditionUnit:
 
 
 class KeptSteps:
-    """The fork behind the addition of a binary NPU (hls_gen/rtl/results/signs.py): steps go to the gearboxes and, of
-    maps that are kept, to the skip store as well, each side taking a step when it can.
+    """The fork behind the addition of a binary NPU (hls_gen/rtl/results/signs.py): steps go on and, of maps that are
+    kept, to the skip store as well, each side taking a step when it can. A taker of steps.
 
     Parameters
     ----------
@@ -206,16 +206,16 @@ class KeptSteps:
         (steps of a map, whether it is kept) in the order in which the maps come, round and round.
     store
         The skip store.
-    gears
-        The gearboxes.
+    behind
+        What takes the steps that go on.
     """
 
-    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, gears: Taker):
+    def __init__(self, maps: Sequence[tuple[int, bool]], store: SkipFifo, behind: Taker):
         self._maps = again(maps)
         self._left = 0
         self._keeps = False
         self._store = store
-        self._gears = gears
+        self._behind = behind
         self._stored: int | None = None
         self._given: int | None = None
         """Cycles in which the two sides took the step at hand."""
@@ -226,7 +226,7 @@ class KeptSteps:
     def room(self) -> tuple[Wait, ...]:
         """See Taker."""
         store = (self._store.room,) if self._full else ()
-        return store if self._given is not None else (*self._gears.room, *store)
+        return store if self._given is not None else (*self._behind.room, *store)
 
     def take(self, cycle: int, last: bool) -> int | None:
         """See Taker."""
@@ -236,7 +236,7 @@ class KeptSteps:
             self._stored = self._store.put(cycle)
             self._full = self._stored is None
         if self._given is None:
-            self._given = self._gears.take(cycle, last)
+            self._given = self._behind.take(cycle, last)
         if self._given is None or (self._keeps and self._stored is None):
             return None
         taken = max(self._given, self._stored or 0)
@@ -246,4 +246,4 @@ class KeptSteps:
 
     def flush(self) -> bool:
         """See Taker."""
-        return self._gears.flush()
+        return self._behind.flush()

@@ -3,8 +3,8 @@
     Ring --written--> issuer --emitted--> output FIFO --> gearbox --> sink
       ^-----given-------'  ^---------------taken-'
 
-(hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/pool_unit/pool_unit.py, hls_gen/rtl/shell/pool.py.) A window's last
-tap emits the words of a tuple.
+(hls_gen/rtl/sequencer/issuer.py, hls_gen/rtl/pool_unit/pool_unit.py, hls_gen/rtl/shell/pool_unit.py.) A window's
+last tap emits the words of a tuple.
 """
 
 from bisect import bisect_right
@@ -199,7 +199,7 @@ class PoolResults:
     taken: Stamps
     """emitted, taken: as of `PoolIssuer`."""
     stages: ResultStages
-    """Those of the requantisation, and the gearboxes of the outlets behind them."""
+    """Those of the requantisation, and what takes the steps behind them."""
 
     def process(self, readings: Sequence[Reading], frames: int) -> Process:
         """The process: words of all layers, frame after frame."""

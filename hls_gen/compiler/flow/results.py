@@ -1,11 +1,11 @@
-"""Process of the results unit: results leave in steps, through the activation, into gearboxes.
+"""Process of the results unit: results leave in steps, through the activation.
 
-    arrived --> steps --> value register --> stages of the activation --> gearbox
+    arrived --> steps --> value register --> stages of the activation --> skid register
                                                   (hls_gen/rtl/results/results.py, threshold.py, requantise.py)
 
 All stages of an activation move at once, as soon as the last stage is free. So the model numbers the moves: a step that
 leaves the value register with move i leaves the last of ``depth`` stages with move i + depth. Move i takes place in
-cycle i + lag. Its lag is how many cycles all moves up to it had to wait for the gearbox.
+cycle i + lag. Its lag is how many cycles all moves up to it had to wait for what takes the steps behind the stages.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from .layer import FlowLayer
 
 
 class Taker(Protocol):
-    """What takes the steps that leave the stages: gearboxes, or what stands in front of them."""
+    """What takes the steps that leave stages: gearboxes, or what stands in front of them, a skid register first."""
 
     @property
     def room(self) -> tuple[Wait, ...]:
@@ -39,7 +39,7 @@ class ResultStages:
     ----------
     depth
         Stages behind the value register.
-    gears
+    behind
         What stands behind the stages.
 
     Attributes
@@ -48,9 +48,9 @@ class ResultStages:
         Cycle in which the latest step came into the value register.
     """
 
-    def __init__(self, depth: int, gears: Taker):
+    def __init__(self, depth: int, behind: Taker):
         self._depth = depth
-        self._gears = gears
+        self._behind = behind
         self.came = -1
         self._here = self._last = False
         """Whether the latest step is in the value register, as far as known, and whether a tuple ends with it."""
@@ -68,7 +68,7 @@ class ResultStages:
     @property
     def room(self) -> tuple[Wait, ...]:
         """What the stages wait for when ``left`` returns None or ``drained`` False."""
-        return self._gears.room
+        return self._behind.room
 
     def enter(self, cycle: int, last: bool) -> None:
         """A step comes into the value register, for which ``left`` says that it is free. ``last``: its tuple ends."""
@@ -86,8 +86,8 @@ class ResultStages:
         return self._given if self.left() is not None and self._emptied() else None
 
     def drained(self) -> bool:
-        """Whether all that came has left the gearboxes. Steps go into them as far as their cycles are known."""
-        return self.left() is not None and self._emptied() and self._gears.flush()
+        """Whether all that came has left what stands behind, too. Steps go on as far as their cycles are known."""
+        return self.left() is not None and self._emptied() and self._behind.flush()
 
     def _emptied(self) -> bool:
         """Whether it is known when all steps leave the stages."""
@@ -126,8 +126,8 @@ class ResultStages:
                 return False
 
     def _pass_on(self) -> bool:
-        """The step goes from the value register into the gearbox, where there are no stages, if it is known when."""
-        taken = self._gears.take(self.came + 1, self._last)
+        """The step leaves the value register for what stands behind, where there are no stages, if it is known when."""
+        taken = self._behind.take(self.came + 1, self._last)
         if taken is None:
             return False
         self._given = self._left = taken
@@ -135,10 +135,10 @@ class ResultStages:
         return True
 
     def _leave(self) -> bool:
-        """The oldest step goes into its gearbox, if it is known when."""
+        """The oldest step leaves the last stage, if it is known when."""
         move, last = self._moving[0]
         lag = self._lags[-1][1]
-        taken = self._gears.take(move + lag, last)
+        taken = self._behind.take(move + lag, last)
         if taken is None:
             return False
         self._moving.popleft()

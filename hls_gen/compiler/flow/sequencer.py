@@ -42,7 +42,7 @@ class Count(NamedTuple):
 
 @dataclass(eq=False)
 class Issuer:
-    """The convolution's issuer of beats, and the stamps between it and what surrounds it."""
+    """The array's issuer of beats, and the stamps between it and what surrounds it."""
 
     flow_npu: FlowNpu
     """The NPU."""

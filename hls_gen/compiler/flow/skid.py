@@ -94,7 +94,8 @@ class SkidSource:
 
 
 class StreamRegister:
-    """A sink in which each word waits a cycle, or until the sink behind takes it. The next word comes in as it leaves.
+    """A sink in which each word waits a cycle, and then until the sink behind takes it. The next word comes in at the
+    earliest in the cycle in which the one before leaves.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class StreamRegister:
     def __init__(self, behind: Flushed):
         self._behind = behind
         self._there: int | None = None
-        """Cycle from which on the word that came in is there, as long as it isn't known when it leaves."""
+        """Cycle from which on the word in the register may leave, as long as it isn't known when it does."""
         self._left = 0
         """Cycle in which the word before it left."""
 

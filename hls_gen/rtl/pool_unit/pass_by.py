@@ -1,4 +1,5 @@
-"""Way past the pool unit: maps without a pool pass a pool unit with weights by (part of hls_gen/rtl/shell/pool.py).
+"""Way past the pool unit: maps without a pool pass a pool unit with weights by (part of
+hls_gen/rtl/shell/pool_unit.py).
 
     in --+--> to_pool: maps with a pool
          `--> while no map is in the pool unit --+--> out

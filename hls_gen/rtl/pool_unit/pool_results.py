@@ -1,6 +1,6 @@
 """Pool results: sums of a pool unit with weights become features, OL at a time.
 
-    sums[OL] --> + bias --> x multiplier --> rounded, shifted, clipped --> features[OL]
+    sums[OL] --> + bias --> x multiplier --> rounded, shifted, clipped --> skid register --> features[OL]
 
 Golden twins: golden/layers/requantise.py, golden/layers/pool.py. Sums of a depthwise convolution have a bias, a
 multiplier and a shift each, a row of memory ``pool_scales`` a step. An average is its sum times the reciprocal of the

@@ -1,13 +1,13 @@
 """Addition: to the results of a layer comes the map that waits in the skip store.  Golden twin: golden/layers/add.py.
 
     in[OL] -+-> row --> x factor_kept ----> + bias --+
-            |                                        + --> + half --> >> shift --> clip to low..high -+-> features[OL]
-            |   skip[KFP] --> step[OL] --> x factor_skipped                                           |
-            `-> layers that add nothing, while the stages are empty ----------------------------------'
+            |                                        + --> + half --> >> shift --> clip to low..high -+-> skid register
+            |   skip[KFP] --> step[OL] --> x factor_skipped                                           |        |
+            `-> layers that add nothing, while the stages are empty ----------------------------------'   features[OL]
 
 A step of a layer that adds waits in the register ``row`` until what belongs to it is there. Steps of other layers pass
-the stages by, as they are, from the second cycle on after the steps before them have left. Whether its layer adds, and
-which row of memory ``additions`` is the layer's, comes with each step, so that layers may follow one another.
+the stages by, as they are, from the second cycle on after the steps before them have left these. Whether its layer
+adds, and which row of memory ``additions`` is the layer's, comes with each step, so that layers may follow one another.
 
 A word of the skip store is cut into steps of OL lanes, the low ones first; what is left of it after a tuple's last step
 goes with that. Where OL is more than KFP, several words make a step.
@@ -15,6 +15,7 @@ goes with that. Where OL is more than KFP, several words make a step.
 Products and sums are registers as DSP blocks have them: the second product comes a stage after the first one, so that
 one block's adder takes the sum of the other. With ``lut_products`` LUTs multiply. Rounds to nearest, halves away from
 zero: half of 2^shift is added, or one less to a negative total. All stages move together, when the last one is free.
+Steps that aren't taken wait in the skid register, so that whether the stages move is a register, not logic.
 """
 
 from collections.abc import Sequence
@@ -104,7 +105,8 @@ def addition(library: Library, npu: Npu) -> Block:
         __doc__ + OF_STEPS * steps + OF_PRODUCTS * npu.multiplies_maps,
         rate="one step of OL results a cycle"
         + f", every {together} cycles where added" * (npu.results.ol > npu.skip_lanes),
-        latency=f"{timing.latencies(npu).addition} cycles from in to features, where what is added is there; else 0",
+        latency=f"{timing.latencies(npu).addition} cycles from in to features where what is added is there, "
+        "0 where nothing is added",
         parameters=sizes,
     )
     b = Block(library.name("addition", npu), header)
@@ -168,8 +170,8 @@ def addition(library: Library, npu: Npu) -> Block:
 
 
 def _step(b: Block, library: Library, npu: Npu, skip: Stream, tuple_last: Signal) -> Stream:
-    """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple. A word
-    waits in a register, since much follows from whether it is there."""
+    """Words of the skip store as steps of OL lanes; ``tuple_last`` says that the step at hand ends its tuple. Words
+    wait in a register, or in a collector, since much follows from whether they are there."""
     step_bits = npu.results.ol * npu.value_bits
     together, pieces = gear(npu.skip_lanes, npu.results.ol)
     words = collected(

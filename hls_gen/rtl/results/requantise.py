@@ -6,7 +6,7 @@
 Rounds to nearest, halves away from zero; in an NPU with ``half_even``, to the even one in layers that ask for it; in
 one with ``round_twice``, where asked for, first after 31 bits (and those of the bias behind the point), halves upwards.
 One step a cycle, a cycle for each stage. Operands and product are registers, as DSP blocks have them, and each
-other step is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
+other arrow is a register stage, so that none is deeper than 8 LUT levels. All stages move together, when the last one
 is free. Without multipliers, where all are 1, the product is the value. Feature units stand behind the limits
 (feature_unit.py), in further stages that move with these.
 A wide product is two of DSP blocks, added a stage later (hls_gen/design/split_product.py).

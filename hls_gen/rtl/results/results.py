@@ -1,13 +1,13 @@
 """Results unit: accumulators leave one after another, through the activation or as they are.
 
-    results[KGP] -> held -> queue --> OL of them --> activation (threshold.py, requantise.py) --> features[OL] --> pool
-                                             `----------------------------------------------> raw values[OL] --> host
+    results[KGP] --> queue --> OL of them --> activation (threshold.py, requantise.py) --> skid register --> features
+                                          `--> raw values
 
 A step takes OL results of a window, by their place in the queue. Where a feature has several levels (k thresholds) each
-step is repeated k times, against one threshold after the other. Features wait in a skid register where they aren't
-taken: whether what is in front of it moves is then a register, not logic. ``room`` says whether another window may end:
-with one accumulator a processing element two windows' results fit, one in the queue and one in the array; with several
-a result waits in its place, at ``drain_slot``, and ``room`` says whether another place is free.
+step is repeated k times, against one threshold after the other. Features that aren't taken wait in the skid register.
+So whether stages of a requantisation move is a register, not logic. ``room`` says whether another window may end: with
+one accumulator a processing element two windows' results fit, one in the queue and one that the array holds; with
+several a result waits in its accumulator, at ``drain_slot``, and ``room`` says whether another one is free.
 """
 
 from collections.abc import Mapping, Sequence
@@ -127,7 +127,10 @@ def results(library: Library, npu: Npu) -> Block:
         to_outlets=npu.gives_ways,
     )
     placers = [unit_placer(unit, LANES[unit.layer], b, library, npu, bus) for unit in units]
-    _activation(b, library, npu, step, load, sums_offset, placers)
+    # thresholds have one stage: where raw values leave it, too, nobody knows ahead whether what is in it will be taken
+    ahead = npu.requantises or "raw" not in step.layer
+    ready = ready_ahead(b) if ahead else Ready(b.wire("step_ready"))
+    give(b, library, _features(b, npu, step, load, sums_offset, placers, ready), ready)
     return b
 
 
@@ -147,22 +150,6 @@ def _header(npu: Npu) -> Header:
     )
 
 
-def _activation(
-    b: Block,
-    library: Library,
-    npu: Npu,
-    step: Step,
-    load: Signal,
-    sums_offset: Signal | None,
-    units: Sequence[PlaceUnit],
-) -> None:
-    """Thresholds, with the offset of the window in the queue, or requantisation; in a binary NPU of sums less
-    that offset."""
-    ahead = npu.requantises or "raw" not in step.layer  # raw values are taken by what nobody knows ahead
-    ready = ready_ahead(b) if ahead else Ready(b.wire("step_ready"))
-    give(b, library, _features(b, npu, step, load, sums_offset, units, ready), ready)
-
-
 def _features(
     b: Block,
     npu: Npu,
@@ -172,7 +159,19 @@ def _features(
     units: Sequence[PlaceUnit],
     ready: Ready,
 ) -> Stream:
-    """What `_activation` gives, before it waits; ``ready``: whether it is taken."""
+    """Features of the step at hand, by thresholds or by requantisation.
+
+    Parameters
+    ----------
+    load : Signal
+        The next window's results enter the queue.
+    sums_offset : Signal or None
+        What is taken from each of these results, ``acc_bits``: in a binary NPU; None in any other.
+    units : sequence of PlaceUnit
+        The feature units behind the requantisation.
+    ready : Ready
+        What stands behind takes the features.
+    """
     if sums_offset is not None:
         offset = b.reg("offset", npu.array.acc_bits, init=None)
         b.on(load, (offset, sums_offset))

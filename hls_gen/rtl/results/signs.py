@@ -4,8 +4,8 @@ hls_gen/compiler/lowered_layers.py, Sign.
     in[OL integers] --+--> out[OL]: 1 where the integer is at least 0
                       `--> skip[OL integers], of layers whose results are kept
 
-Each side gets its step when it is ready, whatever the other one does, and has a register for a step that it has already
-(hls_gen/rtl/primitives/stream.py, fork). A step that isn't kept passes the skip store by. Latency 0.
+Each side gets its step when it is ready, whatever the other one does, and has a register that says whether it has taken
+the step already (hls_gen/rtl/primitives/stream.py, fork). A step that isn't kept passes the skip store by. Latency 0.
 """
 
 from bitloom.hls_gen.design.npu import Npu

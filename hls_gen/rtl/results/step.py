@@ -1,4 +1,8 @@
-"""What the results unit hands to its activation: one step of OL results."""
+"""A step of OL results: what an activation takes, what goes with it through the first stage, and how features leave a
+unit whose stages make them.
+
+step --> first stage, with StepMarks --> further stages --> skid register (`give`) --> features
+"""
 
 from dataclasses import dataclass
 
@@ -103,15 +107,25 @@ def marks_of(b: Block, npu: Npu, step: Step) -> StepMarks:
 
 
 def ready_ahead(b: Block, now: str = "step_ready_unused") -> Ready:
-    """Whether the skid register behind a unit's stages takes what leaves them, and whether it will in the next cycle,
-    at which the stages look; for `give`. ``now``: name of the first wire, at which most units don't look."""
+    """Whether the skid register behind a unit's stages takes what leaves them: in this cycle, and in the next one, at
+    which the stages look. `give` drives both wires. ``now``: name of the wire of this cycle, at which most units don't
+    look."""
     return Ready(b.wire(now), b.wire("step_ready_next"))
 
 
 def give(b: Block, library: Library, features: Stream, ready: Ready) -> None:
-    """The ports ``features_*`` for features, behind a skid register, in which they wait where they aren't taken: what
-    is ready behind them comes late, and many registers stand in front. ``ready``: what `ready_ahead` gave, or whether
-    the skid register is ready, where nobody looks at that ahead."""
+    """The ports ``features_*`` of a unit, behind a skid register.
+
+    ``features_ready`` comes late in its cycle, and many registers of the unit's stages would wait for it. Features that
+    aren't taken wait in the skid register instead, whose ready is a register.
+
+    Parameters
+    ----------
+    features : Stream
+        What leaves the stages; its ready is ``ready.now``.
+    ready : Ready
+        Whether the skid register takes it: what `ready_ahead` gave, or a wire alone where the stages don't look ahead.
+    """
     features = skidded(b, library, "features_skid", features, ready_next=ready.following)
     features.ready.assign(b.input("features_ready"))
     for part, signal in features.parts():

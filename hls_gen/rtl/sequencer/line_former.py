@@ -70,7 +70,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     b = Block(library.name(spec.module("line_former"), spec.npu), header)
     bus = LoadBus.ports(b, library.stream_bits, [memory])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    source = Stream.input(b, "in", spec.widest_inlet)
+    source = Stream.input(b, "in", sequencer.widest_inlet)
     out = Stream.output(b, "out", sequencer.word_bits)
 
     # # #

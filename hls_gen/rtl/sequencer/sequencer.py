@@ -73,8 +73,8 @@ def sequencer(library: Library, spec: SequencerSpec) -> Block:
     room = b.input("room", means="the unit behind the beats has room for another result")
     inlets = {
         f"{name}_{part}": signal
-        for name in spec.inlets
-        for part, signal in Stream.input(b, name, spec.inlet_bits(name)).parts()
+        for name in spec.sequencer.inlets
+        for part, signal in Stream.input(b, name, spec.sequencer.inlet_bits(name)).parts()
     }
     beat = Beat.output(b, spec)
     waits = WaitPulses.output(b, spec)

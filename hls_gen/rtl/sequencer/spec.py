@@ -37,21 +37,6 @@ class SequencerSpec:
         return f"pool_{name}" if self.pool else f"array_{name}"
 
     @property
-    def inlets(self) -> tuple[str, ...]:
-        """Names of the streams of words that the sequencer takes from; the pool's has one."""
-        return ("in",) if self.pool else self.npu.sources
-
-    def inlet_bits(self, name: str) -> int:
-        """Width of the words of the inlet ``name``: those of frames are words of the tuple memory, others are of maps,
-        which a line former puts side by side."""
-        return self.sequencer.word_bits if name == "host" else self.sequencer.map_bits
-
-    @property
-    def widest_inlet(self) -> int:
-        """Width of the widest word that comes."""
-        return max(map(self.inlet_bits, self.inlets))
-
-    @property
     def tables(self) -> list[Memory]:
         """The loadable memories of the tap source."""
         return [self.memory("layers"), *(self.memory(table.name) for table in self.kind.tables)]

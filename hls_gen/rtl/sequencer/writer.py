@@ -36,6 +36,10 @@ FORMED = """
 A line former puts words side by side on their way to the tuple memory. Words are counted as they come.
 """
 """Added to the header of a writer with a line former."""
+REGISTERED = """
+Each word waits in a register in front of the line former.
+"""
+"""Added to that where words come from inlets."""
 
 
 def inlet_means(npu: Npu) -> str:
@@ -76,14 +80,14 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
     memory = spec.memory("inputs")
     joins = not spec.pool and spec.npu.joined_words > 0
     forms = spec.sequencer.forms_lines
-    text = __doc__ + JOINED * joins + FORMED * forms
-    cycles = int(forms and not spec.pool)
-    latency = f"{cycles} cycle{'s' * (not cycles)} from an inlet to the write port"
+    registered = spec.sequencer.has_input_register
+    text = __doc__ + JOINED * joins + FORMED * forms + REGISTERED * registered
+    latency = f"{'1 cycle' if registered else '0 cycles'} from an inlet to the write port"
     header = Header(text, rate="one word a cycle", latency=latency)
     context = Context.module(library, spec, "writer", spec.of_writer, header)
     b = context.b
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    inlets = {name: Stream.input(b, name, spec.inlet_bits(name)) for name in spec.inlets}
+    inlets = {name: Stream.input(b, name, spec.sequencer.inlet_bits(name)) for name in spec.sequencer.inlets}
     out = Written.output(b, spec)
     shown = None if spec.pool else b.output("inlet", INLET_BITS, means=inlet_means(spec.npu))  # for register STATE
 
@@ -110,7 +114,7 @@ def writer(library: Library, spec: SequencerSpec) -> Block:
         inlet.ready.assign(can)
         valid, data = inlet.valid, inlet.data
         taken = valid & can
-        place: Signal = None if spec.pool else const(SOURCES.index(spec.inlets[0]), INLET_BITS)
+        place: Signal = None if spec.pool else const(SOURCES.index(spec.sequencer.inlets[0]), INLET_BITS)
     else:
         source = b.reg("source", width(row.source))
         if joins:
@@ -156,15 +160,15 @@ def _alternate(b: Block, npu: Npu, row: InputRow, source: Signal, when: tuple[Si
 
 
 def _formed(context: Context, last_layer: Signal, out: Written) -> Stream:
-    """What goes into the line former, from which words go to the write port; valid and data are to be assigned. Words
-    of inlets wait in a register in front of it, since they come late; those for a pool unit come from a register."""
+    """What goes into the line former, or into the register in front of it; words that are formed go to the write port.
+    Valid and data of the result are to be assigned."""
     b = context.b
     spec = context.spec
-    words = Stream.wires(b, "coming", spec.widest_inlet)
+    words = Stream.wires(b, "coming", spec.sequencer.widest_inlet)
     lines = Stream.wires(b, "formed", spec.sequencer.word_bits)
     block = context.library.get(line_former, context.library, spec)
     waiting = words
-    if not spec.pool:
+    if spec.sequencer.has_input_register:
         source = words.replace(last=const(0, 1))
         waiting = collected(b, context.library, "came", source, words.data_bits, 1, ("last",)).replace(last=None)
     ports = {**context.bus.to(block), **waiting.ports("in"), **lines.ports("out")}

@@ -1,6 +1,6 @@
 """Engine of an NPU: from words to features and raw values (part of hls_gen/rtl/shell/npu.py).
 
-    inlets --> sequencer --beats--> convolver --results--> results unit --(addition)--> features
+    inlets --> sequencer --beats--> convolver --results--> results unit --(addition)--(signs)--> features
                   ^---------------- room for another window -----'  `--> raw values
 
 The array never stalls: a window's last beat is issued only where the results unit has a place for what comes of it.
@@ -24,7 +24,8 @@ class EngineOutputs:
     """What the rest of the NPU sees of the engine."""
 
     features: Stream
-    """OL features a word. Without a pool unit its side bits are "last of its map" and where the map goes."""
+    """OL features a word. Where features may go to the outlets, its side bits are those that `Npu.result_side_bits`
+    counts."""
     sequencer: dict[str, Signal]
     """What is connected to the ports of the array's sequencer, for counters and register STATE."""
     waits_skipped: Signal | None
@@ -34,7 +35,7 @@ class EngineOutputs:
 
 
 def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> EngineOutputs:
-    """Sequencer, convolver and results unit, and the addition where there is a skip store.
+    """Sequencer, convolver and results unit; where there is a skip store the addition; in a binary NPU with one, signs.
 
     Parameters
     ----------

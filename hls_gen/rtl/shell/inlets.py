@@ -1,8 +1,8 @@
-"""Inlets of an NPU: where the words come from that its convolution takes (part of hls_gen/rtl/shell/npu.py).
+"""Inlets of an NPU: where the words come from that its array takes (part of hls_gen/rtl/shell/npu.py).
 
-    host words --(binariser)------------------(former)-> convolution
-    ring words --> ping-pong pair --(to +-1)--(former)-> convolution
-    words of the map store and skip store -------------> convolution
+    host words --(binariser, or skid register and former)--> skid register --> array's sequencer
+    ring words --> ping-pong pair --(to +-1)--(skid register and former)-----> array's sequencer
+    words of the map store and of the skip store ----------------------------> array's sequencer
 
 A window former stands behind inlet "host", or behind inlet "ring" of an NPU that frames don't enter. Each layer's row
 of memory ``inputs`` says which inlet is read (hls_gen/rtl/sequencer/writer.py).

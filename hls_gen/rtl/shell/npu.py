@@ -1,12 +1,13 @@
 """NPU: one subsystem of the specification (spec B, blocks), which computes its layers of a network one by one.
 
     host -(binariser)-+
-    ring --ping-pong--+-> sequencer -> convolver -> results -> gearbox -> pool -> gearbox -+-> ring
-    loop --map store--+                                `-> raw values to host              +-> loop
-      ^------------------------------------------------------------------------------------+-> map words to host
+    ring --ping-pong--+-> sequencer -> array -> results -(addition)-> pool unit -> gearbox -+-> ring
+    loop --map store--+                            `-> raw values to host                   +-> loop
+      ^-------------------------------------------------------------------------------------+-> map words to host
 
-The layers are data: every stage keeps its own place in its table of layers. Memories are loaded
-during reset, ``restart`` of the loader. Without a pool unit what leaves the results goes straight to the last gearbox.
+The layers are data: every unit keeps its own place in its table of layers. Memories are loaded
+during reset, ``restart`` of the loader. Without a pool unit what leaves the results goes straight to the gearbox. Maps
+that wait for an addition or for a second reader wait in the skip store.
 
 Between NPUs of different engines ring words are bits (hls_gen/compiler/lowered_layers.py): of an integer NPU the signs
 of its features, in front of the gearbox; to an integer NPU +1 or -1, behind the ping-pong pair.
@@ -30,8 +31,8 @@ from .context import NpuContext, RingWords
 from .engine import EngineOutputs, engine
 from .inlets import inlets
 from .outlets import outlets
-from .pool import pooling
-from .stores import SkipStore, skip_store
+from .pool_unit import pooling
+from .stores import SkipStreams, skip_store
 
 INLETS = {
     "host": "words of frames",
@@ -118,7 +119,7 @@ def npu(library: Library, params: Npu, ring: RingWords) -> Block:
     return b
 
 
-def _keep(c: NpuContext, outputs: EngineOutputs, skip: SkipStore | None) -> dict[str, Signal]:
+def _keep(c: NpuContext, outputs: EngineOutputs, skip: SkipStreams | None) -> dict[str, Signal]:
     """Connects the steps that a binary NPU keeps to a skip store: its own, or by stream ``kept`` the store of the NPU
     after. Steps by stream ``kept_before`` go to the NPU's own store.
 

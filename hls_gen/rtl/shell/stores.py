@@ -1,10 +1,10 @@
 """Skip store of an NPU: where a map waits for an addition or for its second reader (part of hls_gen/rtl/shell/npu.py).
 
     words of maps --> FIFO --+--> addition
-                             `--> inlet "skip" of the convolution
+                             `--> inlet "skip" of the array's sequencer
 
 A FIFO: words leave in the order in which they came. A mark beside each word says who takes the word; nobody else is
-offered it, since the convolution reads words of the next layer while the layer at work still adds.
+offered it, since the sequencer takes words of the next layer while results of the layer at work are still added to.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .context import NpuContext
 
 
 @dataclass(frozen=True)
-class SkipStore:
+class SkipStreams:
     """The streams of the skip store."""
 
     words: Stream
@@ -31,7 +31,7 @@ class SkipStore:
     addition: there is no side, and ``to_inlet`` is None."""
 
 
-def skip_store(c: NpuContext) -> SkipStore:
+def skip_store(c: NpuContext) -> SkipStreams:
     """The store, in an NPU that has one."""
     if c.npu.keeps_steps:
         return _store_of_steps(c)
@@ -54,10 +54,10 @@ def skip_store(c: NpuContext) -> SkipStore:
         for name, wanted in (("addition", for_addition), ("inlet", ~for_addition))
     )
     out.ready.assign(choose(for_addition, to_addition.ready, to_inlet.ready, 1))
-    return SkipStore(words, to_addition, to_inlet)
+    return SkipStreams(words, to_addition, to_inlet)
 
 
-def _store_of_steps(c: NpuContext) -> SkipStore:
+def _store_of_steps(c: NpuContext) -> SkipStreams:
     """The store of a binary NPU: steps of integers, all of which are for the addition."""
     b = c.b
     w = c.npu.skip_word_bits
@@ -71,4 +71,4 @@ def _store_of_steps(c: NpuContext) -> SkipStore:
         room=b.wire("skip_room_unused"),
         **out.ports("out"),
     )
-    return SkipStore(words, out, None)
+    return SkipStreams(words, out, None)

@@ -150,7 +150,7 @@ def check(built: Bench, spec: SequencerSpec, seed: int, stall: float) -> None:
     given, wanted = list[int](), list[int]()
     for layer in drawn * 2:
         formed, width = layer
-        each = spec.widest_inlet // bits(spec) if "whole" in formed.flags else lanes(spec)
+        each = spec.sequencer.widest_inlet // bits(spec) if "whole" in formed.flags else lanes(spec)
         tuples = rng.integers(low, low + (1 << bits(spec)), (formed.lines, width, formed.words, each))
         sent = tuples[:, : formed.positions].reshape(-1, each)
         given += [packed(word, bits(spec)) for word in sent]

@@ -73,8 +73,8 @@ struct MapSteps {
 
 class AdditionUnit : public Taker {
   public:
-    AdditionUnit(int64_t latency, const std::vector<MapSteps>& maps, AddedSteps* added, Taker* gears)
-        : stages(latency - 1, gears), gears(gears), maps(maps), added(added) {}
+    AdditionUnit(int64_t latency, const std::vector<MapSteps>& maps, AddedSteps* added, Taker* behind)
+        : stages(latency - 1, behind), behind(behind), maps(maps), added(added) {}
 
     Cycle take(Cycle cycle, bool last) override {
         if ((in_row || leaving) && !empty()) return UNKNOWN;
@@ -82,7 +82,7 @@ class AdditionUnit : public Taker {
         if (!map.marked) {  // past the stages, from the second cycle on after the steps before have left them
             const Cycle given = stages.given();
             if (given == UNKNOWN) return UNKNOWN;
-            const Cycle taken = gears->take(std::max(cycle, given + 2), last);
+            const Cycle taken = behind->take(std::max(cycle, given + 2), last);
             if (taken != UNKNOWN) map.steps--;
             return taken;
         }
@@ -101,7 +101,7 @@ class AdditionUnit : public Taker {
 
   private:
     ResultStages stages;
-    Taker* gears;
+    Taker* behind;
     Again<MapSteps> maps;
     MapSteps map{0, false};
     AddedSteps* added;
@@ -134,7 +134,7 @@ class AdditionUnit : public Taker {
 
 class KeptSteps : public Taker {
   public:
-    KeptSteps(const std::vector<MapSteps>& maps, Sink* store, Taker* gears) : maps(maps), store(store), gears(gears) {}
+    KeptSteps(const std::vector<MapSteps>& maps, Sink* store, Taker* behind) : maps(maps), store(store), behind(behind) {}
 
     Cycle take(Cycle cycle, bool last) override {
         if (!map.steps) map = maps.next();
@@ -142,16 +142,16 @@ class KeptSteps : public Taker {
             stored = store->put(cycle);
             full = stored == UNKNOWN;
         }
-        if (given == UNKNOWN) given = gears->take(cycle, last);
+        if (given == UNKNOWN) given = behind->take(cycle, last);
         if (given == UNKNOWN || (map.marked && stored == UNKNOWN)) return UNKNOWN;
         const Cycle taken = std::max(given, stored == UNKNOWN ? 0 : stored);
         map.steps--;
         stored = given = UNKNOWN;
         return taken;
     }
-    bool flush() override { return gears->flush(); }
+    bool flush() override { return behind->flush(); }
     void room(Waits& waits) override {
-        if (given == UNKNOWN) gears->room(waits);
+        if (given == UNKNOWN) behind->room(waits);
         if (full) waits.push_back(store->room());
     }
 
@@ -159,7 +159,7 @@ class KeptSteps : public Taker {
     Again<MapSteps> maps;
     MapSteps map{0, false};
     Sink* store;
-    Taker* gears;
+    Taker* behind;
     bool full = false;
     Cycle stored = UNKNOWN, given = UNKNOWN;
 };

@@ -9,7 +9,7 @@
 // moves and lags.
 class ResultStages : virtual public Part {
   public:
-    ResultStages(int64_t depth, Taker* gears) : depth(depth), gears(gears), lags{{0, 0}} {}
+    ResultStages(int64_t depth, Taker* behind) : depth(depth), behind(behind), lags{{0, 0}} {}
 
     // Cycle in which the latest step came into the value register.
     Cycle came = -1;
@@ -25,8 +25,8 @@ class ResultStages : virtual public Part {
     // Cycle in which the latest step was taken behind the stages.
     Cycle given() { return left() != UNKNOWN && emptied() ? latest : UNKNOWN; }
     // Whether all that came has left the gearboxes. Steps go into them as far as their cycles are known.
-    bool drained() { return left() != UNKNOWN && emptied() && gears->flush(); }
-    void room(Waits& waits) { gears->room(waits); }
+    bool drained() { return left() != UNKNOWN && emptied() && behind->flush(); }
+    void room(Waits& waits) { behind->room(waits); }
 
   private:
     struct Moving {
@@ -38,7 +38,7 @@ class ResultStages : virtual public Part {
     };
 
     int64_t depth;
-    Taker* gears;
+    Taker* behind;
     bool here = false, ends = false;
     Cycle entry = -1, gone = -1, latest = -1;
     std::deque<Moving> moving;
@@ -63,7 +63,7 @@ class ResultStages : virtual public Part {
 
     bool move_on() {
         if (!depth) {
-            const Cycle taken = gears->take(came + 1, ends);
+            const Cycle taken = behind->take(came + 1, ends);
             if (taken == UNKNOWN) return false;
             latest = gone = taken;
             here = false;
@@ -87,7 +87,7 @@ class ResultStages : virtual public Part {
     bool leave() {
         const auto [move, last] = moving.front();
         const Cycle lag = lags.back().lag;
-        const Cycle taken = gears->take(move + lag, last);
+        const Cycle taken = behind->take(move + lag, last);
         if (taken == UNKNOWN) return false;
         moving.pop_front();
         latest = taken;

@@ -30,7 +30,7 @@ struct Sink : virtual Part {
     virtual int64_t level() { return 0; }
 };
 
-// In which each word waits a cycle, or until the sink behind takes it; as in skid.py.
+// In which each word waits a cycle, and then until the sink behind takes it; as in skid.py.
 class StreamRegister : public Sink {
   public:
     explicit StreamRegister(Sink* behind) : behind(behind) {}

@@ -16,6 +16,7 @@ from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, side_by_side, width
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -55,35 +56,6 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
         return pe_signed, latency, latency - 1
     make = pe_integer if npu.engine == "integer" else pe_or if npu.array.accumulate == "or" else pe
     return make, latency, latency - 1
-
-
-def delayed(b: Block, signal: Signal, name: str, cycles: int, w: int = 1, init: int | None = None) -> list[Signal]:
-    """A signal and what it was in the cycles before.
-
-    Parameters
-    ----------
-    signal : Signal
-        What is delayed, ``w`` bits wide.
-    name : str
-        The registers are called ``<name>_1``, ``<name>_2`` and so on.
-    cycles : int
-        Number of registers.
-    w : int
-        Bits of the signal.
-    init : int or None
-        What reset sets the registers to; None: no reset.
-
-    Returns
-    -------
-    list of Signal
-        The signal, then the registers: item k is k cycles late.
-    """
-    line = [signal]
-    for k in range(1, cycles + 1):
-        step = b.reg(f"{name}_{k}", w, init=init)
-        b.on(None, (step, line[-1]))
-        line.append(step)
-    return line
 
 
 def convolver(library: Library, npu: Npu) -> Block:

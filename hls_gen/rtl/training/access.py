@@ -12,8 +12,8 @@ from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachinePara
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.design.training import STREAM_BITS
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, any_of, bits, choose, const, eq, sub, width
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.fifo import fifo
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header

@@ -14,7 +14,6 @@ from bitloom.golden.discrete.lfsr import DRAW_BITS
 from bitloom.golden.discrete.machine.parameters import ADDRESS_BITS, MachineParameters
 from bitloom.hls_gen.design import training as facts
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -28,6 +27,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 from bitloom.hls_gen.rtl.shell.context import place

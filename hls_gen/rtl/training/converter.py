@@ -18,7 +18,6 @@ from bitloom.golden.discrete.lfsr import DRAW_BITS
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import CONVERTER_LATENCY, ENTRY_BITS
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -33,6 +32,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     signed_at_least,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 

@@ -13,8 +13,8 @@ from veriloggen import Cat
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import ENTRY_BITS, LIMB_BITS, OPERAND_LATENCY, PRODUCT_LATENCY
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, const, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 

@@ -13,8 +13,8 @@ from veriloggen import Cat
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design.training import PRODUCT_LATENCY
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 

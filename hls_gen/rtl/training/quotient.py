@@ -10,8 +10,8 @@ from veriloggen.core.vtypes import Sll
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import ENTRY_BITS, PRODUCT_LATENCY
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import Block, any_of, bits, choose, const, eq, nonzero, resize
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 

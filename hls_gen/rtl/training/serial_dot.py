@@ -17,9 +17,9 @@ from veriloggen import Cat, Repeat
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design.training import SERIAL_DOT_LATENCY, sum_bits
 from bitloom.hls_gen.design.widths import bits_for
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.array.popcount import popcount
 from bitloom.hls_gen.rtl.primitives.block import Block, all_of, bits, choose, const, resize, sign_extend
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 

@@ -20,7 +20,6 @@ from bitloom.golden.discrete.converter import ZONES
 from bitloom.golden.discrete.lfsr import DRAW_BITS
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.hls_gen.design import training as facts
-from bitloom.hls_gen.rtl.array.convolver import delayed
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
@@ -34,6 +33,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     sub,
     width,
 )
+from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 

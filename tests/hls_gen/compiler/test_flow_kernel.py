@@ -4,10 +4,15 @@ import re
 
 import pytest
 
-from bitloom.hls_gen.compiler.flow import Deadlock, kernel, steady
+from bitloom.golden.zoo import mlperf_tiny
+from bitloom.hls_gen.compiler.flow import Deadlock, kernel, simulate, steady
 from bitloom.hls_gen.compiler.flow.kernel import FramesRun
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
+from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.flow.record import KINDS, numbers_of_timing
+from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.overlay.study.mlperf_tiny import NPU
 from tests.replay import networks
 
 CASES = [(kind, number) for kind in networks.KINDS for number in range(networks.EACH)]
@@ -18,16 +23,13 @@ def told(frames: FramesRun) -> object:
     return list(frames.done), list(frames.accepted), frames.counts, frames.stores
 
 
-@pytest.mark.sample(6)
-@pytest.mark.parametrize(("kind", "number"), CASES)
-def test_parts_do_the_same_in_both_languages(kind: str, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each run that sizing and compiling take, and that of the sized design."""
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[FramesRun]:
+    """What runs of the flow model came to, each of which is taken in both languages and compared."""
     in_cpp = kernel.run
-    runs = 0
+    runs = list[FramesRun]()
 
     def in_both(functions, network: ProcessNetwork, frames: int, apart: int) -> FramesRun:
-        nonlocal runs
-        runs += 1
         again = ProcessNetwork(network.system, frames, at_once=0)
         try:
             in_python = steady._PythonRun(again, apart).frames_run()
@@ -37,11 +39,28 @@ def test_parts_do_the_same_in_both_languages(kind: str, number: int, monkeypatch
             raise
         found = in_cpp(functions, network, frames, apart)
         assert told(found) == told(in_python)
+        runs.append(found)
         return found
 
     monkeypatch.setattr(kernel, "run", in_both)
+    return runs
+
+
+@pytest.mark.sample(6)
+@pytest.mark.parametrize(("kind", "number"), CASES)
+def test_parts_do_the_same_in_both_languages(kind: str, number: int, runs: list[FramesRun]) -> None:
+    """Each run that sizing and compiling take, and that of the sized design."""
     line = networks.line(kind, number)
     assert runs or line.startswith("refused")
+
+
+def test_lines_of_the_array_do_the_same_in_both_languages(runs: list[FramesRun]) -> None:
+    """Words wait in a register in front of the line former."""
+    model = mlperf_tiny.seeded(mlperf_tiny.NETWORKS["ad"]())
+    npu = size_memories("tiny", [model], NPU, stream_bits=64).npus[0]
+    simulate(system(plan(model, [npu]), [npu], stream_bits=64), 2)
+    assert runs
+    assert npu.array_sequencer.has_input_register
 
 
 def test_kinds_of_parts_have_the_same_numbers_in_both_languages() -> None:

@@ -55,6 +55,7 @@ def _collectors() -> Iterator[Proof]:
                 *([Broken("{ at_place[1:0], 1'd0 }", "at_place", "word_in_its_place")] * (count == 3)),
                 *([Broken("| in_last;", "| 1'd0;", "each_collection_once")] * several),
             ),
+            quick=count == 2,
         )
 
 

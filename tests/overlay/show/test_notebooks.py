@@ -190,7 +190,7 @@ def test_inside_the_accelerator(board: str | None, notebook: Notebook):
             assert sum(parts) == counters["cycles"]
     if board is None:
         assert shown["high"] == [5 * count for count in beats]  # in the waveform of the first five frames
-    assert shown["tables"]["pool_2"] == [1, 36]
+    assert shown["tables"]["conv_2.pool"] == [1, 36]
     assert shown["orders"] == ["raster", 590_695, 498_887]
     assert shown["pictures"] == ["many", *(["wave", "zoom"] if board is None else []), "orders"]
 

@@ -88,11 +88,6 @@ class ActivationFunction:
         return self.onnx in CLOSINGS
 
 
-def _hard_tanh(node: NodeView) -> Bend:
-    """min(max(x, -1), 1), or other ends."""
-    return clip(Fraction(float(node.attribute("min_val", -1.0))), Fraction(float(node.attribute("max_val", 1.0))))
-
-
 def _leaky_relu(node: NodeView) -> Link:
     """x, or alpha x below 0."""
     return _leaky("LeakyRelu", fractions(np.array(float(node.attribute("alpha", 0.01)))))
@@ -165,8 +160,6 @@ ACTIVATIONS = (
     ActivationFunction(onnx="Reciprocal", function=lambda node: curve("Reciprocal", lambda x: 1 / x)),
     ActivationFunction(onnx="Sqrt", tflite="SQRT", function=lambda node: curve("Sqrt", math.sqrt)),
     ActivationFunction(onnx="ThresholdedRelu", function=_thresholded),
-    ActivationFunction(onnx="HardTanh", function=_hard_tanh),
-    ActivationFunction(onnx="Hardtanh", function=_hard_tanh),
     ActivationFunction(onnx="Softmax", tflite="SOFTMAX"),
     ActivationFunction(onnx="LogSoftmax", tflite="LOG_SOFTMAX"),
     ActivationFunction(

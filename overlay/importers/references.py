@@ -159,10 +159,6 @@ def is_whole_mean(attributes: Mapping[str, Any], shape: Sequence[int]) -> bool:
     return list(attributes.get("kernel_shape", ())) == list(shape[2:]) and not pads
 
 
-def _hard_tanh(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
-    return np.asarray(np.clip(inputs[0], attributes.get("min_val", -1.0), attributes.get("max_val", 1.0)))
-
-
 def _max_pool(inputs: Inputs, attributes: Mapping[str, Any]) -> Array:
     """ONNX's MaxPool, whose reference gets padding wrong where a window sticks out: the largest of the maps that each
     tap of the window sees."""
@@ -250,8 +246,6 @@ REFERENCES: dict[str, Definition] = {
     "GlobalMaxPool": _largest,
     "ConvTranspose": _conv_transpose,
     "Softplus": lambda inputs, attributes: np.logaddexp(inputs[0], 0),  # the reference overflows
-    "HardTanh": _hard_tanh,
-    "Hardtanh": _hard_tanh,
     **{f"QLinear{each.onnx}": _of_integers(each.onnx) for each in ACTIVATIONS if each.qlinear},
 }
 """Operator -> its definition."""

@@ -33,7 +33,6 @@ NUMBER = 23
 NOT_DRAWN = {
     "onnx.brevitas, finn.custom_op.general: older names of QONNX's operators": {*QONNX[1:]},
     "QuantizeLinear and DequantizeLinear of onnxruntime are ONNX's": {"QuantizeLinear", "DequantizeLinear"},
-    "onnxruntime has no such operator": {"HardTanh", "Hardtanh"},
     "older files have it in place of Resize": {"Upsample"},
     "exporters write Quant": {"IntQuant", "MultiThreshold", "Trunc"},
     "of all scores the host has the class": {"ArgMax", "TopK"},

@@ -258,24 +258,6 @@ def test_old_domains(op, domain):
     check(chain, by_qonnx, near=0)
 
 
-@pytest.mark.parametrize("ends", [(), (-0.75, 0.5)])
-@pytest.mark.parametrize("op", ["HardTanh", "Hardtanh"])
-def test_hard_tanh(op, ends):
-    """ONNX has no such operator: it is a Clip, which onnxruntime computes in its place."""
-    rng, named = np.random.default_rng(5), dict(zip(("min_val", "max_val"), ends))
-    chain = begun(rng).node("Add", EACH).node(op, **named).quant(0.25, 4).node("Flatten")
-    chain.node("MatMul", ternary(rng, 64, 5))
-
-    def clipped(chain, images):
-        node = next(node for node in chain.nodes if node.op_type == op)
-        node.op_type = "Clip"
-        del node.attribute[:]
-        node.input.extend(chain.constant(np.float32(end)) for end in ends or (-1, 1))
-        return by_qonnx(chain, images)
-
-    check(chain, clipped, near=0)
-
-
 @pytest.mark.parametrize("signs", [0, 1])
 def test_quant_of_one_bit(signs):
     rng = np.random.default_rng(13)

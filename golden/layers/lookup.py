@@ -26,7 +26,7 @@ class Lookup(OneInput, FeatureLayer):
 
     The array ``entries``, (256,), are integers of the output's encoding. A value x has entry x mod 256, so that each of
     256 neighbouring values has an entry of its own, whatever the smallest of them is. Of a map of 9 bits, values that
-    are 256 apart have one entry.
+    are 256 apart have one entry. The map that is read has signed 1 to 9 bits or unsigned 1 to 8 bits.
     """
 
     kind: ClassVar[str] = "lookup"
@@ -37,7 +37,7 @@ class Lookup(OneInput, FeatureLayer):
         _, most = FEATURE_WIDTHS.get(source.encoding.kind, (0, 0))
         if source.encoding.bits > most:
             raise ValueError(
-                f"{self.name}: a lookup must read signed 2..9 bit or unsigned 1..8 bit, got {source.encoding}"
+                f"{self.name}: a lookup must read signed 1..9 bit or unsigned 1..8 bit, got {source.encoding}"
             )
         return replace(source, encoding=self.encoding)
 

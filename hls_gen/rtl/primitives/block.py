@@ -320,9 +320,16 @@ class Block:
             Width in bits; None: a plain number, such as the width of something else.
         base
             16 where people expect hexadecimal digits: addresses, masks, magic numbers, digests.
+
+        Raises
+        ------
+        ValueError
+            If the value doesn't fit ``w`` bits.
         """
         if name not in self._localparams:
-            number = Int(value & ((1 << w) - 1), width=w, base=base) if isinstance(value, int) else value
+            if isinstance(value, int) and not 0 <= value < 1 << w:
+                raise ValueError(f"{self.m.name}: localparam {name} must fit {w} bits, got {value}")
+            number = Int(value, width=w, base=base) if isinstance(value, int) else value
             self._localparams[name] = self.m.Localparam(name, number, _range(w))
             self.m.items.insert(len(self._localparams) - 1, self.m.items.pop())  # before all that may use them
         return self._localparams[name]

@@ -9,24 +9,12 @@ from veriloggen.core.vtypes import Srl
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.table_words import PLACES_BITS
 from bitloom.hls_gen.design.training import ENTRY_BITS
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, resize, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, by_number, choose, const, resize, width
 
 from .word import magnitude_of, saturated, sign_of, twos, word_of
 
 FINE_BITS = 3
 """Low bits of a shift's places, which the second stage shifts by."""
-
-
-def select(b: Block, name: str, index: Signal, values: list[Signal]) -> Signal:
-    """Wire: values[index]; as many values as ``index`` can name."""
-    nodes = list(values)
-    level = 0
-    while len(nodes) > 1:
-        place = bits(index, level, 1)
-        nodes = [choose(place, high, low, width(low)) for low, high in zip(nodes[::2], nodes[1::2])]
-        level += 1
-    (selected,) = nodes
-    return b.wire(name, width(selected), selected)
 
 
 def parts(row: Signal, count: int) -> list[Signal]:
@@ -75,7 +63,7 @@ def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOper
     codes = machine.code_bits
     form = machine.form
     code = b.wire(f"{name}_code", codes, bits(operand.cell, 0, codes) & operand.mask)
-    selected = select(b, f"{name}_found", code, parts(operand.entries, 1 << codes))
+    selected = b.wire(f"{name}_found", ENTRY_BITS, by_number(code, parts(operand.entries, 1 << codes), ENTRY_BITS))
     entry = b.reg(f"{name}_entry", ENTRY_BITS, init=None)
     cell = b.reg(f"{name}_cell", form.bits, init=None)
     b.on(None, (entry, selected), (cell, operand.cell))

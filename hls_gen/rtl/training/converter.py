@@ -24,6 +24,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     add,
     all_of,
     bits,
+    by_number,
     choose,
     const,
     eq,
@@ -36,7 +37,7 @@ from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import constant, leave, parts, select
+from .arithmetic import constant, leave, parts
 from .word import twos
 
 
@@ -125,7 +126,7 @@ def converter(library: Library, machine: MachineParameters) -> Block:
     b.comment("Code of the rank, or of the one above.")
     ranks = delayed(b, rank, "rank", 3, codes)
     final = b.wire("final_rank", codes, add(ranks[3], above, codes))
-    final_code = select(b, "found", final, parts(table.order, 1 << codes))
+    final_code = b.wire("found", codes, by_number(final, parts(table.order, 1 << codes), codes))
     b.on(None, (code, final_code))
     return b
 
@@ -154,7 +155,7 @@ def _around(b: Block, machine: MachineParameters, table: ConversionPorts, rank: 
     ends = {}
     for name, index in (("low", rank), ("high", after)):
         ends[name] = b.reg(f"{name}_entry", ENTRY_BITS, init=None)
-        b.on(None, (ends[name], select(b, f"{name}_found", index, entries)))
+        b.on(None, (ends[name], b.wire(f"{name}_found", ENTRY_BITS, by_number(index, entries, ENTRY_BITS))))
     return ends
 
 

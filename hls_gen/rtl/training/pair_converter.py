@@ -21,6 +21,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     all_of,
     any_of,
     bits,
+    by_number,
     choose,
     const,
     eq,
@@ -34,7 +35,7 @@ from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import leave, parts, power, select
+from .arithmetic import leave, parts, power
 from .converter import ConversionPorts, rank_of
 from .word import magnitude_of, sign_of
 
@@ -100,7 +101,7 @@ def pair_converter(library: Library, machine: MachineParameters) -> Block:
     b.comment("Code of the rank, or of its neighbour.")
     step = choose(moves, choose(late_rises[4], 1, -1, codes), 0, codes)
     final = b.wire("final_rank", codes, add(ranks[5], step, codes))
-    b.on(None, (code, select(b, "found", final, parts(table.order, 1 << codes))))
+    b.on(None, (code, b.wire("found", codes, by_number(final, parts(table.order, 1 << codes), codes))))
     return b
 
 
@@ -148,7 +149,7 @@ def _offsets(
     for name, by in (("below", -1), ("here", 0), ("above", 1)):
         index = b.wire(f"rank_{name}", machine.code_bits, add(rank, by, machine.code_bits))
         entry = b.reg(f"{name}_entry", ENTRY_BITS, init=None)
-        b.on(None, (entry, select(b, f"{name}_found", index, entries)))
+        b.on(None, (entry, b.wire(f"{name}_found", ENTRY_BITS, by_number(index, entries, ENTRY_BITS))))
         size = power(b, machine, name, entry, n - 2)
         plus = ~bits(entry, PLACES_BITS, 1)
         offsets[name] = b.reg(f"{name}_offset", n, init=None)

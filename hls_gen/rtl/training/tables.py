@@ -23,6 +23,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
     all_of,
     any_of,
     bits,
+    by_number,
     const,
     eq,
     nonzero,
@@ -33,7 +34,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import constant, leave, select
+from .arithmetic import constant, leave
 from .verdict import FAULT_BITS, first_broken
 from .word import twos
 
@@ -102,7 +103,7 @@ def tables(library: Library, machine: MachineParameters) -> Block:
         leave(b, f"payload_{k}", bits(payload, CODE_PART_BITS * k + used, CODE_PART_BITS - used))
     b.comment("Walk: rank after rank.")
     busy = b.reg("busy")
-    mask = b.wire("last_rank", codes, select(b, "masks", bits(code_bits, 0, 2), _masks(machine)))
+    mask = b.wire("last_rank", codes, b.wire("masks", codes, by_number(bits(code_bits, 0, 2), _masks(machine), codes)))
     walk = _walk(b, codes, (start, busy, mask))
     wrong, value = _checked(b, machine, walk, payload, (code_bits, zone, mask))
     b.comment("The table as units use it.")
@@ -165,10 +166,11 @@ def _checked(
     code_bits, zone, mask = shape
     code = b.reg("code", CODE_BITS, init=None)
     ranked = [bits(payload, CODE_PART_BITS * k + RANK_BIT, CODE_BITS) for k in range(1 << codes)]
-    b.on(walk.phase["CODE"], (code, select(b, "code_found", walk.rank, ranked)))
+    b.on(walk.phase["CODE"], (code, b.wire("code_found", CODE_BITS, by_number(walk.rank, ranked, CODE_BITS))))
     entry = b.reg("entry", ENTRY_BITS, init=None)
     entries = [bits(payload, CODE_PART_BITS * k, ENTRY_BITS) for k in range(1 << codes)]
-    b.on(walk.phase["ENTRY"], (entry, select(b, "entry_found", bits(code, 0, codes), entries)))
+    entry_found = b.wire("entry_found", ENTRY_BITS, by_number(bits(code, 0, codes), entries, ENTRY_BITS))
+    b.on(walk.phase["ENTRY"], (entry, entry_found))
     value, below = b.reg("value", form.bits, init=None), b.reg("below", form.bits, init=None)  # two's complement
     b.on(walk.phase["VALUE"], (value, twos(constant(b, machine, "value", entry), form.bits)))
     b.on(walk.phase["OUTCOME"], (below, value))

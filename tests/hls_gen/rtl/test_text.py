@@ -200,6 +200,14 @@ def test_a_module_without_reset_has_no_first_values():
         Block("plain", reset=False).reg("x")
 
 
+@pytest.mark.parametrize("value", [-1, 8])
+def test_a_localparam_fits_its_width(value):
+    block = Block("counter")
+    block.localparam("LAST", 7, 3)
+    with pytest.raises(ValueError, match=f"^counter: localparam NEXT must fit 3 bits, got {value}$"):
+        block.localparam("NEXT", value, 3)
+
+
 def test_parameters():
     """They stand in front of the ports; an instance sets them; ports are as wide as its values say."""
     b = Block("rows", clocked=False)

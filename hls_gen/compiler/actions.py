@@ -19,7 +19,7 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.add import Pairwise
-from bitloom.golden.layers.pool import MinPool, Pool
+from bitloom.golden.layers.pool import Pool
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.layers.rounding import rounded
@@ -425,7 +425,7 @@ class Pooling(WindowAction):
     @classmethod
     def of(cls, model: Model, part: Part, layer: Pool) -> "Pooling":
         """The pool of the pool unit."""
-        return cls(window=layer.window, reduction=reduction_of(layer, part.engine.name))
+        return cls(window=layer.window, reduction=reduction_of(layer))
 
     def of_taps(self, taps: Array, valid: Array) -> Array:
         return self.reduction.layer.reduced(taps, valid)
@@ -494,8 +494,7 @@ def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
 FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Threshold: bits_of,
     Requantise: Scale.of,
-    MinPool: Pooling.of,
-    **{pool.layer: Pooling.of for pool in POOLS},
+    **{layer: Pooling.of for pool in POOLS for layer in pool.layers},
     **{unit.layer: UnitAction.of for unit in FEATURE_UNITS},
     **{pair: Addition.of for pair in PAIRS},
 }

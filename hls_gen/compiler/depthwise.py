@@ -142,10 +142,10 @@ def _computable(segment: Segment, model: Model) -> bool:
     return isinstance(segment.layer, DepthwiseConv) or is_depthwise(plain_of(model, segment))
 
 
-def pooled(segment: Segment, engine: str) -> ReducedWindow | None:
-    """What the pool unit of an engine computes for a segment: its pool, or the depthwise convolution fused with it;
+def pooled(segment: Segment) -> ReducedWindow | None:
+    """What the pool unit computes for a segment: its pool, or the depthwise convolution fused with it;
     None where it has neither."""
     if segment.depthwise is not None:
         return ReducedWindow(segment.depthwise.layer.window(segment.depthwise.source), PRODUCTS)
     pool = segment.behind_sums(Pool)
-    return ReducedWindow(pool.window, reduction_of(pool, engine)) if pool else None
+    return ReducedWindow(pool.window, reduction_of(pool)) if pool else None

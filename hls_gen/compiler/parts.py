@@ -318,7 +318,7 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         visits=2 if ternary else 1,
         out_channels=layer.out_channels,
         levels=threshold.levels if threshold else 1,
-        pool=pooled(segment, engine.name),
+        pool=pooled(segment),
         output=segment.output,
         values=None if threshold else _values(segment),
         segment=segment,

@@ -30,11 +30,9 @@ from .segments import Segment
 from .taps import limits_of_sums
 
 
-def reduction_of(pool: Pool, engine: str) -> PoolReduction:
-    """How the pool unit of an engine computes a pool. The smallest of bits is the largest of their complements
-    (lowering_binary.py)."""
-    kind = MaxPool if engine == "binary" else type(pool)
-    return next(reduction for reduction in POOLS if reduction.layer is kind)
+def reduction_of(pool: Pool) -> PoolReduction:
+    """How a pool unit computes a pool."""
+    return next(reduction for reduction in POOLS if type(pool) in reduction.layers)
 
 
 def canonical(segment: Segment) -> Segment:

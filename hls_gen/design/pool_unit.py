@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bitloom.golden.layers.pool import AvgPool, MaxPool, Pool
+from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.window import Window
 
 from .parts import RAM_STYLES, NpuPart, capacity, choice, number
@@ -50,8 +50,15 @@ class PoolReduction(Reduction):
 
     layer: type[Pool]
     """Golden's layer, whose ``reduced`` it is."""
+    complement: type[Pool] | None = None
+    """Golden's layer of bits that it computes of their complements (hls_gen/compiler/lowering_binary.py)."""
     engines: tuple[str, ...] = ("integer",)
     """Engines whose pool units have it."""
+
+    @property
+    def layers(self) -> tuple[type[Pool], ...]:
+        """Golden's layers that it computes."""
+        return (self.layer, self.complement) if self.complement else (self.layer,)
 
 
 def lowest(bits: int) -> int:
@@ -59,8 +66,11 @@ def lowest(bits: int) -> int:
     return -1 << bits - 1
 
 
-LARGEST = PoolReduction(layer=MaxPool, engines=("binary", "integer"), beside=Beside("lowest", lowest))
-"""Of bits it is their OR. A map without a pool is handed on as the largest of one tap each."""
+LARGEST = PoolReduction(
+    layer=MaxPool, complement=MinPool, engines=("binary", "integer"), beside=Beside("lowest", lowest)
+)
+"""Of bits it is their OR; the smallest of bits, their AND, is the complement of the OR of their complements. A map
+without a pool is handed on as the largest of one tap each."""
 AVERAGE = PoolReduction(
     layer=AvgPool,
     mark="average",

@@ -46,7 +46,7 @@ class OnnxValues(OnnxQuantisers):
         ends = (float(y.min()), float(y.max())) if y.size else (-1.0, 1.0)
         if ends[1] - ends[0] < 1e-4 or max(map(abs, ends)) > 1e4:
             ends = -1.0, 1.0
-        if op == "PRelu" and self.pick.flip():
+        if chosen.constants and self.pick.flip():
             constants = [constants[0] * self.rng.uniform(self.pick.of([0, -1]), 1, of_channels(shape))]
         return self.node(op, real, *(self.constant(each) for each in constants), **attributes), ends
 

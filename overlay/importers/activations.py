@@ -77,7 +77,7 @@ class ActivationFunction:
     kernel: Kernel | None = None
     """What TFLite's kernel computes; None of those that have none, or that the host alone computes."""
     constants: tuple[str, ...] = ()
-    """Options of the kernel that are further inputs of TFLite's operator, in their order."""
+    """Further inputs, in their order, each of one number or of one a channel: options of TFLite's kernel."""
     drawn: Callable[[np.random.Generator], Mapping[str, Any]] | None = None
     """``drawn(rng)`` are attributes that the import takes, for random ONNX files; None: numbers near the defaults of
     ONNX, each drawn by itself."""

@@ -11,9 +11,10 @@ from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 
-from .demands import any_npu, layers
+from .demands import any_npu, layers, word_channels
 from .engines import Engines
 from .layer_demand import LayerDemand
+from .one_npu import whole_words
 from .task import Connection
 
 MOST_CUT = 4
@@ -45,11 +46,13 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
     name = engines[0].names[0]
     several = len(models) > 1
     integer = name == "integer"
+    words = max(map(word_channels, models))
     bits = {"feature_bits": feature_bits, "depthwise": engines[0].depthwise} if integer else {}
     mappings = list[tuple[int, ...]]()
     for count in range(2, MOST_CUT + 1):
         for kfp, kgp in SIZES:
-            npu = any_npu(name).changed(kfp=kfp, kgp=kgp, ol=kgp, pfp=PFP, **bits)
+            (lanes,) = whole_words([kfp], words)
+            npu = any_npu(name, words).changed(kfp=lanes, kgp=kgp, ol=kgp, pfp=PFP, **bits)
             try:
                 cuts = [_cut(model, cascade([npu] * count)) for model in models]
             except ValueError:  # maps find no way
@@ -88,7 +91,7 @@ def copying_layers(model: Model, connection: Connection, map_order: str) -> tupl
     """
     assert connection.mapping is not None
     reason = ValueError()
-    for npus in _connected(connection):
+    for npus in _connected(connection, word_channels(model)):
         try:
             demands = layers(model, map_order, connection.engines, npus=npus, mapping=connection.mapping)
         except ValueError as error:
@@ -98,11 +101,11 @@ def copying_layers(model: Model, connection: Connection, map_order: str) -> tupl
     raise reason
 
 
-def _connected(connection: Connection) -> list[tuple[Npu, ...]]:
-    """NPUs that are connected so, those of a ring first without map stores."""
+def _connected(connection: Connection, words: int) -> list[tuple[Npu, ...]]:
+    """NPUs with words of so many channels that are connected so, those of a ring first without map stores."""
     assert connection.mapping is not None
     count = max(connection.mapping) + 1
-    npu = any_npu(connection.engines.names[0])
+    npu = any_npu(connection.engines.names[0], words)
     if not connection.closed:
         return [cascade([npu] * count)]
     plain = ring([npu] * count)

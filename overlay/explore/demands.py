@@ -96,7 +96,7 @@ def layers(
     """
     engines = engines or possible_engines(model)[0]
     kinds = list(dict.fromkeys(engines.names))
-    words = _word_channels(model)
+    words = word_channels(model)
     widths = _feature_bits(model, engines)
     bits = {"feature_bits": max(widths), "depthwise": engines.depthwise}
     npus = npus or [_connected(any_npu(engine, words), n, len(kinds)) for n, engine in enumerate(kinds)]
@@ -284,7 +284,7 @@ def _with(choices: Sequence[Engines], name: str, depthwise: bool) -> Engines | N
     return fits or (replace(fitting[0], depthwise=name == "integer") if fitting and depthwise else None)
 
 
-def _word_channels(model: Model) -> int:
+def word_channels(model: Model) -> int:
     """Channels of the words that layers of a network OR, 0 where none does; ValueError where they differ."""
     channels = {layer.word_channels for layer in model.network.layers if isinstance(layer, Weighted)} - {0}
     if len(channels) > 1:

@@ -185,9 +185,23 @@ def test_every_concatenation_is_searched(name: str) -> None:
         assert len(candidate.mapping) == len(found.layers)
 
 
-def test_networks_that_accumulate_by_or_share_rings_and_chains() -> None:
-    model = zoo.load("digits-or")
-    other = Model(replace(model.network, name="other"), model.arrays)
-    possible = Tries((model, other), Budget(), 64, SETTINGS[:1], (False,)).connections.possible()
+def twice(name: str) -> tuple[Model, Model]:
+    """A network of the zoo, and the same with another name."""
+    model = zoo.load(name)
+    return model, Model(replace(model.network, name="other"), model.arrays)
+
+
+@pytest.mark.parametrize("name", ["digits-or", "digits-words"])
+def test_networks_that_accumulate_by_or_share_rings_and_chains(name: str) -> None:
+    possible = Tries(twice(name), Budget(), 64, SETTINGS[:1], (False,)).connections.possible()
     kinds = {(each.mapping is not None, each.closed) for each in possible}
     assert kinds == {(False, False), (True, False), (True, True)}
+
+
+def test_a_chain_of_networks_with_ored_words_is_found_where_it_is_faster(tmp_path: Path) -> None:
+    """One NPU takes 1,890 cycles a round within these LUTs."""
+    models = twice("digits-words")
+    found = explore(models, Budget(lut=8_000), map_order="raster", effort=QUICK)
+    assert found.best is not None
+    assert found.best.figures.cycles < 1_000
+    simulated(tmp_path, found.best.candidate, *models)

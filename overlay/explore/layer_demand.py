@@ -232,7 +232,7 @@ class LayerDemand:
         if self.pool is None:
             return 1
         in_rows = (np.diff(self.conv.output_order) > 0).all()
-        several = (self.pool.output_order == 1).any()
+        several = len(self.pool.output_order) > 1
         window = self.pool.stage.window.window
         return max(1, window.stride[0] // window.growth[0]) if in_rows and several else 1
 

@@ -414,7 +414,9 @@ class NpuChoices:
     def _with_lines(self, layers: Sequence[LayerDemand], npus: Sequence[Npu]) -> list[Npu]:
         """NPUs like ``npus`` whose array takes several taps a beat, with each KFP that is looked at: those that take
         fewer beats than each of ``npus``, or use their lanes better than each that takes no more beats."""
-        if not npus or npus[0].array.planes or npus[0].array.word_lanes or not any(map(_may_be_lined, layers)):
+        if not npus or npus[0].array.planes or npus[0].array.word_lanes:
+            return []
+        if all(layer.with_lines is None for layer in layers):
             return []
         widest = max(layer.channels for layer in layers)
         sizes = [LINE_TAPS * w for w in splits(widest)] if len(layers) == 1 else [w for w in WIDE if w % LINE_TAPS == 0]
@@ -681,11 +683,6 @@ def _with_others(layers: Sequence[LayerDemand], npu: Npu, of_array: Sequence[int
     """Cycles of these layers a frame, all on this NPU, where the array alone takes so many for each of them."""
     each = (layer.with_others(npu, cycles) for layer, cycles in zip(layers, of_array))
     return sum(each) + (len(layers) - 1) * BETWEEN
-
-
-def _may_be_lined(layer: LayerDemand) -> bool:
-    """Whether lines of the layer's kernel can be formed."""
-    return layer.with_lines is not None
 
 
 def _beats(layers: Sequence[LayerDemand], npu: Npu) -> int:

@@ -26,8 +26,9 @@ from bitloom.overlay.cli.found_designs import blocks_of
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.budget import Budget
 from bitloom.overlay.explore.candidate import Candidate
+from bitloom.overlay.explore.demands import layers
 from bitloom.overlay.explore.figures import figures
-from bitloom.overlay.explore.one_npu import MappedNpu, saving
+from bitloom.overlay.explore.one_npu import MappedNpu, NpuChoices, saving
 from bitloom.overlay.explore.price import Price
 from bitloom.overlay.explore.search import Effort, Explored, explore, varied
 from bitloom.overlay.explore.stores_in_use import run_flow
@@ -111,6 +112,13 @@ def test_several_taps_a_beat_where_one_is_too_slow(name: str) -> None:
     assert fast is not None
     assert chosen(slow, value) == {1}
     assert 3 in chosen(fast, value)
+
+
+def test_an_array_takes_lines_where_a_kernel_has_some() -> None:
+    """The first layer reads the frame, which comes tap by tap; the last one has a kernel of one tap."""
+    choices = NpuChoices(layers(deep(), "raster"), 64)
+    taps = [{npu.array.line_taps for npu in choices.bare((i,))} for i in range(len(choices.layers))]
+    assert taps == [{1}, {1, 3}, {1}]
 
 
 @pytest.mark.slow

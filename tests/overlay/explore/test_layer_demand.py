@@ -32,6 +32,23 @@ def network(dilation: tuple[int, int]) -> Network:
     return Network(name="pooled", input=Map(height=12, width=12, channels=8, encoding=BIPOLAR), layers=layers)
 
 
+@pytest.mark.parametrize(
+    ("map_order", "size", "stride", "rows"),
+    [("raster", 2, 2, 2), ("raster", 3, 3, 3), ("raster", 3, 1, 1), ("raster", 6, 6, 1), ("pull", 2, 2, 1)],
+)
+def test_rows_that_come_for_a_row_of_windows(map_order: str, size: int, stride: int, rows: int) -> None:
+    """As many as the stride, where a map of 6 rows comes row after row and has several windows."""
+    layers_of = (
+        Conv(name="conv_1", out_channels=4, kernel=(1, 1)),
+        Threshold(name="threshold_1"),
+        MaxPool(name="pool_1", kernel=(size, size), stride=(stride, stride)),
+        Dense(name="dense_2", out_channels=4),
+    )
+    source = Map(height=6, width=6, channels=8, encoding=BIPOLAR)
+    model = random_model(Network(name="pooled", input=source, layers=layers_of), 0)
+    assert layers(model, map_order)[0].pool_burst == rows
+
+
 @pytest.mark.parametrize("dilation", [(1, 1), (2, 2)])
 @pytest.mark.parametrize("map_order", ["pull", "raster"])
 @pytest.mark.parametrize("raster", [False, True])

@@ -140,7 +140,7 @@ def test_chains_with_copies_are_found_where_they_are_faster(model: Callable[[], 
     copied = next(row for row in found.front if row.candidate.chunk)
     assert copied.candidate.chunk == f"rows:{made.network.input.height}"
     straight = replace(copied.candidate, chunk="")
-    assert figures(made, straight, straight.design(made)).cycles > 1.3 * copied.figures.cycles
+    assert figures(made, straight, straight.design(made)).cycles > 1.2 * copied.figures.cycles
 
 
 @pytest.mark.slow

@@ -1,22 +1,22 @@
 """Activations of discrete training and their derivatives.
 
-===========  ==============  =======================
-name         y               derivative
-===========  ==============  =======================
-relu         max(x, 0)       1 where x > 0, else 0
-hard_tanh    x within +-1    1 where |x| <= 1, else 0
-none         x               1
-===========  ==============  =======================
+====  ==============  =======================
+name  y               derivative
+====  ==============  =======================
+relu  max(x, 0)       1 where x > 0, else 0
+clip  x within +-1    1 where |x| <= 1, else 0
+none  x               1
+====  ==============  =======================
 
-A layer whose input is converted to one bit after hard_tanh has sign activations with the straight-through estimator:
-the converter takes the sign, and hard_tanh's derivative says where it counts as x itself.
+PyTorch calls the clip hard tanh. A layer whose input is converted to one bit after a clip has sign activations with the
+straight-through estimator: the converter takes the sign, and the clip's derivative says where it counts as x itself.
 """
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 
-ACTIVATIONS = ("relu", "hard_tanh", "none")
+ACTIVATIONS = ("relu", "clip", "none")
 
 
 def activate(name: str, x: Array, unity: float = 1) -> tuple[Array, Array]:
@@ -38,6 +38,6 @@ def activate(name: str, x: Array, unity: float = 1) -> tuple[Array, Array]:
     """
     if name == "relu":
         return np.maximum(x, 0), np.multiply(x > 0, unity, dtype=x.dtype)
-    if name == "hard_tanh":
+    if name == "clip":
         return np.clip(x, -unity, unity), np.multiply(np.abs(x) <= unity, unity, dtype=x.dtype)
     return x, np.full_like(x, unity)

@@ -53,7 +53,7 @@ class DenseSpec:
     outputs: int
     """Neurons, >= 1."""
     activation: str = "relu"
-    """"relu", "hard_tanh" or "none"."""
+    """"relu", "clip" or "none"."""
     norm: bool = True
     """Whether sums are normalised over the batch."""
     bias: bool = True

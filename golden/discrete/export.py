@@ -28,7 +28,7 @@ def to_model(name: str, mlp: MlpTrainer, preset: Sequence[Moments | None], sourc
     name : str
         Of the network.
     mlp : MlpTrainer
-        All weights have 1 bit, of one magnitude. Hidden layers are normalised and have activation hard_tanh; the
+        All weights have 1 bit, of one magnitude. Hidden layers are normalised and have activation clip; the
         layers after them convert their inputs to 1 bit. The last layer has neither normalisation nor bias.
     preset : sequence of Moments or None
         What `MlpTrainer.preset` gave.
@@ -89,8 +89,8 @@ def _check(number: int, layer: DenseTrainer, last: bool) -> None:
         raise ValueError(f"{what}: inputs must be converted to +1 and -1 for hardware")
     if last and (spec.norm or spec.bias or spec.activation != "none"):
         raise ValueError(f"{what}: the last layer must have neither normalisation, bias nor activation for hardware")
-    if not last and not (spec.norm and spec.activation == "hard_tanh"):
-        raise ValueError(f"{what}: hidden layers must have normalisation and activation hard_tanh for hardware")
+    if not last and not (spec.norm and spec.activation == "clip"):
+        raise ValueError(f"{what}: hidden layers must have normalisation and activation clip for hardware")
     if number == 1 and inputs is not None:
         raise ValueError(f"{what}: inputs of the first layer must be continuous for hardware")
 

@@ -48,8 +48,6 @@ from .machine.words import LayerState
 from .operand import Continuous, Discrete, Operand, as_column
 from .word import WordFormat
 
-ACTIVATIONS = {"clip": "hard_tanh", "relu": "relu", "none": "none"}
-"""Names of the machine's activations in activation.py."""
 PRODUCTS = 1 << 17
 """Products that are made at once: as many as a CPU's cache holds."""
 
@@ -209,7 +207,7 @@ class FixedTrainer:
         learning = draws is not None
         layer = self.training.layers[n]
         sums = self._before_activation(n, x, learning)
-        y, slope = activate(ACTIVATIONS[layer.activation], sums, self.form.one)
+        y, slope = activate(layer.activation, sums, self.form.one)
         if layer.centred:
             y = self._centred(n, y, learning=learning)
         y, slope = (vectors.reshape(-1, layer.vector_outputs) for vectors in (y, slope))

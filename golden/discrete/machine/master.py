@@ -112,6 +112,6 @@ class Master:
         """Words of an inverse root; of an activation, or of its slope: 1.0 or 0."""
         if function == isa.INVERSE_ROOT:
             return self.machine.form.inverse_root(a)
-        name = "relu" if function in (isa.RELU, isa.RELU_SLOPE) else "hard_tanh"
+        name = "relu" if function in (isa.RELU, isa.RELU_SLOPE) else "clip"
         value, slope = activate(name, a, self.machine.form.one)
         return value if function in (isa.RELU, isa.CLIP) else slope

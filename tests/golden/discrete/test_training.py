@@ -13,7 +13,7 @@ from tests.errors import value_error
 
 
 @pytest.mark.parametrize("criterion", ["cross_entropy", "squared_error"])
-@pytest.mark.parametrize("activation", ["relu", "hard_tanh", "none"])
+@pytest.mark.parametrize("activation", ["relu", "clip", "none"])
 @pytest.mark.parametrize("norm", ["batch", "preset", "none"])
 def test_derivatives_are_finite_differences(norm, activation, criterion):
     """Of each parameter and each input, by central differences of the loss."""
@@ -113,10 +113,10 @@ def test_each_tensor_may_be_discrete(tensor):
     assert (np.abs(sixteenths - np.rint(sixteenths)) < 1e-9).all() == (tensor == "errors")
 
 
-def test_binary_activations_are_a_hard_tanh_and_a_one_bit_input():
+def test_binary_activations_are_a_clip_and_a_one_bit_input():
     """sign(x) forwards, and where |x| <= 1 backwards."""
     one_bit = Tensors(inputs=Converter(table=ONE_BIT))
-    first = DenseTrainer(DenseSpec(outputs=6, activation="hard_tanh", norm=False), 4, Lfsr(1), 0)
+    first = DenseTrainer(DenseSpec(outputs=6, activation="clip", norm=False), 4, Lfsr(1), 0)
     second = DenseTrainer(DenseSpec(outputs=3, activation="none", norm=False, tensors=one_bit), 6, Lfsr(1), 1)
     x = np.random.default_rng(1).uniform(-1, 1, (20, 4))
     z = x @ first.params["weight"].T
@@ -137,7 +137,7 @@ def test_binary_activations_are_a_hard_tanh_and_a_one_bit_input():
         (lambda: DenseSpec(outputs=1, places=-1), "layer: places must be an integer, 0..31, got -1"),
         (lambda: DenseSpec(outputs=1, places=0.5), "layer: places must be an integer, 0..31, got 0.5"),
         (lambda: DenseSpec(outputs=1, activation="tanh"),
-         "layer: activation must be one of relu, hard_tanh, none, got 'tanh'"),
+         "layer: activation must be one of relu, clip, none, got 'tanh'"),
         (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),
         (lambda: UpdateRule(rate=0), "update rule: rate must be > 0 and finite, got 0"),
         (lambda: UpdateRule(neuron_rate=-1.0), "update rule: neuron_rate must be > 0 and finite, got -1.0"),

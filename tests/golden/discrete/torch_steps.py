@@ -50,13 +50,13 @@ def nearest(table: Any) -> Converter:
 
 CASES = {
     "normalised": Case((7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 0.3, 0.9)),
-    "biases": Case((5, 4, 3), "squared_error", UpdateRule("source", 0.05, 0.5), "hard_tanh", norm=False),
+    "biases": Case((5, 4, 3), "squared_error", UpdateRule("source", 0.05, 0.5), "clip", norm=False),
     "one_layer": Case((4, 3), "cross_entropy", UpdateRule("source", 0.5), norm=False),
     "weights": Case(
         (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 0.2, 0.9), tensors=Tensors(weights=nearest(TWO_BITS))
     ),
     "binary": Case(
-        (7, 8, 8, 3), "cross_entropy", UpdateRule("source", 0.4, 0.5), "hard_tanh",
+        (7, 8, 8, 3), "cross_entropy", UpdateRule("source", 0.4, 0.5), "clip",
         tensors=Tensors(weights=nearest(ONE_BIT), inputs=nearest(ONE_BIT)),
     ),
     "all": Case(
@@ -71,14 +71,14 @@ CASES = {
         tensors=Tensors(weights=nearest(THREE_BITS), master=False),
     ),
     "discrete": Case(
-        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 3.0, neuron_rate=0.5), "hard_tanh", norm=False, places=1,
+        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 3.0, neuron_rate=0.5), "clip", norm=False, places=1,
         tensors=Tensors(
             inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(GATE),
             errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)),
         ),
     ),
     "discrete_codes": Case(
-        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 2.0, 0.75, neuron_rate=0.5), "hard_tanh", norm=False,
+        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 2.0, 0.75, neuron_rate=0.5), "clip", norm=False,
         places=2,
         tensors=Tensors(
             inputs=nearest(THREE_BITS), weights=nearest(THREE_BITS), derivatives=nearest(GATE),
@@ -128,7 +128,7 @@ def straight_through(torch: Any, converter: Converter | None, x: Any) -> Any:
 
 def activation(torch: Any, spec: DenseSpec, x: Any) -> Any:
     """PyTorch's own activation, whose derivative is quantised where the layer wants it."""
-    functions = {"relu": torch.nn.functional.relu, "hard_tanh": torch.nn.functional.hardtanh, "none": lambda t: t}
+    functions = {"relu": torch.nn.functional.relu, "clip": torch.nn.functional.hardtanh, "none": lambda t: t}
     y = functions[spec.activation](x)
     if spec.tensors.derivatives is None:
         return y

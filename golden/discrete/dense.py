@@ -18,13 +18,14 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.integers import make_fields_plain
+from bitloom.golden.layers.batch_norm import Moments
 from bitloom.golden.training.checkpoint import check_range
 from bitloom.golden.training.reproducible import random_signs
 
 from .activation import ACTIVATIONS, activate
 from .converter import Converter
 from .lfsr import Lfsr
-from .norm import Moments, NormTape, normalise, normalise_backward
+from .norm import NormTape, normalise, normalise_backward
 from .rule import UpdateRule
 from .table import MOST_EXPONENT
 

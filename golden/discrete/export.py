@@ -10,14 +10,14 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Layer, Map
-from bitloom.golden.layers.batch_norm import BatchNorm, fold
+from bitloom.golden.layers.batch_norm import BatchNorm, Moments, fold
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 
 from .dense import DenseTrainer
 from .mlp import MlpTrainer
-from .norm import EPSILON, Moments
+from .norm import EPSILON
 
 
 def to_model(name: str, mlp: MlpTrainer, preset: Sequence[Moments | None], source: Map, half: float) -> Model:

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layers.batch_norm import Moments
 from bitloom.golden.training.checkpoint import check_range, check_saved
 
 from .dense import DenseSpec, DenseTrainer
 from .lfsr import STATE_BITS, Lfsr
 from .loss import loss
-from .norm import Moments
 from .rule import UpdateRule
 
 PRECISIONS = ("float64", "float32")

@@ -8,15 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.layers.batch_norm import Moments
 
 EPSILON = 1e-5
-
-
-class Moments(NamedTuple):
-    """Mean and variance of each neuron's sums, (outputs,) floats."""
-
-    mean: Array
-    variance: Array
 
 
 class NormTape(NamedTuple):

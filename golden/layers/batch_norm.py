@@ -8,6 +8,7 @@ agree with it for every accumulator in reach: nothing is solved for, so there is
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from bitloom.golden.encoding import Array
 
 Quantiser = Callable[[Array], Array]
 """(...) float64 -> (...) int64, never decreasing, from 0 to the number of thresholds."""
+
+
+class Moments(NamedTuple):
+    """Mean and variance of the sums of each channel, (C,) floats."""
+
+    mean: Array
+    variance: Array
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,20 +5,20 @@ through: its derivative counts as that of its own slope where z is within its ra
 constant factor, of which Adam takes no notice.
 
 Sums over accumulators must be exact (golden/training/reproducible.py). Where accumulators have so many bits that they
-might not be, their statistics and their part in the derivative of gamma are those of accumulators rounded to a multiple
+might not be, their moments and their part in the derivative of gamma are those of accumulators rounded to a multiple
 of 2^s, `NormBlock.coarse`; s is 0 in binary networks.
 """
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from math import sqrt
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.golden.layer import Map, OneInput
-from bitloom.golden.layers.batch_norm import BatchNorm, fold
+from bitloom.golden.layers.batch_norm import BatchNorm, Moments, fold
 from bitloom.golden.layers.requantise import Requantise, scale_to_multiplier
 from bitloom.golden.layers.threshold import Threshold
 
@@ -31,14 +31,7 @@ TOP = 3.0
 """The z that a requantisation makes its largest value of: with gamma 1 and beta 0, three deviations."""
 
 
-class Statistics(NamedTuple):
-    """Mean and variance of the accumulators of each channel, (C,) float64."""
-
-    mean: Array
-    variance: Array
-
-
-def statistics(x: Array) -> Statistics:
+def exact_moments(x: Array) -> Moments:
     """Mean and variance of (..., C) integers in float64, over all axes but the last.
 
     ValueError if a sum could round.
@@ -49,7 +42,7 @@ def statistics(x: Array) -> Statistics:
     if squares.max() >= 2.0**53:  # below it each sum of part of the squares, and of part of x, is exact
         raise ValueError(f"training: sums of squares must be < 2^53 to be exact, got {squares.max()}: use fewer images")
     mean = total / len(flat)
-    return Statistics(mean, np.maximum(squares / len(flat) - mean * mean, 0.0))
+    return Moments(mean, np.maximum(squares / len(flat) - mean * mean, 0.0))
 
 
 class NormBlock(TrainingBlock):
@@ -79,13 +72,13 @@ class NormBlock(TrainingBlock):
         """Accumulators in steps of 2^s, rounded: the integers that are summed up."""
         return x if self.step == 1 else np.rint(x * (1 / self.step))
 
-    def statistics(self, x: Array) -> Statistics:
+    def moments(self, x: Array) -> Moments:
         """Mean and variance of (..., C) accumulators, by `coarse`."""
-        mean, variance = statistics(self.coarse(x))
-        return Statistics(mean * self.step, variance * (self.step * self.step))
+        mean, variance = exact_moments(self.coarse(x))
+        return Moments(mean * self.step, variance * (self.step * self.step))
 
-    def normalise(self, params: Params, x: Array, of_x: Statistics) -> Array:
-        """z of (..., C) integers with these statistics."""
+    def normalise(self, params: Params, x: Array, of_x: Moments) -> Array:
+        """z of (..., C) integers with these moments."""
         z: Array = (x - of_x.mean) * (params["gamma"] / np.sqrt(of_x.variance + self.epsilon))
         z += params["beta"]
         return z
@@ -98,12 +91,12 @@ class NormBlock(TrainingBlock):
     def fold(self, norm: BatchNorm, low: int, high: int) -> dict[str, Array]:
         """The layer's arrays, of integers, which do what ``norm`` and `quantise` do to accumulators low .. high."""
 
-    def forward(self, params: Params, x: Array) -> tuple[Array, tuple[Array, Array, Statistics]]:
-        of_x = self.statistics(x)
+    def forward(self, params: Params, x: Array) -> tuple[Array, tuple[Array, Array, Moments]]:
+        of_x = self.moments(x)
         z = self.normalise(params, x, of_x)
         return self.quantise(z), (x, z, of_x)
 
-    def backward(self, params: Params, tape: tuple[Array, Array, Statistics], error: Array) -> tuple[Array, Slopes]:
+    def backward(self, params: Params, tape: tuple[Array, Array, Moments], error: Array) -> tuple[Array, Slopes]:
         x, z, (mean, variance) = tape
         inverse = 1 / np.sqrt(variance + self.epsilon)
         dz = error * ((z >= self.low) & (z <= self.high))

@@ -81,14 +81,14 @@ class Trained:
 def norms_of(
     network: Network, graph: BlockGraph, params: Mapping[str, Params], x: Array, batch: int
 ) -> dict[str, BatchNorm]:
-    """Batch normalisation of each layer that has one, by the statistics of all images, layer after layer."""
+    """Batch normalisation of each layer that has one, by the moments of all images, layer after layer."""
     norms: dict[str, BatchNorm] = {}
 
     def compute(name: str, inputs: list[Array]) -> Array:
         block = graph.blocks[name]
         x = graph.values(name, inputs)
         if isinstance(block, NormBlock):
-            mean, variance = block.statistics(x)
+            mean, variance = block.moments(x)
             norms[name] = BatchNorm(name=name, **params[name], mean=mean, var=variance, eps=block.epsilon)
             return block.quantise(norms[name].normalise(x))
         parts = np.array_split(x, range(batch, x.shape[-3], batch), axis=-3)

@@ -15,9 +15,10 @@ from bitloom.golden.discrete.machine.training import (
 )
 from bitloom.golden.discrete.machine.words import LayerState, kept
 from bitloom.golden.discrete.mlp import MlpTrainer
-from bitloom.golden.discrete.norm import Moments, normalise
+from bitloom.golden.discrete.norm import normalise
 from bitloom.golden.discrete.rule import UpdateRule
 from bitloom.golden.discrete.word import WordFormat
+from bitloom.golden.layers.batch_norm import Moments
 from tests.errors import value_error
 
 from .machine.cases import BATCH_CASES, CASES, PAIR_CASES, samples, start

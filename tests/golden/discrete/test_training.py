@@ -6,9 +6,10 @@ from bitloom.golden.discrete.dense import DenseSpec, DenseTrainer, Tensors
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.loss import loss
 from bitloom.golden.discrete.mlp import MlpTrainer
-from bitloom.golden.discrete.norm import Moments, moments, normalise, normalise_backward
+from bitloom.golden.discrete.norm import moments, normalise, normalise_backward
 from bitloom.golden.discrete.rule import UpdateRule
 from bitloom.golden.discrete.table import ONE_BIT, TABLES, TWO_BITS, CodeTable
+from bitloom.golden.layers.batch_norm import Moments
 from tests.errors import value_error
 
 

@@ -110,7 +110,7 @@ def test_accumulators_of_many_bits_are_summed_in_steps():
     b = block(Requantise(name="wide", encoding=unsigned(8)), source, 32)
     assert b.step == 2.0**7
     x = flat(integers((32, *source.shape), -(1 << 24), 1 << 24))
-    of = b.statistics(x)
+    of = b.moments(x)
     np.testing.assert_allclose(of.mean, x.mean(axis=(0, 1)), atol=2**7)
     np.testing.assert_allclose(of.variance, x.var(axis=(0, 1)), rtol=1e-4)
     assert (of.mean * 32 * 35 % b.step == 0).all()

@@ -16,7 +16,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.golden.training.activation import statistics
+from bitloom.golden.training.activation import exact_moments
 from bitloom.golden.training.blocks import block
 from bitloom.golden.training.loss import hinge
 from bitloom.golden.training.reproducible import (
@@ -210,9 +210,9 @@ def test_sums_that_could_round_are_refused():
 
 
 def test_sums_of_squares_that_could_round_are_refused():
-    assert [v.tolist() for v in statistics(np.array([[1.0, -3], [2, 5]]))] == [[1.5, 1], [0.25, 16]]
+    assert [v.tolist() for v in exact_moments(np.array([[1.0, -3], [2, 5]]))] == [[1.5, 1], [0.25, 16]]
     with value_error("training: sums of squares must be < 2^53 to be exact, got 9007199254740992.0: use fewer images"):
-        statistics(np.full((2, 1), 2.0**26))
+        exact_moments(np.full((2, 1), 2.0**26))
 
 
 # Whole runs, on made-up images: class k has ink in its own part of the picture.

@@ -79,7 +79,7 @@ class Accelerator(Predictor, Device[Manifest]):
             The file is no program, a packet is longer than the DMA can send, or ``results`` is negative; else as
             ``predict``.
         """
-        self._waiting.turn.check()
+        self._waiting.calls.check()
         results = integer(f"{self.name}: results", results)
         if results < 0:
             raise ValueError(f"{self.name}: results must be >= 0 frames, got {results}")

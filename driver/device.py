@@ -124,9 +124,9 @@ class Device(ABC, Generic[AnyManifest]):
 
     def close(self) -> None:
         """Free the buffers. A call that is under way ends with an error, its transfers before."""
-        turn = self._waiting.turn
-        if turn.under_way:
-            turn.end()
+        calls = self._waiting.calls
+        if calls.under_way:
+            calls.end()
             with suppress(Exception):  # a device that doesn't answer has no transfer of ours
                 self._halt(self._taken())
         self._link.free()
@@ -168,13 +168,13 @@ class Device(ABC, Generic[AnyManifest]):
         The halted DMA makes it safe to free the buffers; the core stays as it is, to be looked at. If somebody else has
         taken the device, DeviceTaken is raised instead of the error, and an idle DMA is left alone.
         """
-        turn = self._waiting.turn
-        with turn.call():
+        calls = self._waiting.calls
+        with calls.call():
             self._clean = False
             try:
                 yield
             except BaseException as e:
-                if turn.ended:  # all is halted, and the device may be in use again
+                if calls.ended:  # all is halted, and the device may be in use again
                     raise
                 taken = self._taken()
                 self._halt(taken)
@@ -240,7 +240,7 @@ class Device(ABC, Generic[AnyManifest]):
 
     def _restart(self) -> None:
         """Abort everything; the core is then as after power-up."""
-        self._waiting.turn.check()
+        self._waiting.calls.check()
         self._forget()
         self._clean = False
         self._soft_reset()

@@ -35,7 +35,7 @@ Check = Callable[[], None]
 """Raises the core's error if there is one."""
 
 
-class Turn:
+class Calls:
     """One call at a time: a device has one pair of streams, and buffers that the next call would write over.
 
     Coroutines run while ``predict_async`` waits, and nothing keeps them from the same accelerator. A second call is
@@ -166,7 +166,7 @@ class Waiting:
 
     Attributes
     ----------
-    turn
+    calls
         Which call may use the device.
     counters
         The core's counters, which show progress.
@@ -181,7 +181,7 @@ class Waiting:
         self.timeout = timeout
         self._interrupt = CoreInterrupt(core, registers)
         self._interrupts = (Interrupt(link.interrupt, link.wait_received), self._interrupt)
-        self.turn = Turn(name)
+        self.calls = Calls(name)
         self.counters = Counters(registers)
         self.heard_in: asyncio.AbstractEventLoop | None = None
 
@@ -238,7 +238,7 @@ class Waiting:
         loop = asyncio.get_running_loop()
         tasks = [asyncio.ensure_future(interrupt.wait()) for interrupt in self._interrupts if interrupt.wired]
         watch = _Watch(self, check, what, count=True)
-        self.turn.waits = tasks
+        self.calls.waits = tasks
         self._interrupt.enable(True)
         try:
             while not self._happened(link.received):
@@ -261,13 +261,13 @@ class Waiting:
                 came_now, _ = await asyncio.wait(tasks, timeout=LOOK_AGAIN)
                 if came_now:
                     self.heard_in = loop
-                self.turn.check_ended()
+                self.calls.check_ended()
             link.close_receive()
         finally:
             for task in tasks:
                 if not task.cancel() and not task.cancelled():
                     task.exception()  # looked at, so that asyncio has nothing to say of it: the results are there
-            if not self.turn.ended:  # then the device may be somebody else's
+            if not self.calls.ended:  # then the device may be somebody else's
                 self._interrupt.enable(False)
         self.until(link.ended, check, what, count=True)
 
@@ -278,7 +278,7 @@ class Waiting:
 
     def _happened(self, done: Callable[[], bool]) -> bool:
         """Call ``done``, unless somebody has ended the call: then the device may be another call's."""
-        self.turn.check_ended()
+        self.calls.check_ended()
         return done()
 
     def _end_soon(self, check: Check, what: str) -> bool:

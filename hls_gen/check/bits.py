@@ -15,7 +15,7 @@ from .scope import Ref, Scope
 _BITWISE = (ast.And, ast.Or, ast.Xor, ast.Xnor)
 
 
-class Target(NamedTuple):
+class AssignedBits(NamedTuple):
     """Bits that an assignment writes."""
 
     ref: Ref
@@ -108,29 +108,29 @@ def bits(scope: Scope, e: ast.Node, low: int, high: int) -> list[Ref]:
     return list(refs(scope, e))
 
 
-def targets(scope: Scope, left: ast.Node) -> list[Target]:
+def targets(scope: Scope, left: ast.Node) -> list[AssignedBits]:
     """What a left side writes, low bits first; names that nobody declared are left out."""
     if isinstance(left, ast.Lvalue):
         return targets(scope, left.var)
-    written: list[Target] = []
+    written: list[AssignedBits] = []
     base = 0
     for part in reversed(left.list) if isinstance(left, ast.Concat) else [left]:
         if isinstance(part, ast.Concat):
-            written += [Target(t.ref, t.offset + base, t.exact) for t in targets(scope, part)]
+            written += [AssignedBits(t.ref, t.offset + base, t.exact) for t in targets(scope, part)]
         elif (name := _root(part)) in scope.signals:
             written.append(_target(scope, part, name, base))
         base += scope.width(part) or 0
     return written
 
 
-def _target(scope: Scope, part: ast.Node, name: str, base: int) -> Target:
+def _target(scope: Scope, part: ast.Node, name: str, base: int) -> AssignedBits:
     """What one signal or selection on a left side writes, from bit ``base`` of the right side on."""
     whole = scope.signals[name].whole
     if isinstance(part, ast.Identifier):
-        return Target(whole, base, exact=True)
+        return AssignedBits(whole, base, exact=True)
     constants = [scope.const(bound) for bound in _bounds(part)]
     exact = isinstance(part.var, ast.Identifier) and not scope.is_array(part.var) and constants[0] is not None
-    return Target(_slice(scope, name, *constants) if exact else whole, base, exact)
+    return AssignedBits(_slice(scope, name, *constants) if exact else whole, base, exact)
 
 
 def index_refs(scope: Scope, left: ast.Node) -> Iterator[Ref]:

@@ -417,13 +417,13 @@ class WindowAction(Action):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pooling(WindowAction):
+class PoolAction(WindowAction):
     """A pool over results."""
 
     reduction: PoolReduction
 
     @classmethod
-    def of(cls, model: Model, part: Part, layer: Pool) -> "Pooling":
+    def of(cls, model: Model, part: Part, layer: Pool) -> "PoolAction":
         """The pool of the pool unit."""
         return cls(window=layer.window, reduction=reduction_of(layer))
 
@@ -494,7 +494,7 @@ def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
 FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
     Threshold: bits_of,
     Requantise: Scale.of,
-    **{layer: Pooling.of for pool in POOLS for layer in pool.layers},
+    **{layer: PoolAction.of for pool in POOLS for layer in pool.layers},
     **{unit.layer: UnitAction.of for unit in FEATURE_UNITS},
     **{pair: Addition.of for pair in PAIRS},
 }

@@ -29,7 +29,7 @@ from .engine_rules import BINARY_ENGINE, Engine
 from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
-from .parts import FormedPart, Part, Target, segmented
+from .parts import CutTarget, FormedPart, Part, segmented
 from .schedule import Schedule, Stage, schedule
 from .taps import Taps
 from .ways import MapWay
@@ -254,7 +254,7 @@ def _by_visit(weight: Array, split: SplitWindow, visits: int) -> Array:
 
 
 def lower_alone(
-    model: Model, target: Target | None = None, *, engines: Engine | Sequence[Engine] = BINARY_ENGINE
+    model: Model, target: CutTarget | None = None, *, engines: Engine | Sequence[Engine] = BINARY_ENGINE
 ) -> Lowered:
     """Lower a model for engines, without NPUs: maps have no ways, and none is copied.
 
@@ -262,7 +262,7 @@ def lower_alone(
     ----------
     model : Model
         The layers with their arrays; what the host computes behind them (`host_tail.split`) is left out.
-    target : Target, optional
+    target : CutTarget, optional
         By default that of no bit planes but those that the input needs, no binariser and no depthwise convolutions.
     engines : Engine or sequence of Engine
         One for all weighted layers, or one for each in the order in which they are computed; where the target fuses
@@ -273,7 +273,7 @@ def lower_alone(
     ValueError
         If an engine can't compute its layers. The message names the layer, the rule and the value.
     """
-    segmented_model = segmented(model, target or Target())
+    segmented_model = segmented(model, target or CutTarget())
     cut = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
     return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
 

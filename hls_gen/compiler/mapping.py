@@ -25,7 +25,7 @@ from .choices import CompileChoices
 from .copies import with_copies
 from .engine_rules import Engine
 from .layout import chunks, result_steps
-from .parts import Cut, Part, Parts, SegmentedModel, Target, segmented
+from .parts import Cut, CutTarget, Part, Parts, SegmentedModel, segmented
 from .sequencer_work import SequencerWork
 from .store_copies import with_store_copies
 from .tuple_parts import tuple_part
@@ -113,7 +113,7 @@ def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Seque
     return _routed(cut, mapping, npus)
 
 
-def target_of(npus: Sequence[Npu], choices: CompileChoices) -> Target:
+def target_of(npus: Sequence[Npu], choices: CompileChoices) -> CutTarget:
     """What any network is cut for, on these NPUs and by these choices.
 
     Depthwise convolutions are fused with the layer before if all NPUs of the integer engine have pool units with
@@ -122,7 +122,7 @@ def target_of(npus: Sequence[Npu], choices: CompileChoices) -> Target:
     first = npus[0]
     integer = [npu for npu in npus if npu.engine == "integer"]
     repeatable = len(npus) == len(integer) == 1 and first.former is None
-    return Target(
+    return CutTarget(
         planes=first.array.planes or None,
         binariser_bits=first.ports.binariser.bits if first.ports.binariser else 0,
         lanes=first.array.plane_lanes,

@@ -132,7 +132,7 @@ Parts = Sequence[Part]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class CutTarget:
     """What a network is cut for, beside the engines of its parts."""
 
     planes: int | None = None
@@ -159,7 +159,7 @@ class SegmentedModel:
     """What the device computes."""
     model: Model
     """The same as it is rewritten."""
-    target: Target
+    target: CutTarget
     binariser: Threshold | None
     """The layer that makes the input binary before the first part, where the target has a binariser."""
     segments: Sequence[Segment]
@@ -220,14 +220,14 @@ class Cut:
         return self.segmented_model.given.network.name
 
 
-def segmented(model: Model, target: Target) -> SegmentedModel:
+def segmented(model: Model, target: CutTarget) -> SegmentedModel:
     """Rewrite a model and cut it in front of each weighted layer.
 
     Parameters
     ----------
     model : Model
         The layers with their arrays; what the host computes behind them (`split`) is left out.
-    target : Target
+    target : CutTarget
 
     Raises
     ------

@@ -88,7 +88,7 @@ class SplitWindow:
         return dealt
 
 
-class Axis(NamedTuple):
+class AxisWindow(NamedTuple):
     """A window along an axis of the map; by default a position, on each position of the map."""
 
     kernel: int = 1
@@ -100,13 +100,13 @@ class Axis(NamedTuple):
     growth: int = 1
 
 
-def _along(window: Window, k: int) -> Axis:
+def _along(window: Window, k: int) -> AxisWindow:
     """A window along axis k."""
     before, behind = window.padding[k], window.padding[k + 2]
-    return Axis(window.kernel[k], window.stride[k], before, behind, window.dilation[k], window.growth[k])
+    return AxisWindow(window.kernel[k], window.stride[k], before, behind, window.dilation[k], window.growth[k])
 
 
-def _window(window: Window, vertical: Axis, horizontal: Axis) -> Window:
+def _window(window: Window, vertical: AxisWindow, horizontal: AxisWindow) -> Window:
     """The window of two axes, on a map that grows as that of ``window`` does."""
 
     def of_axes(name: str) -> Pair:
@@ -123,20 +123,20 @@ def _window(window: Window, vertical: Axis, horizontal: Axis) -> Window:
     )
 
 
-def _split(axis: Axis, taken: int) -> tuple[Axis, Axis]:
+def _split(axis: AxisWindow, taken: int) -> tuple[AxisWindow, AxisWindow]:
     """What a former that takes so many taps reads along an axis, and what the sequencer reads of the tuples.
 
     Tuples of a part of the kernel lie at each position. Beside the map lie those that have a tap on the map which no
     tuple before has, and these alone.
     """
     if not taken:
-        return Axis(), axis
+        return AxisWindow(), axis
     places = axis.kernel - taken + 1
     if places == 1:
-        return axis, Axis()
+        return axis, AxisWindow()
     before, behind = min(axis.before, taken - 1), max(0, axis.behind + 1 - places)
-    formed = Axis(taken, 1, before, behind)
-    return formed, Axis(places, axis.stride, axis.before - before, axis.behind - behind)
+    formed = AxisWindow(taken, 1, before, behind)
+    return formed, AxisWindow(places, axis.stride, axis.before - before, axis.behind - behind)
 
 
 def _counted_once(values: Array, axis: int, tuples: int, taps: int) -> Array:

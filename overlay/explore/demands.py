@@ -18,7 +18,7 @@ from bitloom.hls_gen.compiler.formed_taps import formable_taps
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone, lowered_for, pool_name
-from bitloom.hls_gen.compiler.parts import Target, engines_of, segmented
+from bitloom.hls_gen.compiler.parts import CutTarget, engines_of, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.npu import Npu
@@ -59,7 +59,7 @@ def _fused(model: Model, chosen: Sequence[str]) -> list[Engines]:
     """The engines of the layers that are left where pool units compute depthwise convolutions; none where all are."""
     binarised = isinstance(model.network.next_layer(INPUT), Threshold)
     every, left = (
-        segmented(model, Target(binariser_bits=int(binarised), depthwise=depthwise)).names
+        segmented(model, CutTarget(binariser_bits=int(binarised), depthwise=depthwise)).names
         for depthwise in (False, True)
     )
     engines = dict(zip(every, chosen))
@@ -243,7 +243,7 @@ def possible_engines(model: Model) -> list[Engines]:
     for engines in engine_choices(model):
         try:
             widths = dict.fromkeys(range(len(engines.names)), FEATURE_BITS)
-            lower_alone(model, Target(depthwise=engines.depthwise), engines=_with_widths(engines, widths))
+            lower_alone(model, CutTarget(depthwise=engines.depthwise), engines=_with_widths(engines, widths))
         except ValueError as error:
             reason = error
         else:
@@ -324,7 +324,7 @@ def _feature_bits(model: Model, engines: Engines) -> list[int]:
     """Width of each layer's features: 1 on the binary engine; on the integer one what all maps need between which no
     layer of the binary one lies. ValueError if no engine can compute a layer where it stands."""
     names = engines.names
-    segmented_model = segmented(model, Target(depthwise=engines.depthwise))
+    segmented_model = segmented(model, CutTarget(depthwise=engines.depthwise))
     widths = {i: FEATURE_BITS if engine == "integer" else 1 for i, engine in enumerate(names)}
     for first, engine in enumerate(names):
         if engine == "binary" or (first and names[first - 1] == "integer"):

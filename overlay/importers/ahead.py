@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .links import Line
 from .map_view import MapView
-from .operations import Elementwise, Function, Layout, Levels, Linear, Operation, Padding, Pooling, Reduction
+from .operations import AxesReduction, Elementwise, Function, Layout, Levels, Linear, Operation, Padding, Pooling
 
 
 def pads_elsewhere(operations: Sequence[Operation]) -> bool:
@@ -34,7 +34,7 @@ def pools_again(operations: Sequence[Operation]) -> bool:
     """Whether a pool of the same map follows; a mean is the last one of a map."""
     for operation in operations:
         if operation.reads_map or operation.makes_map:
-            return isinstance(operation, Pooling | Reduction)
+            return isinstance(operation, Pooling | AxesReduction)
     return False
 
 
@@ -60,9 +60,9 @@ def differs_by_channel(operations: Sequence[Operation], view: MapView) -> bool:
             differs = differs or not operation.is_uniform
         if isinstance(operation, Levels):
             return differs
-        if isinstance(operation, Pooling | Reduction) and not differs and not bent:
+        if isinstance(operation, Pooling | AxesReduction) and not differs and not bent:
             break
         bent = bent or (isinstance(operation, Elementwise) and not isinstance(operation.link, Line))
-        if isinstance(operation, Linear) or (isinstance(operation, Pooling | Reduction) and operation.average):
+        if isinstance(operation, Linear) or (isinstance(operation, Pooling | AxesReduction) and operation.average):
             break
     return False

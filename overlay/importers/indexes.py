@@ -165,7 +165,7 @@ def whole(index: Array, size: Size) -> tuple[Array, Window]:
     """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
     rows, columns, channels = size
     grown = Grown.of(_with_rows(index))
-    for turn in Turn.all(index.shape):
+    for turn in AxisOrder.all(index.shape):
         if not np.array_equal(grown.index.transpose(turn.axes), in_order(size)):
             continue
         window = grown.window(Window(kernel=(1, 1)), turn.axes[1:])
@@ -180,7 +180,7 @@ def _with_rows(index: Array) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
+class AxisOrder:
     """A way in which a tensor's axes may be those of a map."""
 
     shape: tuple[int, ...]
@@ -189,7 +189,7 @@ class Turn:
     """Of its axes, with four of them (`_with_rows`), those of images, channels, rows and columns."""
 
     @classmethod
-    def all(cls, shape: tuple[int, ...]) -> "Iterator[Turn]":
+    def all(cls, shape: tuple[int, ...]) -> "Iterator[AxisOrder]":
         """All ways, that in order first; none of tensors with more axes."""
         for axes in permutations((1, 2, 3)) if len(shape) <= 4 else ():
             yield cls(shape=shape, axes=(0, *axes))
@@ -246,7 +246,7 @@ def copying(window: Window) -> Copy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class EvenPlaces:
     """Rows, or columns, of a map that are as far apart as their neighbours."""
 
     first: int
@@ -256,7 +256,7 @@ class Run:
     """Of the map."""
 
     @classmethod
-    def of(cls, places: Array, size: int) -> "Run | None":
+    def of(cls, places: Array, size: int) -> "EvenPlaces | None":
         """Some rows or columns of ``size``; None if they are not evenly apart, or go back."""
         steps = np.unique(np.diff(places))
         if len(steps) > 1 or (len(steps) and steps[0] < 1):
@@ -289,17 +289,17 @@ class Selection:
     """A tensor as some channels of a map, in any order, at rows and columns that are evenly apart."""
 
     channels: Array
-    rows: Run
-    columns: Run
+    rows: EvenPlaces
+    columns: EvenPlaces
     of_map: int
     """Channels of the map."""
-    turn: Turn
+    turn: AxisOrder
 
     @classmethod
     def of(cls, index: Array, size: Size) -> "Selection | None":
         """What a tensor with this index is of a map; None if it is no selection."""
         rows, columns, channels = size
-        for turn in Turn.all(index.shape):
+        for turn in AxisOrder.all(index.shape):
             row, column, channel = np.unravel_index(_with_rows(index).transpose(turn.axes), size)
             alike = (
                 (channel == channel[:, :, :1, :1]).all()
@@ -308,7 +308,7 @@ class Selection:
             )
             if not alike:
                 continue
-            runs = Run.of(row[0, 0, :, 0], rows), Run.of(column[0, 0, 0, :], columns)
+            runs = EvenPlaces.of(row[0, 0, :, 0], rows), EvenPlaces.of(column[0, 0, 0, :], columns)
             if runs[0] is not None and runs[1] is not None:
                 of_each = channel[0, :, 0, 0]
                 return cls(channels=of_each, rows=runs[0], columns=runs[1], of_map=channels, turn=turn)
@@ -362,7 +362,7 @@ class Blocks:
         rows, columns, channels = size
         if index.ndim != 4 or index.size != prod(size):
             return None
-        turns = sorted(Turn.all(index.shape), key=lambda turn: turn.axes[1:] != axes)
+        turns = sorted(AxisOrder.all(index.shape), key=lambda turn: turn.axes[1:] != axes)
         if any(np.array_equal(index.transpose(turn.axes), in_order(size)) for turn in turns):
             return None
         for turn in turns:

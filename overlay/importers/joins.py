@@ -17,8 +17,8 @@ from bitloom.golden.encoding import Array
 from .branches import Branch
 from .errors import Unsupported
 from .map_view import MapView
-from .operations import Concatenation, Elementwise, Function, Levels, Pair
-from .sections import PairSection, PassSection, Quantised, Reading, Section
+from .operations import Concatenation, Elementwise, Function, Levels, PairOperation
+from .sections import MapReading, PairSection, PassSection, Quantised, Section
 
 
 class Joined(NamedTuple):
@@ -31,7 +31,7 @@ class Joined(NamedTuple):
     """How many operations of the branch are in the section."""
 
 
-def pair(branch: Branch, join: Pair, reads: Sequence[Reading], view: MapView) -> Joined:
+def pair(branch: Branch, join: PairOperation, reads: Sequence[MapReading], view: MapView) -> Joined:
     """The section of a sum or a product; ``view`` is the tensor of the first map."""
     first, second = reads
     if not np.array_equal(first.order.ravel(), second.order.ravel()):
@@ -64,7 +64,7 @@ def pair(branch: Branch, join: Pair, reads: Sequence[Reading], view: MapView) ->
     return Joined(section, view, place + 1)
 
 
-def _quantiser_of_pair(branch: Branch, join: Pair, place: int) -> tuple[tuple[Elementwise, ...], Levels]:
+def _quantiser_of_pair(branch: Branch, join: PairOperation, place: int) -> tuple[tuple[Elementwise, ...], Levels]:
     """The quantiser behind a sum or a product, which is the operation at a place of a branch, and what lies between."""
     if place == len(branch.operations):
         raise Unsupported(f"a {join.noun} of two maps must be quantised", "quantise before the next layer")
@@ -83,7 +83,7 @@ def _quantiser_of_pair(branch: Branch, join: Pair, place: int) -> tuple[tuple[El
 
 
 def concatenation(
-    branch: Branch, join: Concatenation, reads: Sequence[Reading], views: Sequence[MapView], taken: int
+    branch: Branch, join: Concatenation, reads: Sequence[MapReading], views: Sequence[MapView], taken: int
 ) -> Joined:
     """The section of a concatenation: values of golden's maps lie behind one another at each position.
 
@@ -92,7 +92,7 @@ def concatenation(
     branch : Branch
         It begins with the concatenation.
     join : Concatenation
-    reads : sequence of Reading
+    reads : sequence of MapReading
         Maps of one height and width, which are `alike`.
     views : sequence of MapView
         Their tensors.

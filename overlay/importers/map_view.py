@@ -28,6 +28,7 @@ from .errors import Unsupported
 from .indexes import OUTSIDE, Blocks, Copy, Grown, Selection, copying, has_each_once, is_padded, reaching, whole
 from .links import Link
 from .operations import (
+    AxesReduction,
     Closing,
     Elementwise,
     Function,
@@ -37,7 +38,6 @@ from .operations import (
     Operation,
     Padding,
     Pooling,
-    Reduction,
 )
 from .sections import Size, in_order
 from .weights import needs_parts, repeats_none
@@ -196,8 +196,8 @@ class MapView:
         return operation.order.ndim >= 3 and ((self.is_cut and not changes) or self.laid_out(operation).is_grown)
 
     @takes.register(Closing)
-    @takes.register(Reduction)
-    def _takes_whole(self, operation: Closing | Reduction) -> bool:
+    @takes.register(AxesReduction)
+    def _takes_whole(self, operation: Closing | AxesReduction) -> bool:
         return self.has_each_once
 
     @takes.register

@@ -10,7 +10,7 @@ Elementwise    a function of each value: see links.py
 Levels         base + step * (how many boundaries x has reached): every quantiser
 Linear         sums of weight * x over windows, weights being integers times a scale
 Pooling        the maximum or the mean of each window
-Reduction      the maximum or the mean over whole axes
+AxesReduction  the maximum or the mean over whole axes
 Padding        the same values with others around and between
 Layout         the same values in another shape or order, some perhaps again
 Sum            of x and y: x + y, or what a table says for each pair of integers
@@ -379,7 +379,7 @@ class Pooling(Operation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reduction(Operation):
+class AxesReduction(Operation):
     """The maximum or the mean over whole axes, which stay with a size of 1."""
 
     reads_map: ClassVar[bool] = True
@@ -556,7 +556,7 @@ class PairTable:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pair(Pointwise):
+class PairOperation(Pointwise):
     """An operation of two tensors that a layer computes: a function of two real numbers, or a table of integers."""
 
     noun: ClassVar[str]
@@ -602,7 +602,7 @@ class Pair(Pointwise):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Sum(Pair):
+class Sum(PairOperation):
     """The sum of two tensors."""
 
     noun: ClassVar[str] = "sum"
@@ -614,7 +614,7 @@ class Sum(Pair):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Difference(Pair):
+class Difference(PairOperation):
     """The first of two tensors less the second one."""
 
     noun: ClassVar[str] = "difference"
@@ -629,7 +629,7 @@ class Difference(Pair):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Product(Pair):
+class Product(PairOperation):
     """The product of two tensors."""
 
     noun: ClassVar[str] = "product"

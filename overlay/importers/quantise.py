@@ -34,12 +34,12 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
-    Pair,
+    PairOperation,
     Pointwise,
 )
 from .rows import Boundaries
 from .rules import simplified
-from .sections import PassSection, Quantised, Reading, Section, SectionGraph, SectionOutput
+from .sections import MapReading, PassSection, Quantised, Section, SectionGraph, SectionOutput
 from .trail import Start, Trail, Unlinked
 from .walk import Walk
 
@@ -65,7 +65,7 @@ def quantise(graph: OperationGraph, source: Quantised | None = None) -> SectionG
     except OverBudget as e:
         raise ImportRefused([str(e)]) from None
     joins = [operation for operation in graph.operations if isinstance(operation, Pointwise)]
-    left = [join for join in joins if not isinstance(join, Pair)]  # no layer computes these
+    left = [join for join in joins if not isinstance(join, PairOperation)]  # no layer computes these
     if left:
         raise ImportRefused(merged_lines([(each.name, each.op, several_maps(len(each.reads))) for each in left]))
     means_as_sums = frozenset[str]()
@@ -212,7 +212,7 @@ class _Sections:
             reads, taken = self._of_one_scale(branch, reads)
             joined = concatenation(branch, join, reads, views, taken)
         else:
-            assert isinstance(join, Pair)
+            assert isinstance(join, PairOperation)
             joined = pair(branch, join, reads, views[0])
         start = Start(branch.operations[joined.taken - 1].makes, joined.view, joined.section.quantised)
         walk = Walk(self._trail(branch, start, len(self._sections)).closed(joined.section))
@@ -276,12 +276,12 @@ class _Sections:
         behind = tuple(operations[last + 1 :])
         self._ends[makes] = BranchEnd(trail.map, source, walk.stand.links, trail.view, trail.closing, behind)
 
-    def _reading(self, tensor: str) -> Reading:
+    def _reading(self, tensor: str) -> MapReading:
         """How a join reads what a branch ends with."""
         end = self._ends[tensor]
-        return Reading(map=end.map, source=end.levels, tensor=tensor, order=end.view.index)
+        return MapReading(map=end.map, source=end.levels, tensor=tensor, order=end.view.index)
 
-    def _of_one_scale(self, branch: Branch, reads: Sequence[Reading]) -> tuple[list[Reading], int]:
+    def _of_one_scale(self, branch: Branch, reads: Sequence[MapReading]) -> tuple[list[MapReading], int]:
         """Maps that are concatenated, of one scale: several scales become one by the quantiser behind the
         concatenation, for each map by a copy; and how many operations that takes."""
         if alike([reading.source for reading in reads]):

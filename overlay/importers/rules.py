@@ -16,6 +16,7 @@ from .budget import take
 from .curves import Curve, Formula, uniform_curve
 from .links import MOST_LINKS, Line
 from .operations import (
+    AxesReduction,
     Closing,
     Concatenation,
     Elementwise,
@@ -27,11 +28,10 @@ from .operations import (
     Linear,
     Operation,
     OperationGraph,
-    Pair,
+    PairOperation,
     PairTable,
     Pointwise,
     Pooling,
-    Reduction,
     Sum,
     computed,
 )
@@ -95,7 +95,7 @@ def max_pools_of_a_curve_come_last(graph: OperationGraph) -> OperationGraph | No
 
 
 def _is_max_pool(operation: Operation) -> bool:
-    if isinstance(operation, Reduction):
+    if isinstance(operation, AxesReduction):
         return not operation.average and 1 not in operation.axes  # axis 1 may be that of the channels
     return isinstance(operation, Pooling) and not operation.average
 
@@ -141,7 +141,7 @@ def functions_of_one_tensor_become_one(graph: OperationGraph) -> OperationGraph 
             continue
         link = _together(name or join.op, join, functions)
         curve = join.become(Elementwise, reads=(common,), link=link)
-        table = join.table if isinstance(join, Pair) else None
+        table = join.table if isinstance(join, PairOperation) else None
         if table is None:
             return graph.with_others({join: [curve]})
         # what it makes is a map, as a quantiser makes it

@@ -2,9 +2,9 @@
 
     quantiser --levels of the map--> links --> quantiser
 
-A map has one quantiser. So the second one becomes part of the first, whose boundaries it keeps some of (`Kept`); or the
-levels of the map become others behind it, by weights that copy the map, where a line in each channel has them, else by
-a table.
+A map has one quantiser. So the second one becomes part of the first, whose boundaries it keeps some of
+(`KeptBoundaries`); or the levels of the map become others behind it, by weights that copy the map, where a line in each
+channel has them, else by a table.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def quantised_by(levels: Levels) -> Quantised:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kept:
+class KeptBoundaries:
     """The boundaries of a first quantiser that are left where both are one."""
 
     base: Fraction
@@ -71,7 +71,7 @@ class SecondQuantiser:
     channels: int
     """Of the map."""
 
-    def kept(self) -> Kept:
+    def kept(self) -> KeptBoundaries:
         """The boundaries of the first one that are left if both become one; Unsupported if no boundaries do."""
         first = self.first
         if first.boundaries is None:
@@ -92,20 +92,20 @@ class SecondQuantiser:
                 places.append(int(limit) - 1)
         if not places:
             raise Unsupported("a second quantiser must leave two levels at least")
-        return Kept(base=base, places=tuple(places))
+        return KeptBoundaries(base=base, places=tuple(places))
 
-    def rounds_means_first(self, kept: Kept) -> bool:
+    def rounds_means_first(self, kept: KeptBoundaries) -> bool:
         """Whether means are rounded to the values of the first one, and only then come those of the second one."""
         now = len(kept.places), kept.base, self.levels.step
         return self.first.averaged and now != (self.first.levels, self.first.base, self.first.step)
 
-    def is_bent(self, kept: Kept) -> bool:
+    def is_bent(self, kept: KeptBoundaries) -> bool:
         """Whether both in one would have levels of any width, as thresholds may be, and more than thermometer bits
         have, or levels that a kernel's rule doesn't have, but for fewer ones in a row."""
         ruled = self.first.rule is not None and self.first.rule.needs_sums and self.merged(kept).rule is None
         return len(kept.places) > MOST_THERMOMETER and (not kept.is_even or ruled)
 
-    def merged(self, kept: Kept) -> Quantised:
+    def merged(self, kept: KeptBoundaries) -> Quantised:
         """The map that both make as one."""
         first = self.first
         assert first.boundaries is not None

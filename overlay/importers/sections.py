@@ -23,7 +23,7 @@ from bitloom.hls_gen.design.widths import FEATURE_BITS
 from .boundaries import Steps
 from .errors import ImportRefused, Unsupported, node_line
 from .links import Line, Link, bend_name, falls
-from .operations import Closing, Elementwise, Levels, Operation, Pair
+from .operations import Closing, Elementwise, Levels, Operation, PairOperation
 from .rows import Boundaries, LevelTable
 from .tflite_rules import KernelRule
 
@@ -65,7 +65,7 @@ class Quantised:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Reading:
+class MapReading:
     """How a section reads a map."""
 
     map: int
@@ -94,7 +94,7 @@ class Section(ABC):
     """name, op: of the node that it begins with, and that node's operator."""
     nodes: tuple[str, ...] = ()
     """Names of all nodes that the section was made of."""
-    reads: tuple[Reading, ...]
+    reads: tuple[MapReading, ...]
     """The maps that it reads."""
     size: Size
     """Of what it makes in front of pools."""
@@ -165,7 +165,7 @@ class WeightSection(Section):
         return "multiplied"
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> MapReading:
         """The one map that it reads."""
         return self.reads[0]
 
@@ -216,7 +216,7 @@ class WeightSection(Section):
 class PairSection(Section):
     """What a layer makes of two maps, such as their sum, and its quantiser."""
 
-    join: Pair
+    join: PairOperation
     """The operation that makes one map of two."""
     between: tuple[Elementwise, ...] = ()
     """What lies between it and its quantiser: lines and bends that are alike in all channels."""

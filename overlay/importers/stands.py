@@ -39,7 +39,7 @@ from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same
 from .rows import Boundaries
-from .second_quantiser import Kept, SecondQuantiser, quantised_by, rounded_mean
+from .second_quantiser import KeptBoundaries, SecondQuantiser, quantised_by, rounded_mean
 from .sections import PassSection, TableSection, WeightSection
 from .tflite_rules import KernelRule
 from .trail import Trail, Unlinked
@@ -298,7 +298,7 @@ class AtMap(Stand):
             first=trail.input, verb=verb, links=self.links, levels=operation, channels=trail.channels
         )
 
-    def _check_passes(self, kept: Kept) -> None:
+    def _check_passes(self, kept: KeptBoundaries) -> None:
         """Refuse to leave out levels of a map that others read, too."""
         trail = self.trail
         passes = isinstance(trail.last, PassSection) if trail.last else trail.map > 0
@@ -307,7 +307,7 @@ class AtMap(Stand):
             got = f"{len({*kept.places}) + 1} in {len(kept.places) + 1} steps"
             raise Unsupported(f"{rule}, each one step apart, got {got}")
 
-    def _merge(self, second: SecondQuantiser, kept: Kept) -> "AtMap":
+    def _merge(self, second: SecondQuantiser, kept: KeptBoundaries) -> "AtMap":
         """Let two quantisers be one."""
         source = second.merged(kept)
         trail = replace(self.trail, source=source)

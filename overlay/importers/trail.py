@@ -12,7 +12,7 @@ from bitloom.golden.encoding import Array
 from .links import Link
 from .map_view import MapView
 from .operations import Closing, Operation, Pooling
-from .sections import PassSection, Quantised, Reading, Section, WeightSection
+from .sections import MapReading, PassSection, Quantised, Section, WeightSection
 from .weights import fitting
 
 
@@ -124,7 +124,7 @@ class Trail:
         on."""
         if not self.sections:
             tensor, view, source = self.start
-            reading = Reading(map=self.map, source=source or self.input, tensor=tensor, order=view.index)
+            reading = MapReading(map=self.map, source=source or self.input, tensor=tensor, order=view.index)
             head = PassSection(
                 name=operation.name,
                 op=operation.op,
@@ -137,12 +137,12 @@ class Trail:
         section = self.sections[-1]
         return self.with_last(replace(section, quantised=self.source, pools=(*section.pools, operation.window)))
 
-    def reading(self, tensor: str, view: MapView, *links: Link) -> Reading:
+    def reading(self, tensor: str, view: MapView, *links: Link) -> MapReading:
         """How a section reads a tensor of the map, behind links."""
-        return Reading(map=self.map, source=self.input, tensor=tensor, order=view.index, links=links)
+        return MapReading(map=self.map, source=self.input, tensor=tensor, order=view.index, links=links)
 
     @property
-    def unlinked_reading(self) -> Reading:
+    def unlinked_reading(self) -> MapReading:
         """How a section reads the map as its quantiser made it."""
         tensor, view, links = self.unlinked
         return replace(self.reading(tensor, view, *links), padded_with=view.padded_with)

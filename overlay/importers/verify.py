@@ -29,7 +29,7 @@ from .imported import Imported
 from .operations import LEFT, Closing, Concatenation, Elementwise, Layout, Levels, Operation, Pointwise, computed
 from .references import reference
 from .rows import row_of
-from .sections import PassSection, Reading
+from .sections import MapReading, PassSection
 from .source import TFLITE, Shape, SourceNode
 from .tensors import Tensors
 
@@ -425,7 +425,7 @@ def levels_off(imported: Imported) -> dict[str, int]:
     return off
 
 
-def held_values(imported: Imported, values: Array, reading: Reading) -> Array:
+def held_values(imported: Imported, values: Array, reading: MapReading) -> Array:
     """What golden's integers stand for in the tensor at which a section begins: (N, ...) float64, in its order."""
     held = imported.choice.held[reading.map]
     source = reading.source

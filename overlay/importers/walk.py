@@ -15,7 +15,7 @@ from bitloom.golden.window import Window
 from .errors import ImportRefused, node_line, printable
 from .links import Line
 from .map_view import MapView, spreading
-from .operations import Closing, Elementwise, Layout, Levels, Linear, Operation, Padding, Pooling, Reduction
+from .operations import AxesReduction, Closing, Elementwise, Layout, Levels, Linear, Operation, Padding, Pooling
 from .stands import AtMap, Stand
 from .trail import Trail, Unlinked
 
@@ -54,7 +54,7 @@ class Walk:
         trail = self.trail
         links = self.stand.links
         moves = isinstance(operation, Layout | Padding)  # the same values elsewhere: some, or padded, or several times
-        pools = isinstance(operation, Pooling | Reduction)
+        pools = isinstance(operation, Pooling | AxesReduction)
         if pools or (not links and (trail.view.has_each_once or not moves)):
             unlinked = Unlinked(operation.makes, trail.view, links)
             self.stand = self.stand.with_trail(replace(trail, unlinked=unlinked))
@@ -151,7 +151,7 @@ class Walk:
             self.stand = _pooled(self.stand, operation)
 
     @_take.register
-    def _reduction(self, operation: Reduction) -> None:
+    def _reduction(self, operation: AxesReduction) -> None:
         stand = self.stand.in_front_of(operation)
         view = stand.trail.view
         kernel, index = view.reduced(operation.axes)

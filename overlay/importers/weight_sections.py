@@ -19,7 +19,7 @@ from .indexes import Copy
 from .links import Chain, Line, Link
 from .map_view import MapView
 from .operations import Linear, Operation, Pooling, check_weights
-from .sections import Quantised, Reading, Size, WeightSection
+from .sections import MapReading, Quantised, Size, WeightSection
 
 
 def lead_of(links: Chain, source: Quantised, channels: int) -> Line:
@@ -44,7 +44,7 @@ def _unbent(lead: Line, link: Link, source: Quantised, channels: int) -> Line:
     return lead
 
 
-def of_linear(operation: Linear, view: MapView, reading: Reading, lead: Line) -> tuple[WeightSection, MapView]:
+def of_linear(operation: Linear, view: MapView, reading: MapReading, lead: Line) -> tuple[WeightSection, MapView]:
     """The section of weights that read a tensor, and the tensor of sums; the view takes them (`MapView.takes`)."""
     if view.lies_aside(operation.window):
         section, sums = of_linear(operation.aside, view.aside, reading, lead)
@@ -100,7 +100,7 @@ def _of_channels(weight: Array, channels: Array | None, count: int) -> Array:
     return whole
 
 
-def of_mean(mean: Pooling, size: Size, reading: Reading, lead: Line) -> WeightSection:
+def of_mean(mean: Pooling, size: Size, reading: MapReading, lead: Line) -> WeightSection:
     """The section of a mean that is quantised: a convolution with weights of 0 and 1, each output of its own channel.
     ``size`` is that of the means."""
     if any(mean.window.padding):
@@ -125,7 +125,7 @@ def of_mean(mean: Pooling, size: Size, reading: Reading, lead: Line) -> WeightSe
     )
 
 
-def of_linear_mean(operation: Linear, mean: Pooling, view: MapView, reading: Reading, lead: Line) -> WeightSection:
+def of_linear_mean(operation: Linear, mean: Pooling, view: MapView, reading: MapReading, lead: Line) -> WeightSection:
     """The section of a dense layer on the means of a whole map: a dense layer on the map, its weights at every place.
     ``view`` is the tensor of means."""
     rows, columns = mean.window.kernel
@@ -144,7 +144,7 @@ def of_linear_mean(operation: Linear, mean: Pooling, view: MapView, reading: Rea
     )
 
 
-def of_copy(following: Operation, copy: Copy, size: Size, reading: Reading, lead: Line) -> WeightSection:
+def of_copy(following: Operation, copy: Copy, size: Size, reading: MapReading, lead: Line) -> WeightSection:
     """The section of weights that copy values of a map of this size, for an operation that comes next."""
     weight = copy.weight(size[2])
     return WeightSection(

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from .instruction import JUMP, Instruction
-from .units import Needs
+from .units import InstructionNeeds
 
 
 @dataclass(frozen=True)
@@ -13,12 +13,12 @@ class Issued:
     place: int
     """Address of the instruction."""
     instruction: Instruction
-    needs: Needs
+    needs: InstructionNeeds
     end: int
     """Cycle in which it is finished."""
 
 
-def hazard(earlier: Needs, later: Needs) -> str | None:
+def hazard(earlier: InstructionNeeds, later: InstructionNeeds) -> str | None:
     """What would go wrong if ``later`` began before ``earlier`` is finished.
 
     Returns
@@ -51,7 +51,7 @@ class DependencyUnit:
         """An instruction begins."""
         self.unfinished.append(issued)
 
-    def conflict(self, instruction: Instruction, need: Needs) -> Issued | None:
+    def conflict(self, instruction: Instruction, need: InstructionNeeds) -> Issued | None:
         """An unfinished instruction for which ``instruction`` has to wait, None if it may begin.
 
         NOP waits for all, and so do CONFIG and LOAD_PROGRAM: what CONFIG sets is read as long as an instruction runs,
@@ -60,7 +60,7 @@ class DependencyUnit:
         return next((e for e in self.unfinished if self.stands_before(e, instruction, need)), None)
 
     @staticmethod
-    def stands_before(earlier: Issued, instruction: Instruction, need: Needs) -> bool:
+    def stands_before(earlier: Issued, instruction: Instruction, need: InstructionNeeds) -> bool:
         """Whether ``instruction`` has to wait for an unfinished earlier one."""
         waits_for_all = not need.units and instruction.operation != JUMP
         return waits_for_all or hazard(earlier.needs, need) is not None

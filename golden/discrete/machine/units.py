@@ -47,7 +47,7 @@ class CacheSpan:
 
 
 @dataclass(frozen=True)
-class Needs:
+class InstructionNeeds:
     """What an instruction needs of the machine."""
 
     units: tuple[str, ...] = ()
@@ -65,42 +65,44 @@ class Needs:
 
 
 @lru_cache(1 << 12)
-def needs(instruction: Instruction, machine: MachineParameters) -> Needs:
+def needs(instruction: Instruction, machine: MachineParameters) -> InstructionNeeds:
     """What ``instruction`` needs; it must be one that exists."""
     i = instruction
     operation = instruction.operation
     if operation == CONFIG:
-        return Needs(cycles=1 << i.kind_b if i.function == TABLE else 1)
+        return InstructionNeeds(cycles=1 << i.kind_b if i.function == TABLE else 1)
     if operation in (NOP, JUMP):
-        return Needs()
+        return InstructionNeeds()
     if i.key == (IO, LOAD_PROGRAM):
-        return Needs(cycles=WORDS * i.rows)
+        return InstructionNeeds(cycles=WORDS * i.rows)
     columns = machine.columns_each(i.columns)
     block = CacheSpan(i.w, i.rows * columns)
     if operation == MOVE and i.function == SCATTER:
-        return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.columns),), cycles=i.columns)
+        return InstructionNeeds((ARRAY_UNIT,), (CacheSpan(i.a, i.columns),), cycles=i.columns)
     if operation == IO and i.function not in (LOAD_NEURONS, STORE_NEURONS):
-        return Needs((IO_UNIT, ARRAY_UNIT), weights=block, cycles=i.rows * i.columns)
+        return InstructionNeeds((IO_UNIT, ARRAY_UNIT), weights=block, cycles=i.rows * i.columns)
     if operation == COMPUTE and i.function in ON_SLAVES:
         return _of_slaves(i, machine, block)
     a = CacheSpan(i.a, i.rows)
     d = CacheSpan(i.d, i.rows)
     if operation == IO:
         load = i.function == LOAD_NEURONS
-        return Needs((IO_UNIT,), () if load else (a,), d if load else None, cycles=i.rows)
+        return InstructionNeeds((IO_UNIT,), () if load else (a,), d if load else None, cycles=i.rows)
     two = operation == COMPUTE and i.function in TWO_OPERANDS
     reads = (a, CacheSpan(i.b, i.rows)) if two else (a,)
     draws = operation == COMPUTE and i.function == CONVERT and bool(i.chance_d)
-    return Needs((VECTOR_UNIT,), reads, d, draws=draws, cycles=i.rows)
+    return InstructionNeeds((VECTOR_UNIT,), reads, d, draws=draws, cycles=i.rows)
 
 
-def _of_slaves(i: Instruction, machine: MachineParameters, block: CacheSpan) -> Needs:
+def _of_slaves(i: Instruction, machine: MachineParameters, block: CacheSpan) -> InstructionNeeds:
     """What COMPUTE on the slaves needs."""
     if i.function == FORWARD:
         # A pass gives a result of each slave, one a cycle, while the next pass runs.
         cycles = max(i.rows, machine.slaves) * machine.columns_each(i.columns)
-        return Needs((ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), CacheSpan(i.d, i.columns), block, cycles=cycles)
+        return InstructionNeeds(
+            (ARRAY_UNIT,), (CacheSpan(i.a, i.rows),), CacheSpan(i.d, i.columns), block, cycles=cycles
+        )
     if i.function == BACKWARD:
-        return Needs((ARRAY_UNIT,), (), CacheSpan(i.d, i.rows), block, cycles=block.length)
+        return InstructionNeeds((ARRAY_UNIT,), (), CacheSpan(i.d, i.rows), block, cycles=block.length)
     reads = () if i.function == APPLY else (CacheSpan(i.a, i.rows),)
-    return Needs((ARRAY_UNIT,), reads, None, block, any(by_chance(i)), block.length)
+    return InstructionNeeds((ARRAY_UNIT,), reads, None, block, any(by_chance(i)), block.length)

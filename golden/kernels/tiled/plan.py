@@ -56,7 +56,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Place:
+class BlockPlace:
     """Image, channel, row and column of the first output that a block makes."""
 
     image: int
@@ -176,13 +176,13 @@ class TilePlan:
         images, channels, rows, columns = self.grid
         return images * channels * rows * columns
 
-    def place(self, index: int) -> Place:
+    def place(self, index: int) -> BlockPlace:
         """The place where block number ``index`` begins."""
         _, channels, rows, columns = self.grid
         index, column = divmod(index, columns)
         index, row = divmod(index, rows)
         image, channel = divmod(index, channels)
-        return Place(image, channel * self.block[0], row * self.tile[0], column * self.tile[1])
+        return BlockPlace(image, channel * self.block[0], row * self.tile[0], column * self.tile[1])
 
     @property
     def weight_pitch(self) -> int:

@@ -13,7 +13,7 @@ from bitloom.golden.encoding import Array
 
 from .conv import PackedConv
 from .layout import used_bits
-from .plan import WARP, Place, TilePlan
+from .plan import WARP, BlockPlace, TilePlan
 from .plan import plan as plan_layer
 
 ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
@@ -92,7 +92,7 @@ class Shared:
     """(rows, columns) bool: where a tap counts."""
 
 
-def _block(plan: TilePlan, place: Place, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
+def _block(plan: TilePlan, place: BlockPlace, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
     """One block: stage, add up, stage the next groups, and at last vote."""
     a, bh, bw = plan.block
     threads = [(warp, y, x) for warp in range(a // WARP) for y in range(bh) for x in range(bw)]
@@ -107,7 +107,7 @@ def _block(plan: TilePlan, place: Place, words: Array, halves: Array, dots: Arra
         _store(plan, place, thread, dot, halves, dots)
 
 
-def _has_outputs(plan: TilePlan, place: Place, warp: int, y: int, x: int) -> bool:
+def _has_outputs(plan: TilePlan, place: BlockPlace, warp: int, y: int, x: int) -> bool:
     rows, columns = plan.output
     return (
         place.channel + warp * WARP < plan.layer.out_channels
@@ -116,7 +116,7 @@ def _has_outputs(plan: TilePlan, place: Place, warp: int, y: int, x: int) -> boo
     )
 
 
-def _stage(plan: TilePlan, place: Place, words: Array, first: int, reads: Reads) -> Shared:
+def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: Reads) -> Shared:
     """Groups ``first``, ... of what the block needs: every word of global memory is read once."""
     layer, (rows, columns) = plan.layer, plan.output
     groups = slice(first, min(first + plan.stage_groups, layer.groups))
@@ -159,7 +159,9 @@ def _add(plan: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Arra
                 dot += (shared.channels[group] - 2 * mismatches) * shared.counts[rows, columns]
 
 
-def _store(plan: TilePlan, place: Place, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array) -> None:
+def _store(
+    plan: TilePlan, place: BlockPlace, thread: tuple[int, int, int], dot: Array, halves: Array, dots: Array
+) -> None:
     """Vote on the dots (32, th, tw) and write one half word a position; or write the dots."""
     layer, (warp, y, x), (th, tw) = plan.layer, thread, plan.patch
     channel = place.channel + warp * WARP

@@ -19,7 +19,7 @@ from .results import ResultStages, ResultsUnit, Taker
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource, StreamRegister
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
-from .streams import Fifo, Pair, Ring, Router, Sink, Source
+from .streams import Fifo, PingPong, Ring, Router, Sink, Source
 from .system import System
 from .window_former import WindowFormer
 
@@ -54,7 +54,7 @@ class ProcessNetwork:
         self._fifos: dict[str, Fifo] = {}
         self._skips: dict[int, SkipFifo] = {}
         """By NPU: its skip store, if maps wait in it."""
-        self._pairs: dict[int, Pair] = {}
+        self._pairs: dict[int, PingPong] = {}
         self._rings: dict[str, Ring] = {}
         self._sinks: dict[int, Sink] = {}
         """By layer: where its map goes."""
@@ -178,7 +178,7 @@ class ProcessNetwork:
         full = Stamps(words)
         cleared = Stamps(room)
         maps = [(system.layers[i].coming_words, system.chunk_words(i)) for _, i in edges]
-        pair = self._pairs[n] = self._make(Pair, maps, full, cleared)
+        pair = self._pairs[n] = self._make(PingPong, maps, full, cleared)
         entry: Sink = pair
         self._takes[n].append(cleared)
         if n or system.spill_words == 0:
@@ -340,10 +340,10 @@ class ProcessNetwork:
         return self._make(SkipFifo, depth, maps, Side(), Side())
 
     def stores(
-        self, level: Callable[[Ring | Fifo | SkipFifo | Pair], int] = lambda store: store.level()
+        self, level: Callable[[Ring | Fifo | SkipFifo | PingPong], int] = lambda store: store.level()
     ) -> dict[str, int]:
         """Most words that each store held at a time, which ``level`` gives of a store; by default itself."""
-        stores: dict[str, Ring | Fifo | SkipFifo | Pair] = {**self._rings, **self._fifos}
+        stores: dict[str, Ring | Fifo | SkipFifo | PingPong] = {**self._rings, **self._fifos}
         stores |= {f"npu{n}.skip_words": store for n, store in self._skips.items()}
         stores |= {f"npu{n}.buffer_words": pair for n, pair in self._pairs.items()}
         return {name: level(store) for name, store in sorted(stores.items())}

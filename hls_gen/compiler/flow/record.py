@@ -30,7 +30,7 @@ from .results import ResultStages, ResultsUnit
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource, StreamRegister
 from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
-from .streams import Fifo, Pair, Ring, Router
+from .streams import Fifo, PingPong, Ring, Router
 from .window_former import WindowFormer
 
 P = ParamSpec("P")
@@ -54,7 +54,7 @@ KINDS: Sequence[Kind] = (
     LineFormer,
     MapResults,
     outlet,
-    Pair,
+    PingPong,
     PassBy,
     PoolIssuer.process,
     PoolResults.process,

@@ -173,7 +173,7 @@ class Fifo:
         return level(self._puts, [out for k in range(len(self._puts)) if (out := self.out(k)) is not None])
 
 
-class Pair:
+class PingPong:
     """Two buffers, filled and emptied in turn (hls_gen/rtl/ports/ping_pong.py).
 
     Parameters

@@ -8,7 +8,7 @@ from math import prod
 from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.node_view import NodeView
-from bitloom.overlay.importers.operations import Padding, Pooling, Reduction
+from bitloom.overlay.importers.operations import AxesReduction, Padding, Pooling
 
 from .linear import pair, sliding
 from .registry import operator, refused
@@ -50,7 +50,7 @@ def global_pool(node: NodeView) -> None:
     """The mean or the maximum of each channel."""
     node.only_map(0)
     axes = tuple(range(2, max(3, len(node.shape))))
-    node.append(Reduction, axes=axes, average="Max" not in node.node.op)
+    node.append(AxesReduction, axes=axes, average="Max" not in node.node.op)
 
 
 @operator("ReduceMean", "ReduceSum", "ReduceMax")
@@ -72,7 +72,7 @@ def reduce_over(node: NodeView, axes: Sequence[int], *, average: bool, keep: boo
     places = tuple(sorted({axis % rank for axis in axes if -rank <= axis < rank}))
     if len(places) != len(axes) or not places or places[0] == 0:
         raise Unsupported(f"its axes must be some of 1..{rank - 1}, got {tuple(axes)}")
-    node.append(Reduction, axes=places, average=average)
+    node.append(AxesReduction, axes=places, average=average)
     if not keep:
         left = [size for axis, size in enumerate(node.shape) if axis not in places]
         node.layout(node.places().reshape(left))

@@ -29,7 +29,7 @@ TABLES = ("/proc/self/fd", "/dev/fd")
 """Where a system lists the descriptors of a process. Where there is neither, nothing is counted."""
 
 
-class Connection(NamedTuple):
+class ClientConnection(NamedTuple):
     """A connection to the server."""
 
     handle: int
@@ -39,7 +39,7 @@ class Connection(NamedTuple):
     """address, port: the client's end."""
 
 
-class Connections:
+class ConnectionWatch:
     """Looks after the connections to a port. ``stop`` it in the end.
 
     Parameters
@@ -106,7 +106,7 @@ def _port_of(client: str) -> int:
     return int(port) if port.isdigit() else -1
 
 
-def _connections(port: int) -> Iterator[Connection]:
+def _connections(port: int) -> Iterator[ClientConnection]:
     """The connections of this process to a port of its own."""
     for handle in _handles():
         with suppress(OSError):  # no socket, one that listens, or closed meanwhile
@@ -117,7 +117,7 @@ def _connections(port: int) -> Iterator[Connection]:
             finally:
                 wire.detach()
             if isinstance(here, tuple) and here[1] == port:
-                yield Connection(handle, there[0], there[1])
+                yield ClientConnection(handle, there[0], there[1])
 
 
 def _handles() -> Iterable[int]:
@@ -132,7 +132,7 @@ def _handles() -> Iterable[int]:
     return ()
 
 
-def _end(connection: Connection) -> None:
+def _end(connection: ClientConnection) -> None:
     """Shut a connection down, so that gRPC closes it."""
     with suppress(OSError):
         wire = socket.socket(fileno=connection.handle)

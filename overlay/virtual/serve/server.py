@@ -16,7 +16,7 @@ from bitloom.overlay.virtual.board.board import VirtualBoard
 from . import PORT
 from .buffers import BufferService
 from .calls import Calls
-from .connections import Connections
+from .connections import ConnectionWatch
 from .errors import LOG
 from .files import FileService
 from .holder import Holder, connected
@@ -102,7 +102,7 @@ class Server:
             self.calls.stop()
             self.board.close()
             raise _taken(host, port) from None
-        self.connections = Connections(self.port, limits.connections, self._in_use)
+        self.connections = ConnectionWatch(self.port, limits.connections, self._in_use)
         self.calls.noted = self.connections.note_call
         self._server.start()
 

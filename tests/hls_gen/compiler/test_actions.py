@@ -16,7 +16,7 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler import depthwise, engine_rules
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import Target
+from bitloom.hls_gen.compiler.parts import CutTarget
 from bitloom.hls_gen.compiler.trips import Trip, needed, optional, tails_of
 from tests.cases import case_map, random_model
 from tests.errors import value_error
@@ -40,7 +40,7 @@ class Mirror(OneInput):
 
 def lower(*layers: Layer, engine: Engine) -> None:
     network = Network(name="net", input=case_map(5, 6, 3, INT8), layers=layers)
-    lower_alone(random_model(network, np.random.default_rng(0)), Target(depthwise=True), engines=[engine])
+    lower_alone(random_model(network, np.random.default_rng(0)), CutTarget(depthwise=True), engines=[engine])
 
 
 def conv(name: str, kind: type[Conv] = Conv, weight: Encoding = INT8) -> Conv:

@@ -24,7 +24,7 @@ from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower, lower_alone
 from bitloom.hls_gen.compiler.mapping import Placed
-from bitloom.hls_gen.compiler.parts import Target, segmented
+from bitloom.hls_gen.compiler.parts import CutTarget, segmented
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
@@ -121,7 +121,7 @@ def test_a_copy_of_bits():
     )  # fmt: skip
     net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
-    segmented_model = segmented(model, Target())
+    segmented_model = segmented(model, CutTarget())
     cut = segmented_model.cut([Engine()] * 2)
     made, on = with_copies(cut.parts, [0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
@@ -145,7 +145,7 @@ def test_a_copy_of_the_signs_of_integers():
     )
     net = Network(name="signs", input=Map(height=3, width=2, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
-    cut = segmented(model, Target()).cut([Engine()] * 3)
+    cut = segmented(model, CutTarget()).cut([Engine()] * 3)
     made, on = with_copies(cut.parts, [0, 0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_2", 0), ("conv_2@1", 1), ("dense_3", 2)]
     assert (lower(Placed(cut, made, on, {})).forward(images) == model.forward(images)).all()

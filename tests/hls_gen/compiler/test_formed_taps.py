@@ -13,7 +13,7 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import Part, Target
+from bitloom.hls_gen.compiler.parts import CutTarget, Part
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.manifest import Manifest
@@ -39,7 +39,7 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu, count: int) -> None:
         lowered = (
             lower_alone(model, engines=Engine("integer", 9, 8))
             if npu.engine == "integer"
-            else lower_alone(model, Target(planes=npu.array.planes))
+            else lower_alone(model, CutTarget(planes=npu.array.planes))
         )
         names = {part.name for part in lowered.parts if part.behind_former(npu) and _pads_with_zeros(part)}
         if "conv_1" not in names:

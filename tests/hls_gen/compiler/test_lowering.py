@@ -16,12 +16,12 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.actions import Pooling, Sums, Thresholds
+from bitloom.hls_gen.compiler.actions import PoolAction, Sums, Thresholds
 from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
-from bitloom.hls_gen.compiler.parts import Target
+from bitloom.hls_gen.compiler.parts import CutTarget
 from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model
@@ -57,7 +57,7 @@ def check(model: Model, n: int = 3, planes: int | None = None, images: np.ndarra
     if images is None:
         images = random_images(model, n, np.random.default_rng(9))
     model, _ = split(model)  # the host's layers are none of a lowered model's
-    network, trace, lowered = model.network, model.trace(images), lower_alone(model, Target(planes=planes))
+    network, trace, lowered = model.network, model.trace(images), lower_alone(model, CutTarget(planes=planes))
     features = lowered.input_features(images)
     for p, end in zip(lowered.layers, pass_ends(network)):
         sums, result, (low, high) = plain(p).forward(features), p.forward(features), p.sum_range
@@ -279,7 +279,7 @@ def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight)
     assert set(direction) == {-1, 1}
     down = np.repeat(direction < 0, levels)
     layers = check(model, n=6).layers
-    assert layers[0].pool == Pooling(window=POOL.window, reduction=LARGEST)
+    assert layers[0].pool == PoolAction(window=POOL.window, reduction=LARGEST)
     weight = model.arrays["dense"]["weight"].reshape(5, -1, 4) * model.arrays["end"]["direction"][:, None, None]
     repeated = np.repeat(weight, levels, axis=2)
     got = layers[1].weight[..., 0].reshape(5, repeated.shape[1], -1, 4 * levels) * 2.0 - 1  # (O, taps, visits, lanes)
@@ -405,7 +405,7 @@ def test_values_at_both_ends_of_the_range():
 def test_what_the_engine_cannot_do(encoding, layers, planes, message):
     model = made(encoding, 3, *layers)
     with value_error(message):
-        lower_alone(model, Target(planes=planes))
+        lower_alone(model, CutTarget(planes=planes))
 
 
 def test_forward_refuses_wrong_images():

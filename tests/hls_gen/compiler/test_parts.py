@@ -11,7 +11,7 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import Target
+from bitloom.hls_gen.compiler.parts import CutTarget
 from bitloom.hls_gen.compiler.segments import segments
 from tests.cases import case_map, random_model
 from tests.errors import value_error
@@ -46,7 +46,7 @@ def test_what_a_binariser_makes_counts_as_the_input():
     assert (part.name, part.reads, part.source, part.tail) == (
         "dense_1", INPUT, BINARISED.maps["first"], BINARISED.layers[2:],
     )  # fmt: skip
-    (made,) = lower_alone(random_model(BINARISED, np.random.default_rng(1)), Target(binariser_bits=5)).layers
+    (made,) = lower_alone(random_model(BINARISED, np.random.default_rng(1)), CutTarget(binariser_bits=5)).layers
     assert made.reads == INPUT
 
 

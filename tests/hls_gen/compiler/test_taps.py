@@ -19,7 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import Target, engines_of
+from bitloom.hls_gen.compiler.parts import CutTarget, engines_of
 from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
@@ -160,7 +160,7 @@ def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
         network(source, *entry, *first, conv(), Threshold(name="act_1"), Dense(name="dense", out_channels=4)), 3
     )
     assert engines_of(model.network) == ["binary"] * 3
-    lowered = lower_alone(model, Target(binariser_bits=6 if entry else 0))
+    lowered = lower_alone(model, CutTarget(binariser_bits=6 if entry else 0))
     assert [p.name for p in lowered.layers] == ["pool_0_copy", "conv_1", "dense"]
     agree(model, lowered)
 

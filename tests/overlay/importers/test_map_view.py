@@ -9,14 +9,14 @@ from bitloom.golden.window import Window
 from bitloom.overlay.importers.errors import Unsupported
 from bitloom.overlay.importers.links import Line
 from bitloom.overlay.importers.map_view import MapView
-from bitloom.overlay.importers.operations import Closing, Elementwise, Layout, Linear, Padding, Pooling, Reduction
+from bitloom.overlay.importers.operations import AxesReduction, Closing, Elementwise, Layout, Linear, Padding, Pooling
 from bitloom.overlay.importers.sections import golden_order
 
 SIZE = (3, 4, 6)
 NAMED = {"name": "n", "op": "Op", "reads": ("x",), "makes": "y"}
 POOL = Pooling(**NAMED, window=Window(kernel=(2, 2)), average=False)
 CLOSING = Closing(**NAMED, classes=6, apart=1)
-REDUCTION = Reduction(**NAMED, axes=(2, 3), average=True)
+REDUCTION = AxesReduction(**NAMED, axes=(2, 3), average=True)
 
 
 def linear(window=None, inputs=6):

@@ -137,8 +137,8 @@ def clipped(low, bits=3, behind="GlobalAveragePool"):
 def test_a_clip_to_values_is_quantised():
     before = clipped(0.125)
     after = simplified(before)
-    assert kinds(before) == ["Levels", "Elementwise", "Elementwise", "Reduction", "Linear", "Levels"]
-    assert kinds(after) == ["Levels", "Elementwise", "Elementwise", "Levels", "Reduction", "Linear", "Levels"]
+    assert kinds(before) == ["Levels", "Elementwise", "Elementwise", "AxesReduction", "Linear", "Levels"]
+    assert kinds(after) == ["Levels", "Elementwise", "Elementwise", "Levels", "AxesReduction", "Linear", "Levels"]
     levels = after.operations[3]
     assert [levels.base + levels.step * level for level in range(levels.levels + 1)] == [0.125, 0.25, 0.375]
 

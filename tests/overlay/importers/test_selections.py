@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bitloom.overlay.importers.indexes import Run
+from bitloom.overlay.importers.indexes import EvenPlaces
 from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal
 
@@ -27,7 +27,7 @@ def test_every_run_has_a_window(size):
     for first in range(size):
         for step in range(1, size + 1):
             for count in range(1, (size - 1 - first) // step + 2):
-                run = Run.of(first + step * np.arange(count), size)
+                run = EvenPlaces.of(first + step * np.arange(count), size)
                 taps, apart, tap = run.taps
                 span = (taps - 1) * apart + 1
                 places = np.arange(0, size - span + 1, run.step) + tap * apart

@@ -25,7 +25,7 @@ enum class Kind : int64_t {
     LINE_FORMER,
     MAP_RESULTS,
     OUTLET,
-    PAIR,
+    PING_PONG,
     PASS_BY,
     POOL_ISSUER,
     POOL_RESULTS,
@@ -147,9 +147,9 @@ class Network {
         case Kind::MAP_RESULTS: return New<MapResults>{timing, numbers(), number(), number(), next_stamps()};
         case Kind::OUTLET:
             return New<Outlet>{number(), readings(), number(), next_stamps(), next_stamps(), &next_part<Taker>()};
-        case Kind::PAIR: {
+        case Kind::PING_PONG: {
             const auto map = [this] { return MapChunks{number(), number()}; };
-            return New<Pair>{list<MapChunks>(map), next_stamps(), next_stamps()};
+            return New<PingPong>{list<MapChunks>(map), next_stamps(), next_stamps()};
         }
         case Kind::PASS_BY: {
             const auto map = [this] { return PassByMap{number(), number()}; };

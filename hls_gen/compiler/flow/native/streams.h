@@ -212,9 +212,9 @@ class Chunks {
     int64_t left = 0;
 };
 
-class Pair : public Sink, public Source {
+class PingPong : public Sink, public Source {
   public:
-    Pair(const std::vector<MapChunks>& maps, Stamps& full, Stamps& cleared)
+    PingPong(const std::vector<MapChunks>& maps, Stamps& full, Stamps& cleared)
         : full(full), cleared(cleared), writing(maps), reading(maps), room_waits{&cleared, 0}, word_waits{&full, 0} {}
 
     Cycle put(Cycle cycle) override {

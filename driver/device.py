@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.training_manifest import TrainingManifest
 
 from .cores import active_device, driver_of, find_core
 from .errors import DesignMismatch, DeviceError, DeviceTaken, DigestMismatch, TransferError
-from .link import Link
+from .link import DmaLink
 from .pynq_api import DMA, pynq
 from .registers import Registers
 from .waiting import Waiting
@@ -103,7 +103,7 @@ class Device(ABC, Generic[AnyManifest]):
         if not isinstance(driver, DMA):
             raise DesignMismatch(f"{self.name}: {dma} must have pynq's DMA driver, got {type(driver).__name__}")
         parameters = overlay.ip_dict[dma]["parameters"]
-        self._link = Link(driver, dma, parameters, self.manifest.stream_bits, overlay.device)
+        self._link = DmaLink(driver, dma, parameters, self.manifest.stream_bits, overlay.device)
         self._waiting = Waiting(self.name, self.core, self.registers, self._link, timeout)
         self._clean = False  # while a transfer runs and after a failed one: restart before the next
         self._set_up()
@@ -206,7 +206,7 @@ class Device(ABC, Generic[AnyManifest]):
         self._wait(self._link.sent, what)
 
     def _exchange(self, send_key: str, ends: Sequence[int], receive_key: str, words: int, first: int = 0) -> None:
-        """Start what ``_finish`` waits for, as ``Link.exchange``."""
+        """Start what ``_finish`` waits for, as ``DmaLink.exchange``."""
         self._waiting.prepare()
         self._link.exchange(send_key, ends, receive_key, words, first)
 

@@ -48,7 +48,7 @@ class Core(pynq.DefaultIP):  # type: ignore[misc]
     bindto = (VLNV, TRAINING_VLNV)
 
 
-class Link:
+class DmaLink:
     """The two channels of one DMA, and buffers for them, each with a name.
 
     Parameters

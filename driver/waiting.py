@@ -20,7 +20,7 @@ from inspect import iscoroutinefunction
 from typing import Any, NoReturn
 
 from .errors import DeviceError, Timeout, TransferError
-from .link import Link
+from .link import DmaLink
 from .registers import Counters, Registers
 
 LOOKS = 8
@@ -35,7 +35,7 @@ Check = Callable[[], None]
 """Raises the core's error if there is one."""
 
 
-class Calls:
+class OneCall:
     """One call at a time: a device has one pair of streams, and buffers that the next call would write over.
 
     Coroutines run while ``predict_async`` waits, and nothing keeps them from the same accelerator. A second call is
@@ -174,14 +174,14 @@ class Waiting:
         Event loop in which an interrupt has come; None before.
     """
 
-    def __init__(self, name: str, core: Any, registers: Registers, link: Link, timeout: float) -> None:
+    def __init__(self, name: str, core: Any, registers: Registers, link: DmaLink, timeout: float) -> None:
         self._name = name
         self._registers = registers
         self._link = link
         self.timeout = timeout
         self._interrupt = CoreInterrupt(core, registers)
         self._interrupts = (Interrupt(link.interrupt, link.wait_received), self._interrupt)
-        self.calls = Calls(name)
+        self.calls = OneCall(name)
         self.counters = Counters(registers)
         self.heard_in: asyncio.AbstractEventLoop | None = None
 
@@ -221,7 +221,7 @@ class Waiting:
             watch.look()
 
     def results(self, check: Check, what: str) -> None:
-        """Wait until all that ``Link.exchange`` started has ended, by interrupts where this thread can; close it.
+        """Wait until all that ``DmaLink.exchange`` started has ended, by interrupts where this thread can; close it.
 
         Parameters and errors are those of ``until``.
         """

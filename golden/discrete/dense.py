@@ -4,9 +4,9 @@
     dy -> times f', from [derivatives] -> back through normalise -> g, [errors] -> dx = g W and dW = x g
     dW, [weight gradients] -> update rule, which remembers [memory]
 
-Names in brackets are tensors that may be discrete (`Tensors`): a converter makes codes of them, and the codes' values
-go on. The derivative of a conversion counts as 1 (straight through), so the derivative by a code's value is also that
-by what was converted.
+Names in brackets are tensors that may be discrete (`DiscreteTensors`): a converter makes codes of them, and the codes'
+values go on. The derivative of a conversion counts as 1 (straight through), so the derivative by a code's value is also
+that by what was converted.
 """
 
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ from .table import MOST_EXPONENT
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tensors:
+class DiscreteTensors:
     """Which tensors of a layer are discrete (C1), each by its converter; None is continuous."""
 
     inputs: Converter | None = None
@@ -62,7 +62,7 @@ class DenseSpec:
     places: int = 0
     """0 to 31. Products are those with weights times 2^-places, forwards and backwards, so that sums of large codes are
     not too large without normalisation. The derivative by a weight counts as that by the weight times 2^-places."""
-    tensors: Tensors = field(default_factory=Tensors)
+    tensors: DiscreteTensors = field(default_factory=DiscreteTensors)
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -5,7 +5,7 @@ from itertools import pairwise
 from math import log2
 
 from .converter import Converter
-from .dense import DenseSpec, Tensors
+from .dense import DenseSpec, DiscreteTensors
 from .rule import UpdateRule
 from .table import GATE, ONE_BIT, TABLES, WIDE, CodeTable
 
@@ -16,9 +16,9 @@ class Setting:
 
     about: str
     """A few words for tables."""
-    rest: Tensors = field(default_factory=Tensors)
+    rest: DiscreteTensors = field(default_factory=DiscreteTensors)
     """Which tensors of a layer are discrete."""
-    first: Tensors | None = None
+    first: DiscreteTensors | None = None
     """Those of the first layer, by default as of the rest."""
     activation: str = "relu"
     """Of hidden layers."""
@@ -57,7 +57,7 @@ class Setting:
         return layers
 
     def kinds(self) -> dict[str, str]:
-        """What each tensor of a layer is, in a few words, by its name in `Tensors`; ``norm`` is the normalisation."""
+        """What each tensor of a layer is, in a few words, by its name in `DiscreteTensors`; ``norm``: normalisation."""
         first = self.first or self.rest
         kinds = _kinds(self.rest, self.rule)
         for name, kind in _kinds(first, self.rule).items():
@@ -67,7 +67,7 @@ class Setting:
         return {**kinds, "norm": f"{norm}; last layer none" if self.norm and self.last_raw else norm}
 
 
-def _kinds(tensors: Tensors, rule: UpdateRule) -> dict[str, str]:
+def _kinds(tensors: DiscreteTensors, rule: UpdateRule) -> dict[str, str]:
     """What the tensors of a layer are."""
     kinds = {}
     for name in (tensor.name for tensor in fields(tensors) if tensor.name != "master"):
@@ -82,9 +82,9 @@ def _kinds(tensors: Tensors, rule: UpdateRule) -> dict[str, str]:
     return kinds
 
 
-def _weights(bits: int, rounding: str, master: bool = True) -> Tensors:
+def _weights(bits: int, rounding: str, master: bool = True) -> DiscreteTensors:
     """Discrete weights."""
-    return Tensors(weights=Converter(table=TABLES[bits], rounding=rounding), master=master)
+    return DiscreteTensors(weights=Converter(table=TABLES[bits], rounding=rounding), master=master)
 
 
 def _by_chance(table: CodeTable) -> Converter:
@@ -92,7 +92,7 @@ def _by_chance(table: CodeTable) -> Converter:
     return Converter(table=table, rounding="stochastic")
 
 
-def _all_discrete(weights: Tensors, dw_places: int) -> Tensors:
+def _all_discrete(weights: DiscreteTensors, dw_places: int) -> DiscreteTensors:
     """Everything else is discrete, too: 3 bits, and 1 bit of f'; weight gradients are at most 2^-dw_places."""
     return replace(
         weights,

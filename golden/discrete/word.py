@@ -152,10 +152,10 @@ class WordFormat:
         return self.saturate(self.multiply(rows, x).sum(axis=-1))
 
 
-Operation = Callable[[Array, Array], Array]
+WordFunction = Callable[[Array, Array], Array]
 
 
-def operation(form: WordFormat, name: str) -> Operation:
+def operation(form: WordFormat, name: str) -> WordFunction:
     """The operation "+", "-", "*" or "/" of words; ValueError for another name."""
     known = {"+": form.add, "-": form.subtract, "*": form.multiply, "/": form.divide}
     if name not in known:

@@ -10,7 +10,7 @@ from .scope import Ref, Scope
 
 
 @dataclass
-class Process:
+class AlwaysBlock:
     """What an always block writes, and what that depends on."""
 
     written: dict[str, int] = field(default_factory=dict)
@@ -20,7 +20,7 @@ class Process:
     signal counts as made from all that the block reads."""
 
 
-def process(scope: Scope, always: ast.Always, clock: str) -> Process:
+def process(scope: Scope, always: ast.Always, clock: str) -> AlwaysBlock:
     """Read an always block.
 
     Parameters
@@ -34,7 +34,7 @@ def process(scope: Scope, always: ast.Always, clock: str) -> Process:
 
     Returns
     -------
-    Process
+    AlwaysBlock
         What the block writes.
     """
     kinds = [(s.type, s.sig.name if isinstance(s.sig, ast.Identifier) else "") for s in always.sens_list.list]
@@ -42,7 +42,7 @@ def process(scope: Scope, always: ast.Always, clock: str) -> Process:
     if type(always) is not ast.Always or not (combinational or kinds == [("posedge", clock)]):
         events = " or ".join(f"{kind} {name}".strip() for kind, name in kinds)
         scope.report("always", f"must be @(posedge {clock}) or @(*), got @({events})")
-    result = Process()
+    result = AlwaysBlock()
     for node in _statements(scope, always.statement):
         if combinational:
             result.depends.update(_reads(scope, node))

@@ -30,7 +30,7 @@ class Ref(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Signal:
+class DeclaredSignal:
     """A declared port, wire or register."""
 
     name: str
@@ -101,7 +101,7 @@ class Scope:
         given = ", ".join(f"{name} = {value}" for name, value in self._values.items())
         self.name = f"{module.name} #({given})" if given else module.name
         self.constants: dict[str, int] = {}
-        self.signals: dict[str, Signal] = {}
+        self.signals: dict[str, DeclaredSignal] = {}
         self.functions: set[str] = set()
         self.findings: list[Finding] = []
         for declaration in _declarations(module):
@@ -138,7 +138,7 @@ class Scope:
             self.report(node.name, "its range must be [constant:0]")
         array = node.dimensions is not None
         signed = bool(node.signed) or (known is not None and known.signed)
-        self.signals[node.name] = Signal(node.name, 1 if array else word, word, port, array, signed)
+        self.signals[node.name] = DeclaredSignal(node.name, 1 if array else word, word, port, array, signed)
 
     def const(self, e: ast.Node) -> int | None:
         """Value of a constant expression, else None."""

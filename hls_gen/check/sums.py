@@ -47,7 +47,7 @@ class Bit(NamedTuple):
     cycles: int
 
 
-class Function(NamedTuple):
+class BitFunction(NamedTuple):
     """A function of bits."""
 
     atoms: tuple[Bit, ...]
@@ -56,7 +56,7 @@ class Function(NamedTuple):
     """Its values for 0...0, 0...1, ..., 1...1, the first atom's bit the highest."""
 
 
-Form = dict[Function, int]
+Form = dict[BitFunction, int]
 """Coefficient of each function of input bits; the constant is that of the function of no bits."""
 
 
@@ -164,7 +164,7 @@ class _Module:
 
     def _replaced(
         self, signal: str, cycles: int, bits: dict[Bit, int], modulus: int
-    ) -> Iterator[tuple[Bit | Function, int]]:
+    ) -> Iterator[tuple[Bit | BitFunction, int]]:
         """What the bits of one signal are made of, with coefficients."""
         right, before = self._right[signal]
         width = self.scope.signals[signal].width
@@ -179,7 +179,7 @@ class _Module:
             if isinstance(part, Bit):
                 yield part, weight
             elif isinstance(part, int):
-                yield Function((), (1,)), weight * part
+                yield BitFunction((), (1,)), weight * part
         whole = [(weight, part) for weight, part in parts if isinstance(part, tuple) and not isinstance(part, Bit)]
         inputs = [(weight, part) for weight, part in whole if not any(self._rank(a.signal) for a in _atoms(part))]
         for weight, part in inputs:
@@ -190,7 +190,7 @@ class _Module:
 
     def _linear(
         self, signal: str, parts: list[tuple[int, "_Tree"]], modulus: int
-    ) -> Iterator[tuple[Bit | Function, int]]:
+    ) -> Iterator[tuple[Bit | BitFunction, int]]:
         """The weighted sum of functions of bits, as one that is linear in bits."""
         while True:
             atoms = sorted(set().union(*(_atoms(part) for _, part in parts)))
@@ -202,7 +202,7 @@ class _Module:
                 for values in product((0, 1), repeat=len(atoms))
             )
             if all(error % modulus == 0 for error in errors):
-                yield Function((), (1,)), constant
+                yield BitFunction((), (1,)), constant
                 yield from zip(atoms, steps)
                 return
             latest = max(atoms, key=lambda bit: self._rank(bit.signal))
@@ -240,7 +240,7 @@ class _Module:
 
     def _sum(
         self, signal: str, right: ast.Node, cycles: int, weights: list[int], modulus: int
-    ) -> Iterator[tuple[Bit | Function, int]]:
+    ) -> Iterator[tuple[Bit | BitFunction, int]]:
         """A sum of words, whose bits have the weights times 1, 2, 4, ...; or, where the lowest bits of both words are
         one bit and that of the sum is not used, half of it: the lowest bits are a carry in."""
         width = len(weights)
@@ -263,7 +263,7 @@ class _Module:
         for sign, word in addends:
             for k, part in enumerate(word):
                 if isinstance(part, int):
-                    yield Function((), (1,)), sign * part * unit << k
+                    yield BitFunction((), (1,)), sign * part * unit << k
                 elif isinstance(part, Bit):
                     yield part, sign * unit << k
                 else:
@@ -363,8 +363,8 @@ def _weighed(parts: list[tuple[int, _Tree]], atoms: list[Bit], values: tuple[int
     return sum(weight * _value(part, by_bit) for weight, part in parts)
 
 
-def _function(tree: _Tree) -> Function:
+def _function(tree: _Tree) -> BitFunction:
     """A function by its values."""
     atoms = sorted(_atoms(tree))
     table = (_value(tree, dict(zip(atoms, values))) for values in product((0, 1), repeat=len(atoms)))
-    return Function(tuple(atoms), tuple(table))
+    return BitFunction(tuple(atoms), tuple(table))

@@ -21,12 +21,12 @@ class Sizes(Hashable, Protocol):
 
 
 S = TypeVar("S", bound=Sizes)
-Core = Callable[[Library, S], Block]
+CoreBuilder = Callable[[Library, S], Block]
 """Makes the top module of a core, such as ``dma_core``."""
 
 
 @lru_cache(maxsize=16)
-def core_verilog(core: Core[S], sizes: S) -> dict[str, str]:
+def core_verilog(core: CoreBuilder[S], sizes: S) -> dict[str, str]:
     """The Verilog of a core, held to the rules of hls_gen.check; the same text on every run.
 
     Returns
@@ -41,7 +41,7 @@ def core_verilog(core: Core[S], sizes: S) -> dict[str, str]:
 
 
 @lru_cache(maxsize=16)
-def core_ports(core: Core[S], sizes: S) -> tuple[tuple[str, str, int], ...]:
+def core_ports(core: CoreBuilder[S], sizes: S) -> tuple[tuple[str, str, int], ...]:
     """Ports of a core: name, "in" or "out", width in bits."""
     veriloggen.reset()
     block = core(Library(sizes.stream_bits), sizes)

@@ -32,7 +32,7 @@ are too many."""
 TRIES = 8
 """How often cuts are looked for, at most: where a design for all of them, sized exactly, doesn't fit, for fewer blocks
 again."""
-Blocks = Mapping[str, float]
+MemoryBlocks = Mapping[str, float]
 """Memory -> blocks of RAM that it takes, of 36 Kbit."""
 
 
@@ -90,7 +90,7 @@ class _Cut:
 
     partitions: dict[str, int]
     """As of `CompileChoices.partitions`."""
-    blocks: Blocks
+    blocks: MemoryBlocks
     """What a design for all of them takes: of each memory the largest."""
     more_groups: int
     """Kernel groups that slices compute beyond those of the whole layers: each takes cycles, for kernels that nobody
@@ -115,7 +115,7 @@ class _Cutter:
         self._npus = npus
         self._choices = choices
         self._stream_bits = stream_bits
-        self._blocks = dict[tuple[int, int, int, bool], Blocks | None]()
+        self._blocks = dict[tuple[int, int, int, bool], MemoryBlocks | None]()
         self._refused = dict[tuple[int, int, int], str]()  # first layer, end, slices -> why it can't be computed
         layers = model.network.layers
         begins = [isinstance(layer, Weighted) and not isinstance(layer, DepthwiseConv) for layer in layers]
@@ -151,7 +151,7 @@ class _Cutter:
             cut = smaller
         return {} if list(cut.partitions.values()) == [1] else cut.partitions
 
-    def _cut(self, limits: Blocks, most: float) -> _Cut:
+    def _cut(self, limits: MemoryBlocks, most: float) -> _Cut:
         """Partitions that take ``most`` blocks each at most, and of a memory no more than its limit."""
         layers = self._model.network.layers
         found = dict[str, int]()
@@ -186,7 +186,7 @@ class _Cutter:
         except ValueError:  # a part may be possible where the whole isn't
             return False
 
-    def _longest(self, begin: int, limits: Blocks, most: float) -> tuple[int, int] | None:
+    def _longest(self, begin: int, limits: MemoryBlocks, most: float) -> tuple[int, int] | None:
         """(end, 1) of the longest partition from a place on that fits; None where none does."""
         longest = None
         for end in self._ends(begin):
@@ -197,7 +197,7 @@ class _Cutter:
                 break
         return longest
 
-    def _sliced(self, begin: int, limits: Blocks, most: float) -> tuple[int, int]:
+    def _sliced(self, begin: int, limits: MemoryBlocks, most: float) -> tuple[int, int]:
         """(end, slices) of the shortest partition from a place on that fits in slices, as few as do."""
         least = inf
         for end in self._ends(begin):
@@ -235,7 +235,7 @@ class _Cutter:
         """Blocks of a piece without its skip store."""
         return sum((self._known(begin, end, slices, exact=False) or {"": inf}).values())
 
-    def _fits(self, begin: int, end: int, slices: int, limits: Blocks, most: float) -> bool | None:
+    def _fits(self, begin: int, end: int, slices: int, limits: MemoryBlocks, most: float) -> bool | None:
         """Whether the layers from ``begin`` to ``end`` fit; None where they can't be computed."""
         for exact in (False, True):
             blocks = self._known(begin, end, slices, exact=exact)
@@ -245,7 +245,7 @@ class _Cutter:
                 return False
         return True
 
-    def _known(self, begin: int, end: int, slices: int, exact: bool) -> Blocks | None:
+    def _known(self, begin: int, end: int, slices: int, exact: bool) -> MemoryBlocks | None:
         """Blocks of a design for the layers from ``begin`` to ``end`` alone; None where they can't be computed. Unless
         ``exact`` without skip stores, whose words only the flow model knows."""
         key = begin, end, slices, exact
@@ -266,7 +266,7 @@ class _Cutter:
         return size_memories(name, models, self._npus, choices, stream_bits=self._stream_bits, sizing=sizing)
 
 
-def _blocks(design: Design) -> Blocks:
+def _blocks(design: Design) -> MemoryBlocks:
     """Blocks of RAM that each memory of a design takes."""
     blocks = defaultdict[str, float](float)
     for store in stores(design):

@@ -56,7 +56,7 @@ START = "import sys; sys.path = [p for p in sys.path if p]; from bitloom.overlay
 
 
 @dataclass(frozen=True)
-class Step:
+class CommandStep:
     """A command of bitloom."""
 
     words: tuple[str, ...]
@@ -192,7 +192,7 @@ def _typed(path: Path) -> Path:
     return Path.cwd() / path if str(path).startswith("-") else path
 
 
-def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mapping[str, Any]) -> list[Step]:
+def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mapping[str, Any]) -> list[CommandStep]:
     """The commands for a network, in their order."""
     build = folder / "build"
     board = ("--board", options["board_name"])
@@ -202,40 +202,40 @@ def _steps(net: str, name: str, file: Path | None, folder: Path, options: Mappin
     if file is not None and file.suffix != ".npz":
         source, model = model, str(folder / f"{name}.npz")
         fed = () if options["fed"] is None else ("--input", options["fed"])
-        steps.append(Step(("import", source, "--out", model, *fed), (Path(model), path_of(Path(model)))))
+        steps.append(CommandStep(("import", source, "--out", model, *fed), (Path(model), path_of(Path(model)))))
     foldings = folder / "foldings.json"
     front = folder / "explore.svg"
     budget = [word for key in ("share", "rate", "latency", "points") for word in _option(options, key)]
     each = folder / "front"
     saved = ("--save", str(foldings), "--save-front", str(each), "--plot", str(front))
     resume = ("--resume", str(folder / "steps" / "search.json"))
-    steps.append(Step(("explore", model, *board, *clock, *budget, *saved, *resume), (foldings, each, front)))
+    steps.append(CommandStep(("explore", model, *board, *clock, *budget, *saved, *resume), (foldings, each, front)))
     build_options = ("--foldings", str(foldings), *board, *clock, "--out", str(build))
-    steps.append(Step(("build", model, *build_options), (build,)))
+    steps.append(CommandStep(("build", model, *build_options), (build,)))
     evaluated = options["data"] is not None or net in DEFAULTS
     steps.append(_evaluation(folder, options) if evaluated else _simulation(folder, options))
     page = folder / "report.html"
     accuracy = ("--evaluated", str(folder / "steps" / "evaluate.json")) if evaluated else ()
     explored = ("--explored", str(folder / "steps" / "explore.json"))
-    steps.append(Step(("report", str(build), "--out", str(page), *board, *clock, *explored, *accuracy), (page,)))
+    steps.append(CommandStep(("report", str(build), "--out", str(page), *board, *clock, *explored, *accuracy), (page,)))
     to = folder / "board"
     deploy = ("deploy", str(build), "--to", str(to), *_option(options, "transform"))
-    steps.append(Step(deploy, (to,), reads=(build / SOURCES / OUTPUT,)))
+    steps.append(CommandStep(deploy, (to,), reads=(build / SOURCES / OUTPUT,)))
     return steps
 
 
-def _evaluation(folder: Path, options: Mapping[str, Any]) -> Step:
+def _evaluation(folder: Path, options: Mapping[str, Any]) -> CommandStep:
     """Labelled images through golden, and some of them through hardware."""
     confusion = folder / "confusion.svg"
     data = [] if options["data"] is None else [str(_typed(Path(options["data"])))]
     chosen = [word for key in ("clock_mhz", "transform", "labels", "limit") for word in _option(options, key)]
     hardware = ("--hardware", str(options["frames"]), "--plot", str(confusion))
-    return Step(("evaluate", str(folder / "build"), *data, *chosen, *hardware), (confusion,))
+    return CommandStep(("evaluate", str(folder / "build"), *data, *chosen, *hardware), (confusion,))
 
 
-def _simulation(folder: Path, options: Mapping[str, Any]) -> Step:
+def _simulation(folder: Path, options: Mapping[str, Any]) -> CommandStep:
     """Random images through hardware."""
-    return Step(("simulate", str(folder / "build"), *_option(options, "frames")))
+    return CommandStep(("simulate", str(folder / "build"), *_option(options, "frames")))
 
 
 def _option(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def _option(options: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return f"--{name.replace('_', '-')}", f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]) -> dict[str, Any]:
+def _answer(step: CommandStep, number: str, folder: Path, before: dict[str, str | None]) -> dict[str, Any]:
     """Run a step unless its results are there, and give its answer; what it gave joins ``before``."""
     place = folder / "steps" / f"{step.name}.json"
 
@@ -270,7 +270,7 @@ def _answer(step: Step, number: str, folder: Path, before: dict[str, str | None]
     return dict(parse_json(place.read_bytes(), str(place)))
 
 
-def _run(step: Step, place: Path) -> None:
+def _run(step: CommandStep, place: Path) -> None:
     """Run the command and keep what it prints; where it fails, go ends with its exit status."""
     level = {QUIET: ["-q"], VERBOSE: ["-v"]}.get(verbosity(), [])
     command = [sys.executable, "-c", START, *step.words, "--json", *level]

@@ -106,7 +106,7 @@ class Sized:
         ]
 
 
-class Words(NamedTuple):
+class SentWords(NamedTuple):
     """Words in which a map leaves for another NPU."""
 
     lanes: int
@@ -119,7 +119,7 @@ class Behind(NamedTuple):
 
     price: float
     """Price of the NPUs there."""
-    words: Words | None = None
+    words: SentWords | None = None
     """Words in which the NPU's map leaves for them; None where there are none."""
 
 
@@ -319,14 +319,14 @@ class NpuChoices:
             known[interval] = _KnownAt()
         return known[interval]
 
-    def in_front_of(self, reader: Npu | None, indices: Indices) -> Words | None:
+    def in_front_of(self, reader: Npu | None, indices: Indices) -> SentWords | None:
         """The words that the NPU ``reader`` takes of an NPU for layers ``indices``: of the other engine's features each
         is a bit. None without a reader."""
         if reader is None:
             return None
         array = reader.array
         same = reader.engine == self.layers[indices[0]].engine
-        return Words(array.map_lanes, array.map_bits if same else array.map_lanes)
+        return SentWords(array.map_lanes, array.map_bits if same else array.map_lanes)
 
     def cheapest(
         self,

@@ -26,12 +26,12 @@ QUANTISERS = ("QuantizeLinear", "Quant", "IntQuant", "BipolarQuant", "Sign")
 """Operators that round."""
 
 
-class Refused(ValueError):
+class FileRefused(ValueError):
     """An authority doesn't take a file."""
 
 
 @dataclass(frozen=True)
-class Steps:
+class FileNumbers:
     """How a file writes real numbers: as integers, (integer - zero) * scale, or as what these stand for."""
 
     scale: float
@@ -57,7 +57,7 @@ class Computed:
 
     outputs: list[Array]
     """(N, ...) float64, in the file's order."""
-    steps: list["Steps | None"]
+    steps: list["FileNumbers | None"]
     """Of each output, how the file writes real numbers there; None where it is not said."""
     tied: Array
     """(N,) bool: images of which a quantiser reads a value within rounding of where its result changes."""
@@ -93,7 +93,7 @@ def _session(data: bytes) -> Any:
     try:
         return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has several, which no module names
-        raise Refused(f"onnxruntime: {_line(error)}") from None
+        raise FileRefused(f"onnxruntime: {_line(error)}") from None
 
 
 def _run(session: Any, images: Array) -> list[Array]:
@@ -102,7 +102,7 @@ def _run(session: Any, images: Array) -> list[Array]:
     try:
         return [np.asarray(x) for x in session.run(None, {source.name: images.astype(types[source.type])})]
     except Exception as error:
-        raise Refused(f"onnxruntime: {_line(error)}") from None
+        raise FileRefused(f"onnxruntime: {_line(error)}") from None
 
 
 def by_onnxruntime(data: bytes, twin: bytes, images: Array) -> Computed:
@@ -112,7 +112,7 @@ def by_onnxruntime(data: bytes, twin: bytes, images: Array) -> Computed:
     return Computed(outputs, _steps_of_outputs(data), _tied(read, len(images)))
 
 
-def _steps_of_outputs(data: bytes) -> list[Steps | None]:
+def _steps_of_outputs(data: bytes) -> list[FileNumbers | None]:
     """Of each output of an ONNX file that a quantiser or its inverse makes, how it is written."""
     import onnx
     from onnx import numpy_helper
@@ -120,7 +120,7 @@ def _steps_of_outputs(data: bytes) -> list[Steps | None]:
     graph = onnx.load_from_string(data).graph
     constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     makers = {name: node for node in graph.node for name in node.output}
-    found: list[Steps | None] = []
+    found: list[FileNumbers | None] = []
     for output in graph.output:
         node = makers.get(output.name)
         if node is None or node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
@@ -130,7 +130,7 @@ def _steps_of_outputs(data: bytes) -> list[Steps | None]:
         ends = integer_ends(zero.dtype)
         assert ends is not None
         one = scale.size == 1  # else channels have scales of their own
-        steps = Steps(float(scale), int(zero), ends[0], node.op_type == "QuantizeLinear") if one else None
+        steps = FileNumbers(float(scale), int(zero), ends[0], node.op_type == "QuantizeLinear") if one else None
         found.append(steps)
     return found
 
@@ -210,7 +210,7 @@ def by_qonnx(data: bytes, twin: bytes, images: Array) -> Computed:
             wrapped = ModelWrapper(model).transform(InferShapes())
             made = execute_onnx(wrapped, {source.name: images.astype(np.float32)}, return_full_exec_context=True)
     except Exception as error:
-        raise Refused(f"qonnx: {_line(error)}") from None
+        raise FileRefused(f"qonnx: {_line(error)}") from None
     read = [
         _to_boundary(node, made[node.input[0]], constants)
         for node in model.graph.node
@@ -251,7 +251,7 @@ def by_litert(data: bytes, twin: bytes, images: Array) -> Computed:
         answer = _kernels().recv()
     except (EOFError, ConnectionError):
         _kernels.cache_clear()
-        raise Refused("ai-edge-litert: a kernel ended the process") from None
+        raise FileRefused("ai-edge-litert: a kernel ended the process") from None
     if isinstance(answer, Exception):
         raise answer
     return answer
@@ -268,7 +268,7 @@ def litert(data: bytes, images: Array) -> Computed:
         )
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
-        raise Refused(f"ai-edge-litert: {_line(error)}") from None
+        raise FileRefused(f"ai-edge-litert: {_line(error)}") from None
     (source,) = interpreter.get_input_details()
     details = interpreter.get_output_details()
     results: list[list[Array]] = [[] for _ in details]
@@ -279,7 +279,7 @@ def litert(data: bytes, images: Array) -> Computed:
             made.append(interpreter.get_tensor(detail["index"]).astype(np.float64).ravel())  # perhaps of several rows
     graph = tflite.Model.GetRootAs(data, 0).Subgraphs(0)
     order = [[detail["index"] for detail in details].index(number) for number in graph.OutputsAsNumpy().tolist()]
-    steps: list[Steps | None] = []
+    steps: list[FileNumbers | None] = []
     for number in graph.OutputsAsNumpy().tolist():
         written = graph.Tensors(number)
         is_real = written.Type() == tflite.TensorType.FLOAT32
@@ -288,7 +288,7 @@ def litert(data: bytes, images: Array) -> Computed:
             written = graph.Tensors(next(each.Inputs(0) for each in operators if each.Outputs(0) == number))
         quantised = written.Quantization()
         low = 0 if written.Type() == tflite.TensorType.UINT8 else -128
-        steps.append(Steps(float(quantised.Scale(0)), int(quantised.ZeroPoint(0)), low, not is_real))
+        steps.append(FileNumbers(float(quantised.Scale(0)), int(quantised.ZeroPoint(0)), low, not is_real))
     return Computed([np.stack(results[place]) for place in order], steps, np.zeros(len(images), bool))
 
 

@@ -58,7 +58,7 @@ class Campaign(Protocol):
 
 
 @dataclass(frozen=True)
-class Batch:
+class CaseBatch:
     """Some cases of a campaign: a task of a process."""
 
     name: str
@@ -112,7 +112,7 @@ def campaign(name: str) -> Campaign:
     return _module(name).campaign()
 
 
-def run_batch(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
+def run_batch(batch: CaseBatch) -> tuple[Counter[str], list[FoundCase]]:
     """Run a batch: the number of cases by the word with which they ended, and the cases that found something."""
     module = campaign(batch.name)
     ends = Counter[str]()
@@ -215,10 +215,10 @@ def run_campaign(
     state = _new(name, out, seed) if seed is not None else read_progress(out, name)
     size = _module(name).BATCH
 
-    def batches() -> Iterator[Batch]:
+    def batches() -> Iterator[CaseBatch]:
         at = state.cases
         while count := min(size, more(at)):
-            yield Batch(name, state.seed, at, count)
+            yield CaseBatch(name, state.seed, at, count)
             at += count
 
     def done(ends: Counter[str], findings: list[FoundCase]) -> None:
@@ -242,11 +242,11 @@ def run_campaign(
         except BrokenProcessPool:  # by a case of one of the next batches: it is found when its turn comes
             for batch in islice(batches(), 1):
                 for number in range(batch.first, batch.first + batch.count):
-                    done(*_run_alone(Batch(name, state.seed, number, 1)))
+                    done(*_run_alone(CaseBatch(name, state.seed, number, 1)))
     return state
 
 
-def _run_alone(batch: Batch) -> tuple[Counter[str], list[FoundCase]]:
+def _run_alone(batch: CaseBatch) -> tuple[Counter[str], list[FoundCase]]:
     """As `run_batch` of one case, in a process of its own; that the case ends the process is a finding."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=end_with_parent) as pool:
         try:

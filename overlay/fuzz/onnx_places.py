@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .onnx_quantisers import OnnxQuantisers
-from .onnx_writer import MICROSOFT, Map, Shape
+from .onnx_writer import MICROSOFT, OnnxMap, Shape
 from .random_files import MOST_CHANNELS, MOST_VALUES
 
 
@@ -35,7 +35,7 @@ class OnnxPlaces(OnnxQuantisers):
             return {}, None
         return attributes, tuple((size - span) // stride + 1 for size, span, stride in zip(whole, spans, strides))
 
-    def pool(self, here: Map) -> Map | None:
+    def pool(self, here: OnnxMap) -> OnnxMap | None:
         """The maximum or the mean of windows, or of a whole map."""
         if len(here.shape) < 2:
             return None
@@ -85,7 +85,7 @@ class OnnxPlaces(OnnxQuantisers):
             shape = (channels, *(size - taps + 1 for size, taps in zip(result, kernel)))
         return self.quantised(real, shape, (here.low, here.high), self.maybe(here))
 
-    def whole(self, here: Map, average: bool) -> Map:
+    def whole(self, here: OnnxMap, average: bool) -> OnnxMap:
         """The mean or the maximum of each channel."""
         channels, *sizes = here.shape
         shape = (channels, *[1] * len(sizes))
@@ -106,7 +106,7 @@ class OnnxPlaces(OnnxQuantisers):
         real = self.node("GlobalAveragePool", self.real(here))
         return self.quantised(real, shape, reach, self.maybe(here))
 
-    def reduce(self, here: Map) -> Map | None:
+    def reduce(self, here: OnnxMap) -> OnnxMap | None:
         """The mean, the sum or the maximum over some axes."""
         if len(here.shape) != 3:
             return None
@@ -126,7 +126,7 @@ class OnnxPlaces(OnnxQuantisers):
         times = count if op == "ReduceSum" else 1
         return self.quantised(real, shape[1:], (times * here.low, times * here.high), self.maybe(here))
 
-    def split(self, here: Map) -> Map | None:
+    def split(self, here: OnnxMap) -> OnnxMap | None:
         """Parts of a map, one of which goes on."""
         axis = self.pick.integer(1, len(here.shape))
         size = here.shape[axis - 1]
@@ -141,7 +141,7 @@ class OnnxPlaces(OnnxQuantisers):
         self.maps += parts
         return self.pick.of(parts)
 
-    def cut(self, here: Map) -> Map | None:
+    def cut(self, here: OnnxMap) -> OnnxMap | None:
         """Some rows, columns or channels of a map."""
         if here.kind.endswith("4"):
             return None
@@ -154,7 +154,7 @@ class OnnxPlaces(OnnxQuantisers):
         inputs = [self.constant([each], np.int64) for each in (begin, end, axis, step)]
         return self.moved(here, "Slice", inputs, (*here.shape[: axis - 1], left, *here.shape[axis:]))
 
-    def pad(self, here: Map) -> Map | None:
+    def pad(self, here: OnnxMap) -> OnnxMap | None:
         """Zeros, edges or what lies behind these around a map."""
         if len(here.shape) != 3:
             return None
@@ -166,7 +166,7 @@ class OnnxPlaces(OnnxQuantisers):
         real = self.node("Pad", self.real(here), self.constant(pads, np.int64), mode=self.pick.of(modes))
         return self.quantised(real, shape, (here.low, here.high), self.maybe(here))
 
-    def resize(self, here: Map) -> Map | None:
+    def resize(self, here: OnnxMap) -> OnnxMap | None:
         """More rows and columns, by whole numbers."""
         if len(here.shape) != 3:
             return None
@@ -189,7 +189,7 @@ class OnnxPlaces(OnnxQuantisers):
         real = self.node("Resize", self.real(here), "", scales, **attributes)
         return self.quantised(real, shape, (here.low, here.high), self.maybe(here))
 
-    def blocks(self, here: Map) -> Map | None:
+    def blocks(self, here: OnnxMap) -> OnnxMap | None:
         """Channels become positions, or positions channels."""
         if len(here.shape) != 3 or here.kind.endswith("4"):
             return None
@@ -202,14 +202,14 @@ class OnnxPlaces(OnnxQuantisers):
         real = self.node("SpaceToDepth", self.real(here), blocksize=2)
         return self.quantised(real, (4 * channels, rows // 2, columns // 2), (here.low, here.high), self.maybe(here))
 
-    def transpose(self, here: Map) -> Map | None:
+    def transpose(self, here: OnnxMap) -> OnnxMap | None:
         """Another order of the axes."""
         if len(here.shape) < 2 or max(here.shape) > MOST_CHANNELS:
             return None
         axes = [0, *(1 + int(axis) for axis in self.rng.permutation(len(here.shape)))]
         return self.moved(here, "Transpose", (), tuple(here.shape[axis - 1] for axis in axes[1:]), perm=axes)
 
-    def reshape(self, here: Map) -> Map | None:
+    def reshape(self, here: OnnxMap) -> OnnxMap | None:
         """The same values in another shape: Reshape, Squeeze or Unsqueeze."""
         if len(here.shape) == 2 and self.pick.flip():
             axis = self.constant([2], np.int64)

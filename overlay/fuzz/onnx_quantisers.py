@@ -9,14 +9,14 @@ import numpy as np
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.quantisers import ROUNDINGS
 
-from .onnx_writer import QONNX, Map, OnnxWriter, Shape
+from .onnx_writer import QONNX, OnnxMap, OnnxWriter, Shape
 
 SPREAD = 2.5
 """How many standard deviations from its middle a sum is taken to reach."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weights:
+class FileWeights:
     """Weights of a file."""
 
     real: str
@@ -43,7 +43,7 @@ def _common(reach: tuple[float, float], ends: tuple[float, float]) -> tuple[floa
 class OnnxQuantisers(OnnxWriter):
     """An ONNX file with quantisers, in the words of its form."""
 
-    def source(self) -> Map:
+    def source(self) -> OnnxMap:
         """The input: real numbers that a quantiser follows, or integers."""
         channels = self.pick.of([1, 2, 3, 3, 4, 8])
         sizes = (self.pick.integer(1, 10), self.pick.integer(2, 12))
@@ -65,7 +65,7 @@ class OnnxQuantisers(OnnxWriter):
             real = self.node("Mul", self.node("Sub", "x", self.constant(0.5)), self.constant(2.0))
         return self.quantised(real, shape, (-2.0, 2.0))
 
-    def levels(self, low: float, high: float, kind: str) -> Map:
+    def levels(self, low: float, high: float, kind: str) -> OnnxMap:
         """A scale and a zero point for real numbers from where to where, about; the map has no name yet."""
         bits = int(kind.lstrip("UINT"))
         least, most = (0, (1 << bits) - 1) if kind.startswith("U") else (-(1 << bits - 1), (1 << bits - 1) - 1)
@@ -76,9 +76,9 @@ class OnnxQuantisers(OnnxWriter):
             zero = self.pick.integer(least, most)
         pair = self.constant(scale), self.constant(zero, kind)
         low, high = _common((low, high), ((least - zero) * scale, (most - zero) * scale))
-        return Map(name="", shape=(), low=low, high=high, scale=scale, zero=zero, kind=kind, pair=pair)
+        return OnnxMap(name="", shape=(), low=low, high=high, scale=scale, zero=zero, kind=kind, pair=pair)
 
-    def quantised(self, real: str, shape: Shape, reach: tuple[float, float], like: Map | None = None) -> Map:
+    def quantised(self, real: str, shape: Shape, reach: tuple[float, float], like: OnnxMap | None = None) -> OnnxMap:
         """Append a quantiser, with the scale of another map if that is given."""
         if self.form == "qonnx":
             return self._quant(real, shape, reach)
@@ -91,17 +91,17 @@ class OnnxQuantisers(OnnxWriter):
         self.maps.append(made)
         return made
 
-    def _quant(self, real: str, shape: Shape, reach: tuple[float, float]) -> Map:
+    def _quant(self, real: str, shape: Shape, reach: tuple[float, float]) -> OnnxMap:
         """QONNX's quantiser."""
         low, high = reach
         if self.chance(16):
-            made = Map(name=self.node("Sign", real), shape=shape, low=-1.0, high=1.0)
+            made = OnnxMap(name=self.node("Sign", real), shape=shape, low=-1.0, high=1.0)
             self.maps.append(made)
             return made
         if self.chance(8):
             scale = self.scale(max(abs(low), abs(high)) / 2)
             name = self.node("BipolarQuant", real, self.constant(scale), domain=QONNX)
-            made = Map(name=name, shape=shape, low=-scale, high=scale, scale=scale)
+            made = OnnxMap(name=name, shape=shape, low=-scale, high=scale, scale=scale)
             self.maps.append(made)
             return made
         signed = int(low < 0) if not self.chance(8) else self.pick.integer(0, 1)
@@ -115,7 +115,7 @@ class OnnxQuantisers(OnnxWriter):
         inputs = self.constant(self._of_each(scale, shape)), self.constant(zero), self.constant(float(bits))
         name = self.node("Quant", real, *inputs, domain=QONNX, signed=signed, narrow=narrow, rounding_mode=rounding)
         low, high = _common(reach, ((least - zero) * scale, (most - zero) * scale))
-        made = Map(name=name, shape=shape, low=low, high=high, scale=scale)
+        made = OnnxMap(name=name, shape=shape, low=low, high=high, scale=scale)
         self.maps.append(made)
         return made
 
@@ -126,15 +126,15 @@ class OnnxQuantisers(OnnxWriter):
         some = [scale, scale / 2, scale / 4] if self.chance(2) else [self.scale(scale) for _ in range(shape[0])]
         return np.float32([self.pick.of(some) for _ in range(shape[0])]).reshape(of_channels(shape))
 
-    def real(self, here: Map) -> str:
+    def real(self, here: OnnxMap) -> str:
         """The tensor of a map's real numbers."""
         return here.name if self.form == "qonnx" else self.node("DequantizeLinear", here.name, *here.pair)
 
-    def maybe(self, here: Map) -> Map | None:
+    def maybe(self, here: OnnxMap) -> OnnxMap | None:
         """The scale of a map, or none."""
         return here if self.form != "qonnx" and self.pick.flip() else None
 
-    def moved(self, here: Map, op: str, inputs: Sequence[str], shape: Shape, **attributes: Any) -> Map:
+    def moved(self, here: OnnxMap, op: str, inputs: Sequence[str], shape: Shape, **attributes: Any) -> OnnxMap:
         """A node that moves values: of the integers, or of the real numbers with the same quantiser behind."""
         if self.form == "qonnx" or (self.pick.flip() and not here.kind.endswith("4")):
             kind = "" if self.form == "qonnx" else here.kind
@@ -146,7 +146,7 @@ class OnnxQuantisers(OnnxWriter):
     def integer_node(
         self,
         op: str,
-        sources: Sequence[Map],
+        sources: Sequence[OnnxMap],
         shape: Shape,
         reach: tuple[float, float],
         real: Callable[[list[str]], str],
@@ -156,7 +156,7 @@ class OnnxQuantisers(OnnxWriter):
         first: bool = False,
         domain: str = "",
         **attributes: Any,
-    ) -> Map:
+    ) -> OnnxMap:
         """Append one of onnxruntime's operators on integers. ``real`` appends the same on real numbers, to the twin.
 
         Its inputs are the maps with their scales and zero points, what comes ``behind`` these, the result's scale and
@@ -177,7 +177,7 @@ class OnnxQuantisers(OnnxWriter):
         self.maps.append(made)
         return made
 
-    def grid(self, shape: Shape, axis: int = 0) -> Weights:
+    def grid(self, shape: Shape, axis: int = 0) -> FileWeights:
         """Weights, with outputs along an axis."""
         outputs = shape[axis]
         count = 1 if self.chance(3) else outputs
@@ -198,9 +198,9 @@ class OnnxQuantisers(OnnxWriter):
             scale = scale.reshape(())
         names = self.constant(values, kind), self.constant(scale), self.constant(np.full(scale.shape, zero), kind)
         real = self.node("DequantizeLinear", *names, axis=axis)
-        return Weights(real=real, integers=names, scale=scale, rms=float(scale.max()) * (high - low) * 0.29)
+        return FileWeights(real=real, integers=names, scale=scale, rms=float(scale.max()) * (high - low) * 0.29)
 
-    def _quant_weights(self, shape: Shape, scale: Any) -> Weights:
+    def _quant_weights(self, shape: Shape, scale: Any) -> FileWeights:
         """Weights of QONNX's form: real numbers that a quantiser reads."""
         bits = self.pick.of([1, 1, 2, 2, 3, 4, 4, 5, 8, 8, 8])
         most = max(1, (1 << bits - 1) - 1)
@@ -208,7 +208,7 @@ class OnnxQuantisers(OnnxWriter):
         if bits == 1:
             scale = np.asarray(scale).ravel()[0]
             name = self.node("BipolarQuant", self.constant(values), self.constant(scale), domain=QONNX)
-            return Weights(real=name, integers=(), scale=np.asarray(scale), rms=float(scale))
+            return FileWeights(real=name, integers=(), scale=np.asarray(scale), rms=float(scale))
         inputs = self.constant(scale), self.constant(0.0), self.constant(float(bits))
         name = self.node(
             "Quant",
@@ -219,9 +219,9 @@ class OnnxQuantisers(OnnxWriter):
             narrow=self.pick.integer(0, 1),
             rounding_mode="ROUND",
         )
-        return Weights(real=name, integers=(), scale=np.asarray(scale), rms=float(np.max(scale)) * 0.6 * most)
+        return FileWeights(real=name, integers=(), scale=np.asarray(scale), rms=float(np.max(scale)) * 0.6 * most)
 
-    def bias(self, here: Map, weights: Weights, outputs: int, spread: float) -> tuple[str, str]:
+    def bias(self, here: OnnxMap, weights: FileWeights, outputs: int, spread: float) -> tuple[str, str]:
         """A bias as real numbers, and as integers of the products' scale; empty where there is none, or no integers."""
         if self.chance(3):
             return "", ""

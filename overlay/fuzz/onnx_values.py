@@ -14,7 +14,7 @@ from bitloom.overlay.importers.references import reference
 from bitloom.overlay.importers.source import SourceNode
 
 from .onnx_quantisers import SPREAD, OnnxQuantisers, of_channels
-from .onnx_writer import MICROSOFT, Map, Shape
+from .onnx_writer import MICROSOFT, OnnxMap, Shape
 from .random_files import MOST_CHANNELS
 
 PLACES = 65
@@ -69,7 +69,7 @@ class OnnxValues(OnnxQuantisers):
 
         return bool(op) and defs.has(op, self.opset)
 
-    def activation(self, here: Map) -> Map:
+    def activation(self, here: OnnxMap) -> OnnxMap:
         """An activation between two quantisers."""
         integers = [each for each in ACTIVATIONS if each.qlinear]
         if self.by_integers() and self.pick.flip():
@@ -89,7 +89,7 @@ class OnnxValues(OnnxQuantisers):
         real, reach = self.applied(self.real(here), (here.low, here.high), here.shape)
         return self.quantised(real, here.shape, reach)
 
-    def with_constant(self, here: Map) -> Map:
+    def with_constant(self, here: OnnxMap) -> OnnxMap:
         """Sums, differences, products, quotients and ends of a map and constants, of one number or one a channel."""
         real = self.real(here)
         low, high = here.low, here.high
@@ -113,7 +113,7 @@ class OnnxValues(OnnxQuantisers):
             low, high = -most, most
         return self.quantised(real, here.shape, (low, high))
 
-    def gated(self, here: Map) -> Map:
+    def gated(self, here: OnnxMap) -> OnnxMap:
         """A map and a function of it, as x * sigmoid(x), or one of both."""
         real = self.real(here)
         self.exact = False
@@ -127,7 +127,7 @@ class OnnxValues(OnnxQuantisers):
         first = [self.compared(real, here)] if op == "Where" else []
         return self.quantised(self.node(op, *first, real, gate), here.shape, (here.low / 2, here.high))
 
-    def compared(self, real: str, here: Map) -> str:
+    def compared(self, real: str, here: OnnxMap) -> str:
         """What is true of a map's real numbers: a comparison with a number, or of two of these."""
         kind = self.pick.of(["Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal", "Not", "And", "Or"])
         if kind == "Not":
@@ -136,18 +136,18 @@ class OnnxValues(OnnxQuantisers):
             return self.node(kind, self.compared(real, here), self.compared(real, here))
         return self.node(kind, real, self.constant(self.rng.uniform(here.low, here.high)))
 
-    def requantise(self, here: Map) -> Map:
+    def requantise(self, here: OnnxMap) -> OnnxMap:
         """Another scale."""
         return self.quantised(self.real(here), here.shape, (here.low, here.high))
 
-    def nothing(self, here: Map) -> Map:
+    def nothing(self, here: OnnxMap) -> OnnxMap:
         """An operator that leaves every value as it is, with the same quantiser behind it, or another one."""
         op = self.pick.of(["Identity", "Dropout", "Cast"])
         attributes = {"to": self._types.FLOAT} if op == "Cast" else {}
         real = self.node(op, self.real(here), **attributes)
         return self.quantised(real, here.shape, (here.low, here.high), self.maybe(here))
 
-    def join(self, here: Map) -> Map | None:
+    def join(self, here: OnnxMap) -> OnnxMap | None:
         """A sum or a product of two maps, one of which may be made for it, or be a value a channel."""
         product = self.chance(3)
         others = [each for each in self.maps if each.shape == here.shape and each is not here]
@@ -172,7 +172,7 @@ class OnnxValues(OnnxQuantisers):
             real, low = self.node("Relu", real), 0.0
         return self.quantised(real, here.shape, (low, most))
 
-    def beside(self, here: Map) -> Map | None:
+    def beside(self, here: OnnxMap) -> OnnxMap | None:
         """A map of the same shape, by a convolution."""
         if len(here.shape) < 2:
             return None
@@ -182,7 +182,7 @@ class OnnxValues(OnnxQuantisers):
         real = self.node("Conv", self.real(here), weights.real)
         return self.quantised(real, here.shape, (-SPREAD * spread, SPREAD * spread))
 
-    def gate(self, here: Map) -> Map | None:
+    def gate(self, here: OnnxMap) -> OnnxMap | None:
         """A value a channel, as squeeze-and-excite blocks have it."""
         if len(here.shape) != 3:
             return None
@@ -196,7 +196,7 @@ class OnnxValues(OnnxQuantisers):
         real = self.node(self.pick.of(["Sigmoid", "HardSigmoid"]), self.real(made))
         return self.quantised(real, made.shape, (0.0, 1.0))
 
-    def concatenate(self, here: Map) -> Map | None:
+    def concatenate(self, here: OnnxMap) -> OnnxMap | None:
         """Maps behind one another."""
         others = [each for each in self.maps if each.shape[1:] == here.shape[1:] and each.kind == here.kind]
         parts = [here, *(self.pick.of(others) for _ in range(self.pick.integer(1, 2)))]

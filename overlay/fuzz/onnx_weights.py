@@ -6,16 +6,16 @@ from math import prod, sqrt
 import numpy as np
 
 from .onnx_places import OnnxPlaces
-from .onnx_quantisers import SPREAD, Weights
+from .onnx_quantisers import SPREAD, FileWeights
 from .onnx_values import OnnxValues
-from .onnx_writer import MICROSOFT, Map, Shape
+from .onnx_writer import MICROSOFT, OnnxMap, Shape
 from .random_files import MOST_VALUES
 
 
 class OnnxWeights(OnnxValues, OnnxPlaces):
     """An ONNX file with steps that have weights."""
 
-    def conv(self, here: Map) -> Map | None:
+    def conv(self, here: OnnxMap) -> OnnxMap | None:
         """A convolution of maps with rows and columns, or with columns alone, sometimes of groups."""
         if len(here.shape) < 2:
             return None
@@ -48,7 +48,7 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
             )
         return self.after(self.node("Conv", self.real(here), *constants, **attributes), shape, reach)
 
-    def transposed(self, here: Map) -> Map | None:
+    def transposed(self, here: OnnxMap) -> OnnxMap | None:
         """A transposed convolution."""
         if len(here.shape) < 2:
             return None
@@ -77,13 +77,13 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
         real = self.node("ConvTranspose", self.real(here), weights.real, *filter(None, [bias]), **attributes)
         return self.after(real, shape, (-SPREAD * spread, SPREAD * spread))
 
-    def one_scale(self, draw: Callable[[], Weights]) -> Weights:
+    def one_scale(self, draw: Callable[[], FileWeights]) -> FileWeights:
         """Weights with one scale: of groups of a transposed convolution there is no axis of all outputs."""
         while (weights := draw()).scale.size > 1:
             pass
         return weights
 
-    def dense(self, here: Map) -> Map:
+    def dense(self, here: OnnxMap) -> OnnxMap:
         """A dense layer of all values."""
         count = prod(here.shape)
         here = here if len(here.shape) == 1 else self.moved(here, "Flatten", (), (count,))
@@ -114,7 +114,7 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
             real = self.node("Add", real, bias) if bias else real
         return self.after(real, (outputs,), reach)
 
-    def dense_at_each_place(self, here: Map) -> Map | None:
+    def dense_at_each_place(self, here: OnnxMap) -> OnnxMap | None:
         """A matrix product of the last axis; its places may come first, without an axis of images."""
         if len(here.shape) < 2:
             return None
@@ -131,7 +131,7 @@ class OnnxWeights(OnnxValues, OnnxPlaces):
             real = self.node("MatMul", real, weights.real)
         return self.quantised(real, shape, (-SPREAD * spread, SPREAD * spread))
 
-    def after(self, real: str, shape: Shape, reach: tuple[float, float]) -> Map:
+    def after(self, real: str, shape: Shape, reach: tuple[float, float]) -> OnnxMap:
         """What follows a layer: perhaps batch normalisation, mostly an activation, in either order; and a quantiser."""
         normalises = len(shape) > 1 and self.chance(4)
         last = self.chance(3)

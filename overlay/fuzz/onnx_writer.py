@@ -20,7 +20,7 @@ NARROW_OPSET = 21
 
 
 @dataclass(frozen=True, kw_only=True)
-class Map:
+class OnnxMap:
     """A map of a file: integers, or in QONNX's form the real numbers that a quantiser has made."""
 
     name: str
@@ -42,7 +42,7 @@ class Map:
         return max(abs(self.low), abs(self.high)) / 2
 
 
-class OnnxWriter(Drawing[Map]):
+class OnnxWriter(Drawing[OnnxMap]):
     """An ONNX file that is written node by node.
 
     Parameters

@@ -7,7 +7,7 @@ Lengths around a changed field are written anew, so that the damage reaches what
 
 import numpy as np
 
-Field = tuple[int, int, "int | bytes"]
+WireField = tuple[int, int, "int | bytes"]
 """Number, wire type, and value: an integer for varints, else bytes."""
 INTEGERS = (0, 1, 2, 7, 127, 1 << 20, (1 << 31) - 1, 1 << 32, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
 CONTENTS = (b"", b"\0", b"\xff" * 8, b"x" * 300, b"../../x", b"Conv", b"Quant", b"\x08\x01", b"\n\n\n")
@@ -20,9 +20,9 @@ def damage(data: bytes, rng: np.random.Generator) -> bytes:
     return data if not fields else _joined(_changed(fields, rng))
 
 
-def parsed(data: bytes) -> list[Field] | None:
+def parsed(data: bytes) -> list[WireField] | None:
     """The fields of a message; None if the bytes are none."""
-    fields: list[Field] = []
+    fields: list[WireField] = []
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -39,7 +39,7 @@ def parsed(data: bytes) -> list[Field] | None:
     return fields if at == len(data) else None
 
 
-def _changed(fields: list[Field], rng: np.random.Generator) -> list[Field]:
+def _changed(fields: list[WireField], rng: np.random.Generator) -> list[WireField]:
     at = int(rng.integers(len(fields)))
     number, kind, value = fields[at]
     inner = parsed(value) if isinstance(value, bytes) and len(value) > 1 else None
@@ -65,7 +65,7 @@ def _changed(fields: list[Field], rng: np.random.Generator) -> list[Field]:
     return [*fields[:at], (number, kind, content), *fields[at + 1 :]]
 
 
-def _joined(fields: list[Field]) -> bytes:
+def _joined(fields: list[WireField]) -> bytes:
     out = bytearray()
     for number, kind, value in fields:
         out += _as_varint(number << 3 | kind)

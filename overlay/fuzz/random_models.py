@@ -27,7 +27,7 @@ Arrays = dict[str, np.ndarray]
 
 
 @dataclass
-class Drawing:
+class ArrayDrawing:
     """What arrays of a network's layers are drawn by, one layer after another."""
 
     network: Network
@@ -68,7 +68,7 @@ def random_model(network: Network, seed: int, acc_bits: int = 32, multiplier_bit
     multiplier_bits
         Of an integer engine, >= 8.
     """
-    drawing = Drawing(network, np.random.default_rng(seed), acc_bits, multiplier_bits)
+    drawing = ArrayDrawing(network, np.random.default_rng(seed), acc_bits, multiplier_bits)
     arrays: dict[str, Arrays] = {}
     values = drawing.values
     values[INPUT] = random_images(network, 4, seed + 1)
@@ -99,7 +99,7 @@ def _varies(images: np.ndarray) -> bool:
 
 
 @singledispatch
-def arrays_of(layer: Layer, drawing: Drawing) -> Arrays:
+def arrays_of(layer: Layer, drawing: ArrayDrawing) -> Arrays:
     """Random arrays of a layer: by a function that is registered for its kind, else of values in its ranges."""
     shapes = layer.array_shapes_of(drawing.network.sources(layer))
     return {
@@ -109,7 +109,7 @@ def arrays_of(layer: Layer, drawing: Drawing) -> Arrays:
 
 
 @arrays_of.register
-def _weights(layer: Weighted, drawing: Drawing) -> Arrays:
+def _weights(layer: Weighted, drawing: ArrayDrawing) -> Arrays:
     source = drawing.source(layer)
     rng = drawing.rng
     low = layer.weight.low
@@ -121,7 +121,7 @@ def _weights(layer: Weighted, drawing: Drawing) -> Arrays:
 
 
 @arrays_of.register
-def _bits(layer: Threshold, drawing: Drawing) -> Arrays:
+def _bits(layer: Threshold, drawing: ArrayDrawing) -> Arrays:
     """Of sums thresholds among and around the values that occur, of features their signs."""
     network = drawing.network
     reads = network.reads[layer.name][0]
@@ -134,7 +134,7 @@ def _bits(layer: Threshold, drawing: Drawing) -> Arrays:
 
 
 @arrays_of.register
-def _scales(layer: Requantise, drawing: Drawing) -> Arrays:
+def _scales(layer: Requantise, drawing: ArrayDrawing) -> Arrays:
     network = drawing.network
     source = drawing.source(layer)
     rng = drawing.rng
@@ -214,7 +214,7 @@ def _shifted_twice(row: tuple[int, int, int], multiplier_bits: int) -> tuple[int
 
 
 @arrays_of.register
-def _pair(layer: Pairwise, drawing: Drawing) -> Arrays:
+def _pair(layer: Pairwise, drawing: ArrayDrawing) -> Arrays:
     """Of two maps with a factor each: mostly factors with which sums use the encoding's range, in one of four as large
     as they may be; one of four factors is negative."""
     rng = drawing.rng
@@ -231,7 +231,7 @@ def _pair(layer: Pairwise, drawing: Drawing) -> Arrays:
 
 
 @arrays_of.register
-def _product(layer: MultiplyMaps, drawing: Drawing) -> Arrays:
+def _product(layer: MultiplyMaps, drawing: ArrayDrawing) -> Arrays:
     """Mostly a factor with which results use the encoding's range, in one of four as large
     as it may be; the bias is often half of what the first of two roundings takes off, or 0."""
     rng = drawing.rng

@@ -7,7 +7,7 @@ integers ("qoperator"), and with QONNX's quantisers ("qonnx").
 from bitloom.overlay.importers.activations import OVER_CLASSES
 
 from .onnx_weights import OnnxWeights
-from .onnx_writer import Map
+from .onnx_writer import OnnxMap
 from .pick import Pick
 from .random_files import RandomFile
 
@@ -54,7 +54,7 @@ class OnnxDrawing(OnnxWeights):
         twin = self._file(self._twin, outputs) if self.form == "qoperator" else b""
         return RandomFile(data=self._file(self._nodes, outputs), twin=twin, halves=halves)
 
-    def end(self, here: Map) -> str:
+    def end(self, here: OnnxMap) -> str:
         """What files end in: perhaps a dense layer, real numbers, and what the host computes; gives the tensor."""
         if self.pick.flip():
             here = self.dense(here)
@@ -64,7 +64,7 @@ class OnnxDrawing(OnnxWeights):
             return self.node(closing, self.real(here), **attributes)
         return self.leaves(here)
 
-    def leaves(self, here: Map) -> str:
+    def leaves(self, here: OnnxMap) -> str:
         """The tensor of a map that leaves: its real numbers, or its integers, if onnxruntime can give them."""
         integers = not here.kind.endswith("4") and self.pick.flip()
         return here.name if self.form == "qonnx" or integers else self.real(here)

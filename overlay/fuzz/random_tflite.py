@@ -17,12 +17,12 @@ from bitloom.overlay.importers.tflite_tables import OPTIONS
 
 from .pick import Pick
 from .random_files import MOST_CHANNELS, MOST_VALUES, Drawing, RandomFile
-from .tflite_writer import Operator, Tensor, tflite_bytes
+from .tflite_writer import TfliteOperator, TfliteTensor, tflite_bytes
 
 Shape = tuple[int, ...]
-Quantised = tuple[float, int]
+ScaleAndZero = tuple[float, int]
 """Scale and zero point of a tensor."""
-FIXED: dict[str, Quantised] = {
+FIXED: dict[str, ScaleAndZero] = {
     "LOGISTIC": (1 / 256, -128),
     "TANH": (1 / 128, 0),
     "SOFTMAX": (1 / 256, -128),
@@ -37,7 +37,7 @@ WEIGHT_RMS = 73
 
 
 @dataclass(frozen=True)
-class Map:
+class TfliteMap:
     """A map of a file."""
 
     number: int
@@ -48,12 +48,12 @@ class Map:
     zero: int
 
     @property
-    def values(self) -> Quantised:
+    def values(self) -> ScaleAndZero:
         """What its integers are worth."""
         return self.scale, self.zero
 
 
-class TfliteDrawing(Drawing[Map]):
+class TfliteDrawing(Drawing[TfliteMap]):
     """A TFLite file while it is drawn."""
 
     STEPS = (
@@ -85,8 +85,8 @@ class TfliteDrawing(Drawing[Map]):
 
         super().__init__(pick)
         self._schema = tflite
-        self._tensors: list[Tensor] = []
-        self._operators: list[Operator] = []
+        self._tensors: list[TfliteTensor] = []
+        self._operators: list[TfliteOperator] = []
 
     def draw(self) -> RandomFile:
         """The file."""
@@ -97,7 +97,7 @@ class TfliteDrawing(Drawing[Map]):
         outputs = [each.number for each in self.leaving(last)]
         return RandomFile(data=tflite_bytes(self._tensors, self._operators, outputs), halves=True)
 
-    def source(self) -> Map:
+    def source(self) -> TfliteMap:
         """The input: integers, or real numbers that a QUANTIZE follows."""
         kind = self.pick.of(INPUTS)
         rows = 1 if self.chance(5) else self.pick.integer(2, 10)
@@ -106,8 +106,8 @@ class TfliteDrawing(Drawing[Map]):
             shape = (1, self.pick.integer(2, 40))
         scale, zero = self.scale(0.03), self.zero()
         given = ((), ()) if kind == "FLOAT32" else ((scale,), (zero + 128 * (kind == "UINT8"),))
-        self._tensors.append(Tensor("x", shape, kind, *given))
-        here = Map(0, shape, scale, zero)
+        self._tensors.append(TfliteTensor("x", shape, kind, *given))
+        here = TfliteMap(0, shape, scale, zero)
         if kind == "INT8":
             self.maps.append(here)
             return here
@@ -117,13 +117,13 @@ class TfliteDrawing(Drawing[Map]):
         """A zero point."""
         return self.pick.of([0, 0, -128, self.pick.integer(-128, 127)])
 
-    def quantised(self, real: float) -> Quantised:
+    def quantised(self, real: float) -> ScaleAndZero:
         """Scale and zero point of a result whose values have about this root mean square."""
         return self.scale(4 * real / 256), self.zero()
 
     def constant(self, values: Array, scale: Sequence[float] = (), zero: int = 0) -> int:
         """The number of a constant."""
-        tensor = Tensor.constant(f"c{len(self._tensors)}", values, scale)
+        tensor = TfliteTensor.constant(f"c{len(self._tensors)}", values, scale)
         tensor.zero = (zero,) * len(tensor.scale)
         self._tensors.append(tensor)
         return len(self._tensors) - 1
@@ -131,14 +131,14 @@ class TfliteDrawing(Drawing[Map]):
     def operator(
         self,
         kind: str,
-        here: Map,
+        here: TfliteMap,
         shape: Shape,
-        made: Quantised | None = None,
+        made: ScaleAndZero | None = None,
         constants: Sequence[int] = (),
         first: Sequence[int] = (),
         kept: str = "INT8",
         **fields: Any,
-    ) -> Map:
+    ) -> TfliteMap:
         """Append an operator that reads ``first``, a map and ``constants``; by default the result is worth what the map
         is."""
         (result,) = self.several(kind, (*first, here.number, *constants), [shape], made or here.values, kept, **fields)
@@ -149,19 +149,21 @@ class TfliteDrawing(Drawing[Map]):
         kind: str,
         inputs: Sequence[int],
         shapes: Sequence[Shape],
-        made: Quantised,
+        made: ScaleAndZero,
         kept: str = "INT8",
         **fields: Any,
-    ) -> list[Map]:
+    ) -> list[TfliteMap]:
         """Append an operator with results of these shapes."""
         results = []
         for shape in shapes:
             number = len(self._tensors)
             quantised = ((made[0],), (made[1],)) if kept == "INT8" else ((), ())
-            self._tensors.append(Tensor(f"t{number}", shape, kept, *quantised))
-            results.append(Map(number, shape, *made))
+            self._tensors.append(TfliteTensor(f"t{number}", shape, kept, *quantised))
+            results.append(TfliteMap(number, shape, *made))
         options = OPTIONS.get(kind, ("", {}))[0] or None
-        self._operators.append(Operator(kind, tuple(inputs), tuple(each.number for each in results), options, fields))
+        self._operators.append(
+            TfliteOperator(kind, tuple(inputs), tuple(each.number for each in results), options, fields)
+        )
         if kept == "INT8":
             self.maps += results
         return results
@@ -171,7 +173,9 @@ class TfliteDrawing(Drawing[Map]):
         word = self.pick.of(["NONE", *ENDS])
         return {"FusedActivationFunction": getattr(self._schema.ActivationFunctionType, word)}
 
-    def layer(self, weights: Array, here: Map, fan_in: int, outputs: int, biased: bool) -> tuple[list[int], Quantised]:
+    def layer(
+        self, weights: Array, here: TfliteMap, fan_in: int, outputs: int, biased: bool
+    ) -> tuple[list[int], ScaleAndZero]:
         """Constants of a layer with these weights, and what its results are worth."""
         scales = [self.scale(0.004) for _ in range(1 if self.chance(4) else outputs)]
         numbers = [self.constant(weights.astype(np.int8), scales)]
@@ -181,7 +185,7 @@ class TfliteDrawing(Drawing[Map]):
             numbers.append(self.constant(bias, [float(np.float32(here.scale * each)) for each in scales]))
         return numbers, self.quantised(spread * here.scale * max(scales))
 
-    def windows(self, here: Map, dilated: bool = False) -> tuple[Shape, Shape, Shape, bool, Shape]:
+    def windows(self, here: TfliteMap, dilated: bool = False) -> tuple[Shape, Shape, Shape, bool, Shape]:
         """A window's kernel, strides and dilations, whether it is padded, and the rows and columns of the result."""
         sizes = here.shape[1:3]
         kernel = self.kernel(sizes)
@@ -195,7 +199,7 @@ class TfliteDrawing(Drawing[Map]):
             result = tuple((size - span) // stride + 1 for size, span, stride in zip(sizes, spans, strides))
         return kernel, strides, dilations, same, result
 
-    def conv(self, here: Map) -> Map | None:
+    def conv(self, here: TfliteMap) -> TfliteMap | None:
         """A convolution, sometimes of groups."""
         if len(here.shape) != 4:
             return None
@@ -215,7 +219,7 @@ class TfliteDrawing(Drawing[Map]):
             **self.fused(),
         )
 
-    def depthwise(self, here: Map) -> Map | None:
+    def depthwise(self, here: TfliteMap) -> TfliteMap | None:
         """A convolution of each channel for itself."""
         if len(here.shape) != 4:
             return None
@@ -239,7 +243,7 @@ class TfliteDrawing(Drawing[Map]):
             **self.fused(),
         )
 
-    def transposed(self, here: Map) -> Map | None:
+    def transposed(self, here: TfliteMap) -> TfliteMap | None:
         """A transposed convolution."""
         if len(here.shape) != 4:
             return None
@@ -267,7 +271,7 @@ class TfliteDrawing(Drawing[Map]):
             Padding=0 if same else 1,
         )
 
-    def pool(self, here: Map) -> Map | None:
+    def pool(self, here: TfliteMap) -> TfliteMap | None:
         """The maximum or the mean of windows."""
         if len(here.shape) != 4:
             return None
@@ -279,12 +283,12 @@ class TfliteDrawing(Drawing[Map]):
             fields |= self.fused()
         return self.operator(kind, here, (1, *result, here.shape[3]), **fields)
 
-    def activation(self, here: Map) -> Map:
+    def activation(self, here: TfliteMap) -> TfliteMap:
         """Any activation of the importer's tables, with random options."""
         kind = self.pick.of([*CURVES, *(word for word in ENDS if word != "NONE")])
         return self.activated(kind, here)
 
-    def activated(self, kind: str, here: Map) -> Map:
+    def activated(self, kind: str, here: TfliteMap) -> TfliteMap:
         """An activation of that kind."""
         made = FIXED.get(kind) or self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
         table, attributes = OPTIONS.get(kind, ("", {}))
@@ -305,7 +309,7 @@ class TfliteDrawing(Drawing[Map]):
             self._tensors[-1].axis = 0
         return self.operator(kind, here, here.shape, made, constants, **fields)
 
-    def with_constant(self, here: Map) -> Map:
+    def with_constant(self, here: TfliteMap) -> TfliteMap:
         """A sum, a difference or a product of a map and a constant, of one number or one a channel, or the larger or
         the smaller one of both."""
         kind = self.pick.of(["ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE"])
@@ -326,7 +330,7 @@ class TfliteDrawing(Drawing[Map]):
             return self.operator(kind, here, here.shape, self.quantised(about**2), places[1], places[0])
         return self.operator(kind, here, here.shape, self.quantised(about), places[1], places[0], **self.fused())
 
-    def selected(self, here: Map) -> Map:
+    def selected(self, here: TfliteMap) -> TfliteMap:
         """One of two functions of a map, as a comparison of it says."""
         number = self.constant(
             self.rng.integers(-128, 128, (1,)).astype(np.int8), [self.scale(here.scale)], self.zero()
@@ -346,7 +350,7 @@ class TfliteDrawing(Drawing[Map]):
         inputs = where.number, *(way.number for way in ways)
         return self.several(self.pick.of(["SELECT", "SELECT_V2"]), inputs, [here.shape], made)[0]
 
-    def join(self, here: Map) -> Map | None:
+    def join(self, here: TfliteMap) -> TfliteMap | None:
         """A sum, a difference or a product of two maps, or the larger or the smaller one of both; one of these may be
         made for it, or be a value a channel."""
         kind = self.pick.of(["ADD", "ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"])
@@ -366,7 +370,7 @@ class TfliteDrawing(Drawing[Map]):
         pair = (here, other) if prod(other.shape) < prod(here.shape) or self.pick.flip() else (other, here)
         return self.operator(kind, pair[0], here.shape, self.quantised(about), [pair[1].number], **self.fused())
 
-    def beside(self, here: Map) -> Map | None:
+    def beside(self, here: TfliteMap) -> TfliteMap | None:
         """A map of the same shape, by a convolution."""
         if len(here.shape) != 4:
             return None
@@ -388,7 +392,7 @@ class TfliteDrawing(Drawing[Map]):
             **self.fused(),
         )
 
-    def gate(self, here: Map) -> Map | None:
+    def gate(self, here: TfliteMap) -> TfliteMap | None:
         """A value a channel, as squeeze-and-excite blocks have it."""
         if len(here.shape) != 4:
             return None
@@ -399,7 +403,7 @@ class TfliteDrawing(Drawing[Map]):
         made = self.beside(mean)
         return None if made is None else self.activated("LOGISTIC", made)
 
-    def concatenate(self, here: Map) -> Map | None:
+    def concatenate(self, here: TfliteMap) -> TfliteMap | None:
         """Maps behind one another, mostly of one scale."""
         axis = self.pick.of([3, 3, 3, 1, 2]) if len(here.shape) == 4 else len(here.shape) - 1
         others = [
@@ -419,15 +423,15 @@ class TfliteDrawing(Drawing[Map]):
         numbers = [each.number for each in parts[1:]]
         return self.operator("CONCATENATION", here, tuple(shape), here.values, numbers, Axis=axis)
 
-    def scaled(self, here: Map, made: Quantised) -> Map:
+    def scaled(self, here: TfliteMap, made: ScaleAndZero) -> TfliteMap:
         """A map with another scale."""
         return self.operator("QUANTIZE", here, here.shape, made)
 
-    def requantise(self, here: Map) -> Map:
+    def requantise(self, here: TfliteMap) -> TfliteMap:
         """A map with any other scale."""
         return self.scaled(here, self.quantised(RMS * here.scale))
 
-    def split(self, here: Map) -> Map | None:
+    def split(self, here: TfliteMap) -> TfliteMap | None:
         """Parts of a map, one of which goes on."""
         axis = self.pick.integer(1, len(here.shape) - 1)
         size = here.shape[axis]
@@ -448,7 +452,7 @@ class TfliteDrawing(Drawing[Map]):
         inputs = (place, here.number)
         return self.pick.of(self.several("SPLIT", inputs, shapes, here.values, NumSplits=len(sizes)))
 
-    def cut(self, here: Map) -> Map | None:
+    def cut(self, here: TfliteMap) -> TfliteMap | None:
         """Some rows, columns or channels of a map."""
         begins, sizes, strides = [0], [1], [1]
         for size in here.shape[1:]:
@@ -465,7 +469,7 @@ class TfliteDrawing(Drawing[Map]):
         shape = tuple(-(-size // stride) for size, stride in zip(sizes, strides))
         return self.operator("STRIDED_SLICE", here, shape, constants=constants)
 
-    def tile(self, here: Map) -> Map | None:
+    def tile(self, here: TfliteMap) -> TfliteMap | None:
         """The values several times."""
         times = [1, *(self.pick.of([1, 1, 2]) for _ in here.shape[1:])]
         shape = tuple(size * time for size, time in zip(here.shape, times))
@@ -473,7 +477,7 @@ class TfliteDrawing(Drawing[Map]):
             return None
         return self.operator("TILE", here, shape, constants=[self.constant(np.array(times, np.int32))])
 
-    def pad(self, here: Map) -> Map | None:
+    def pad(self, here: TfliteMap) -> TfliteMap | None:
         """Zero points around a map."""
         if len(here.shape) != 4:
             return None
@@ -490,7 +494,7 @@ class TfliteDrawing(Drawing[Map]):
             None if prod(shape) > MOST_VALUES else self.operator(kind, here, shape, constants=[self.constant(widths)])
         )
 
-    def resize(self, here: Map) -> Map | None:
+    def resize(self, here: TfliteMap) -> TfliteMap | None:
         """More rows and columns, by whole numbers mostly, or fewer."""
         if len(here.shape) != 4:
             return None
@@ -508,14 +512,14 @@ class TfliteDrawing(Drawing[Map]):
         wanted = [self.constant(np.array(sizes, np.int32))]
         return self.operator(kind, here, shape, constants=wanted, AlignCorners=rule == 1, HalfPixelCenters=rule == 2)
 
-    def depth_to_space(self, here: Map) -> Map | None:
+    def depth_to_space(self, here: TfliteMap) -> TfliteMap | None:
         """Channels become positions."""
         if len(here.shape) != 4 or here.shape[3] % 4:
             return None
         _, rows, columns, channels = here.shape
         return self.operator("DEPTH_TO_SPACE", here, (1, 2 * rows, 2 * columns, channels // 4), BlockSize=2)
 
-    def transpose(self, here: Map) -> Map | None:
+    def transpose(self, here: TfliteMap) -> TfliteMap | None:
         """Another order of the axes."""
         if len(here.shape) < 3 or here.shape[-1] > 12 or max(here.shape) > MOST_CHANNELS:
             return None
@@ -523,7 +527,7 @@ class TfliteDrawing(Drawing[Map]):
         shape = tuple(here.shape[axis] for axis in axes)
         return self.operator("TRANSPOSE", here, shape, constants=[self.constant(np.array(axes, np.int32))])
 
-    def reduce(self, here: Map) -> Map | None:
+    def reduce(self, here: TfliteMap) -> TfliteMap | None:
         """The mean or the maximum over some axes."""
         if len(here.shape) != 4:
             return None
@@ -537,7 +541,7 @@ class TfliteDrawing(Drawing[Map]):
         made = self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
         return self.operator("MEAN", here, shape, made, constants, KeepDims=keep)
 
-    def reshape(self, here: Map) -> Map | None:
+    def reshape(self, here: TfliteMap) -> TfliteMap | None:
         """The same values in another shape, sometimes a list."""
         count = prod(here.shape)
         if self.chance(3):
@@ -551,7 +555,7 @@ class TfliteDrawing(Drawing[Map]):
             return None
         return self.reshaped(here, shape)
 
-    def dense(self, here: Map) -> Map:
+    def dense(self, here: TfliteMap) -> TfliteMap:
         """A dense layer of all values."""
         inputs = prod(here.shape)
         outputs = self.channels()
@@ -559,7 +563,7 @@ class TfliteDrawing(Drawing[Map]):
         constants, made = self.layer(weights, here, inputs, outputs, not self.chance(4))
         return self.operator("FULLY_CONNECTED", here, (1, outputs), made, constants, **self.fused())
 
-    def dense_at_each_place(self, here: Map) -> Map | None:
+    def dense_at_each_place(self, here: TfliteMap) -> TfliteMap | None:
         """A dense layer of the last axis; places come first, without an axis of images, as Keras has it, or not."""
         if len(here.shape) < 3:
             return None
@@ -579,11 +583,11 @@ class TfliteDrawing(Drawing[Map]):
             here = self.activation(here)
         return self.reshaped(here, shape)
 
-    def reshaped(self, here: Map, shape: Shape) -> Map:
+    def reshaped(self, here: TfliteMap, shape: Shape) -> TfliteMap:
         """The same values in another shape."""
         return self.operator("RESHAPE", here, shape, constants=[self.constant(np.array(shape, np.int32))])
 
-    def end(self, here: Map) -> Map:
+    def end(self, here: TfliteMap) -> TfliteMap:
         """What files end in: perhaps a dense layer, what the host computes, and real numbers."""
         if self.pick.flip():
             here = self.dense(here)

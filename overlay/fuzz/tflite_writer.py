@@ -19,7 +19,7 @@ KINDS = {"int8": "INT8", "uint8": "UINT8", "int32": "INT32", "int64": "INT64", "
 
 
 @dataclass
-class Tensor:
+class TfliteTensor:
     """A tensor of a file."""
 
     name: str
@@ -35,7 +35,7 @@ class Tensor:
     """Of a constant."""
 
     @classmethod
-    def constant(cls, name: str, values: Array, scale: Iterable[float] = ()) -> "Tensor":
+    def constant(cls, name: str, values: Array, scale: Iterable[float] = ()) -> "TfliteTensor":
         """A constant with symmetric scales: of weights of a depthwise convolution one for each of the last axis, of
         others one for each of the first."""
         values = np.asarray(values, order="C")
@@ -44,7 +44,7 @@ class Tensor:
         return cls(name, values.shape, KINDS[str(values.dtype)], scales, (0,) * len(scales), axis, values.tobytes())
 
 
-class Operator(NamedTuple):
+class TfliteOperator(NamedTuple):
     """An operator of a file."""
 
     kind: str
@@ -59,8 +59,8 @@ class Operator(NamedTuple):
 
 
 def tflite_bytes(
-    tensors: Sequence[Tensor],
-    operators: Sequence[Operator],
+    tensors: Sequence[TfliteTensor],
+    operators: Sequence[TfliteOperator],
     outputs: Sequence[int],
     *,
     codes: Sequence[str] = CODES,
@@ -93,8 +93,8 @@ class _File:
 
     def bytes(
         self,
-        tensors: Sequence[Tensor],
-        operators: Sequence[Operator],
+        tensors: Sequence[TfliteTensor],
+        operators: Sequence[TfliteOperator],
         outputs: Sequence[int],
         codes: Sequence[str],
         shapes: Mapping[int, tuple[int, ...]],
@@ -142,7 +142,7 @@ class _File:
         numbers = {field: min(code, MOST_OLD_CODE) if field == OLD_CODE else code for field in codes}
         return self._table("OperatorCode", Version=1, CustomCode=custom, **numbers)
 
-    def _tensor(self, tensor: Tensor, shape: tuple[int, ...], buffer: int) -> int:
+    def _tensor(self, tensor: TfliteTensor, shape: tuple[int, ...], buffer: int) -> int:
         sizes, name = self._numbers(shape, np.int32), self._b.CreateString(tensor.name)
         scale, zero = self._numbers(tensor.scale, np.float32), self._numbers(tensor.zero, np.int64)
         quantisation = None
@@ -153,7 +153,7 @@ class _File:
         kind = getattr(self._schema.TensorType, tensor.kind)
         return self._table("Tensor", Shape=sizes, Type=kind, Buffer=buffer, Name=name, Quantization=quantisation)
 
-    def _operator(self, kinds: Sequence[str], operator: Operator) -> int:
+    def _operator(self, kinds: Sequence[str], operator: TfliteOperator) -> int:
         kind, inputs, outputs, options, fields = operator
         made = self._table(options, **fields) if options else None
         custom = None

@@ -21,7 +21,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 
-from .links import Chain, Condition, Line, first_line, is_uniform
+from .links import Condition, Line, LinkChain, first_line, is_uniform
 from .rows import Boundaries, row_of
 
 MOST_SUM = 1 << 61
@@ -148,12 +148,12 @@ class Steps:
     """Whether between the limits of each channel the chain is one straight line: no bend lies there."""
 
     @classmethod
-    def of(cls, chain: Chain, boundaries: Boundaries, channels: int) -> "Steps":
+    def of(cls, chain: LinkChain, boundaries: Boundaries, channels: int) -> "Steps":
         """Pull the boundaries of a quantiser back through a chain.
 
         Parameters
         ----------
-        chain : Chain
+        chain : LinkChain
             What lies in front of the quantiser.
         boundaries : Boundaries
             The quantiser's.
@@ -206,7 +206,7 @@ class Steps:
         return all(low == high or (low, high) == widest for low, high in ends)
 
 
-def _pulled_back(links: Chain, boundaries: Sequence[Fraction], reached: Sequence[bool], channel: int) -> Limits:
+def _pulled_back(links: LinkChain, boundaries: Sequence[Fraction], reached: Sequence[bool], channel: int) -> Limits:
     """The boundaries of a channel's quantiser in front of links."""
     conditions: list[Condition] = []
     for limit, hit in zip(boundaries, reached):
@@ -235,7 +235,7 @@ def _is_straight(row: Limits, boundaries: Sequence[Fraction]) -> bool:
     return not known or (row.slope != 0 and all(t - known[0][1] == (x - known[0][0]) * row.slope for x, t in known))
 
 
-def staircases(chain: Chain, boundaries: Boundaries, sums: Line) -> list[Staircase]:
+def staircases(chain: LinkChain, boundaries: Boundaries, sums: Line) -> list[Staircase]:
     """The levels of every channel as its sum rises: `Steps` of a chain, and what an integer is worth in front of it."""
     return Steps.of(chain, boundaries, len(sums.multiply)).staircases(sums)
 

@@ -29,7 +29,7 @@ from .choose import EngineChoice
 from .errors import ImportRefused, Unsupported, node_line
 from .held import Held, worth
 from .kernel_factors import kernel_factors, undivided
-from .links import Chain, Line, Link, falls, host_links, merged
+from .links import Line, Link, LinkChain, falls, host_links, merged
 from .pair_fit import fit_pairs, pairs_of
 from .ramps import MOST_RAMPS, Ramps, Stepped
 from .requantise_fit import arrays, fit, mismatch
@@ -160,7 +160,7 @@ class _Emitter:
 
     def _part(self, output: OutputMap, first: int, source: Map) -> OutputPart:
         """A map that leaves, whose first value is at a place among those of the model's output."""
-        chain: Chain = self._chains[output.map] if output.source is None else ()
+        chain: LinkChain = self._chains[output.map] if output.source is None else ()
         if output.source is not None:
             chain = [worth(Line.identity(source.channels), output.source, self._choice.held[output.map])]
         links = host_links(merged([*chain, *output.links]), source.channels)
@@ -508,7 +508,7 @@ def _plain_weights(values: Array, groups: int) -> Weights:
     return Weights(values=values, groups=groups, scale=scale, encoding=weight_encoding(values, groups))
 
 
-def _turns(sums: Line, chain: Chain) -> Array:
+def _turns(sums: Line, chain: LinkChain) -> Array:
     """-1 for outputs that fall, at the end of a chain behind ``sums``, as the sum rises; else 1. (outputs,)"""
     falling = sums.falls
     for link in chain:

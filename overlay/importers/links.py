@@ -131,7 +131,7 @@ class Link(ABC):
 
 AnyLink = TypeVar("AnyLink", bound=Link)
 
-Chain = Sequence[Link]
+LinkChain = Sequence[Link]
 """What lies between sums and a quantiser, in the order in which it is computed; curves lie between two quantisers
 alone."""
 
@@ -199,52 +199,52 @@ class Line(Link):
         return "line", multiply, add
 
 
-def followed(chain: Chain, link: Link) -> list[Link]:
+def followed(chain: LinkChain, link: Link) -> list[Link]:
     """A chain, and a link behind it, which becomes one with the last one if both can be."""
     joined = link.joined(chain[-1]) if chain else None
     return [*chain, link] if joined is None else [*chain[:-1], joined]
 
 
-def merged(chain: Chain) -> list[Link]:
+def merged(chain: LinkChain) -> list[Link]:
     """A chain with links that can be one as one."""
     links: list[Link] = []
     return reduce(followed, chain, links)
 
 
-def first_line(chain: Chain, channels: int) -> tuple[Line, list[Link]]:
+def first_line(chain: LinkChain, channels: int) -> tuple[Line, list[Link]]:
     """The lines that a chain begins with, as one line, and the links behind them."""
     line, *behind = merged([Line.identity(channels), *chain])
     assert isinstance(line, Line)
     return line, behind
 
 
-def host_links(chain: Chain, channels: int) -> HostLinks:
+def host_links(chain: LinkChain, channels: int) -> HostLinks:
     """A chain as the host computes it; what the host can't, was refused (branches.py)."""
     return tuple(link.host_link(channels) for link in chain)
 
 
-def worth_in(chain: Chain, value: Fraction, channel: int) -> Fraction:
+def worth_in(chain: LinkChain, value: Fraction, channel: int) -> Fraction:
     """What a chain makes of a number in a channel."""
     for link in chain:
         value = link.value(value, channel)
     return value
 
 
-def falls(chain: Chain) -> bool:
+def falls(chain: LinkChain) -> bool:
     """Whether something in a chain falls in some channel."""
     return any(link.falls.any() for link in chain)
 
 
-def is_uniform(chain: Chain) -> bool:
+def is_uniform(chain: LinkChain) -> bool:
     """Whether a chain is the same one in all channels."""
     return all(link.is_uniform for link in chain)
 
 
-def is_looked_up(chain: Chain) -> bool:
+def is_looked_up(chain: LinkChain) -> bool:
     """Whether only a table has what a chain makes of quantised values."""
     return any(link.looked_up for link in chain)
 
 
-def bend_name(chain: Chain) -> str:
+def bend_name(chain: LinkChain) -> str:
     """What messages call the first link of a chain that is no line; "scale" if there is none."""
     return next((link.name for link in chain if link.name), "scale")

@@ -18,7 +18,7 @@ from bitloom.golden.layers.lookup import ENTRIES
 
 from .boundaries import Steps, staircases
 from .errors import Unsupported
-from .links import Chain, Line, bend_name, first_line, is_looked_up, is_uniform, worth_in
+from .links import Line, LinkChain, bend_name, first_line, is_looked_up, is_uniform, worth_in
 from .operations import Levels
 from .rows import LevelTable
 from .sections import MOST_THERMOMETER, Quantised
@@ -64,7 +64,7 @@ class SecondQuantiser:
     """The map."""
     verb: str
     """For messages, what the section that makes the map does with those that it reads."""
-    links: Chain
+    links: LinkChain
     """What lies between both quantisers."""
     levels: Levels
     """The second quantiser: its numbers of channels are in the order of golden's map."""
@@ -152,7 +152,7 @@ class SecondQuantiser:
         return LevelTable.of(levels.T)
 
 
-def rounded_mean(source: Quantised, links: Chain, levels: Levels, counts: Sequence[int]) -> Quantised | None:
+def rounded_mean(source: Quantised, links: LinkChain, levels: Levels, counts: Sequence[int]) -> Quantised | None:
     """The means of a map as golden's average pool makes them, of windows with these ``counts`` of values; None where a
     quantiser rounds means to other values than those of the map.
 

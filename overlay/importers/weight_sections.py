@@ -16,13 +16,13 @@ from bitloom.golden.encoding import Array
 
 from .errors import Unsupported
 from .indexes import Copy
-from .links import Chain, Line, Link
+from .links import Line, Link, LinkChain
 from .map_view import MapView
 from .operations import Linear, Operation, Pooling, check_weights
 from .sections import MapReading, Quantised, Size, WeightSection
 
 
-def lead_of(links: Chain, source: Quantised, channels: int) -> Line:
+def lead_of(links: LinkChain, source: Quantised, channels: int) -> Line:
     """What a map is worth to weights behind some links, as one line."""
     lead = Line.identity(channels)
     for link in links:

@@ -14,10 +14,10 @@ from bitloom.hls_gen.design.program import Program
 
 from .cpu_time import CpuTime
 
-Row = Sequence[Any]
+TableRow = Sequence[Any]
 
 
-def table(heads: Sequence[str], rows: Iterable[Row]) -> str:
+def table(heads: Sequence[str], rows: Iterable[TableRow]) -> str:
     """Columns of text.
 
     Parameters

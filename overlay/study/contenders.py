@@ -32,7 +32,7 @@ VALUE_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Shape:
+class ConvShape:
     """A convolution of stride 1 with a square kernel and the same padding on all sides, on a square map."""
 
     channels: int
@@ -55,7 +55,7 @@ class Shape:
         return self.size + 2 * self.padding - self.kernel + 1
 
 
-def shapes(texts: Sequence[str] = ()) -> list[Shape]:
+def shapes(texts: Sequence[str] = ()) -> list[ConvShape]:
     """The two shapes that the claims are made for, and the binary layers of CNV.
 
     Parameters
@@ -70,11 +70,11 @@ def shapes(texts: Sequence[str] = ()) -> list[Shape]:
     """
     network = bnn_pynq.cnv()
     binary = [
-        Shape(source.channels, layer.out_channels, layer.window(source).kernel[0], source.height, 0)
+        ConvShape(source.channels, layer.out_channels, layer.window(source).kernel[0], source.height, 0)
         for layer, source in network.chain("a benchmark")
         if isinstance(layer, Weighted) and source.encoding == BIPOLAR
     ]
-    known = [Shape(128, 128, 3, 32, 1), Shape(256, 256, 3, 14, 1), *binary]
+    known = [ConvShape(128, 128, 3, 32, 1), ConvShape(256, 256, 3, 14, 1), *binary]
     for text in texts:
         if not any(text in str(shape) for shape in known):
             raise ValueError(f"bench: shape must be in one of {', '.join(map(str, known))}, got {text!r}")
@@ -103,7 +103,7 @@ class Contender:
         return min(statistics.median(times) for times in self.times) if self.times else None
 
 
-def contenders(device: str, shape: Shape, batch: int, threads: int) -> Iterator[Contender]:
+def contenders(device: str, shape: ConvShape, batch: int, threads: int) -> Iterator[Contender]:
     """All implementations of a shape on random bits: ours, checked against PyTorch's, and then PyTorch's.
 
     Parameters
@@ -151,7 +151,7 @@ def contenders(device: str, shape: Shape, batch: int, threads: int) -> Iterator[
     yield from others
 
 
-def _check(contender: Contender, shape: Shape, bits: np.ndarray | None) -> None:
+def _check(contender: Contender, shape: ConvShape, bits: np.ndarray | None) -> None:
     """Compare ours with PyTorch's, in which every sum is exact; ValueError where a bit differs."""
     output = contender.runs[0]()
     output = layout.unpack(output if isinstance(output, np.ndarray) else output.get(), shape.out_channels)
@@ -193,7 +193,7 @@ def _of_cuda(layer: PackedConv, words: np.ndarray) -> Iterator[Contender]:
         yield Contender(name, runs=[lambda run=run, source=source, output=output: run(source, output)])
 
 
-def _of_torch(device: str, shape: Shape, x: np.ndarray, weight: np.ndarray) -> Iterator[Contender]:
+def _of_torch(device: str, shape: ConvShape, x: np.ndarray, weight: np.ndarray) -> Iterator[Contender]:
     """PyTorch's convolution in each number format."""
     reason = torch_conv.missing() if device == "cpu" else torch_conv.no_cuda()
     for number in torch_conv.FORMATS[device]:

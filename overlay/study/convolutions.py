@@ -20,7 +20,7 @@ from typing import Any
 from bitloom.golden.kernels.tiled import cpu, gpu
 
 from . import torch_conv
-from .contenders import Contender, Shape, contenders
+from .contenders import Contender, ConvShape, contenders
 
 BATCHES = (1, 32)
 ROUNDS = 15
@@ -34,19 +34,19 @@ GRAPH_CALLS = 20
 BASELINE = "torch fp32"
 """What speed-ups are relative to."""
 
-Row = dict[str, Any]
+TimedRow = dict[str, Any]
 Progress = Callable[[int, int], None]
 
 
 def measure(
     device: str,
     *,
-    chosen: Sequence[Shape],
+    chosen: Sequence[ConvShape],
     batches: Sequence[int] = BATCHES,
     rounds: int = ROUNDS,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> list[Row]:
+) -> list[TimedRow]:
     """Time all implementations of each shape and batch.
 
     Parameters
@@ -84,7 +84,7 @@ def measure(
     torch_conv.set_threads(threads)
     cases = [(shape, batch) for shape in chosen for batch in batches]
     name = machine(device)
-    rows: list[Row] = []
+    rows: list[TimedRow] = []
     for number, (shape, batch) in enumerate(cases, 1):
         compared = list(contenders(device, shape, batch, threads))
         if device == "cuda":
@@ -98,7 +98,7 @@ def measure(
     return rows
 
 
-def _rows(compared: Sequence[Contender], common: Row) -> list[Row]:
+def _rows(compared: Sequence[Contender], common: TimedRow) -> list[TimedRow]:
     """A row for each implementation of a shape and batch, with the values in ``common``."""
     baseline = next(c.ms for c in compared if c.implementation == BASELINE)
     return [

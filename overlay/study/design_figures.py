@@ -34,12 +34,12 @@ AREA = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
 SYNTHESIS = ("levels",)
 """Further figures of ``area_figures``."""
 
-Figures = dict[str, Any]
+FigureTable = dict[str, Any]
 
 
 def measure_design(
     name: str, design: ReferenceDesign, frames: int = FRAMES, folder: Path = FOLDER, progress: Progress | None = None
-) -> tuple[Figures, builds.Build]:
+) -> tuple[FigureTable, builds.Build]:
     """Build a design, run it and compare every frame with golden.
 
     Parameters
@@ -78,7 +78,7 @@ def network_figures(
     frames: int = FRAMES,
     progress: Progress | None = None,
     images: np.ndarray | None = None,
-) -> Figures:
+) -> FigureTable:
     """Run networks on a build and compare every frame with golden.
 
     Parameters
@@ -125,7 +125,7 @@ def network_figures(
     }
 
 
-def area_figures(design: Design) -> Figures:
+def area_figures(design: Design) -> FigureTable:
     """AREA and SYNTHESIS of a design; ``lut`` are the LUTs of logic, ``paired_lut`` those of a device for
     them, ``lutram`` those of memory.
 
@@ -139,13 +139,13 @@ def area_figures(design: Design) -> Figures:
     return total | {key: getattr(synthesised, key) for key in SYNTHESIS}
 
 
-def model_figures(design: Design) -> Figures:
+def model_figures(design: Design) -> FigureTable:
     """AREA of a design by the area model; in a moment, and without Yosys."""
     modelled = estimate(design)
     return {key: getattr(modelled, key) for key in AREA}
 
 
-def _steady(batches: Measured, design: Design, program: Program) -> Figures:
+def _steady(batches: Measured, design: Design, program: Program) -> FigureTable:
     """Figures a frame of a steady stream."""
 
     def per_frame(key: str) -> int | float:
@@ -153,7 +153,7 @@ def _steady(batches: Measured, design: Design, program: Program) -> Figures:
         return int(value) if value.is_integer() else value
 
     cycles = per_frame("cycles")
-    npus: list[Figures] = [{key: per_frame(f"npu{n}_{key}") for key in PER_FRAME} for n in range(len(design.npus))]
+    npus: list[FigureTable] = [{key: per_frame(f"npu{n}_{key}") for key in PER_FRAME} for n in range(len(design.npus))]
     ideal = [sum(beats for (_, beats), n in zip(program.layers, program.mapping) if n == k) for k in range(len(npus))]
     work = sum(beats * npu_lanes(npu) for beats, npu in zip(ideal, design.npus))
     busiest = ideal.index(max(ideal))

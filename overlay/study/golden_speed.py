@@ -27,7 +27,7 @@ from bitloom.golden.zoo import mlperf_tiny
 from bitloom.overlay.build.images import random_images
 
 from .contenders import Contender
-from .convolutions import Progress, Row, machine, time_in_turns
+from .convolutions import Progress, TimedRow, machine, time_in_turns
 
 GOLDEN = "golden"
 ONNXRUNTIME = "onnxruntime int8"
@@ -38,7 +38,7 @@ OPSET, MICROSOFT_OPSET, IR_VERSION = 17, 1, 8
 
 def measure(
     names: Sequence[str], *, batches: Sequence[int] = BATCHES, rounds: int = ROUNDS, progress: Progress | None = None
-) -> list[Row]:
+) -> list[TimedRow]:
     """Time golden and onnxruntime on this processor.
 
     Parameters
@@ -58,7 +58,7 @@ def measure(
         A row for each network, batch and implementation: ``network``, ``batch``, ``implementation``, ``ms`` a frame,
         ``times_onnxruntime``, ``device``, ``threads``, and ``reason``: why ms is None, else "".
     """
-    rows: list[Row] = []
+    rows: list[TimedRow] = []
     cases = [(name, batch) for name in names for batch in batches]
     for number, (name, batch) in enumerate(cases, 1):
         model = mlperf_tiny.seeded(mlperf_tiny.NETWORKS[name]())

@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.measured import check_even
 
-from .design_figures import Figures, network_figures
+from .design_figures import FigureTable, network_figures
 from .lane_counts import lanes
 
 NAME = "mlperf-tiny"
@@ -131,7 +131,7 @@ def measure(
     board: str = BOARD,
     npus: Sequence[Npu] = (),
     chunk: str | None = None,
-) -> tuple[list[Figures], builds.Build]:
+) -> tuple[list[FigureTable], builds.Build]:
     """Build one design for some networks and run each of them on it.
 
     Parameters
@@ -169,7 +169,7 @@ def measure(
     choices = choices_for(names, chunk, npus)
     design = size_memories(name, models, npus, choices, stream_bits=STREAM_BITS)
     build = builds.build(folder / name, design, models, choices=choices)
-    done: list[Figures] = []
+    done: list[FigureTable] = []
     for item in entries:
         tell: Any = None if progress is None else lambda at, of, name=item.name: progress(name, at, of)
         figures = network_figures(build, [item.model], frames, tell, item.images)

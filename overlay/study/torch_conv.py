@@ -17,7 +17,7 @@ FORMATS = {"cpu": ("fp32", "bf16", "fp16", "int8"), "cuda": ("fp32", "tf32", "bf
 NO_INT8 = "PyTorch has no int8 convolution for CUDA"
 NO_TORCH = "PyTorch was not found: pip install torch"
 
-Run = Callable[[], Any]
+TimedRun = Callable[[], Any]
 """Computes the convolution once."""
 
 
@@ -61,7 +61,7 @@ def in_stream(pointer: int) -> AbstractContextManager[Any]:
     return torch.cuda.stream(torch.cuda.ExternalStream(pointer))
 
 
-def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, device: str) -> list[Run]:
+def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, device: str) -> list[TimedRun]:
     """The convolution of stride 1 in one number format, with the channels first and last in memory.
 
     Parameters
@@ -97,7 +97,7 @@ def convolutions(number: str, x: np.ndarray, weight: np.ndarray, padding: int, d
     return [make(number, features, kernels, padding, order) for order in orders]
 
 
-def _float(number: str, features: Any, kernels: Any, padding: int, order: Any) -> Run:
+def _float(number: str, features: Any, kernels: Any, padding: int, order: Any) -> TimedRun:
     """A run in a floating-point format."""
     import torch
 
@@ -113,7 +113,7 @@ def _float(number: str, features: Any, kernels: Any, padding: int, order: Any) -
     return run
 
 
-def _int8(number: str, features: Any, kernels: Any, padding: int, order: Any) -> Run:
+def _int8(number: str, features: Any, kernels: Any, padding: int, order: Any) -> TimedRun:
     """A run with quantized numbers."""
     import torch
 

@@ -36,7 +36,7 @@ SUM_REGISTERS, OTHER_REGISTERS = 2, 96
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class GpuLimits:
     """What a GPU grants a block. The defaults hold for every GPU since compute capability 7.5."""
 
     shared_bytes: int = 48 * 1024
@@ -90,7 +90,7 @@ class TilePlan:
     """2 to copy the next word groups while these are worked on; 1 where all are in one buffer, or memory lacks."""
     kernel: str = "popc"
     """One of `KERNELS`."""
-    limits: Limits = field(default=Limits())
+    limits: GpuLimits = field(default=GpuLimits())
 
     def __post_init__(self) -> None:
         make_fields_plain(self)
@@ -254,7 +254,7 @@ def plan(
     block: tuple[int, int, int] = (32, 4, 4),
     patch: Pair = (4, 4),
     kernel: str = "popc",
-    limits: Limits = Limits(),
+    limits: GpuLimits = GpuLimits(),
 ) -> TilePlan:
     """Plan a layer so that all word groups are in shared memory, or two buffers of as many as fit.
 
@@ -283,7 +283,7 @@ def plan_of_shape(
     block: tuple[int, int, int] = (32, 4, 4),
     patch: Pair = (4, 4),
     kernel: str = "popc",
-    limits: Limits = Limits(),
+    limits: GpuLimits = GpuLimits(),
 ) -> TilePlan:
     """As `plan`, for an input of so many images, rows and columns, ``shape``."""
     images, height, width = shape

@@ -23,7 +23,7 @@ ONES = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(
 
 
 @dataclass(frozen=True)
-class Reads:
+class WordReads:
     """How often each word of global memory was read."""
 
     words: Array
@@ -32,7 +32,7 @@ class Reads:
     """(O, ceil(C/B), kernel rows, kernel columns) integers: of the weights."""
 
     @classmethod
-    def none(cls, layer: PackedConv, words: Array) -> "Reads":
+    def none(cls, layer: PackedConv, words: Array) -> "WordReads":
         """Counters at 0 for a layer and its input."""
         return cls(np.zeros(words.shape, np.uint32), np.zeros(layer.weight.shape, np.uint32))
 
@@ -43,7 +43,7 @@ def run(
     plan: TilePlan | None = None,
     *,
     order: Sequence[int] | None = None,
-    reads: Reads | None = None,
+    reads: WordReads | None = None,
 ) -> Array:
     """Compute a layer tile by tile, as a GPU would.
 
@@ -55,7 +55,7 @@ def run(
         The tiles; by default those of `bitloom.golden.kernels.tiled.plan.plan`.
     order : sequence of int, optional
         Numbers of the blocks to run, as they follow each other; by default all.
-    reads : Reads, optional
+    reads : WordReads, optional
         Counters, to which every read of global memory adds.
 
     Returns
@@ -68,7 +68,7 @@ def run(
     rows, columns = plan.output
     halves = np.zeros((len(words), layer.out_groups, rows, columns, layer.word_bits // WARP), np.uint32)
     dots = np.zeros((len(words), rows, columns, layer.out_channels), np.int32)
-    reads = reads or Reads.none(layer, words)
+    reads = reads or WordReads.none(layer, words)
     for index in plan.order(order):
         _block(plan, plan.place(index), words, halves, dots, reads)
     if layer.threshold is None:
@@ -92,7 +92,7 @@ class Shared:
     """(rows, columns) bool: where a tap counts."""
 
 
-def _block(plan: TilePlan, place: BlockPlace, words: Array, halves: Array, dots: Array, reads: Reads) -> None:
+def _block(plan: TilePlan, place: BlockPlace, words: Array, halves: Array, dots: Array, reads: WordReads) -> None:
     """One block: stage, add up, stage the next groups, and at last vote."""
     a, bh, bw = plan.block
     threads = [(warp, y, x) for warp in range(a // WARP) for y in range(bh) for x in range(bw)]
@@ -116,7 +116,7 @@ def _has_outputs(plan: TilePlan, place: BlockPlace, warp: int, y: int, x: int) -
     )
 
 
-def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: Reads) -> Shared:
+def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: WordReads) -> Shared:
     """Groups ``first``, ... of what the block needs: every word of global memory is read once."""
     layer, (rows, columns) = plan.layer, plan.output
     groups = slice(first, min(first + plan.stage_groups, layer.groups))

@@ -16,9 +16,9 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, side_by_side
 
-Bit = tuple[int, Signal]
+BitAtLevel = tuple[int, Signal]
 """A wire and the level of logic at which it arrives."""
-Columns = list[list[Bit]]
+Columns = list[list[BitAtLevel]]
 """Bits by weight: 1, 2, 4, ..."""
 
 

@@ -39,7 +39,7 @@ from bitloom.hls_gen.rtl.primitives.block import width as width_of
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .carry_save import Bit, Columns, add, compress, matches_by_threes
+from .carry_save import BitAtLevel, Columns, add, compress, matches_by_threes
 
 
 def stages(lanes: int, planes: int) -> int:
@@ -155,7 +155,7 @@ def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> di
     return columns
 
 
-def _into(columns: Columns, weight: int, column: list[Bit], negative: bool, few: bool) -> None:
+def _into(columns: Columns, weight: int, column: list[BitAtLevel], negative: bool, few: bool) -> None:
     """Put bits that are worth 2^weight, or -2^weight where ``negative``, into the columns.
 
     ``few`` negative bits go into all columns above, too (sign extension). Many are inverted, since -x is ~x - 1, and

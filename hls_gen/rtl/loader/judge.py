@@ -53,7 +53,7 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class Known:
+class HeaderFacts:
     """What a header is held to."""
 
     target: AddressedMemory
@@ -66,7 +66,7 @@ class Known:
     """What came before."""
 
 
-def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
+def judge(c: LoaderContext, header: HeaderWords, known: HeaderFacts) -> Judgement:
     """Hold the header to the rules.
 
     Parameters
@@ -75,7 +75,7 @@ def judge(c: LoaderContext, header: HeaderWords, known: Known) -> Judgement:
         The loader.
     header : HeaderWords
         The header, which stands still in states RANGE and JUDGE.
-    known : Known
+    known : HeaderFacts
         What it is held to.
     """
     b = c.b

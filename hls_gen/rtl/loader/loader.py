@@ -27,7 +27,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .frames import FramesInFlight, frame_words, frames_in_flight
 from .header import HeaderWords, header_words
-from .judge import Judgement, Known, error_code, judge
+from .judge import HeaderFacts, Judgement, error_code, judge
 from .load import LoadPort, RowCursor, addressed_memory, load_rows
 from .network_row import network_row
 from .order import Order
@@ -101,7 +101,7 @@ def loader(library: Library, design: Design) -> Block:
         last_output = networks[0].fields["last_output"]
         b.output("last_output", width(last_output), last_output, means="number of the last map that leaves for a frame")
     order = Order.make(c)
-    judgement = judge(c, header, Known(target, networks[0], loaded, order))
+    judgement = judge(c, header, HeaderFacts(target, networks[0], loaded, order))
     _find_faults(c, progress, fault, judgement, words.last)
 
     frames = frames_in_flight(c, header, judgement, start, frame_left)

@@ -9,7 +9,7 @@ from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import dump, grid, json_option
 from bitloom.overlay.study import convolutions
 from bitloom.overlay.study.contenders import shapes
-from bitloom.overlay.study.convolutions import Row
+from bitloom.overlay.study.convolutions import TimedRow
 
 convolution_options = together(
     click.option("--shape", "texts", multiple=True, help="Only shapes with this text; may be given again."),
@@ -47,7 +47,7 @@ def measure_and_show(
         click.echo(reason)
 
 
-def _show(shape: str, rows: Sequence[Row]) -> None:
+def _show(shape: str, rows: Sequence[TimedRow]) -> None:
     """A line for each implementation: ms of a batch of so many; bytes of the input are those of an image."""
     batches = list(dict.fromkeys(row["batch"] for row in rows))
     lines: dict[str, list[str]] = {}
@@ -59,7 +59,7 @@ def _show(shape: str, rows: Sequence[Row]) -> None:
     grid(shape, ["", *times, "input B", "weights B"], [[name, *line] for name, line in lines.items()])
 
 
-def _time(row: Row) -> tuple[str, str]:
+def _time(row: TimedRow) -> tuple[str, str]:
     """Milliseconds, and how many times as fast as PyTorch in fp32."""
     speedup = row["speedup_vs_torch_fp32"]
     return "not run" if row["ms"] is None else f"{row['ms']:.3f}", f"{speedup:.1f}" if speedup else ""

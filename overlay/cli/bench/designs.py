@@ -35,7 +35,7 @@ def designs_command(names: tuple[str, ...], frames: int, area: bool, clock: bool
     NAMEs pick some of the designs. Cycles are those of a steady stream of frames; they are the same on every machine.
     """
     chosen = {name: reference_design(name) for name in dict.fromkeys(names or REFERENCE_DESIGNS)}
-    done: list[benches.Figures] = []
+    done: list[benches.FigureTable] = []
     for name, design in chosen.items():
         with bar(f"{name}: building and running") as update:
             figures, build = benches.measure_design(name, design, frames, out, update)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bitloom.overlay.cli.show import grid
-from bitloom.overlay.study.design_figures import Figures
+from bitloom.overlay.study.design_figures import FigureTable
 
 TITLES = {
     "npus": "NPUs",
@@ -24,7 +24,7 @@ TITLES = {
 """What tables call the figures."""
 
 
-def show_figures(title: str, columns: Sequence[Figures], titles: Mapping[str, str], places: int) -> None:
+def show_figures(title: str, columns: Sequence[FigureTable], titles: Mapping[str, str], places: int) -> None:
     """Print figures of designs, or of networks on a design.
 
     Parameters
@@ -51,7 +51,7 @@ def cell(key: str, value: Any, places: int) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.{places}f}"
 
 
-def check_exact(columns: Sequence[Figures]) -> None:
+def check_exact(columns: Sequence[FigureTable]) -> None:
     """ValueError if a frame of a design or network differs from golden."""
     wrong = [f"{figures['name']} ({figures['mismatches']})" for figures in columns if figures["mismatches"]]
     if wrong:

@@ -8,7 +8,7 @@ from bitloom.golden.zoo.mlperf_tiny import NETWORKS
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import dump, grid, json_option, one_line_errors
 from bitloom.overlay.study import golden_speed
-from bitloom.overlay.study.convolutions import Row
+from bitloom.overlay.study.convolutions import TimedRow
 
 
 @click.command("golden")
@@ -50,5 +50,5 @@ def golden_command(names: tuple[str, ...], as_json: bool, **options: Any) -> Non
         click.echo(reason)
 
 
-def _ms(row: Row) -> str:
+def _ms(row: TimedRow) -> str:
     return "not run" if row["ms"] is None else f"{row['ms']:.4f}"

@@ -30,7 +30,7 @@ from bitloom.golden.host.host import Host
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.chosen_design import chosen_design
-from bitloom.overlay.fuzz.authorities import LITERT, ONNXRUNTIME, QONNX, Authority, Computed, Refused
+from bitloom.overlay.fuzz.authorities import LITERT, ONNXRUNTIME, QONNX, Authority, Computed, FileRefused
 from bitloom.overlay.fuzz.campaign import Case
 from bitloom.overlay.fuzz.designs import IMPORTED
 from bitloom.overlay.fuzz.hardware import compared, hardware
@@ -266,7 +266,7 @@ def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _Resu
         return f"not compared: {authority.package} is not installed"
     try:
         computed = authority.run(data, twin, results.images)
-    except Refused as refusal:
+    except FileRefused as refusal:
         return f"not compared: {_rule(str(refusal))}"
     off = np.zeros(len(results.images), bool)
     if any(built.wrong[1] for built in results.imported.emitted.built):

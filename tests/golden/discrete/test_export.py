@@ -5,7 +5,7 @@ import pytest
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.data import LearnData
-from bitloom.golden.discrete.dense import DenseSpec, Tensors
+from bitloom.golden.discrete.dense import DenseSpec, DiscreteTensors
 from bitloom.golden.discrete.export import to_model
 from bitloom.golden.discrete.mlp import MlpTrainer
 from bitloom.golden.discrete.rule import UpdateRule
@@ -48,7 +48,7 @@ def test_the_network_computes_what_the_perceptron_does():
     ]  # fmt: skip
 
 
-def without(**changes: object) -> Tensors:
+def without(**changes: object) -> DiscreteTensors:
     return replace(SETTINGS["hardware"].rest, **changes)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.discrete.converter import Converter
-from bitloom.golden.discrete.dense import DenseSpec, DenseTrainer, Tensors
+from bitloom.golden.discrete.dense import DenseSpec, DenseTrainer, DiscreteTensors
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.loss import loss
 from bitloom.golden.discrete.mlp import MlpTrainer
@@ -83,7 +83,7 @@ def test_what_is_remembered_may_be_discrete():
 def test_weights_are_multiplied_with_as_parts_of_their_size(places):
     """Forwards and backwards; the derivative by a weight is that by what is multiplied with."""
     rng = np.random.default_rng(0)
-    tensors = Tensors(weights=Converter(table=TWO_BITS))
+    tensors = DiscreteTensors(weights=Converter(table=TWO_BITS))
     layer = DenseTrainer(DenseSpec(outputs=4, norm=False, places=places, tensors=tensors), 5, Lfsr(1), 0)
     x, gradient = rng.uniform(-1, 1, (6, 5)), rng.uniform(-1, 1, (6, 4))
     weights = Converter(table=TWO_BITS).values(layer.params["weight"]) / 2**places
@@ -99,7 +99,9 @@ def test_each_tensor_may_be_discrete(tensor):
     """The chosen one takes values of its table alone, in the place where the layer uses it; the others don't."""
     converter = Converter(table=TABLES[3].scaled(1), rounding="stochastic")
     rng = np.random.default_rng(0)
-    layer = DenseTrainer(DenseSpec(outputs=7, norm=False, tensors=Tensors(**{tensor: converter})), 5, Lfsr(9), 0)
+    layer = DenseTrainer(
+        DenseSpec(outputs=7, norm=False, tensors=DiscreteTensors(**{tensor: converter})), 5, Lfsr(9), 0
+    )
     x, gradient = rng.uniform(-1, 1, (30, 5)), rng.uniform(-0.6, 0.6, (30, 7))
     _, tape = layer.forward(x)
     _, slopes = layer.backward(tape, gradient)
@@ -116,7 +118,7 @@ def test_each_tensor_may_be_discrete(tensor):
 
 def test_binary_activations_are_a_clip_and_a_one_bit_input():
     """sign(x) forwards, and where |x| <= 1 backwards."""
-    one_bit = Tensors(inputs=Converter(table=ONE_BIT))
+    one_bit = DiscreteTensors(inputs=Converter(table=ONE_BIT))
     first = DenseTrainer(DenseSpec(outputs=6, activation="clip", norm=False), 4, Lfsr(1), 0)
     second = DenseTrainer(DenseSpec(outputs=3, activation="none", norm=False, tensors=one_bit), 6, Lfsr(1), 1)
     x = np.random.default_rng(1).uniform(-1, 1, (20, 4))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.discrete.converter import Converter
-from bitloom.golden.discrete.dense import DenseSpec, Tensors
+from bitloom.golden.discrete.dense import DenseSpec, DiscreteTensors
 from bitloom.golden.discrete.norm import EPSILON
 from bitloom.golden.discrete.rule import UpdateRule
 from bitloom.golden.discrete.table import GATE, ONE_BIT, THREE_BITS, TWO_BITS, WIDE
@@ -32,7 +32,7 @@ class Case:
     activation: str = "relu"
     norm: bool = True
     places: int = 0
-    tensors: Tensors = field(default_factory=Tensors)
+    tensors: DiscreteTensors = field(default_factory=DiscreteTensors)
 
     @property
     def specs(self) -> list[DenseSpec]:
@@ -53,26 +53,27 @@ CASES = {
     "biases": Case((5, 4, 3), "squared_error", UpdateRule("source", 0.05, 0.5), "clip", norm=False),
     "one_layer": Case((4, 3), "cross_entropy", UpdateRule("source", 0.5), norm=False),
     "weights": Case(
-        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 0.2, 0.9), tensors=Tensors(weights=nearest(TWO_BITS))
+        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 0.2, 0.9),
+        tensors=DiscreteTensors(weights=nearest(TWO_BITS)),
     ),
     "binary": Case(
         (7, 8, 8, 3), "cross_entropy", UpdateRule("source", 0.4, 0.5), "clip",
-        tensors=Tensors(weights=nearest(ONE_BIT), inputs=nearest(ONE_BIT)),
+        tensors=DiscreteTensors(weights=nearest(ONE_BIT), inputs=nearest(ONE_BIT)),
     ),
     "all": Case(
         (7, 6, 5, 3), "squared_error", UpdateRule("source", 0.2, 0.5),
-        tensors=Tensors(
+        tensors=DiscreteTensors(
             inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(TWO_BITS),
             errors=nearest(THREE_BITS.scaled(2)), weight_gradients=nearest(THREE_BITS.scaled(3)),
         ),
     ),
     "codes": Case(
         (7, 6, 3), "squared_error", UpdateRule("source", 0.9, 0.5), norm=False,
-        tensors=Tensors(weights=nearest(THREE_BITS), master=False),
+        tensors=DiscreteTensors(weights=nearest(THREE_BITS), master=False),
     ),
     "discrete": Case(
         (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 3.0, neuron_rate=0.5), "clip", norm=False, places=1,
-        tensors=Tensors(
+        tensors=DiscreteTensors(
             inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(GATE),
             errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)),
         ),
@@ -80,7 +81,7 @@ CASES = {
     "discrete_codes": Case(
         (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 2.0, 0.75, neuron_rate=0.5), "clip", norm=False,
         places=2,
-        tensors=Tensors(
+        tensors=DiscreteTensors(
             inputs=nearest(THREE_BITS), weights=nearest(THREE_BITS), derivatives=nearest(GATE),
             errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)), memory=nearest(WIDE),
             master=False,
@@ -88,7 +89,7 @@ CASES = {
     ),
     "source_memory": Case(
         (5, 6, 3), "squared_error", UpdateRule("source", 0.3, 0.5), places=1,
-        tensors=Tensors(weights=nearest(TWO_BITS), memory=nearest(WIDE)),
+        tensors=DiscreteTensors(weights=nearest(TWO_BITS), memory=nearest(WIDE)),
     ),
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from pyverilog.vparser import ast
 from veriloggen import Cat, Repeat
 
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.hls_gen.check.scope import Scope, Signal
+from bitloom.hls_gen.check.scope import DeclaredSignal, Scope
 from bitloom.hls_gen.check.verilog import parse
 from bitloom.hls_gen.design.dma import Dma
 from bitloom.hls_gen.rtl.cores import core_verilog
@@ -154,7 +154,7 @@ def test_printing_changes_the_form_alone(target: Target):
         assert contents(plain[name].node) == contents(ours[name].node)
 
 
-def contents(module: ast.ModuleDef) -> tuple[dict[str, Signal], dict[str, str], list[str]]:
+def contents(module: ast.ModuleDef) -> tuple[dict[str, DeclaredSignal], dict[str, str], list[str]]:
     """Signals and assignments of a module by name, and the text of all else, in order."""
     write, assigned, others = _writer(), {}, []
     for item in module.items:

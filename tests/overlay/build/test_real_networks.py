@@ -27,7 +27,7 @@ from bitloom.overlay.build.build import Build
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.build.run import Conditions, run
-from bitloom.overlay.study.design_figures import Figures, measure_design
+from bitloom.overlay.study.design_figures import FigureTable, measure_design
 from bitloom.overlay.study.lane_counts import lanes
 from bitloom.overlay.virtual.board import activate
 from tests import board_data
@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @cache
-def measured(name: str, folder: Path) -> tuple[Figures, Build]:
+def measured(name: str, folder: Path) -> tuple[FigureTable, Build]:
     """Figures of a reference design, which is built once."""
     return measure_design(name, REFERENCE_DESIGNS[name], FRAMES, folder)
 

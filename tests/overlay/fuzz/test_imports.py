@@ -155,7 +155,7 @@ def test_more_levels_than_the_import_says_are_wrong(monkeypatch):
 
 def test_an_authority_that_is_missing_or_refuses(case, monkeypatch):
     def refuse(data, twin, images):
-        raise authorities.Refused("node 7 is not known, got 3")
+        raise authorities.FileRefused("node 7 is not known, got 3")
 
     with_authority(monkeypatch, "qdq", authorities.Authority("a-tool", "json", refuse))
     assert ending(case) == ("qdq not compared: node N is not known", "")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 tflite = pytest.importorskip("tflite", reason="the extra import is not installed")
-from bitloom.overlay.fuzz.tflite_writer import Operator, Tensor, tflite_bytes  # noqa: E402
+from bitloom.overlay.fuzz.tflite_writer import TfliteOperator, TfliteTensor, tflite_bytes  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
 
@@ -35,7 +35,7 @@ class Chain:
 
     def __post_init__(self):
         quantised = ((), ()) if self.kind == "FLOAT32" else ((self.scale,), (self.zero,))
-        self.tensors.append(Tensor("x", (1, *self.shape), self.kind, *quantised))
+        self.tensors.append(TfliteTensor("x", (1, *self.shape), self.kind, *quantised))
 
     @property
     def now(self):
@@ -47,7 +47,7 @@ class Chain:
         return self.now.scale[0], self.now.zero[0]
 
     def constant(self, values, scale=()):
-        return self._add(Tensor.constant(f"c{len(self.tensors)}", values, np.ravel(scale)))
+        return self._add(TfliteTensor.constant(f"c{len(self.tensors)}", values, np.ravel(scale)))
 
     def _add(self, tensor):
         self.tensors.append(tensor)
@@ -57,7 +57,7 @@ class Chain:
         """An operator of the chain; ``made`` is the result's scale and zero point, by default the input's."""
         scale, zero = made or ((self.now.scale or (1,))[0], (self.now.zero or (0,))[0])
         quantised = ((), ()) if kept in ("FLOAT32", "INT32", "BOOL") else ((scale,), (zero,))
-        result = self._add(Tensor(f"t{len(self.operators)}", shape, kept, *quantised))
+        result = self._add(TfliteTensor(f"t{len(self.operators)}", shape, kept, *quantised))
         self.operators.append((kind, (self.here, *constants), (result,), options, fields))
         self.here = result
         return self
@@ -182,7 +182,9 @@ class Chain:
         constants = [self.constant(widths)]
         if number is not None:
             scale, zero = self.quantised
-            constants.append(self._add(Tensor("around", (1,), "INT8", (scale,), (zero,), 0, bytes([number % 256]))))
+            constants.append(
+                self._add(TfliteTensor("around", (1,), "INT8", (scale,), (zero,), 0, bytes([number % 256])))
+            )
         return self.operator("PAD" if number is None else "PADV2", shape, None, constants)
 
     def apart(self, kind, block, sides):
@@ -258,7 +260,7 @@ class Chain:
                  "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, **options}  # fmt: skip
         places = given["max_detections"] * given["max_classes_per_detection"]
         shapes = {"corners": (1, places, 4), "classes": (1, places), "scores": (1, places), "count": (1,)}
-        self.outputs = [self._add(Tensor(name, shape, "FLOAT32")) for name, shape in shapes.items()]
+        self.outputs = [self._add(TfliteTensor(name, shape, "FLOAT32")) for name, shape in shapes.items()]
         inputs = boxes, scores, anchors
         self.operators.append(("TFLite_Detection_PostProcess", inputs, tuple(self.outputs), None, given))
         return self
@@ -266,7 +268,7 @@ class Chain:
     def bytes(self):
         """The file."""
         outputs = self.outputs or [self.here]
-        operators = [Operator(*operator) for operator in self.operators]
+        operators = [TfliteOperator(*operator) for operator in self.operators]
         return tflite_bytes(self.tensors, operators, outputs, codes=self.codes, shapes=self.file_shapes)
 
 

@@ -19,7 +19,7 @@ from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS, ReferenceDesign, reference_design
 from bitloom.overlay.cli.group import bitloom
-from bitloom.overlay.study.design_figures import Figures, measure_design
+from bitloom.overlay.study.design_figures import FigureTable, measure_design
 from bitloom.overlay.study.map_orders import map_orders
 from tests.cases import integer_cases
 from tests.errors import value_error
@@ -33,13 +33,13 @@ IDEAL = 220_512
 """Spec B20: beats a frame of its network with KFP = KGP = 8."""
 
 
-def figures_of(name: str, folder: Path, order: str | None = None, frames: int = 2) -> Figures:
+def figures_of(name: str, folder: Path, order: str | None = None, frames: int = 2) -> FigureTable:
     design = reference_design(name)
     choices = replace(design.choices, map_order=order or design.choices.map_order)
     return measure_design(name, replace(design, choices=choices), frames, folder)[0]
 
 
-def check(figures: Figures, cycles: int, latency: int) -> None:
+def check(figures: FigureTable, cycles: int, latency: int) -> None:
     """Bit-exact; cycles as stated; every cycle accounted for."""
     assert set(figures) == KEYS
     assert figures["mismatches"] == 0

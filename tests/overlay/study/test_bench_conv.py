@@ -11,15 +11,15 @@ from bitloom.golden.kernels.tiled import cpu, gpu
 from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.study import convolutions as bench_conv
 from bitloom.overlay.study import torch_conv
-from bitloom.overlay.study.contenders import Shape
-from bitloom.overlay.study.convolutions import Row
+from bitloom.overlay.study.contenders import ConvShape
+from bitloom.overlay.study.convolutions import TimedRow
 from tests.errors import value_error
 
 KEYS = {
     "shape", "batch", "implementation", "ms", "speedup_vs_torch_fp32", "input_bytes", "weight_bytes", "device",
     "threads", "reason",
 }  # fmt: skip
-SMALL = Shape(96, 70, 3, 5, 1)
+SMALL = ConvShape(96, 70, 3, 5, 1)
 CPU = [*(f"bitloom {path}" for path in cpu.paths()), "packing the input",
        "torch fp32", "torch bf16", "torch fp16", "torch int8"]  # fmt: skip
 CUDA = ["bitloom popc", "bitloom mma-xor", "bitloom mma-and", "torch fp32", "torch tf32", "torch bf16", "torch fp16",
@@ -32,7 +32,7 @@ def no_torch(monkeypatch):
     monkeypatch.setattr(torch_conv, "missing", lambda: torch_conv.NO_TORCH)
 
 
-def measured(device: str = "cpu", shape: Shape = SMALL, batch: int = 2) -> dict[str, Row]:
+def measured(device: str = "cpu", shape: ConvShape = SMALL, batch: int = 2) -> dict[str, TimedRow]:
     rows = bench_conv.measure(device, chosen=[shape], batches=[batch], rounds=1, threads=1)
     assert all(set(row) == KEYS for row in rows)
     return {row["implementation"]: row for row in rows}
@@ -57,7 +57,7 @@ def test_without_pytorch_ours_is_measured_and_the_rows_of_pytorch_say_why_not(no
 
 
 def test_packed_maps_and_weights_take_a_32nd_of_fp32(no_torch):
-    rows = measured(shape=Shape(128, 64, 3, 4, 0), batch=3)
+    rows = measured(shape=ConvShape(128, 64, 3, 4, 0), batch=3)
     ours, fp32, int8 = (rows[name] for name in ("bitloom scalar", "torch fp32", "torch int8"))
     assert (fp32["input_bytes"], fp32["weight_bytes"]) == (4 * 3 * 4 * 4 * 128, 4 * 64 * 9 * 128)
     assert fp32["input_bytes"] == 32 * ours["input_bytes"] == 4 * int8["input_bytes"]

@@ -17,7 +17,7 @@ from bitloom.golden.kernels.tiled.conv import PackedConv
 from bitloom.golden.kernels.tiled.kernel import FIELDS, SOURCE, kernel_constant, pool_problem, problem
 from bitloom.golden.kernels.tiled.network import POOL_THREADS, PackedNetwork, PoolPlan
 from bitloom.golden.kernels.tiled.plan import TilePlan, plan, plan_of_shape
-from bitloom.golden.kernels.tiled.reference import Reads
+from bitloom.golden.kernels.tiled.reference import WordReads
 from bitloom.golden.window import Pair
 
 FOLDER = Path(__file__).parent
@@ -55,7 +55,7 @@ def run(
     how: TilePlan | None = None,
     *,
     order: Sequence[int] | None = None,
-    reads: Reads | None = None,
+    reads: WordReads | None = None,
     constant_kernel: bool = False,
 ) -> Array:
     """The same as `golden.kernels.tiled.reference.run`, by the CUDA kernel that ``how`` names.

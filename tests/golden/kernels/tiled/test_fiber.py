@@ -9,8 +9,8 @@ import pytest
 
 from bitloom.golden.kernels import native
 from bitloom.golden.kernels.tiled import kernel, reference
-from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, TilePlan, plan
-from bitloom.golden.kernels.tiled.reference import Reads
+from bitloom.golden.kernels.tiled.plan import KERNELS, GpuLimits, TilePlan, plan
+from bitloom.golden.kernels.tiled.reference import WordReads
 from tests.errors import value_error
 from tests.golden.kernels.tiled import fiber
 
@@ -52,7 +52,7 @@ def test_a_block_reads_each_word_that_it_needs_once(columns, buffers, map_, word
     made = case(images=2, channels=65, out_channels=31, word_bits=word_bits, **map_)
     how = replace(plan(made.layer, made.words, block=(32, 1, columns), kernel=kernel), stage_groups=2, buffers=buffers)
     for index in range(how.blocks):
-        reads = Reads.none(made.layer, made.words)
+        reads = WordReads.none(made.layer, made.words)
         fiber.run(made.layer, made.words, how, order=[index], reads=reads)
         words, weight = needed(how, index)
         assert np.array_equal(reads.words, words)
@@ -86,7 +86,7 @@ def test_a_write_outside_the_output_is_an_error(monkeypatch):
 
 def test_shared_memory_has_an_end():
     made = case(channels=4096, out_channels=1, size=(3, 3))
-    how = plan(made.layer, made.words, limits=Limits(shared_bytes=1 << 20))
+    how = plan(made.layer, made.words, limits=GpuLimits(shared_bytes=1 << 20))
     with pytest.raises(fiber.FiberError, match="at most 256 KiB of shared memory"):
         fiber.run(made.layer, made.words, how)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.kernels.tiled import gpu, kernel
-from bitloom.golden.kernels.tiled.plan import KERNELS, Limits, plan
+from bitloom.golden.kernels.tiled.plan import KERNELS, GpuLimits, plan
 from tests.errors import value_error
 from tests.golden.kernels.tiled import fiber
 
@@ -46,8 +46,8 @@ def test_equals_golden(seed, name):
         {"block": (64, 2, 1)},
         {"block": (32, 3, 1), "patch": (3, 7)},
         {"block": (32, 2, 2), "patch": (8, 8)},
-        {"limits": Limits(shared_bytes=9_000)},
-        {"block": (128, 2, 1), "patch": (4, 8), "limits": Limits(shared_bytes=96 * 1024)},
+        {"limits": GpuLimits(shared_bytes=9_000)},
+        {"block": (128, 2, 1), "patch": (4, 8), "limits": GpuLimits(shared_bytes=96 * 1024)},
     ],
     ids=str,
 )
@@ -257,7 +257,7 @@ def test_kernel_and_tiles_by_outputs_of_a_multiprocessor(device, capability, mul
 def test_a_kernel_is_compiled_once_and_asks_for_shared_memory_above_the_default(device):
     launches = device()
     made = case(size=(6, 6), channels=192, kernel=(7, 7), padding=(3, 3, 3, 3), pad="exact", word_bits=64)
-    how = plan(made.layer, made.words, limits=Limits(shared_bytes=64 * 1024))
+    how = plan(made.layer, made.words, limits=GpuLimits(shared_bytes=64 * 1024))
     assert how.shared_bytes > 48 * 1024
     prepared = gpu.Prepared(how)
     output = np.empty(how.output_shape, how.output_dtype)
@@ -302,7 +302,7 @@ def test_a_network_on_a_gpu(word_bits, name):
 def test_more_shared_memory_than_the_device_has(device):
     device()
     made = case(channels=512, kernel=(7, 7), size=(7, 7), word_bits=64)
-    how = plan(made.layer, made.words, limits=Limits(shared_bytes=200 * 1024))
+    how = plan(made.layer, made.words, limits=GpuLimits(shared_bytes=200 * 1024))
     message = f"conv: a block must need at most {OPT_IN} bytes of shared memory on this GPU, got {how.shared_bytes}"
     with value_error(message):
         gpu.Prepared(how)

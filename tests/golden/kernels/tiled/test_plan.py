@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from bitloom.golden.kernels.tiled.plan import Limits, plan
+from bitloom.golden.kernels.tiled.plan import GpuLimits, plan
 from tests.errors import value_error
 
 from .cases import case
@@ -28,15 +28,15 @@ def test_stages_all_groups_or_two_buffers_of_as_many_as_fit(kernel):
     """Five groups: all, or two and two, or one and one, or one alone where there is no room for a second buffer."""
     made = case(size=(5, 5), channels=160)
     least = replace(plan(made.layer, made.words, kernel=kernel), stage_groups=1, buffers=1)
-    how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=least.shared_bytes))
+    how = plan(made.layer, made.words, kernel=kernel, limits=GpuLimits(shared_bytes=least.shared_bytes))
     assert (how.stage_groups, how.buffers) == (1, 1)
     for expected, below in (((1, 2), (1, 1)), ((2, 2), (1, 2)), ((5, 1), (2, 2))):
         groups, buffers = expected
-        enough = replace(least, limits=Limits(), stage_groups=groups, buffers=buffers).shared_bytes
+        enough = replace(least, limits=GpuLimits(), stage_groups=groups, buffers=buffers).shared_bytes
         for limit, found in ((enough - 1, below), (enough, expected)):
-            how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=limit))
+            how = plan(made.layer, made.words, kernel=kernel, limits=GpuLimits(shared_bytes=limit))
             assert (how.stage_groups, how.buffers) == found
-    how = plan(made.layer, made.words, kernel=kernel, limits=Limits(shared_bytes=1 << 20))
+    how = plan(made.layer, made.words, kernel=kernel, limits=GpuLimits(shared_bytes=1 << 20))
     assert (how.stage_groups, how.buffers) == (5, 1)
 
 
@@ -52,7 +52,7 @@ def test_impossible_tiles():
             "conv: a block must have at most 1024 threads and 64 columns of them, got (64, 4, 8)",
         ),
         (
-            {"block": (32, 1, 65), "limits": Limits(threads=4096)},
+            {"block": (32, 1, 65), "limits": GpuLimits(threads=4096)},
             "conv: a block must have at most 4096 threads and 64 columns of them, got (32, 1, 65)",
         ),
         ({"block": 32}, "conv: block (a, bh, bw) must be 3 integers >= 1, got 32"),
@@ -67,7 +67,7 @@ def test_impossible_tiles():
             "conv: a patch of (16, 16) needs 608 registers a thread, 32 threads have 255 each",
         ),
         (
-            {"limits": Limits(shared_bytes=2735)},
+            {"limits": GpuLimits(shared_bytes=2735)},
             "conv: a block of (32, 4, 4) with patches of (4, 4) and 1 x 1 word groups needs 2736 bytes of shared "
             "memory, the limit is 2735",
         ),
@@ -84,7 +84,7 @@ def test_impossible_tiles():
     with value_error("conv: blocks must be < 2^31, got 2147483648"):
         replace(how, images=1 << 30)
     with value_error("limits: shared_bytes must be an integer >= 1, got nan"):
-        Limits(shared_bytes=float("nan"))
+        GpuLimits(shared_bytes=float("nan"))
     with value_error("conv: the plan is for an input of shape (2, 2, 7, 9), got (1, 2, 7, 9)"):
         replace(how, images=2).check(made.layer, made.words)
     other = case(channels=33).layer

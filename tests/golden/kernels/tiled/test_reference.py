@@ -74,7 +74,7 @@ def test_a_block_reads_each_word_that_it_needs_once(map_, word_bits):
     made = case(images=2, channels=129, out_channels=31, word_bits=word_bits, **map_)
     how = replace(plan(made.layer, made.words, block=(32, 2, 3), patch=(2, 2)), stage_groups=2)
     for index in range(how.blocks):
-        reads = reference.Reads.none(made.layer, made.words)
+        reads = reference.WordReads.none(made.layer, made.words)
         reference.run(made.layer, made.words, how, order=[index], reads=reads)
         words, weight = needed(how, index)
         assert np.array_equal(reads.words, words)

@@ -7,7 +7,7 @@ import pytest
 from pynq.lib.dma import DMA_TYPE_RX, DMA_TYPE_TX, _SDMAChannel
 
 from bitloom.driver.errors import TransferError
-from bitloom.driver.link import Link
+from bitloom.driver.link import DmaLink
 from bitloom.hls_gen.design.dma import LENGTH, MM2S, S2MM, Dma
 from bitloom.hls_gen.rtl.dma.dma import dma_core
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -76,7 +76,7 @@ def test_link(built, monkeypatch, trouble):
     )
     core = SimpleNamespace(mmio=board, buffer_max_size=(1 << DMA.length_bits) - 1)
     core.sendchannel, core.recvchannel = channel(board, DMA_TYPE_TX), channel(board, DMA_TYPE_RX)
-    link = Link(core, "dma", {}, DMA.stream_bits, None)
+    link = DmaLink(core, "dma", {}, DMA.stream_bits, None)
 
     def exchange() -> None:
         words = link.buffer("send", 120)

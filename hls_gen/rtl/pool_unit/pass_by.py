@@ -7,7 +7,7 @@ hls_gen/rtl/shell/pool_unit.py).
 
 A map that passes by waits until the maps before it have left the pool unit, so that maps leave in the order of their
 layers. A map has entered the pool unit with its last step, and a map behind it comes no earlier: so two maps are never
-offered at a time. Latency 0.
+offered at a time, and the pool unit needs not be told to wait. Latency 0.
 """
 
 from veriloggen import Cat
@@ -60,10 +60,11 @@ def pass_by(library: Library, npu: Npu) -> Block:
     to_pool.data.assign(source.data)
     to_pool.last.assign(source.last)
     source.ready.assign(choose(has_pool, to_pool.ready, empty & out.ready, 1))
-    pooled.ready.assign(out.ready & ~passes)
+    pooled.ready.assign(out.ready)
     out.valid.assign(any_of(passes, pooled.valid))
-    out.data.assign(choose(passes, source.data, pooled.data, w))
-    ends = choose(passes, Cat(bits(source.side, 0, side), source.last), Cat(pooled.side, pooled.last), side + 1)
+    # whether a step passes comes late, and the many bits of a step would wait for it
+    out.data.assign(choose(pooled.valid, pooled.data, source.data, w))
+    ends = choose(pooled.valid, Cat(pooled.side, pooled.last), Cat(bits(source.side, 0, side), source.last), side + 1)
     ends = b.wire("ends", side + 1, ends)
     out.last.assign(bits(ends, 0, 1))
     out.side.assign(bits(ends, 1, side))

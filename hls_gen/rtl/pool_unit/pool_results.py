@@ -53,7 +53,8 @@ def pool_results(library: Library, npu: Npu) -> Block:
     b.comment("The layer at work, and the row of its scales that the step at hand meets.")
     layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, layer_end)
     style = present(npu.pool_weights).scale_ram
-    scale = layer.factors(b, library, bus, scales, "scale_base", go, source.last, style)
+    busy = b.wire("busy", 1, source.valid & layer.loaded)
+    scale = layer.factors(b, library, bus, scales, "scale_base", free_before, busy, source.last, style)
     b.comment("What the step at hand is requantised by.")
     marks = split(b, source.side, [*npu.map_marks, ("count", COUNT_BITS)], "at_")
     layer_end.assign(source.last & marks["map_last"])
@@ -63,7 +64,7 @@ def pool_results(library: Library, npu: Npu) -> Block:
     step = Step(
         free=free,
         free_before=free_before,
-        busy=b.wire("busy", 1, source.valid & layer.loaded),
+        busy=busy,
         sums=[b.wire(f"sum_{k}", acc, bits(source.data, k * acc, acc)) for k in range(npu.results.ol)],
         row=_row(b, wide, layer.now["depthwise"], scale, reciprocal),
         layer={**layer.now, **{name: marks[name] for name, _ in npu.way_fields}},
@@ -71,12 +72,12 @@ def pool_results(library: Library, npu: Npu) -> Block:
         map_last=marks["map_last"],
         to_outlets=True,
     )
-    go.assign(step.busy & free_before)
+    go.assign(busy & free_before)
     in_luts = "pool" in npu.results.lut_products
     stages = timing.pool_activation_stages(npu)
     ready = ready_ahead(b)
     give(b, library, requantise(b, wide, step, stages, ready, in_luts=in_luts), ready)
-    source.ready.assign(go)
+    source.ready.assign(layer.loaded & free_before)
     return b
 
 

@@ -30,7 +30,7 @@ class Takes(NamedTuple):
     stage: Signal
     """For the registers of the stage, which are many."""
     before: Ready
-    """For logic in front of the stage: where that is known ahead, a register of its own."""
+    """For logic in front of the stage: it begins at a register of its own."""
 
 
 def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) -> Takes:
@@ -52,8 +52,10 @@ def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) ->
         What stands behind takes what is in the stage.
     """
     if ready.following is None:
-        taken = any_of(~valid, ready.now)
-        return Takes(taken, Ready(taken))
+        empty = b.reg(f"{name}_empty", init=1)
+        taken = any_of(empty, ready.now)
+        b.on(taken, (empty, ~entering))
+        return Takes(taken, Ready(any_of(~valid, ready.now)))
     moves, stops = b.reg(f"{name}_moves", init=1), b.reg(f"{name}_stops")
     following = b.wire(f"{name}_moves_next", 1, any_of(~stops & ~entering, ready.following))
     b.on(None, (moves, following), (stops, ~following))

@@ -157,11 +157,13 @@ def addition(library: Library, npu: Npu) -> Block:
     b.on(None, (empty, all_of(~any_of(valid, *pipe.valid.values()), ~take)))
     passes = b.wire("passes", 1, all_of(source.valid, ~adds, empty))
     source.ready.assign(choose(adds, any_of(~valid, step.valid & moves.now), empty & ready.now, 1))
-    ends = b.wire("ends", width(goes), choose(passes, goes, pipe.beside("side", ends), width(goes)))
+    # whether a step passes comes late, and the many bits of a step would wait for it
+    summed = pipe.valid["sum"]
+    ends = b.wire("ends", width(goes), choose(summed, pipe.beside("side", ends), goes, width(goes)))
     values = Stream(
-        valid=b.wire("values_valid", 1, any_of(passes, pipe.valid["sum"])),
+        valid=b.wire("values_valid", 1, any_of(passes, summed)),
         ready=ready.now,
-        data=b.wire("values", source.data_bits, choose(passes, source.data, sums, source.data_bits)),
+        data=b.wire("values", source.data_bits, choose(summed, sums, source.data, source.data_bits)),
         last=bits(ends, 0, 1),
         side=bits(ends, 1, width(goes) - 1) if width(goes) > 1 else None,
     )

@@ -19,6 +19,8 @@ class LayerAtWork:
 
     loaded: Signal
     """Register: there is one."""
+    starts: Signal
+    """Register: there is none yet."""
     begin: Signal
     """The next layer is taken up at this clock edge."""
     change: Signal
@@ -55,7 +57,7 @@ class LayerAtWork:
         kept = {name: w for name, w in rows.widths.items() if name not in begins}
         now = {name: b.reg(f"layer_{name}", w, init=None) for name, w in kept.items()}
         b.on(begin, (loaded, 1), (starts, 0), *[(now[name], following[name]) for name in now])
-        return cls(loaded, begin, change, upcoming, now, following)
+        return cls(loaded, starts, begin, change, upcoming, now, following)
 
     def factors(
         self,
@@ -64,17 +66,22 @@ class LayerAtWork:
         bus: LoadBus,
         memory: Memory,
         base: str,
-        go: Signal,
+        free: Signal,
+        busy: Signal,
         tuple_last: Signal,
         style: str = "auto",
     ) -> dict[str, Signal]:
         """The row of ``memory`` for the step at hand: for each tuple a row a step, from the row in the layer's field
-        ``base`` on. The step leaves with ``go``, and ends its tuple with ``tuple_last``. ``style``: what synthesis
-        makes of the memory."""
+        ``base`` on. The step leaves where it is ``busy`` and the activation is ``free``, and ends its tuple with
+        ``tuple_last``. ``style``: what synthesis makes of the memory.
+
+        The row is read whenever the activation is free, the same one again where there is no step: whether there is one
+        comes late, and all bits of the row would wait for it."""
         w = bits_for(memory.depth - 1)
         pointer = b.reg("pointer", w)
         onward = choose(tuple_last, self.now[base], add(pointer, 1, w), w)
-        pointer_next = b.wire("pointer_next", w, choose(self.change, self.next[base], onward, w))
-        move = b.wire("move", 1, self.begin | go)
+        onward = choose(busy, choose(self.change, self.next[base], onward, w), pointer, w)
+        pointer_next = b.wire("pointer_next", w, choose(self.starts, self.next[base], onward, w))
+        move = b.wire("move", 1, any_of(self.starts, free))
         b.on(move, (pointer, pointer_next))
         return library.loadable(b, memory, bus, pointer_next, read=move, style=style)

@@ -110,16 +110,17 @@ def results(library: Library, npu: Npu) -> Block:
     walk = _walk(b, npu, layer, finish, go)
     waits = b.wire("waits", 1, layer.loaded & any_of(full, arrived))
     load.assign(waits & any_of(~busy, free_before & walk.window_last))
-    b.on(any_of(~busy, free_before & walk.window_last), (busy, waits))
+    idle = b.reg("idle", init=1)  # not busy: a register of its own for the queue's many bits
+    b.on(any_of(~busy, free_before & walk.window_last), (busy, waits), (idle, ~waits))
     go.assign(busy & free_before)  # ``free_before`` comes late
     map_last.assign(walk.map_last)
-    queue = _queue(b, npu, busy, free & walk.level_last, free & walk.window_last, sums)
+    queue = _queue(b, npu, idle, free & walk.level_last, free & walk.window_last, sums)
     step = Step(
         free=free,
         free_before=free_before,
         busy=busy,
         sums=[b.wire(f"sum_{k}", acc, total) for k, total in enumerate(queue)],
-        row=layer.factors(b, library, bus, factors, "threshold_base", walk.go, walk.tuple_last),
+        row=layer.factors(b, library, bus, factors, "threshold_base", free_before, busy, walk.tuple_last),
         layer=layer.now,
         tuple_last=walk.tuple_last,
         map_last=walk.map_last,
@@ -254,15 +255,15 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     return _Walk(go, level.last, window_last, tuple_last, tuple_last & window.last)
 
 
-def _queue(b: Block, npu: Npu, busy: Signal, goes_on: Signal, ends: Signal, sums: Signal) -> list[Signal]:
+def _queue(b: Block, npu: Npu, idle: Signal, goes_on: Signal, ends: Signal, sums: Signal) -> list[Signal]:
     """The queue: a window's results, as they came; the result is OL of them, those of the step at hand.
 
     Parameters
     ----------
-    busy : Signal
-        A window is at work.
+    idle : Signal
+        No window is at work.
     goes_on, ends : Signal
-        If it is: it goes on to the next OL results; or this was its last step. They come late, so that they only
+        If one is: it goes on to the next OL results; or this was its last step. They come late, so that they only
         enable: where no results wait the queue takes what means nothing.
     sums : Signal
         Results of the next window.
@@ -270,7 +271,7 @@ def _queue(b: Block, npu: Npu, busy: Signal, goes_on: Signal, ends: Signal, sums
     acc, ol = npu.array.acc_bits, npu.results.ol
     step = ol * acc
     queue = b.reg("queue", npu.group_steps * step, init=None)
-    takes = any_of(~busy, ends)
+    takes = any_of(idle, ends)
     b.on(takes, (queue, resize(sums, npu.group_steps * step)))
     if npu.group_steps == 1:
         return [bits(queue, k * acc, acc) for k in range(ol)]

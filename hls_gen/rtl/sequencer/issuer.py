@@ -41,6 +41,8 @@ class TapAtWork:
 
     busy: Signal
     """There is such a tap, with beats."""
+    idle: Signal
+    """There is none: a register of its own for the counts, as many bits of a tap look at ``busy``."""
     skips: Signal
     """There is such a tap, a skip. The others mean nothing if it is neither."""
     claim: Signal
@@ -71,8 +73,21 @@ class TapAtWork:
     def ends(self) -> Signal:
         """The next beat is the tap's last one, or the tap has none. A register or two, known before there is a beat:
         where registers move, it chooses between the tap that follows and the next word of this one."""
-        last = self.word_last if self.inner is None else all_of(self.word_last, self.inner.last)
-        return any_of(~self.busy, last)
+        return any_of(~self.busy, self.tap_last)
+
+    @property
+    def tap_last(self) -> Signal:
+        """The next beat, if there is a tap with beats, is its last one."""
+        return self.word_last if self.inner is None else all_of(self.word_last, self.inner.last)
+
+    @property
+    def uses(self) -> Signal:
+        """The next beat uses its word for the last time by this tap."""
+        return self.busy if self.inner is None else self.busy & self.inner.last
+
+    def takes(self, tap: Signal, go: Signal) -> Signal:
+        """Whether the ``tap`` at hand, if this is 1, is taken to work, where beats ``go``."""
+        return any_of(tap & self.idle, go & (tap & self.tap_last))
 
     @classmethod
     def registers(cls, b: Block, spec: SequencerSpec, tap: Tap) -> "TapAtWork":
@@ -82,6 +97,7 @@ class TapAtWork:
         slot_bits = 0 if tap.inner_groups_minus_1 is None else spec.npu.array.slot_bits
         return cls(
             busy=b.reg("busy"),
+            idle=b.reg("idle", init=1),
             skips=b.reg("skips"),
             left=b.reg("left", spec.sequencer.index_bits, init=None),
             word_last=b.reg("word_last", init=None),
@@ -96,8 +112,11 @@ class TapAtWork:
 
 @dataclass(frozen=True, kw_only=True)
 class Events:
-    """What happens in this cycle."""
+    """What happens in this cycle. Each is known with ``go`` at the latest, a gate behind it: what registers say of the
+    tap is put together first, beside ``go``."""
 
+    go: Signal
+    """The tap at work, if there is one with beats, has a beat. It comes last in the cycle."""
     taken: Signal
     """The tap at hand is taken to work."""
     ready: Signal
@@ -145,15 +164,15 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
     go = b.wire("can_go", 1, ready & clear)
     beat.assign(beat=work.busy & go)
-    used = beat.beat if work.inner is None else b.wire("word_used", 1, beat.beat & work.inner.last)
-    done = b.wire("tap_done", 1, any_of(work.skips, used & work.word_last))
+    used = beat.beat if work.inner is None else b.wire("word_used", 1, go & work.uses)
+    done = b.wire("tap_done", 1, any_of(work.skips, go & (work.uses & work.word_last)))
     tap.ready.assign(any_of(~work.busy, go & work.ends))
     if spec.one_memory:
         b.on(used, (ready, 0))
     goes = b.wire("goes", 1, any_of(~work.busy, go))
     moves = goes if work.inner is None else b.wire("moves", 1, any_of(~work.busy, go & work.inner.last))
-    taken = b.wire("tap_taken", 1, tap.valid & tap.ready)
-    events = Events(taken=taken, ready=tap.ready, beat=beat.beat, used=used, done=done, goes=goes, moves=moves)
+    taken = b.wire("tap_taken", 1, work.takes(tap.valid, go))
+    events = Events(go=go, taken=taken, ready=tap.ready, beat=beat.beat, used=used, done=done, goes=goes, moves=moves)
     _advance(b, spec, tap, work, events)
     _count(b, tap, work, events, counts, write)
     read_row.assign(work.address)
@@ -189,6 +208,7 @@ def _advance(b: Block, spec: SequencerSpec, tap: Tap, work: TapAtWork, events: E
     b.on(
         events.ready,
         (work.busy, tap.valid & ~tap.skip),
+        (work.idle, ~(tap.valid & ~tap.skip)),
         (work.skips, tap.valid & tap.skip),
         (work.claim, tap.claim),
         (work.last, tap.last),
@@ -223,9 +243,11 @@ def _count(b: Block, tap: Tap, work: TapAtWork, events: Events, counts: Counts, 
     b.comment("Words of the ring that are claimed and given back; those given back count a cycle later.")
     w = width(counts.free_minus_1)
     skips = work.skips & work.claim
-    used = Repeat(b.wire("word_claimed", 1, events.used & work.claim), w)
+    used = Repeat(b.wire("word_claimed", 1, events.go & (work.uses & work.claim)), w)
     less = b.wire("arrived_less", w, choose(skips, b.wire("tuple_less", w, ~resize(work.left, w)), used, w))
-    ahead = None if tap.gap_words is None else (events.taken & tap.gap, tap.gap_words)
+    ahead = None
+    if tap.gap_words is not None:
+        ahead = b.wire("claims_ahead", 1, work.takes(tap.valid & tap.gap, events.go)), tap.gap_words
     ended = b.reg("ended_words", w)
     b.on(None, (ended, choose(events.done & work.layer_end, work.hold_words, 0, w)))
     counts.advance(b, write, less, tap.given_words + ended, ahead)

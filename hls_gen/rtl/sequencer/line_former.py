@@ -80,7 +80,7 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
     begins = [field.name for field in line_fields(sequencer) if field.begins]
     layer = LayerAtWork.of(b, library, bus, memory, last_layer, line_done, lines.last, begins=begins)
-    line_begins = b.wire("line_begins", 1, any_of(layer.begin, line_done))
+    line_begins = b.wire("line_begins", 1, any_of(layer.starts, line_done))
     lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now
     inside = b.reg("on_map")  # the position at hand is on the map
@@ -142,7 +142,7 @@ def _place(
         return b.wire(f"{name}_begin", w, choose(layer.change, layer.next[name], layer.now[name], w))
 
     steps = Countdown(b, "steps", width(layer.now["steps_minus_1"]))
-    moves = any_of(layer.begin, step)
+    moves = any_of(layer.starts, step)
     change = any_of(~layer.loaded, steps.last)
     steps.advance(moves, change, first("steps_minus_1"))
     positions = Countdown(b, "positions", width(layer.now["positions_minus_1"]))

@@ -22,7 +22,7 @@ SPECS = {
 
 def _issuers() -> Iterator[Proof]:
     for name, spec in SPECS.items():
-        gaps = (Broken("arrived_left = (tap_taken & tap_gap) ?", "arrived_left = tap_taken ?", "arrived_counts"),)
+        gaps = (Broken("arrived_left = claims_ahead ?", "arrived_left = tap_taken ?", "arrived_counts"),)
         ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
         yield Proof(
             name=name,

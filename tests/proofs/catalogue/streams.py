@@ -58,10 +58,10 @@ def _ways_past() -> Iterator[Proof]:
             reach=8,
             breaks=(
                 Broken("empty <= maps == 9'd1;", "empty <= 1'd1;", "taken_once"),
-                Broken("out_data = passes ? in_data :", "out_data =", "step_past"),
+                Broken("out_data = pooled_valid ? pooled_data : in_data", "out_data = pooled_data", "step_past"),
                 Broken("to_pool_ready : empty & out_ready;", "to_pool_ready : out_ready;", "taken_once"),
                 Broken("if (enters & ~leaves) begin", "if (enters) begin", "none_of_nothing"),
-                Broken("pooled_ready = out_ready & ~passes;", "pooled_ready = 1'd1;", "pooled_taken_once"),
+                Broken("pooled_ready = out_ready;", "pooled_ready = 1'd1;", "pooled_taken_once"),
             ),
         )
 

@@ -81,12 +81,12 @@ module proof (
   end
 
 `ifdef INVARIANTS
-  (* hierconn *) wire \dut.busy , \dut.skips , \dut.at_claim , \dut.at_layer_end , \dut.word_last ;
+  (* hierconn *) wire \dut.busy , \dut.idle , \dut.skips , \dut.at_claim , \dut.at_layer_end , \dut.word_last ;
   (* hierconn *) wire [BITS-1:0] \dut.left , \dut.at_address ;
   (* hierconn *) wire [COUNT-1:0] \dut.arrived_minus_1 , \dut.ended_words ;
   (* hierconn *) wire [`HOLD-1:0] \dut.at_hold_words ;
   always @* if (running) begin
-    assert ({ \dut.busy , \dut.skips } == {busy & ~skip, busy & skip});
+    assert ({ \dut.busy , \dut.idle , \dut.skips } == {busy & ~skip, ~(busy & ~skip), busy & skip});
     if (busy) assert ({ \dut.at_claim , \dut.at_layer_end } == {claim, layer_end});
     if (busy) assert (used <= words_minus_1 & \dut.left == words_minus_1 - used & \dut.word_last == final_word);
     if (busy) assert (\dut.at_hold_words == hold_words & \dut.at_address == address + used[BITS-1:0]);

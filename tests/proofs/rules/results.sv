@@ -68,14 +68,15 @@ module proof (
 `endif
 
 `ifdef INVARIANTS
-  (* hierconn *) wire \dut.busy , \dut.starts ;
+  (* hierconn *) wire \dut.busy , \dut.idle , \dut.starts , \dut.value_valid , \dut.value_empty ;
   (* hierconn *) wire [`FULL-1:0] \dut.full ;
   (* hierconn *) wire [`CREDIT-1:0] \dut.credits ;
 `ifdef BINARY
   (* hierconn *) wire \dut.some_full , \dut.some_credits ;
 `endif
   always @* if (running) begin
-    assert (\dut.busy == at_work & \dut.starts == ~\dut.loaded );
+    assert (\dut.busy == at_work & \dut.idle == ~at_work & \dut.starts == ~\dut.loaded );
+    assert (\dut.value_empty == ~\dut.value_valid );
 `ifdef BINARY
     assert (\dut.full == waiting && \dut.some_full == (waiting != 0));
     assert (\dut.credits == `WINDOWS - in_use && \dut.some_credits == (in_use != `WINDOWS));

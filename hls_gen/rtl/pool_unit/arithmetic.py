@@ -72,13 +72,20 @@ class PoolPorts:
         return cls(bus, beat, word, room, out, valid, at_first, at_last, place, side)
 
     def late(self, b: Block, cycles: int, prefix: str = "") -> "PoolPorts":
-        """The registers, ``cycles`` later; their names begin with ``prefix``."""
-        data = ("first", "last", "index", "side")
-        signals = {name: getattr(self, name) for name in data}
-        registers = {
-            name: delayed(b, signal, prefix + name, cycles, width(signal))[-1] for name, signal in signals.items()
-        }
-        return replace(self, valid=delayed(b, self.valid, f"{prefix}valid", cycles, init=0)[-1], **registers)
+        """The registers, ``cycles`` later; their names begin with ``prefix``.
+
+        Those that address the queue and choose what goes into it are reset: else synthesis makes a shift register of
+        them, whose output comes late.
+        """
+        inits = {"valid": 0, "first": 0, "index": 0, "last": None, "side": None}
+        signals = {name: getattr(self, name) for name in inits}
+        return replace(
+            self,
+            **{
+                name: delayed(b, signal, prefix + name, cycles, width(signal), init=inits[name])[-1]
+                for name, signal in signals.items()
+            },
+        )
 
 
 class Arithmetic(ABC):

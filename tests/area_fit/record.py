@@ -15,6 +15,7 @@ from bitloom.overlay.area_model.estimate import FILE, coefficients
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import one_line_errors
+from bitloom.overlay.cli.subject import design_of
 
 from .refit import RECORDED, on_recorded, show, with_pairs
 
@@ -23,9 +24,8 @@ KEYS = ("lut", "lutram", "ff", "bram36", "dsp", "pairs")
 
 
 def recorded(name: str) -> dict[str, float]:
-    """The area of a reference design by Yosys."""
-    reference = REFERENCE_DESIGNS[name]
-    total = area(reference.design(name, reference.models())).total
+    """The area of a reference design by Yosys, as ``bitloom area NAME`` prints it."""
+    total = area(design_of(name, {})).total
     return {key: getattr(total, key) for key in KEYS}
 
 

@@ -70,7 +70,7 @@ class WeightedLanes:
 
     @classmethod
     def of(cls, lanes: Array, *, same: bool, even: bool) -> "WeightedLanes":
-        """With these values: the object that somebody has already, so that what it found is not looked for again."""
+        """Lanes with these values. Where such an object is in use it is given again, with the parts that it knows."""
         key = lanes.shape, np.packbits(lanes).tobytes(), same, even
         return _IN_USE.get(key, lambda: cls(lanes, same, even))
 

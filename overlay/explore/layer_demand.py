@@ -395,7 +395,7 @@ class LayerDemand:
         return self.array_cycles_by_ol(npu, dataflow)(npu.results.ol)
 
     def array_cycles_by_ol(self, npu: Npu, dataflow: str) -> Callable[[int], int]:
-        """The same on an NPU that is like this one but for its OL, by that."""
+        """A function from OL to the cycles of the array alone, on an NPU like ``npu`` with that OL."""
         words = self.read_words(npu, dataflow)
         groups = self.groups(npu)
         work = self.work(npu)

@@ -359,7 +359,7 @@ class NpuChoices:
         return self.elder.asked(indices) if self.elder and self.alike.issuperset(indices) else self
 
     def with_elders(self) -> "list[NpuChoices]":
-        """This one, its elder, and so on."""
+        """These choices, those of the search that they go on from (``elder``), those of that one's elder, and so on."""
         return [self, *(self.elder.with_elders() if self.elder else ())]
 
     def bare(self, indices: Indices) -> list[Npu]:

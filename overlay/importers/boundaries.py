@@ -226,7 +226,7 @@ def _pulled_back(links: LinkChain, boundaries: Sequence[Fraction], reached: Sequ
         slope = Fraction(1)
         for link in links:
             slope *= link.slope(channel)
-    return Limits(limits=limits, reached=reached, rising=rising, slope=slope)
+    return Limits(limits=limits, reached=[c.reached for c in conditions], rising=rising, slope=slope)
 
 
 def _is_straight(row: Limits, boundaries: Sequence[Fraction]) -> bool:

@@ -86,8 +86,7 @@ class LevelTable:
         return len(self.rows) == 1
 
     def through(self, following: "LevelTable") -> "LevelTable":
-        """The table that has what another one makes of the levels that this one makes, both the same in all
-        channels."""
+        """One table in place of two, this one and then ``following``; each must be the same in all channels."""
         return LevelTable.of(following.rows[:, self.rows[0]])
 
     def behind(self, kept: Sequence[int]) -> "LevelTable":

@@ -54,7 +54,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class HeaderFacts:
-    """What a header is held to."""
+    """Facts of the loader with which the fields of a header are compared."""
 
     target: AddressedMemory
     """The memory that it names."""

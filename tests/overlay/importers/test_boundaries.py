@@ -1,5 +1,6 @@
 """Boundaries that are pulled back through bends and lines, beside the same functions computed forwards in fractions."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import inf
@@ -11,7 +12,7 @@ from bitloom.golden.host.links import through
 from bitloom.overlay.importers.bends import bend, clip
 from bitloom.overlay.importers.boundaries import Limits, Steps, staircases, threshold_arrays
 from bitloom.overlay.importers.errors import ImportRefused
-from bitloom.overlay.importers.links import Condition, Line, falls, merged
+from bitloom.overlay.importers.links import Condition, Line, Link, falls, merged
 from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, operator, refused
 from bitloom.overlay.importers.rows import Boundaries
 from tests.errors import value_error
@@ -410,3 +411,26 @@ def test_no_operator_has_two_functions(monkeypatch):
     with value_error("Relu: an operator must have one function, got a second one"):
         operator("Relu")(lambda node: None)
     operator("Relu", domains=("another",))(lambda node: None)
+
+
+@dataclass(frozen=True)
+class Jump(Link):
+    """0 below 1, and 1 from 1 on."""
+
+    falls = np.array([False])
+
+    def value(self, x: Fraction, channel: int = 0) -> Fraction:
+        return Fraction(x >= 1)
+
+    def run(self, x: np.ndarray) -> np.ndarray:
+        return (x >= 1).astype(float)
+
+    def before(self, condition: Condition, channel: int = 0) -> Condition:
+        low, high = condition.holds(Fraction(0)), condition.holds(Fraction(1))
+        return Condition(None, low) if low == high else Condition(Fraction(1), high)
+
+
+def test_whether_a_limit_itself_has_the_level_comes_from_the_links():
+    """The quantiser's level begins above 1/2, not at it; the jump to 1 is at 1 itself."""
+    (row,) = Steps.of([Jump()], Boundaries.of([Fraction(1, 2)], reached=False), 1).rows
+    assert (list(row.limits), list(row.reached)) == ([1], [True])

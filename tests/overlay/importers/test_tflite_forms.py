@@ -13,7 +13,7 @@ from tests.board_data import file as data
 from tests.errors import refusal, value_error
 
 from .test_tflite import by_kernels, imported, scores
-from .tflite_files import Chain, Tensor
+from .tflite_files import Chain, TfliteTensor
 from .tflite_real import compare, kernels
 
 
@@ -102,8 +102,8 @@ def test_an_operator_of_24_tensors_is_refused_by_its_name():
     chain = Chain((1, 6, 4), 0.02, 3)
     weight = chain.constant(np.ones((4, 4), np.int8), (0.1,))
     state = len(chain.tensors)
-    chain.tensors.append(Tensor("state", (1, 4), "INT8", (0.1,), (0,)))  # which nobody makes
-    chain.tensors.append(Tensor("unused", (0,), "INT8"))
+    chain.tensors.append(TfliteTensor("state", (1, 4), "INT8", (0.1,), (0,)))  # which nobody makes
+    chain.tensors.append(TfliteTensor("unused", (0,), "INT8"))
     chain.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", (1, 6, 4), None, (*[weight] * 17, state, state, *[-1] * 4))
     lstm = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     rule = "this operator of TFLite is not imported; recurrent layers have no hardware: use convolutions"

@@ -164,7 +164,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
     go = b.wire("can_go", 1, ready & clear)
     beat.assign(beat=work.busy & go)
-    used = beat.beat if work.inner is None else b.wire("word_used", 1, go & work.uses)
+    used = beat.beat if work.inner is None else go & work.uses
     done = b.wire("tap_done", 1, any_of(work.skips, go & (work.uses & work.word_last)))
     tap.ready.assign(any_of(~work.busy, go & work.ends))
     if spec.one_memory:

@@ -54,7 +54,8 @@ class Kept:
 
 def kept_maps(network: Network) -> Mapping[str, Kept]:
     """Choose for each addition the map that it follows: of two that are possible the one with more weighted layers
-    before it, so that the shorter way's map is the one that waits.
+    before it, so that the shorter way's map is the one that waits; but no map of a layer that reads a concatenation
+    where there is another, since the two stores of an NPU have no third map for that layer.
 
     Returns
     -------
@@ -67,10 +68,14 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
         If neither map of an addition is made, for it alone, by a layer that it may stand behind.
     """
     followed = {layer.name for layer in network.layers if layer.kind in BEFORE_ADD}
+    concatenations = {layer.name for layer in network.layers if isinstance(layer, Concat)}
+    joining = set[str]()  # maps of weighted layers that read a concatenation, and of what follows these
     depth, kept_by_addition = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
     for layer in network.layers:
         names = network.reads[layer.name]
         depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
+        if layer.input_count == 1 and names[0] in (concatenations if isinstance(layer, Weighted) else joining):
+            joining.add(layer.name)
         if isinstance(layer, Pairwise):
             possible = [name for name in names if network.readers[name] == (layer.name,) and name in followed]
             if not possible:
@@ -78,7 +83,7 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
                 raise ValueError(
                     f"{layer.name}: a {kinds} must make one of its maps for it alone, got {' and '.join(names)}"
                 )
-            kept = deepest(possible, depth)
+            kept = deepest([name for name in possible if name not in joining] or possible, depth)
             kept_by_addition[layer.name] = Kept(kept, names[names[0] == kept])
     return kept_by_addition
 

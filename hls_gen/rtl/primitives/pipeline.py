@@ -43,7 +43,7 @@ def takes(b: Block, name: str, valid: Signal, entering: Signal, ready: Ready) ->
     b : Block
         The stage's block.
     name : str
-        What the names of the registers begin with, if there are any.
+        What the names of the registers begin with.
     valid : Signal
         Something is in the stage; a register that takes ``entering`` where the stage takes something.
     entering : Signal

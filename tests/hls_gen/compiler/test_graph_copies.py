@@ -10,6 +10,7 @@ from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
 from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.segments import Kept, kept_maps
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.store_copies import with_store_copies
 from bitloom.hls_gen.design.copy_names import copied, copy_name, is_copy
@@ -17,7 +18,7 @@ from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
 from tests.networks import SEEDS, WIDE, check_draws, few_and_many, graph_networks, random_images, random_model
 
-from .graph_cases import FIRST, GRAPHS
+from .graph_cases import FIRST, GRAPHS, concat
 from .test_residual import NPU, act, add, conv, planned, residual
 
 ADDED = {
@@ -44,6 +45,14 @@ STORED = {
     "the input added": "",
 }
 """Copies from store to store."""
+
+
+def test_an_addition_follows_no_layer_of_two_maps():
+    """Both maps are as deep. The later one is of a layer that reads two maps: a third one finds no store."""
+    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"),
+                   concat("concat_4", "act_1", "act_2"), conv("conv_5", "concat_4"),
+                   add("add_6", "act_5", "act_3"))  # fmt: skip
+    assert kept_maps(net)["add_6"] == Kept("act_3", "act_5")
 
 
 def stored(made):

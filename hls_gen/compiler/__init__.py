@@ -4,9 +4,9 @@ Each pass runs once for a network and its NPUs, and hands its result on:
 
     tail      host_tail.py    model                   --> what the device computes, what the host does behind it
     rewrite   engine_form.py  model                   --> the same, as engines take it
-    cut       parts.py        model, target           --> parts: a network in front of each weighted layer, no arrays
-    place     mapping.py      parts, NPUs             --> the NPU of each part, copies of maps, and ways of these
-    lower     lowering.py     placed parts            --> lowered layers, with arrays
+    cut       workloads.py    model, target           --> workloads: cut in front of weighted layers, no arrays
+    place     mapping.py      workloads, NPUs         --> the NPU of each workload, copies of maps, and ways of these
+    lower     lowering.py     placed workloads        --> lowered layers, with arrays
     schedule  schedule/       lowered layers          --> orders of maps, and tables, in a map order
     plan      plan.py         lowered layers, NPUs    --> planned layers: words, kernel groups, parts of tuples
     needs     needs.py        planned layer           --> rows, words and widths

@@ -31,9 +31,9 @@ from bitloom.hls_gen.design.pool_unit import POOLS, PRODUCTS, PoolReduction, Red
 from bitloom.hls_gen.design.results import ADDITION, FEATURE_UNITS, PAIRS, REQUANTISATION, Column, FeatureUnit
 
 from .margins import with_any_biases, with_any_thresholds
-from .parts import Part
 from .pools import reduction_of, thresholds_of
 from .ranges import Range, held_bits, with_biases
+from .workloads import Workload
 
 
 class Action(ABC):
@@ -205,7 +205,7 @@ class Scale(FeatureAction, ActivationAction):
     """low, high: smallest and largest result."""
 
     @classmethod
-    def of(cls, model: Model, part: Part, layer: Requantise) -> "Scale":
+    def of(cls, model: Model, workload: Workload, layer: Requantise) -> "Scale":
         """The scale of a requantisation."""
         factors = {key: value.astype(np.int64)[:, None] for key, value in model.arrays[layer.name].items()}
         return cls(**factors, fraction=layer.fraction, rounding=layer.rounding, low=layer.low, high=layer.high)
@@ -299,7 +299,7 @@ class UnitAction(FeatureAction):
     """low, high: smallest and largest result."""
 
     @classmethod
-    def of(cls, model: Model, part: Part, layer: FeatureLayer) -> "UnitAction":
+    def of(cls, model: Model, workload: Workload, layer: FeatureLayer) -> "UnitAction":
         """The action of a layer that stands behind a requantisation."""
         return cls(
             unit=next(unit for unit in FEATURE_UNITS if unit.layer is type(layer)),
@@ -352,15 +352,15 @@ class Addition(FeatureAction):
     """low, high: smallest and largest result."""
 
     @classmethod
-    def of(cls, model: Model, part: Part, layer: Pairwise) -> "Addition":
-        """The action of a layer that joins the part's own map and the one that the part adds."""
-        assert part.segment is not None
-        assert part.adds is not None
-        tail = part.segment.tail
+    def of(cls, model: Model, workload: Workload, layer: Pairwise) -> "Addition":
+        """The action of a layer that joins the workload's own map and the one that the workload adds."""
+        assert workload.segment is not None
+        assert workload.adds is not None
+        tail = workload.segment.tail
         is_first = model.network.reads[layer.name].index(tail[tail.index(layer) - 1].name) == 0
         arrays = {name: array.astype(np.int64) for name, array in model.arrays[layer.name].items()}
         arrays["multiplier"] = arrays["multiplier"][:: 1 if is_first else -1]
-        return cls(adds=part.adds, layer=layer, arrays=arrays, low=layer.low, high=layer.high)
+        return cls(adds=workload.adds, layer=layer, arrays=arrays, low=layer.low, high=layer.high)
 
     @property
     def needs(self) -> dict[str, int]:
@@ -423,7 +423,7 @@ class PoolAction(WindowAction):
     reduction: PoolReduction
 
     @classmethod
-    def of(cls, model: Model, part: Part, layer: Pool) -> "PoolAction":
+    def of(cls, model: Model, workload: Workload, layer: Pool) -> "PoolAction":
         """The pool of the pool unit."""
         return cls(window=layer.window, reduction=reduction_of(layer))
 
@@ -466,9 +466,9 @@ class Depthwise(WindowAction):
         return self.scale.forward((taps * self.weight).sum(axis=2))
 
 
-def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action]:
-    """The actions of the layers behind the sums of a part, behind `Sums` where sums are the result. Where a pool is the
-    first of these layers, its action is the last: engines pool what thresholds make.
+def actions_of(model: Model, workload: Workload, tail: tuple[Layer, ...]) -> list[Action]:
+    """The actions of the layers behind the sums of a workload, behind `Sums` where sums are the result. Where a pool is
+    the first of these layers, its action is the last: engines pool what thresholds make.
 
     ValueError if there is no function for a layer.
     """
@@ -477,21 +477,21 @@ def actions_of(model: Model, part: Part, tail: tuple[Layer, ...]) -> list[Action
     for layer in tail:
         if type(layer) not in FUNCTIONS:
             raise ValueError(f"{layer.name}: nothing lowers a {layer.kind}")
-    of_tail = [FUNCTIONS[type(layer)](model, part, layer) for layer in tail]
-    return [Sums(beside_bits=part.binary), *of_tail] if part.raw else of_tail
+    of_tail = [FUNCTIONS[type(layer)](model, workload, layer) for layer in tail]
+    return [Sums(beside_bits=workload.binary), *of_tail] if workload.raw else of_tail
 
 
-def bits_of(model: Model, part: Part, layer: Threshold) -> Thresholds | Sign:
+def bits_of(model: Model, workload: Workload, layer: Threshold) -> Thresholds | Sign:
     """What makes bits: the sign of what was requantised, or thresholds of sums. Its bits are 1 where a sum is large:
     of x <= T, the complement is computed, x >= T + 1."""
-    assert part.segment is not None
-    if part.segment.behind_sums(Requantise) is not None:
+    assert workload.segment is not None
+    if workload.segment.behind_sums(Requantise) is not None:
         return Sign()
     down = model.arrays[layer.name]["direction"][:, None] < 0
-    return Thresholds(thresholds_of(model, part.segment, layer) + down)
+    return Thresholds(thresholds_of(model, workload.segment, layer) + down)
 
 
-FUNCTIONS: dict[type[Layer], Callable[[Model, Part, Any], Action]] = {
+FUNCTIONS: dict[type[Layer], Callable[[Model, Workload, Any], Action]] = {
     Threshold: bits_of,
     Requantise: Scale.of,
     **{layer: PoolAction.of for pool in POOLS for layer in pool.layers},

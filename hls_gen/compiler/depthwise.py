@@ -44,19 +44,19 @@ def plain_of(model: Model, segment: Segment) -> Array:
 
 
 def fused(cut: Sequence[Segment], model: Model) -> list[Segment]:
-    """Parts, each with the depthwise convolution that a pool unit with weights can compute behind it.
+    """Segments, each with the depthwise convolution that a pool unit with weights can compute behind it.
 
     Parameters
     ----------
     cut : sequence of Segment
-        All parts of the network.
+        All segments of the network.
     model : Model
         Gives the weights.
 
     Returns
     -------
     list of Segment
-        The parts that are left. What they read and add are names of parts that are left, too.
+        The segments that are left. What they read and add are names of segments that are left, too.
     """
     by_name = {segment.name: segment for segment in cut}
     taken: dict[str, str] = {}  # depthwise convolution -> the segment that it is fused with
@@ -86,9 +86,10 @@ def fused(cut: Sequence[Segment], model: Model) -> list[Segment]:
 
 
 def behind_copies(model: Model, binariser: OneInput | None = None) -> Model:
-    """A model with a copy in front of each depthwise convolution that a pool unit could compute, but has no part to
-    follow: a pool unit then computes it behind the copy. The array, which would take each of its taps as a plain
-    convolution, copies each position once. ``binariser``: what is computed in front of the first part, if anything is.
+    """A model with a copy in front of each depthwise convolution that a pool unit could compute, but has no segment
+    to follow: a pool unit then computes it behind the copy. The array, which would take each of its taps as a plain
+    convolution, copies each position once. ``binariser``: what is computed in front of the first segment, if anything
+    is.
     """
 
     def a_depthwise_convolution_follows_a_copy(graph: LayerGraph) -> LayerGraph | None:

@@ -9,7 +9,7 @@ from bitloom.hls_gen.design.npu import Npu
 from .choices import CompileChoices
 from .lowering import Lowered
 from .mapping import target_of
-from .parts import segmented
+from .workloads import segmented
 
 RULES = {
     "shortcuts": "an addition of two ways from one map, with convolutions on both and no other map that waits",
@@ -37,7 +37,7 @@ def check_effects(name: str, networks: Sequence[Lowered], npus: Sequence[Npu], c
     ValueError
         A choice has no effect. One line: the choice, what it needs, and the value.
     """
-    known = {part.name for network in networks for part in network.parts}
+    known = {workload.name for network in networks for workload in network.workloads}
     for layer in choices.dataflow if isinstance(choices.dataflow, Mapping) else ():
         if layer not in known:
             raise ValueError(f"{name}: a dataflow must be of one of {', '.join(sorted(known))}, got one of {layer}")
@@ -52,7 +52,7 @@ def check_effects(name: str, networks: Sequence[Lowered], npus: Sequence[Npu], c
 
 
 def _order(network: Lowered, npus: Sequence[Npu], choices: CompileChoices) -> list[str]:
-    """Names of a network's parts in their order, if it is cut by these choices."""
+    """Names of a network's workloads in their order, if it is cut by these choices."""
     return segmented(network.model, target_of(npus, choices)).names
 
 

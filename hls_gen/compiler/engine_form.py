@@ -1,6 +1,6 @@
-"""Which form of a network engines take: exact rewritings (golden/rewrite.py) of a network before it is cut into parts
-(hls_gen/compiler/parts.py). Concatenations become those that an NPU takes, and maps are copied where a layer without
-weights has no convolution to follow."""
+"""Which form of a network engines take: exact rewritings (golden/rewrite.py) of a network before it is cut into
+workloads (hls_gen/compiler/workloads.py). Concatenations become those that an NPU takes, and maps are copied where a
+layer without weights has no convolution to follow."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from .layer_graph import Arrays, LayerGraph, check_same
 
 
 def engine_form(model: Model, repeat_input: bool = False) -> Model:
-    """Rewrite a model so that an engine finds a part for each layer, if it can.
+    """Rewrite a model so that an engine finds a workload for each layer, if it can.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ MAX_AVERAGE = (1 << COUNT_BITS) - 1
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes a part of a network."""
+    """What computes a workload."""
 
     name: str = "binary"
     """"binary" or "integer"."""

@@ -90,12 +90,12 @@ def _candidates(lowered: Lowered, npus: Sequence[Npu]) -> list[str]:
     """Names of the layers in front of which a window former stands: the first one, and each one that its NPU computes
     alone of a map that comes from the NPU before."""
     names = []
-    for part, n in zip(lowered.parts, lowered.mapping, strict=True):
+    for workload, n in zip(lowered.workloads, lowered.mapping, strict=True):
         inlets = npus[n].ports.inlets
         alone = inlets == ("ring",) and lowered.mapping.count(n) == 1
-        here = "host" in inlets if is_input(part.reads) else alone
-        if here and part.behind_former(npus[n]) is not None:
-            names.append(part.name)
+        here = "host" in inlets if is_input(workload.reads) else alone
+        if here and workload.behind_former(npus[n]) is not None:
+            names.append(workload.name)
     return names
 
 
@@ -118,7 +118,7 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
     FormedWindows or None
         None where windows or positions are wanted in another order than row after row, or the former can't make them.
     """
-    npu = next(npus[n] for part, n in zip(lowered.parts, lowered.mapping) if part.name == layer.name)
+    npu = next(npus[n] for workload, n in zip(lowered.workloads, lowered.mapping) if workload.name == layer.name)
     taps = layer.formed_taps
     assert taps is not None
     wanted = lines_of(tables[layer.name].input_order, tables[layer.name].stage.width)

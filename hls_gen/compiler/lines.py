@@ -30,15 +30,15 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
     each tap side by side; parameters and results as of `form_pool_lines`."""
     names = set()
     plain = lowered.schedule(map_order).by_stage if any(npu.array_forms_lines for npu in npus) else {}
-    for layer, part, n in zip(lowered.layers, lowered.parts, lowered.mapping, strict=True):
+    for layer, workload, n in zip(lowered.layers, lowered.workloads, lowered.mapping, strict=True):
         array = npus[n].array
-        if is_input(layer.reads) or layer.formed_taps or not part.with_lines:
+        if is_input(layer.reads) or layer.formed_taps or not workload.with_lines:
             continue
-        if part.with_lines.split != array.beat.split(part.window.window):
+        if workload.with_lines.split != array.beat.split(workload.window.window):
             continue
         words = -(-layer.map_channels // array.map_lanes)
         apart = len(plain[layer.name].index) * -(-words // array.beat.taps)
-        behind = part.with_lines.part
+        behind = workload.with_lines.workload
         tuples = (behind.window.positions(behind.height, behind.width) >= 0).sum()
         if pays(int(tuples) * words, apart):
             names.add(layer.name)

@@ -48,8 +48,8 @@ from bitloom.hls_gen.design.pool_unit import LARGEST, Reduction
 from bitloom.hls_gen.design.split_window import SplitWindow
 
 from .actions import Action, ActivationAction, Addition, Depthwise, Scale, Sign, Thresholds, WindowAction
-from .parts import MapReader, Part
 from .ranges import Range
+from .workloads import MapReader, Workload
 
 ActionKind = TypeVar("ActionKind", bound=Action)
 
@@ -166,9 +166,11 @@ class LoweredLayer(MapReader):
     """How a line former in front of the pool unit splits the pool's window (lines.py); None where no line is formed."""
 
     @classmethod
-    def of(cls, part: Part, arithmetic: Xnor | Multiply, actions: Sequence[Action], sum_range: Range) -> "LoweredLayer":
-        """The lowered layer of a part."""
-        reader = {item.name: getattr(part, item.name) for item in fields(MapReader)}
+    def of(
+        cls, workload: Workload, arithmetic: Xnor | Multiply, actions: Sequence[Action], sum_range: Range
+    ) -> "LoweredLayer":
+        """The lowered layer of a workload."""
+        reader = {item.name: getattr(workload, item.name) for item in fields(MapReader)}
         return cls(**reader, arithmetic=arithmetic, actions=tuple(actions), sum_range=sum_range)
 
     @property

@@ -1,10 +1,10 @@
 """A network as lowered layers (hls_gen/compiler/lowered_layers.py), each of the engine of the NPU that computes it.
 
-    model --parts.py--> parts --mapping.py--> parts on NPUs, with copies and ways --this--> lowered layers
+    model --workloads.py--> workloads --mapping.py--> workloads on NPUs, with copies and ways --this--> lowered layers
 
-A part is lowered by lowering_binary.py or lowering_integer.py. Between lowered layers of different engines lie bits,
-some of which are complements; the reader's weights know which. A network is lowered once for its NPUs: whatever their
-memories, the lowered layers are the same.
+A workload is lowered by lowering_binary.py or lowering_integer.py. Between lowered layers of different engines lie
+bits, some of which are complements; the reader's weights know which. A network is lowered once for its NPUs: whatever
+their memories, the lowered layers are the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ from .engine_rules import BINARY_ENGINE, Engine
 from .input_maps import is_input
 from .lowered_layers import FormedTaps, LoweredLayer, Multiply
 from .mapping import Placed, placed
-from .parts import CutTarget, FormedPart, Part, segmented
 from .schedule import Schedule, Stage, schedule
 from .taps import Taps
 from .ways import MapWay
+from .workloads import CutTarget, FormedWorkload, Workload, segmented
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,20 +51,20 @@ class Lowered:
     thermometer bits, and for an input that is made binary."""
     binariser: Array | None = None
     """(channels,) int64 or None: thresholds that make the input binary before the first lowered layer (spec A9)."""
-    parts: tuple[Part, ...] = ()
+    workloads: tuple[Workload, ...] = ()
     """What the layers were lowered from, one for one."""
     mapping: tuple[int, ...] = ()
     """NPU of each layer."""
     ways: Mapping[str, MapWay] = field(default_factory=dict)
     """How each layer's map gets to who needs it, by the layer's name."""
     _schedules: dict[str, Schedule] = field(default_factory=dict, init=False)
-    _formed: dict[frozenset[tuple[str, FormedPart | None]], "Lowered"] = field(default_factory=dict, init=False)
+    _formed: dict[frozenset[tuple[str, FormedWorkload | None]], "Lowered"] = field(default_factory=dict, init=False)
     _split_pools: dict[frozenset[tuple[str, SplitWindow]], "Lowered"] = field(default_factory=dict, init=False)
 
     @property
     def outputs(self) -> list[str]:
         """The layers whose maps leave, in the order of the network's outputs."""
-        names = {part.output: part.name for part in self.parts if part.output is not None}
+        names = {workload.output: workload.name for workload in self.workloads if workload.output is not None}
         return [names[number] for number in sorted(names)]
 
     def schedule(self, map_order: str) -> Schedule:
@@ -75,16 +75,20 @@ class Lowered:
 
     def with_formed_taps(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind window formers (hls_gen/compiler/formed_taps.py): each then
-        reads a map of windows, whose channels are taps times channels. Their parts must have formed taps."""
-        return self._behind_formers({part.name: part.with_former for part in self.parts if part.name in names})
+        reads a map of windows, whose channels are taps times channels. Their workloads must have formed taps."""
+        return self._behind_formers(
+            {workload.name: workload.with_former for workload in self.workloads if workload.name in names}
+        )
 
     def with_lines(self, names: frozenset[str]) -> "Lowered":
         """The lowered layers, those of these names behind line formers (hls_gen/compiler/lines.py): each then reads a
         map with a position for each window of a line, whose channels are columns of the kernel times channels."""
-        return self._behind_formers({part.name: part.with_lines for part in self.parts if part.name in names})
+        return self._behind_formers(
+            {workload.name: workload.with_lines for workload in self.workloads if workload.name in names}
+        )
 
-    def _behind_formers(self, formed: Mapping[str, FormedPart | None]) -> "Lowered":
-        """The lowered layers, those that are named behind formers, with what their parts are there."""
+    def _behind_formers(self, formed: Mapping[str, FormedWorkload | None]) -> "Lowered":
+        """The lowered layers, those that are named behind formers, with what their workloads are there."""
         if not formed:
             return self
         key = frozenset(formed.items())
@@ -162,12 +166,13 @@ class Lowered:
 
 
 def lower(routed: Placed) -> Lowered:
-    """Lower the parts of a network, each for the engine of its NPU.
+    """Lower the workloads of a network, each for the engine of its NPU.
 
     Raises
     ------
     ValueError
-        If the arrays are such that an engine can't compute a part. The message names the layer, the rule and the value.
+        If the arrays are such that an engine can't compute a workload. The message names the layer, the rule and the
+        value.
     """
     segmented_model = routed.cut.segmented_model
     model = segmented_model.model
@@ -178,21 +183,21 @@ def lower(routed: Placed) -> Lowered:
         bits = segmented_model.target.binariser_bits
         limits, complement[INPUT] = lowering_binary.binariser(model, segmented_model.binariser, bits)
     layers: list[LoweredLayer] = []
-    complement |= {part.reads: complement[INPUT] for part in routed.parts if is_input(part.reads)}
-    for part in routed.parts:
-        inverted = np.concatenate([complement[name] for name in (part.reads, part.joins) if name])
-        layer, complement[part.name] = _lowered(model, part, inverted)
+    complement |= {workload.reads: complement[INPUT] for workload in routed.workloads if is_input(workload.reads)}
+    for workload in routed.workloads:
+        inverted = np.concatenate([complement[name] for name in (workload.reads, workload.joins) if name])
+        layer, complement[workload.name] = _lowered(model, workload, inverted)
         layers.append(layer)
     if complement[layers[-1].name].any():
-        _refuse_complements(model.network.layers[-1].name, routed.parts[-1])
-    first = routed.parts[0]
+        _refuse_complements(model.network.layers[-1].name, routed.workloads[-1])
+    first = routed.workloads[0]
     return Lowered(
         model=segmented_model.given,
         source=source,
         layers=tuple(layers),
         input_bits=first.planes,
         binariser=limits,
-        parts=tuple(routed.parts),
+        workloads=tuple(routed.workloads),
         mapping=tuple(routed.mapping),
         ways=routed.ways,
     )
@@ -203,9 +208,9 @@ def lowered_for(model: Model, npus: Sequence[Npu], choices: CompileChoices | Non
     return lower(placed(model, npus, choices))
 
 
-def _refuse_complements(last: str, part: Part) -> NoReturn:
-    """Raise ValueError: the last part makes complements, which no weights of a next layer take back."""
-    tail = part.segment.tail if part.segment else ()
+def _refuse_complements(last: str, workload: Workload) -> NoReturn:
+    """Raise ValueError: the last workload makes complements, which no weights of a next layer take back."""
+    tail = workload.segment.tail if workload.segment else ()
     if any(isinstance(layer, MinPool) for layer in tail):
         raise ValueError(
             f"{last}: a min pool gives complements, which only the weights of a next layer take back, got one in the "
@@ -215,20 +220,20 @@ def _refuse_complements(last: str, part: Part) -> NoReturn:
     raise ValueError(f"{last}: direction after {after} must be 1 in the last layer, got -1")
 
 
-def _lowered(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
-    """The lowered layer of a part, and which of the bits that it makes are complements; ``inverted``: which of the bits
-    that it reads are complements."""
-    if part.segment is None:
-        return (lowering_binary.copy if part.binary else lowering_integer.copy)(part), inverted
-    if part.binary:
-        return lowering_binary.binary_layer(model, part, inverted)
-    return lowering_integer.integer_layer(model, part, inverted)
+def _lowered(model: Model, workload: Workload, inverted: Array) -> tuple[LoweredLayer, Array]:
+    """The lowered layer of a workload, and which of the bits that it makes are complements; ``inverted``: which of the
+    bits that it reads are complements."""
+    if workload.segment is None:
+        return (lowering_binary.copy if workload.binary else lowering_integer.copy)(workload), inverted
+    if workload.binary:
+        return lowering_binary.binary_layer(model, workload, inverted)
+    return lowering_integer.integer_layer(model, workload, inverted)
 
 
-def _formed(layer: LoweredLayer, formed: FormedPart | None) -> LoweredLayer:
+def _formed(layer: LoweredLayer, formed: FormedWorkload | None) -> LoweredLayer:
     """A lowered layer behind a former."""
     assert formed is not None
-    split, part = formed
+    split, workload = formed
     arithmetic = layer.arithmetic
     if isinstance(arithmetic, Multiply):
         weight = split.dealt(arithmetic.weight, axis=1)
@@ -241,8 +246,8 @@ def _formed(layer: LoweredLayer, formed: FormedPart | None) -> LoweredLayer:
             magnitude=None if arithmetic.magnitude is None else _by_visit(arithmetic.magnitude, split, visits),
             tap_offset=arithmetic.tap_offset * split.tuple_taps,
         )
-    part = replace(part, reads=layer.reads)  # which may be a copy of the map that the network has
-    behind = LoweredLayer.of(part, arithmetic, layer.actions, layer.sum_range)
+    workload = replace(workload, reads=layer.reads)  # which may be a copy of the map that the network has
+    behind = LoweredLayer.of(workload, arithmetic, layer.actions, layer.sum_range)
     return replace(behind, formed_taps=FormedTaps(layer.height, layer.width, split))
 
 
@@ -266,7 +271,7 @@ def lower_alone(
         By default that of no bit planes but those that the input needs, no binariser and no depthwise convolutions.
     engines : Engine or sequence of Engine
         One for all weighted layers, or one for each in the order in which they are computed; where the target fuses
-        depthwise convolutions, one for each part that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
+        depthwise convolutions, one for each workload that is left then (`bitloom.hls_gen.compiler.depthwise.fused`).
 
     Raises
     ------
@@ -275,7 +280,7 @@ def lower_alone(
     """
     segmented_model = segmented(model, target or CutTarget())
     cut = segmented_model.cut([engines] * len(segmented_model.names) if isinstance(engines, Engine) else engines)
-    return lower(Placed(cut, cut.parts, [0] * len(cut.parts), {}))
+    return lower(Placed(cut, cut.workloads, [0] * len(cut.workloads), {}))
 
 
 def _stages(layers: Sequence[LoweredLayer]) -> list[Stage]:

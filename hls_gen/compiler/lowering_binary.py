@@ -36,9 +36,9 @@ from .depthwise import plain_of
 from .engine_rules import input_planes
 from .fixed_kernels import fixed_point, magnitudes
 from .lowered_layers import LoweredLayer, Xnor
-from .parts import Part
 from .ranges import Range
 from .segments import Segment
+from .workloads import Workload
 
 
 def plane_coefficients(bits: int) -> Array:
@@ -84,17 +84,17 @@ def binariser(model: Model, layer: Threshold, bits: int) -> tuple[Array, Array]:
     return np.clip(limits, -(1 << (bits - 1)), 1 << (bits - 1)), down
 
 
-def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
-    """Rewrite one part.
+def binary_layer(model: Model, workload: Workload, inverted: Array) -> tuple[LoweredLayer, Array]:
+    """Rewrite one workload.
 
     Parameters
     ----------
     model : Model
         Gives the arrays.
-    part : Part
+    workload : Workload
         With a segment.
     inverted : (bits,) bool
-        Which of the bits that the part reads are complements.
+        Which of the bits that the workload reads are complements.
 
     Returns
     -------
@@ -102,8 +102,8 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     (bits,) bool
         Which of the bits that the lowered layer makes are complements.
     """
-    segment = part.segment
-    planes = part.planes
+    segment = workload.segment
+    planes = workload.planes
     assert segment is not None
     layer = segment.layer
     source = segment.source
@@ -119,18 +119,20 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
     lanes = _lanes(bits, source.encoding, planes, inverted)
     taps = layer.window(source).taps
     terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
-    doubled = part.visits == 2 and (planes > 0 or part.lanes % 2 == 1)  # else the sum of both visits is halved, exactly
-    halved = part.visits == 2 and not doubled
+    doubled = workload.visits == 2 and (
+        planes > 0 or workload.lanes % 2 == 1
+    )  # else the sum of both visits is halved, exactly
+    halved = workload.visits == 2 and not doubled
     double = not (planes or any_match or halved)
     offset = 0 if planes or any_match else terms // 2 if halved else terms
     low, high = (0, 1) if any_match else segment.accumulator_range
-    actions = [_rewritten(action, falls, (low, high), doubled) for action in actions_of(model, part, segment.tail)]
+    actions = [_rewritten(action, falls, (low, high), doubled) for action in actions_of(model, workload, segment.tail)]
     if any_match:
         actions.insert(0, Thresholds(np.ones((layer.out_channels, 1), np.int64)))
     arithmetic = Xnor(
         weight=lanes,
         coefficient=plane_coefficients(planes) if planes else np.ones(1, np.int64),
-        visits=part.visits,
+        visits=workload.visits,
         double=double,
         tap_offset=offset,
         accumulate=layer.accumulate,
@@ -138,17 +140,17 @@ def binary_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLaye
         magnitude=_magnitude(model, segment, planes) if layer.real_weights else None,
     )
     sum_range = (2 * low, 2 * high) if doubled else (low, high)
-    return LoweredLayer.of(part, arithmetic, actions, sum_range), complement
+    return LoweredLayer.of(workload, arithmetic, actions, sum_range), complement
 
 
-def copy(part: Part) -> LoweredLayer:
+def copy(workload: Workload) -> LoweredLayer:
     """A copy of a map of bits: matches with a kernel's own bit count twice, all others once."""
-    channels = part.out_channels
-    identity = np.eye(part.out_channels, dtype=np.uint8)
+    channels = workload.out_channels
+    identity = np.eye(workload.out_channels, dtype=np.uint8)
     weight = np.stack([identity, np.ones_like(identity)], axis=1)[..., None]
     coefficient = np.ones(1, np.int64)
-    arithmetic = Xnor(weight=weight, coefficient=coefficient, visits=part.visits, double=False, tap_offset=0)
-    return LoweredLayer.of(part, arithmetic, [Thresholds(np.full((channels, 1), channels))], (0, 2 * channels))
+    arithmetic = Xnor(weight=weight, coefficient=coefficient, visits=workload.visits, double=False, tap_offset=0)
+    return LoweredLayer.of(workload, arithmetic, [Thresholds(np.full((channels, 1), channels))], (0, 2 * channels))
 
 
 def _magnitude(model: Model, segment: Segment, planes: int) -> Array:

@@ -22,26 +22,26 @@ from bitloom.golden.network import Model
 from .actions import Action, Depthwise, Scale, Sign, Thresholds, actions_of
 from .depthwise import plain_of
 from .lowered_layers import LoweredLayer, Multiply
-from .parts import Part
 from .pools import canonical
 from .ranges import Range
 from .segments import Segment
+from .workloads import Workload
 
 SIGN_RANGE = (-1, 0)
 """Smallest and largest integer that stands for a sign: -1 where negative."""
 
 
-def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLayer, Array]:
-    """Rewrite one part.
+def integer_layer(model: Model, workload: Workload, inverted: Array) -> tuple[LoweredLayer, Array]:
+    """Rewrite one workload.
 
     Parameters
     ----------
     model : Model
         Gives the arrays.
-    part : Part
+    workload : Workload
         With a segment.
     inverted : (bits,) bool
-        Which of the bits that the part reads are complements; of no meaning where it reads integers.
+        Which of the bits that the workload reads are complements; of no meaning where it reads integers.
 
     Returns
     -------
@@ -54,30 +54,30 @@ def integer_layer(model: Model, part: Part, inverted: Array) -> tuple[LoweredLay
     ValueError
         If a weight has to change sign and then doesn't fit the engine's weights.
     """
-    segment = part.segment
+    segment = workload.segment
     assert segment is not None
     turned = _turned(model, segment)
     weight = _weights(model, segment, inverted)
     if turned.any():
         weight = np.where(turned[:, None, None], -weight, weight)
-    if weight.max() >= 1 << (part.engine.weight_bits - 1):
-        most = f"{part.engine.weight_bits} bits in two's complement"
-        raise ValueError(f"{part.name}: weights that change sign must fit {most}, got {weight.max()}")
+    if weight.max() >= 1 << (workload.engine.weight_bits - 1):
+        most = f"{workload.engine.weight_bits} bits in two's complement"
+        raise ValueError(f"{workload.name}: weights that change sign must fit {most}, got {weight.max()}")
     sum_range = _sum_range(segment)
-    actions = actions_of(model, part, segment.tail)
+    actions = actions_of(model, workload, segment.tail)
     if segment.depthwise is not None:
-        actions.append(_depthwise(model, part, canonical(segment.depthwise)))
+        actions.append(_depthwise(model, workload, canonical(segment.depthwise)))
     act = segment.behind_sums(Threshold)
     complement = np.zeros(0, bool)
     if act is not None:
         actions = _signs(actions, turned, sum_range)
         complement = np.repeat(turned | (model.arrays[act.name]["direction"] > 0), act.levels)
-    return LoweredLayer.of(part, Multiply(weight=weight), actions, sum_range), complement
+    return LoweredLayer.of(workload, Multiply(weight=weight), actions, sum_range), complement
 
 
-def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
-    """What the pool unit computes where the depthwise convolution of ``segment`` is fused with the part."""
-    (scale,) = actions_of(model, part, segment.tail)
+def _depthwise(model: Model, workload: Workload, segment: Segment) -> Depthwise:
+    """What the pool unit computes where the depthwise convolution of ``segment`` is fused with the workload."""
+    (scale,) = actions_of(model, workload, segment.tail)
     assert isinstance(scale, Scale)
     channels = segment.layer.out_channels
     weight = grouped_weights(plain_of(model, segment), channels).reshape(channels, -1).T  # (taps, channels)
@@ -87,14 +87,14 @@ def _depthwise(model: Model, part: Part, segment: Segment) -> Depthwise:
     return Depthwise(name=segment.name, window=window, weight=weight, scale=scale, sum_range=sum_range)
 
 
-def copy(part: Part) -> LoweredLayer:
+def copy(workload: Workload) -> LoweredLayer:
     """A copy of a map of integers: kernels are unit vectors."""
-    assert part.values is not None
-    low, high = part.values
-    zeros = np.zeros((part.out_channels, 1), np.int64)
-    arithmetic = Multiply(weight=np.eye(part.out_channels, dtype=np.int64)[:, None])
+    assert workload.values is not None
+    low, high = workload.values
+    zeros = np.zeros((workload.out_channels, 1), np.int64)
+    arithmetic = Multiply(weight=np.eye(workload.out_channels, dtype=np.int64)[:, None])
     scale = Scale(bias=zeros, multiplier=zeros + 1, shift=zeros, low=low, high=high)
-    return LoweredLayer.of(part, arithmetic, [scale], (min(low, 0), max(high, 0)))
+    return LoweredLayer.of(workload, arithmetic, [scale], (min(low, 0), max(high, 0)))
 
 
 def _weights(model: Model, segment: Segment, inverted: Array) -> Array:

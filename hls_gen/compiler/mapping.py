@@ -25,11 +25,11 @@ from .choices import CompileChoices
 from .copies import with_copies
 from .engine_rules import Engine
 from .layout import chunks, result_steps
-from .parts import Cut, CutTarget, Part, Parts, SegmentedModel, segmented
 from .sequencer_work import SequencerWork
 from .store_copies import with_store_copies
 from .tuple_parts import tuple_part
 from .ways import MapWay, outlet_between, ways
+from .workloads import Cut, CutTarget, SegmentedModel, Workload, Workloads, segmented
 
 
 def check_network(network: Network) -> None:
@@ -52,21 +52,21 @@ def check_network(network: Network) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A network's parts on NPUs."""
+    """A network's workloads on NPUs."""
 
     cut: Cut
-    """The network in parts."""
-    parts: Parts
+    """The network in workloads."""
+    workloads: Workloads
     """Those of the cut, with copies of maps where NPUs need them (hls_gen/compiler/copies.py), each behind those that
     it reads and adds."""
     mapping: Sequence[int]
     """NPU of each of them."""
     ways: Mapping[str, MapWay]
-    """How each map gets to who needs it, by the name of the part that makes it."""
+    """How each map gets to who needs it, by the name of the workload that makes it."""
 
 
 def placed(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = None) -> Placed:
-    """Cut a network in parts, each for the NPU that computes it, and find the ways of its maps.
+    """Cut a network in workloads, each for the NPU that computes it, and find the ways of its maps.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def placed(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = N
 
 
 def _placed(segmented_model: SegmentedModel, npus: Sequence[Npu], mapping: Sequence[int] | None) -> Placed:
-    """The parts of a network on the NPUs of ``mapping``, or on those that ``assign`` chooses."""
+    """The workloads of a network on the NPUs of ``mapping``, or on those that ``assign`` chooses."""
     if mapping is None:
         return _assigned(segmented_model, npus)
     check_mapping(npus, segmented_model.names, mapping, is_chain=_is_chain(segmented_model))
@@ -134,7 +134,7 @@ def target_of(npus: Sequence[Npu], choices: CompileChoices) -> CutTarget:
 
 
 def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
-    """The parts on the NPUs that ``assign`` chooses."""
+    """The workloads on the NPUs that ``assign`` chooses."""
     names = segmented_model.names
     kinds = [npus[0].engine] * len(names)
     if any(npu.engine != kinds[0] for npu in npus):
@@ -144,7 +144,7 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     cut = segmented_model.cut(engines)
     _check_shifts(cut, npus[0])
     begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(cut, npus)
-    cycles = list(zip(*(layer_cycles(cut.parts, npu) for npu in npus)))
+    cycles = list(zip(*(layer_cycles(cut.workloads, npu) for npu in npus)))
     mapping = assign(npus, names, cycles, begin)
     for name, kind, n in zip(names, kinds, mapping):
         if kind != npus[n].engine:
@@ -155,13 +155,13 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
 
 
 def _routed(cut: Cut, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
-    """The parts with copies, and the NPU of each: in the one of two orders of these in which all maps find a way, or
-    which takes fewer cycles. ValueError if there is none."""
+    """The workloads with copies, and the NPU of each: in the one of two orders of these in which all maps find a way,
+    or which takes fewer cycles. ValueError if there is none."""
     candidates: list[tuple[float, Placed]] = []
     refused: list[ValueError] = []
     for early in (False, True):
         try:
-            copied, on = with_copies(cut.parts, mapping, npus, early=early)
+            copied, on = with_copies(cut.workloads, mapping, npus, early=early)
             routed = _in_order(cut, copied, on, npus)
         except ValueError as e:
             refused.append(e)
@@ -172,22 +172,24 @@ def _routed(cut: Cut, mapping: Sequence[int], npus: Sequence[Npu]) -> Placed:
     return min(candidates, key=lambda entry: entry[0])[1]
 
 
-def _in_order(cut: Cut, parts: Parts, mapping: list[int], npus: Sequence[Npu]) -> Placed:
-    """The parts, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
+def _in_order(cut: Cut, workloads: Workloads, mapping: list[int], npus: Sequence[Npu]) -> Placed:
+    """The workloads, with copies on the NPUs whose stores need them to hand maps on in order. ValueError if no copies
     help; it says why maps find no way without copies."""
     try:
-        return Placed(cut, parts, mapping, ways(cut.network, npus, parts, mapping))
+        return Placed(cut, workloads, mapping, ways(cut.network, npus, workloads, mapping))
     except ValueError as without:
         try:
-            parts, mapping = with_store_copies(parts, mapping, npus)
-            return Placed(cut, parts, mapping, ways(cut.network, npus, parts, mapping))
+            workloads, mapping = with_store_copies(workloads, mapping, npus)
+            return Placed(cut, workloads, mapping, ways(cut.network, npus, workloads, mapping))
         except ValueError:
             raise without from None
 
 
 def _copying(routed: Placed, npus: Sequence[Npu]) -> float:
     """Cycles of all copies."""
-    return sum(_cycles_on(part, npus[n]) for part, n in zip(routed.parts, routed.mapping) if is_copy(part.name))
+    return sum(
+        _cycles_on(workload, npus[n]) for workload, n in zip(routed.workloads, routed.mapping) if is_copy(workload.name)
+    )
 
 
 def _engine(npus: Sequence[Npu]) -> Engine:
@@ -200,7 +202,7 @@ def _engine(npus: Sequence[Npu]) -> Engine:
 def _check_shifts(cut: Cut, npu: Npu) -> None:
     """Raise ValueError if NPU 0 can't weigh the input's bit planes, or has fewer shifts than planes that follow one
     another."""
-    planes, array = cut.parts[0].planes, npu.array
+    planes, array = cut.workloads[0].planes, npu.array
     if planes > 1 and not weighs_planes(array.accumulate, array.collect):
         raise ValueError(
             f"{cut.network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, with "
@@ -214,16 +216,16 @@ def _check_shifts(cut: Cut, npu: Npu) -> None:
 
 
 def _beginnings(cut: Cut, npus: Sequence[Npu]) -> list[list[float]]:
-    """(parts, NPUs): cycles of the copies that an NPU makes if its run begins with a part; infinite where maps would
-    find no way then."""
-    parts = cut.parts
-    cycles = [[0.0] * len(npus) for _ in parts]
+    """(workloads, NPUs): cycles of the copies that an NPU makes if its run begins with a workload; infinite where maps
+    would find no way then."""
+    workloads = cut.workloads
+    cycles = [[0.0] * len(npus) for _ in workloads]
     if "ring" in npus[0].ports.inlets or not any("loop" in npu.ports.outlets for npu in npus):
         return cycles  # there is nothing to choose
-    for start in range(1, len(parts)):
+    for start in range(1, len(workloads)):
         for n in range(1, len(npus)):
             pair = cascade(npus[n - 1 : n + 1])
-            split = [0] * start + [1] * (len(parts) - start)
+            split = [0] * start + [1] * (len(workloads) - start)
             try:
                 cycles[start][n] = _copying(_routed(cut, split, pair), pair)
             except ValueError:
@@ -310,37 +312,37 @@ def assign(
     return mapping
 
 
-def layer_cycles(parts: Sequence[Part], npu: Npu) -> list[float]:
-    """Cycles that each part keeps an NPU busy if it waits for no other one: what a chain is cut by. Of the first part
-    with a window former if the NPU has one; infinite on another engine."""
-    cycles = [_cycles_on(part, npu) for part in parts]
-    first = parts[0]
+def layer_cycles(workloads: Sequence[Workload], npu: Npu) -> list[float]:
+    """Cycles that each workload keeps an NPU busy if it waits for no other one: what a chain is cut by. Of the first
+    workload with a window former if the NPU has one; infinite on another engine."""
+    cycles = [_cycles_on(workload, npu) for workload in workloads]
+    first = workloads[0]
     formed = first.behind_former(npu)
     if formed is not None:  # the former takes a position a cycle
         cycles[0] = min(cycles[0], max(_cycles_on(formed, npu), first.height * first.width))
     return cycles
 
 
-def _cycles_on(part: Part, npu: Npu) -> float:
-    """Cycles of a part whose taps are not formed. Array, results unit and pool unit work on it at the same time, and
-    the next layer reads what they make: the slowest of them counts."""
-    height, width = part.window.output_size(part.height, part.width)
-    steps = result_steps(part.out_channels, part.levels, npu.array.kgp, npu.results.ol)
+def _cycles_on(workload: Workload, npu: Npu) -> float:
+    """Cycles of a workload whose taps are not formed. Array, results unit and pool unit work on it at the same time,
+    and the next layer reads what they make: the slowest of them counts."""
+    height, width = workload.window.output_size(workload.height, workload.width)
+    steps = result_steps(workload.out_channels, workload.levels, npu.array.kgp, npu.results.ol)
     pooled = 0
-    if npu.pools_results(raw=part.raw, pool=part.pool is not None):
-        split = part.pool and present(npu.pool_unit).split(*part.pool)
+    if npu.pools_results(raw=workload.raw, pool=workload.pool is not None):
+        split = workload.pool and present(npu.pool_unit).split(*workload.pool)
         size = split.formed.output_size(height, width) if split else (height, width)
         pooled = SequencerWork.of_map(split.rest if split else None, *size).cycles(npu.pool_tuple_words(steps))
-    return max(_beats(part, npu), height * width * steps, pooled)
+    return max(_beats(workload, npu), height * width * steps, pooled)
 
 
-def _beats(part: Part, npu: Npu) -> float:
-    """Beats of a part on an NPU, of an integer input about; infinite on another engine."""
-    if npu.engine != part.engine.name:
+def _beats(workload: Workload, npu: Npu) -> float:
+    """Beats of a workload on an NPU, of an integer input about; infinite on another engine."""
+    if npu.engine != workload.engine.name:
         return inf
-    words = tuple_part(part.weighted, chunks(np.arange(part.lanes), npu.array.kfp), npu.array.kgp)[0].words
-    work = SequencerWork.of_map(part.window, part.height, part.width)
-    return work.cycles(part.visits * words) * npu.array.groups(part.out_channels)
+    words = tuple_part(workload.weighted, chunks(np.arange(workload.lanes), npu.array.kfp), npu.array.kgp)[0].words
+    work = SequencerWork.of_map(workload.window, workload.height, workload.width)
+    return work.cycles(workload.visits * words) * npu.array.groups(workload.out_channels)
 
 
 def _turns(npus: Sequence[Npu], cycles: Sequence[Sequence[float]]) -> list[int]:

@@ -6,7 +6,7 @@ them (docs/decisions/0014).
 
 Both stores are FIFOs, and a map that is made goes to either of them or to both. What is at the head of one can be
 copied (hls_gen/compiler/copies.py), and waits at the end of one or of both anew: so any order can be made, and any
-number of readers be served. The copies that take the fewest beats are looked for, part after part. So this is a
+number of readers be served. The copies that take the fewest beats are looked for, workload after workload. So this is a
 search, not a rule that applies or doesn't (golden/rewrite.py).
 """
 
@@ -21,14 +21,14 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .copies import copy_of, needs, renamed
 from .input_maps import is_input
-from .parts import Part, Parts
+from .workloads import Workload, Workloads
 
 KEPT = 48
-"""Most states behind a part with which the search goes on."""
+"""Most states behind a workload with which the search goes on."""
 TRIED = 1500
-"""Most states in front of a part that are looked at, once there is a state behind it."""
+"""Most states in front of a workload that are looked at, once there is a state behind it."""
 MOST = 60000
-"""Most states in front of a part that are looked at in any case."""
+"""Most states in front of a workload that are looked at in any case."""
 STORES = ("loop", "skip")
 """The map store and the skip store."""
 PLACES: tuple[tuple[str, ...], ...] = (("loop",), ("skip",), ("loop", "skip"))
@@ -43,11 +43,12 @@ class _Step:
     """A map is made."""
 
     name: str
-    """The part that first made it."""
+    """The workload that first made it."""
     to: tuple[str, ...]
     """The stores that it goes to."""
     taken: Mapping[str, str]
-    """For a copy the store that it reads from, by "copies"; for a part the store of each map that it needs, by how."""
+    """For a copy the store that it reads from, by "copies"; for a workload, by how it needs each map, the map's
+    store."""
     before: "_Step | None"
     """The step before this one."""
 
@@ -69,13 +70,13 @@ class _Stores:
         return _Stores((loop, skip), self.beats + beats, step)
 
 
-def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Npu]) -> tuple[Parts, list[int]]:
+def with_store_copies(workloads: Workloads, mapping: Sequence[int], npus: Sequence[Npu]) -> tuple[Workloads, list[int]]:
     """Add the copies that let each NPU's stores hand maps on in order.
 
     Parameters
     ----------
-    parts
-        The parts in the order in which they are computed, as `copies.with_copies` leaves them.
+    workloads
+        The workloads in the order in which they are computed, as `copies.with_copies` leaves them.
     mapping
         NPU of each of them.
     npus
@@ -83,8 +84,8 @@ def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Npu])
 
     Returns
     -------
-    sequence of Part
-        The parts and copies, in whose order both stores hand on the maps that they need.
+    sequence of Workload
+        The workloads and copies, in whose order both stores hand on the maps that they need.
     list of int
         NPU of each of them.
 
@@ -93,52 +94,59 @@ def with_store_copies(parts: Parts, mapping: Sequence[int], npus: Sequence[Npu])
     ValueError
         No order is found. One line: layer, rule and value.
     """
-    runs: dict[str, Parts] = {part.name: [part] for part in parts}  # a part, behind the copies in front of it
-    on = {part.name: n for part, n in zip(parts, mapping)}
+    # a workload, behind the copies in front of it
+    runs: dict[str, Workloads] = {workload.name: [workload] for workload in workloads}
+    on = {workload.name: n for workload, n in zip(workloads, mapping)}
     for n, npu in enumerate(npus):
-        here = [part for part in parts if on[part.name] == n]
+        here = [workload for workload in workloads if on[workload.name] == n]
         if here and not here[0].binary:
             elsewhere = {
-                part.reads for part in parts if not is_input(part.reads) and on[part.reads] == n != on[part.name]
+                workload.reads
+                for workload in workloads
+                if not is_input(workload.reads) and on[workload.reads] == n != on[workload.name]
             }
             runs |= _Copies(here, elsewhere, n, npu).with_copies()
-    order = [(part, on[name]) for name, run in runs.items() for part in run]
-    return [part for part, _ in order], [n for _, n in order]
+    order = [(workload, on[name]) for name, run in runs.items() for workload in run]
+    return [workload for workload, _ in order], [n for _, n in order]
 
 
 class _Copies:
-    """The copies of NPU ``n``: the ``parts`` that it computes, and which of their maps are read ``elsewhere``, too."""
+    """The copies of NPU ``n``: the ``workloads`` that it computes, and which of their maps are read ``elsewhere``,
+    too."""
 
-    def __init__(self, parts: Parts, elsewhere: set[str], n: int, npu: Npu):
-        self._parts = parts
+    def __init__(self, workloads: Workloads, elsewhere: set[str], n: int, npu: Npu):
+        self._workloads = workloads
         self._elsewhere = elsewhere
         self._n = n
-        self._by_name = {part.name: part for part in parts}
+        self._by_name = {workload.name: workload for workload in workloads}
         self._stores = {"skip", *({"loop"} & {*npu.ports.outlets})}
-        self._beats = {part.name: _beats(part, npu) for part in parts}
-        self._needed = [{how: name for how, name in needs(part).items() if name in self._by_name} for part in parts]
-        """By part: the maps of this NPU that it needs, by how it needs them."""
-        self._left = [
-            Counter(name for needed in self._needed[i:] for name in needed.values()) for i in range(len(parts) + 1)
+        self._beats = {workload.name: _beats(workload, npu) for workload in workloads}
+        self._needed = [
+            {how: name for how, name in needs(workload).items() if name in self._by_name} for workload in workloads
         ]
-        """By part: how many times each map is needed from there on."""
+        """By workload: the maps of this NPU that it needs, by how it needs them."""
+        self._left = [
+            Counter(name for needed in self._needed[i:] for name in needed.values()) for i in range(len(workloads) + 1)
+        ]
+        """By workload: how many times each map is needed from there on."""
 
-    def with_copies(self) -> dict[str, Parts]:
-        """By the name of each part: the copies in front of it, and the part itself, which needs copies of maps."""
+    def with_copies(self) -> dict[str, Workloads]:
+        """By the name of each workload: the copies in front of it, and the workload itself, which needs copies of
+        maps."""
         states = [_Stores(((), ()))]
-        for number, part in enumerate(self._parts):
+        for number, workload in enumerate(self._workloads):
             states = self._behind(number, states)
             if not states:
                 needed = " and ".join(self._needed[number].values())
                 raise ValueError(
-                    f"{part.name}: the maps that it needs must come to the heads of the stores of NPU "
+                    f"{workload.name}: the maps that it needs must come to the heads of the stores of NPU "
                     f"{self._n} within {MOST} steps, got others for {needed}"
                 )
         return self._runs(states[0])
 
     def _behind(self, number: int, states: Sequence[_Stores]) -> list[_Stores]:
-        """The best states behind part ``number``, those with the fewest beats first: from any of the states in front
-        of it, with any number of copies."""
+        """The best states behind workload ``number``, those with the fewest beats first: from any of the states in
+        front of it, with any number of copies."""
         ranks = count()
         seen = set[Queues]()
         best = dict[Queues, _Stores]()
@@ -157,9 +165,9 @@ class _Copies:
         return sorted(best.values(), key=lambda state: state.beats + self._ahead(number + 1, state))
 
     def _ahead(self, number: int, state: _Stores) -> int:
-        """Beats that copies take at least until part ``number`` finds the maps that it needs: copies of all maps in
+        """Beats that copies take at least until workload ``number`` finds the maps that it needs: copies of all maps in
         front of such a map, and of the map itself where it is added, but isn't in the skip store."""
-        if number == len(self._parts):
+        if number == len(self._workloads):
             return 0
         most = 0
         for how, name in self._needed[number].items():
@@ -172,8 +180,8 @@ class _Copies:
         return most
 
     def _computed(self, number: int, state: _Stores) -> Iterator[_Stores]:
-        """The states behind part ``number``, which takes the maps that it needs from the heads of the stores."""
-        name = self._parts[number].name
+        """The states behind workload ``number``, which takes the maps that it needs from the heads of the stores."""
+        name = self._workloads[number].name
         needed = self._needed[number]
         left = self._left[number + 1]
         places: list[tuple[str, ...]] = [to for to in PLACES if len(to) <= left[name] and self._stores.issuperset(to)]
@@ -188,7 +196,7 @@ class _Copies:
                     yield after
 
     def _copied(self, number: int, state: _Stores) -> Iterator[_Stores]:
-        """The states behind one copy more in front of part ``number``."""
+        """The states behind one copy more in front of workload ``number``."""
         for store, queue in zip(STORES, state.queues):
             there = sum(maps.count(queue[0]) for maps in state.queues) if queue else 0
             for to in PLACES if queue else ():
@@ -196,27 +204,27 @@ class _Copies:
                     step = _Step(queue[0], to, {"copies": store}, state.last)
                     yield state.after(step, self._beats[queue[0]])
 
-    def _runs(self, state: _Stores) -> dict[str, Parts]:
-        """The parts of the steps to a state, each behind the copies in front of it."""
+    def _runs(self, state: _Stores) -> dict[str, Workloads]:
+        """The workloads of the steps to a state, each behind the copies in front of it."""
         steps = list[_Step]()
         last = state.last
         while last is not None:
             steps.append(last)
             last = last.before
         stores: dict[str, list[str]] = {store: [] for store in STORES}
-        runs = dict[str, Parts]()
-        copies = list[Part]()
+        runs = dict[str, Workloads]()
+        copies = list[Workload]()
         numbers = Counter[str]()
         for step in reversed(steps):
-            part = self._by_name[step.name]
+            workload = self._by_name[step.name]
             names = {how: stores[store].pop(0) for how, store in step.taken.items()}
             maker = step.name
             if "copies" in names:
                 numbers[step.name] += 1
                 maker = copy_name(copied(maker, self._n), self._n, numbers[step.name] + is_copy(maker))
-                copies.append(copy_of(part, names["copies"], maker))
+                copies.append(copy_of(workload, names["copies"], maker))
             else:
-                runs[maker] = [*copies, renamed(part, names)]
+                runs[maker] = [*copies, renamed(workload, names)]
                 copies = []
             for store in step.to:
                 stores[store].append(maker)
@@ -224,7 +232,7 @@ class _Copies:
 
 
 def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, str]]:
-    """The ways in which a part may take the maps that it needs from the heads of the stores: the store of each."""
+    """The ways in which a workload may take the maps that it needs from the heads of the stores: the store of each."""
     heads = {store: queue[0] for store, queue in zip(STORES, queues) if queue}
     for first, second in (STORES, STORES[::-1]):
         stores = {"reads": first, "joins": second, "adds": "skip"}
@@ -235,7 +243,7 @@ def _takings(needed: Mapping[str, str], queues: Queues) -> Iterator[dict[str, st
             return
 
 
-def _beats(part: Part, npu: Npu) -> int:
-    """Beats of a copy of the map that a part makes."""
-    rows, columns = part.map_size
-    return rows * columns * -(-part.out_channels // npu.array.kfp) * npu.array.groups(part.out_channels)
+def _beats(workload: Workload, npu: Npu) -> int:
+    """Beats of a copy of the map that a workload makes."""
+    rows, columns = workload.map_size
+    return rows * columns * -(-workload.out_channels // npu.array.kfp) * npu.array.groups(workload.out_channels)

@@ -28,7 +28,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.npu import Npu
 
-from .parts import Parts
+from .workloads import Workloads
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _State:
 
 
 def chosen(
-    network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]
+    network: str, options: Mapping[str, Sequence[MapWay]], workloads: Workloads, on: Mapping[str, int]
 ) -> dict[str, MapWay]:
     """Choose the way of each map.
 
@@ -202,15 +202,15 @@ def chosen(
         Name of the network, for messages.
     options
         The ways that each map may take, the best one first.
-    parts
-        The parts as they are computed.
+    workloads
+        The workloads as they are computed.
     on
         NPU of each of them, by name.
 
     Returns
     -------
     dict of str to MapWay
-        By the name of the part that makes the map. Of the choices with which all stores stay in order the
+        By the name of the workload that makes the map. Of the choices with which all stores stay in order the
         first one: earlier maps have better ways.
 
     Raises
@@ -218,17 +218,17 @@ def chosen(
     ValueError
         There is none. One line: two maps.
     """
-    number = {part.name: i for i, part in enumerate(parts)}
-    joining = {part.name for part in parts if part.joins}
+    number = {workload.name: i for i, workload in enumerate(workloads)}
+    joining = {workload.name for workload in workloads if workload.joins}
     paths: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {(): (_State(), ())}
-    for part in parts:
+    for workload in workloads:
         following: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {}
-        for (state, taken), option in product(paths.values(), options[part.name]):
-            after = _after(state, option, on[part.name], number, joining)
+        for (state, taken), option in product(paths.values(), options[workload.name]):
+            after = _after(state, option, on[workload.name], number, joining)
             if after is not None:
                 following.setdefault(after.key, (after, (*taken, option)))
         if not following:
-            _refuse(network, options, parts, on)
+            _refuse(network, options, workloads, on)
         paths = following
     best = next(iter(paths.values()))[1]
     return dict(zip(number, best))
@@ -259,9 +259,9 @@ def _after(state: _State, option: MapWay, npu: int, number: Mapping[str, int], j
     return _State(last, awaited)
 
 
-def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts, on: Mapping[str, int]) -> None:
+def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], workloads: Workloads, on: Mapping[str, int]) -> None:
     """Raise ValueError that names two maps which hinder each other, if each map takes the last of its ways."""
-    number = {part.name: i for i, part in enumerate(parts)}
+    number = {workload.name: i for i, workload in enumerate(workloads)}
     ways = {name: last for name, (*_, last) in options.items()}
     for store, npu in product(("loop", "skip"), sorted(set(on.values()))):
         taken = [
@@ -278,11 +278,11 @@ def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], parts: Parts,
                 f"{network}: the {kind} store must hand maps on in the order in which they come, got {pair[1]} wanted "
                 f"before all of {pair[0]}"
             )
-    both = next(f"{part.reads} and {part.joins} of {part.name}" for part in parts if part.joins)
+    both = next(f"{workload.reads} and {workload.joins} of {workload.name}" for workload in workloads if workload.joins)
     raise ValueError(f"{network}: of two maps that are concatenated one must come from each store in order, got {both}")
 
 
-def ways(network: str, npus: Sequence[Npu], parts: Parts, mapping: Sequence[int]) -> dict[str, MapWay]:
+def ways(network: str, npus: Sequence[Npu], workloads: Workloads, mapping: Sequence[int]) -> dict[str, MapWay]:
     """Find the way of each map.
 
     Parameters
@@ -291,59 +291,61 @@ def ways(network: str, npus: Sequence[Npu], parts: Parts, mapping: Sequence[int]
         Name of the network, for messages.
     npus
         Foldings of the NPUs, in their order.
-    parts
-        The parts as they are computed.
+    workloads
+        The workloads as they are computed.
     mapping
         NPU of each of them.
 
     Returns
     -------
     dict of str to MapWay
-        By the name of the part that makes the map.
+        By the name of the workload that makes the map.
 
     Raises
     ------
     ValueError
         A map finds no way. One line: layer, rule and value.
     """
-    on = {part.name: n for part, n in zip(parts, mapping)}
-    if sum(part.reads == INPUT for part in parts) > 1:
-        names = " and ".join(part.name for part in parts if part.reads == INPUT)
+    on = {workload.name: n for workload, n in zip(workloads, mapping)}
+    if sum(workload.reads == INPUT for workload in workloads) > 1:
+        names = " and ".join(workload.name for workload in workloads if workload.reads == INPUT)
         raise ValueError(f"{network}: one conv or dense layer must read the input, got {names}")
-    usual = {part.name: _way(part.name, npus, on, parts) for part in parts}
-    check_kept(network, usual, on, {part.name for part in parts if part.binary})
+    usual = {workload.name: _way(workload.name, npus, on, workloads) for workload in workloads}
+    check_kept(network, usual, on, {workload.name for workload in workloads if workload.binary})
     try:
-        return chosen(network, {name: _options(map_way, parts) for name, map_way in usual.items()}, parts, on)
+        return chosen(network, {name: _options(map_way, workloads) for name, map_way in usual.items()}, workloads, on)
     except ValueError:
-        more = {name: [*_options(map_way, parts), *_beside(name, map_way, parts)] for name, map_way in usual.items()}
-        return chosen(network, more, parts, on)
+        more = {
+            name: [*_options(map_way, workloads), *_beside(name, map_way, workloads)] for name, map_way in usual.items()
+        }
+        return chosen(network, more, workloads, on)
 
 
-def _options(usual: MapWay, parts: Parts) -> list[MapWay]:
+def _options(usual: MapWay, workloads: Workloads) -> list[MapWay]:
     """The ways that a map may take, the best one first. Of two readers the first one best takes it from the skip store,
     since it then leaves that store before what comes next."""
     if usual.skip_reader and usual.target == "loop":
         return [replace(usual, reader=usual.skip_reader, skip_reader=usual.reader), usual]
-    if usual.adder is None and any(part.name == usual.reader and part.joins for part in parts):
+    if usual.adder is None and any(workload.name == usual.reader and workload.joins for workload in workloads):
         return [usual, MapWay("skip", skip_reader=usual.reader)]
     return [usual]
 
 
-def _beside(name: str, usual: MapWay, parts: Parts) -> list[MapWay]:
+def _beside(name: str, usual: MapWay, workloads: Workloads) -> list[MapWay]:
     """Further ways of a map, tried where the usual ways leave the stores in no order: its one reader takes it from the
     skip store."""
-    binary = any(part.name == name and part.binary for part in parts)
+    binary = any(workload.name == name and workload.binary for workload in workloads)
     if not binary and usual.target == "loop" and not usual.forks:
         return [MapWay("skip", skip_reader=usual.reader)]
     return []
 
 
-def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], parts: Parts) -> MapWay:
+def _way(name: str, npus: Sequence[Npu], on: Mapping[str, int], workloads: Workloads) -> MapWay:
     """The way of a map, whose second reader takes it from the skip store."""
-    readers = [part.name for part in parts if name in (part.reads, part.joins)]
-    adders = [part.name for part in parts if part.adds == name]
+    readers = [workload.name for workload in workloads if name in (workload.reads, workload.joins)]
+    adders = [workload.name for workload in workloads if workload.adds == name]
     needed = [*readers, *adders]
-    binary = any(part.name == name and part.binary for part in parts)
+    binary = any(workload.name == name and workload.binary for workload in workloads)
     if len(readers) > 1 and binary:
         raise ValueError(f"{name}: one layer must read a map of bits, got {' and '.join(readers)}")
     if len(needed) > 2 or len(adders) > 1:

@@ -7,7 +7,7 @@ from typing import Any
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.compiler.parts import engines_of
+from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.design import MOST_NPUS

@@ -3,7 +3,7 @@
 from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
-from bitloom.hls_gen.compiler.parts import engines_of
+from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design.array import BinaryArray
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, bits_for

@@ -66,9 +66,9 @@ def cut_chains(models: Sequence[Model], engines: Sequence[Engines], feature_bits
 def _cut(model: Model, npus: Sequence[Npu]) -> tuple[tuple[int, ...], bool]:
     """NPU of each of the network's own layers, and whether maps are copied, or kept on the NPU after."""
     placing = placed(model, npus)
-    copies = [is_copy(part.name) for part in placing.parts]
-    on = {part.name: n for part, n in zip(placing.parts, placing.mapping)}
-    kept = any(part.adds and on[part.adds] != on[part.name] for part in placing.parts)
+    copies = [is_copy(workload.name) for workload in placing.workloads]
+    on = {workload.name: n for workload, n in zip(placing.workloads, placing.mapping)}
+    kept = any(each.adds and on[each.adds] != on[each.name] for each in placing.workloads)
     return tuple(n for n, copy in zip(placing.mapping, copies) if not copy), any(copies) or kept
 
 

@@ -18,8 +18,8 @@ from bitloom.hls_gen.compiler.formed_taps import formable_taps
 from bitloom.hls_gen.compiler.lines import form_array_lines, form_pool_lines
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone, lowered_for, pool_name
-from bitloom.hls_gen.compiler.parts import CutTarget, engines_of, segmented
 from bitloom.hls_gen.compiler.plan import Plan, plan_lowered
+from bitloom.hls_gen.compiler.workloads import CutTarget, engines_of, segmented
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.split_window import SplitWindow

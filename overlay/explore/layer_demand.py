@@ -211,7 +211,7 @@ class LayerDemand:
         engine."""
         if self.engine == "binary":
             return 1
-        segment = next(part.segment for part in self.network.parts if part.name == self.name)
+        segment = next(each.segment for each in self.network.workloads if each.name == self.name)
         encodings = [of.layer.weight for of in (segment, segment and segment.depthwise) if of]
         return max([2, *map(stored_bits, encodings)])
 

@@ -16,7 +16,7 @@ from bitloom.golden.host.host import Host
 from bitloom.golden.names import NAME_LENGTH, shown
 from bitloom.golden.network import Model
 from bitloom.golden.reading.file import naming, read_file
-from bitloom.hls_gen.compiler.parts import check_engines
+from bitloom.hls_gen.compiler.workloads import check_engines
 from bitloom.hls_gen.design.widths import FEATURE_BITS
 from bitloom.overlay.build.buildable import check_buildable
 

@@ -22,7 +22,7 @@ from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.golden.training.train import Recipe, train
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import engines_of
+from bitloom.hls_gen.compiler.workloads import engines_of
 from tests.cases import case_map, random_images, random_model, random_values
 from tests.errors import value_error
 from tests.golden.kernels.tiled import check

@@ -12,7 +12,7 @@ from bitloom.golden.kernels import packed
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
-from bitloom.hls_gen.compiler.parts import engines_of
+from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
 from bitloom.overlay.build.images import random_images

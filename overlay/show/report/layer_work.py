@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitloom.hls_gen.compiler.parts import Part
 from bitloom.hls_gen.compiler.plan import Plan
+from bitloom.hls_gen.compiler.workloads import Workload
 
 from .compiled import Compiled
 
@@ -63,13 +63,13 @@ def layers(compiled: Compiled) -> list[LayerWork]:
 def _layers(compiled: Compiled, plan: Plan, program: str) -> list[LayerWork]:
     """Work of a program's layers."""
     out = []
-    for i, (planned, part) in enumerate(zip(plan.layers, plan.lowered.parts)):
+    for i, (planned, workload) in enumerate(zip(plan.layers, plan.lowered.workloads)):
         p = planned.layer
         n = planned.number
         npu = compiled.build.design.npus[n]
-        channels = p.weight.shape[2] // _thermometer_bits(part)
+        channels = p.weight.shape[2] // _thermometer_bits(workload)
         lanes = int(np.prod(p.weight.shape[2:]))
-        of_kernel = _channel_groups(part)
+        of_kernel = _channel_groups(workload)
         out.append(
             LayerWork(
                 name=p.name,
@@ -89,15 +89,15 @@ def _layers(compiled: Compiled, plan: Plan, program: str) -> list[LayerWork]:
     return out
 
 
-def _channel_groups(part: Part) -> int:
+def _channel_groups(workload: Workload) -> int:
     """Groups that a layer's channels are cut into, of which a kernel reads one."""
-    segment = part.segment
+    segment = workload.segment
     if segment is None:  # a copy
         return 1
     return segment.source.channels // segment.layer.array_shapes(segment.source)["weight"][3]
 
 
-def _thermometer_bits(part: Part) -> int:
+def _thermometer_bits(workload: Workload) -> int:
     """Channels of bits that stand for one channel of the map that a layer reads."""
-    encoding = part.segment.source.encoding if part.segment else None
+    encoding = workload.segment.source.encoding if workload.segment else None
     return encoding.bits if encoding is not None and encoding.kind == "bipolar" else 1

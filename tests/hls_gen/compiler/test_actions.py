@@ -16,8 +16,8 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler import depthwise, engine_rules
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import CutTarget
 from bitloom.hls_gen.compiler.trips import Trip, needed, optional, tails_of
+from bitloom.hls_gen.compiler.workloads import CutTarget
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 

@@ -21,10 +21,10 @@ from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.flow import Deadlock, enough_skips, simulate, smooth_skips
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import check_engines, engines_of
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.ways import ways
+from bitloom.hls_gen.compiler.workloads import check_engines, engines_of
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
@@ -195,7 +195,7 @@ def test_a_map_of_bits_has_one_reader():
         add("add_6", "act_4", "act_5"),
     )  # fmt: skip
     engines = [Engine(name, 8, 8) if name == "integer" else Engine() for name in engines_of(network)]
-    layers = lower_alone(random_model(network, 1, 24), engines=engines).parts
+    layers = lower_alone(random_model(network, 1, 24), engines=engines).workloads
     integer = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
     with value_error("conv_1: one layer must read a map of bits, got conv_2 and conv_3"):
         ways("net", cascade([NPU, integer]), layers, [int(not p.binary) for p in layers])

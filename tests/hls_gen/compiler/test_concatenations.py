@@ -16,8 +16,8 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import engines_of
 from bitloom.hls_gen.compiler.plan import plan
+from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from tests.errors import value_error

@@ -24,11 +24,11 @@ from bitloom.hls_gen.compiler.flow import simulate
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.compiler.lowering import lower, lower_alone
 from bitloom.hls_gen.compiler.mapping import Placed
-from bitloom.hls_gen.compiler.parts import CutTarget, segmented
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.segments import segments
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.ways import ways
+from bitloom.hls_gen.compiler.workloads import CutTarget, segmented
 from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -123,7 +123,7 @@ def test_a_copy_of_bits():
     model, images = random_model(net, 1), random_images(net, 4, 1)
     segmented_model = segmented(model, CutTarget())
     cut = segmented_model.cut([Engine()] * 2)
-    made, on = with_copies(cut.parts, [0, 2], cascade([Npu.of()] * 3))
+    made, on = with_copies(cut.workloads, [0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
     assert (lower(Placed(cut, made, on, {})).forward(images) == lower_alone(model).forward(images)).all()
 
@@ -146,7 +146,7 @@ def test_a_copy_of_the_signs_of_integers():
     net = Network(name="signs", input=Map(height=3, width=2, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
     cut = segmented(model, CutTarget()).cut([Engine()] * 3)
-    made, on = with_copies(cut.parts, [0, 0, 2], cascade([Npu.of()] * 3))
+    made, on = with_copies(cut.workloads, [0, 0, 2], cascade([Npu.of()] * 3))
     assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_2", 0), ("conv_2@1", 1), ("dense_3", 2)]
     assert (lower(Placed(cut, made, on, {})).forward(images) == model.forward(images)).all()
 
@@ -229,7 +229,7 @@ def test_three_layers_for_one_map():
     """Without the copies that the compiler puts in."""
     net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_1"), conv("conv_4", "act_1"),
                    add("add_5", "act_3", "act_2"), add("add_6", "act_4", "add_5"))  # fmt: skip
-    made = lower_alone(random_model(net, 1, 32), engines=Engine("integer", 9, 8)).parts
+    made = lower_alone(random_model(net, 1, 32), engines=Engine("integer", 9, 8)).workloads
     with value_error(
         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"
     ):
@@ -237,12 +237,12 @@ def test_three_layers_for_one_map():
 
 
 def test_bits_are_copied_by_their_own_engine():
-    lowered = lower_alone(load("digits-cnn")).parts
+    lowered = lower_alone(load("digits-cnn")).workloads
     with value_error(
         "conv_1: engine of NPU 1 must be binary to add a map of bits, to read it twice or to hand it on, got integer"
     ):
         with_copies(lowered, [0, 2, 2, 2], cascade([Npu.of(), NPU, Npu.of()]))
-    integers = planned(IDENTITY).lowered.parts
+    integers = planned(IDENTITY).lowered.workloads
     with value_error(
         "conv_1: engine of NPU 1 must be integer to add a map of integers, to read it twice or to hand it on, got "
         "binary"

@@ -13,9 +13,9 @@ from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import CutTarget, Part
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.workloads import CutTarget, Workload
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
@@ -41,7 +41,11 @@ def test_the_rewritten_layer_computes_the_same(npu: Npu, count: int) -> None:
             if npu.engine == "integer"
             else lower_alone(model, CutTarget(planes=npu.array.planes))
         )
-        names = {part.name for part in lowered.parts if part.behind_former(npu) and _pads_with_zeros(part)}
+        names = {
+            workload.name
+            for workload in lowered.workloads
+            if workload.behind_former(npu) and _pads_with_zeros(workload)
+        }
         if "conv_1" not in names:
             of_bits = npu.array.planes > 0 and not lowered.input_bits
             assert of_bits or network.layers[0].kernel == (1, 1)
@@ -64,23 +68,25 @@ def test_a_layer_behind_a_line_former_computes_the_same(npu: Npu, count: int) ->
         seed = pick.seed()
         model, images = model_of(network, seed, npu), random_images(network, 2, seed)
         lowered = lower_alone(model, engines=Engine() if binary else Engine("integer", 9, 8))
-        names = frozenset(part.name for part in lowered.parts[1:] if part.with_lines and _lines_on_map(part))
+        names = frozenset(
+            workload.name for workload in lowered.workloads[1:] if workload.with_lines and _lines_on_map(workload)
+        )
         np.testing.assert_array_equal(lowered.with_lines(names).forward(images), lowered.forward(images))
         return "lines" if names else "none"
 
     assert tally(same, count)["lines"] >= count // 20
 
 
-def _lines_on_map(part: Part) -> bool:
+def _lines_on_map(workload: Workload) -> bool:
     """Whether no line of a window reaches beside the map, or taps beside the map may be 0."""
-    (_, left, _, right) = part.window.window.padding
-    return not part.binary or left == right == 0
+    (_, left, _, right) = workload.window.window.padding
+    return not workload.binary or left == right == 0
 
 
-def _pads_with_zeros(part: Part) -> bool:
+def _pads_with_zeros(workload: Workload) -> bool:
     """Whether taps beside the map may be 0, or there are none."""
-    window = part.window.alone
-    return not part.binary or part.planes > 0 or (window is not None and not any(window.padding))
+    window = workload.window.alone
+    return not workload.binary or workload.planes > 0 or (window is not None and not any(window.padding))
 
 
 def test_bits_on_an_npu_with_bit_planes() -> None:

@@ -92,7 +92,7 @@ def test_the_fewest_beats():
 def test_an_order_that_needs_no_copy_stays():
     made = planned(residual(*FIRST, add("add_4", "act_3", "act_1")))
     assert stored(made) == ""
-    layers, mapping = with_store_copies(made.lowered.parts, made.mapping, [NPU])
+    layers, mapping = with_store_copies(made.lowered.workloads, made.mapping, [NPU])
     assert [p.name for p in layers] == ["conv_1", "conv_2", "conv_3"]
     assert mapping == [0, 0, 0]
 

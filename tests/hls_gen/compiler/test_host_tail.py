@@ -17,8 +17,8 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.host_tail import on_device, split
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import engines_of
 from bitloom.hls_gen.compiler.sizing import size_memories
+from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.program import Program

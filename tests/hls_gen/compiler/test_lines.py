@@ -42,11 +42,11 @@ def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
         network = binary_network(pick, 8) if binary else maker(pick, choices)
         lowered = lowered_for(model_of(network, pick.seed(), npu), [npu])
         windows = dict[tuple[str, str], tuple[Window, int, int]]()
-        for layer, part in zip(lowered.layers, lowered.parts):
-            windows["array", layer.name] = part.window.window, layer.height, layer.width
+        for layer, workload in zip(lowered.layers, lowered.workloads):
+            windows["array", layer.name] = workload.window.window, layer.height, layer.width
             if layer.pool is not None:
                 split = present(npu.pool_unit).split(layer.pool.window, layer.pool.reduction)
-                windows["pool", layer.name] = split.formed, *part.window.output_size(layer.height, layer.width)
+                windows["pool", layer.name] = split.formed, *workload.window.output_size(layer.height, layer.width)
         with patch.object(lines, "pays", lambda *_: True):
             behind, of_array = form_array_lines(lowered, [npu], order)
         _, of_pools = form_pool_lines(behind, [npu], order)

@@ -21,7 +21,7 @@ from bitloom.hls_gen.compiler.engine_rules import input_planes
 from bitloom.hls_gen.compiler.host_tail import split
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
-from bitloom.hls_gen.compiler.parts import CutTarget
+from bitloom.hls_gen.compiler.workloads import CutTarget
 from bitloom.hls_gen.design.pool_unit import LARGEST
 from tests import networks as drawn
 from tests.cases import case_map, random_images, random_model

@@ -19,7 +19,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered, lower_alone
-from bitloom.hls_gen.compiler.parts import engines_of
+from bitloom.hls_gen.compiler.workloads import engines_of
 from tests import networks as drawn
 from tests.cases import case_map, integer_cases, random_images, random_model
 from tests.errors import value_error

@@ -42,7 +42,7 @@ def flow(model, npus):
 ], ids=str)  # fmt: skip
 def test_the_slowest_part_counts(change):
     npu = NPU.changed(**change)
-    cycles = sum(layer_cycles(placed(KWS, [npu]).parts, npu))
+    cycles = sum(layer_cycles(placed(KWS, [npu]).workloads, npu))
     assert cycles == pytest.approx(flow(KWS, [npu]), rel=0.04)
 
 
@@ -59,11 +59,11 @@ def test_pools_by_lines_count_lines(pool, line_taps):
     source = Map(height=14, width=14, channels=4, encoding=signed(8))
     model = random_model(Network(name="pooled", input=source, layers=layers), 0, 24, 16)
     npu = NPU.changed(kfp=12, line_taps=1, pfp=4, ol=4, depthwise=False, window_former=False, pool_line_taps=line_taps)
-    assert sum(layer_cycles(placed(model, [npu]).parts, npu)) == pytest.approx(flow(model, [npu]), rel=0.1)
+    assert sum(layer_cycles(placed(model, [npu]).workloads, npu)) == pytest.approx(flow(model, [npu]), rel=0.1)
 
 
 def test_another_engine():
-    assert layer_cycles(placed(KWS, [NPU]).parts, Npu.of()) == [inf] * 6
+    assert layer_cycles(placed(KWS, [NPU]).workloads, Npu.of()) == [inf] * 6
 
 
 @pytest.mark.parametrize(("count", "expected"), [(2, [0, 0, 0, 1, 1, 1]), (3, [0, 0, 1, 1, 2, 2])])

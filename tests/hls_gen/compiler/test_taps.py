@@ -19,8 +19,8 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.window import Window
 from bitloom.hls_gen.compiler.engine_rules import Engine
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import CutTarget, engines_of
 from bitloom.hls_gen.compiler.taps import AddedSums, Taps, limits_of_sums
+from bitloom.hls_gen.compiler.workloads import CutTarget, engines_of
 from tests.cases import case_map, random_images, random_model
 from tests.errors import value_error
 

@@ -5,7 +5,7 @@ import pytest
 
 from bitloom.golden.layers.pool import AvgPool, MaxPool, SumPool
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import engines_of
+from bitloom.hls_gen.compiler.workloads import engines_of
 from tests.errors import refusal
 
 from .against import by_qonnx, check, imported

@@ -1,9 +1,9 @@
-"""Parts: a network cut in front of each weighted layer, without arrays, and the engine that each layer is for. An
-engine computes a part at once; mapping, copies and ways of maps (hls_gen/compiler/mapping.py) know parts alone.
+"""Workloads: a network cut in front of each weighted layer, without arrays, and the engine that each layer is for. An
+engine computes a workload at once; mapping, copies and ways of maps (hls_gen/compiler/mapping.py) know workloads alone.
 
-    model --rewrite--> layers as engines have them --segments--> --this, for engines--> parts --mapping--> lowering
+    model --rewrite--> layers as engines have them --segments--> --this, for engines--> workloads --mapping--> lowering
 
-The segment of a part keeps the golden layers, from which hls_gen/compiler/lowering.py makes a lowered layer.
+The segment of a workload keeps the golden layers, from which hls_gen/compiler/lowering.py makes a lowered layer.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ from .tuple_parts import WeightedLanes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MapReader:
-    """What reads a map and makes one: a part, and the lowered layer that becomes of it."""
+    """What reads a map and makes one: a workload, and the lowered layer that becomes of it."""
 
     name: str
     """The weighted layer's, or the copy's. The map that it makes has the same name."""
@@ -58,12 +58,12 @@ class MapReader:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Part(MapReader):
+class Workload(MapReader):
     """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py)."""
 
     engine: Engine
     adds: str | None = None
-    """Name of the part whose map it adds to its results; None where it adds none."""
+    """Name of the workload whose map it adds to its results; None where it adds none."""
     lanes: int
     """Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included."""
     planes: int = 0
@@ -75,18 +75,18 @@ class Part(MapReader):
     levels: int = 1
     """Results that a kernel gives: thresholds, else 1."""
     pool: ReducedWindow | None = None
-    """Of the pool unit: of a pool, or of a depthwise convolution that is fused with the part."""
+    """Of the pool unit: of a pool, or of a depthwise convolution that is fused with the workload."""
     output: int | None = None
     """Which of the network's outputs the map is that it makes; None where that map stays on the device."""
     values: Range | None = None
     """Smallest and largest integer of the map that it makes; None where that map has bits."""
     segment: Segment | None = None
     """The golden layers that it computes, with their names in the network; None of a copy."""
-    with_former: "FormedPart | None" = None
-    """This part with its taps formed, as behind a window former; None where a former can't feed it."""
-    with_lines: "FormedPart | None" = None
-    """This part with the taps of a line of its kernel side by side, as behind a line former; None where a former can't
-    feed it."""
+    with_former: "FormedWorkload | None" = None
+    """This workload with its taps formed, as behind a window former; None where a former can't feed it."""
+    with_lines: "FormedWorkload | None" = None
+    """This workload with the taps of a line of its kernel side by side, as behind a line former; None where a former
+    can't feed it."""
 
     @property
     def binary(self) -> bool:
@@ -104,13 +104,13 @@ class Part(MapReader):
         window = self.window.alone
         return self.joins is None and window is not None and window.taps > 1 and window.plain
 
-    def behind_former(self, npu: Npu) -> "Part | None":
-        """The part as an NPU's window former lets the array see it; None where the NPU has no former, or the former
-        can't feed the part: where lanes share a weight they need the same channel; planes that follow one another need
-        words of their own; and an array with planes side by side takes integers from its former, no bits."""
+    def behind_former(self, npu: Npu) -> "Workload | None":
+        """The workload as an NPU's window former lets the array see it; None where the NPU has no former, or the former
+        can't feed the workload: where lanes share a weight they need the same channel; planes that follow one another
+        need words of their own; and an array with planes side by side takes integers from its former, no bits."""
         other_planes = (self.planes > 0) != (npu.array.planes > 0)
         apart = self.binary and (npu.array.lanes_per_weight > 1 or other_planes)
-        return self.with_former.part if self.with_former and npu.former and not apart else None
+        return self.with_former.workload if self.with_former and npu.former and not apart else None
 
     @property
     def map_size(self) -> Pair:
@@ -119,21 +119,21 @@ class Part(MapReader):
         return self.pool.window.output_size(*size) if self.pool else size
 
 
-class FormedPart(NamedTuple):
-    """A part behind a former."""
+class FormedWorkload(NamedTuple):
+    """A workload behind a former."""
 
     split: SplitWindow
-    """How the former splits the part's window."""
-    part: Part
-    """The part as it reads what the former makes."""
+    """How the former splits the workload's window."""
+    workload: Workload
+    """The workload as it reads what the former makes."""
 
 
-Parts = Sequence[Part]
+Workloads = Sequence[Workload]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CutTarget:
-    """What a network is cut for, beside the engines of its parts."""
+    """What a network is cut for, beside the engines of its workloads."""
 
     planes: int | None = None
     """Bits that an integer input is sign-extended to, where the binary engine reads it; None: as many as it needs."""
@@ -142,9 +142,9 @@ class CutTarget:
     lanes: int = 1
     """Channels of an input word, by which a dense layer's input is one tuple or many (golden/flatten.py)."""
     depthwise: bool = False
-    """Whether depthwise convolutions are fused with the part before, for pool units with weights."""
+    """Whether depthwise convolutions are fused with the workload before, for pool units with weights."""
     copy_depthwise: bool = False
-    """Whether depthwise convolutions without a part to follow follow a copy then."""
+    """Whether depthwise convolutions without a workload to follow follow a copy then."""
     repeat_input: bool = False
     """Whether the input is sent once for each layer that reads it."""
     shortcuts: str = "first"
@@ -161,7 +161,7 @@ class SegmentedModel:
     """The same as it is rewritten."""
     target: CutTarget
     binariser: Threshold | None
-    """The layer that makes the input binary before the first part, where the target has a binariser."""
+    """The layer that makes the input binary before the first workload, where the target has a binariser."""
     segments: Sequence[Segment]
     """In the order in which they are computed."""
     engines: Sequence[str]
@@ -169,23 +169,23 @@ class SegmentedModel:
 
     @property
     def names(self) -> list[str]:
-        """Names of the segments, and of the parts that they become."""
+        """Names of the segments, and of the workloads that they become."""
         return [segment.name for segment in self.segments]
 
     def cut(self, engines: Sequence[Engine]) -> "Cut":
-        """The parts for these engines, one for each segment.
+        """The workloads for these engines, one for each segment.
 
         ValueError where an engine can't compute a segment. The message names the layer, the rule and the value.
         """
         kinds = dict(zip(self.names, engines, strict=True))
         binary = {name for name, engine in kinds.items() if engine.name == "binary"}
         planes = self._planes() if self.binariser is None and self.names[0] in binary else 0
-        parts = [self._part(segment, kinds[segment.name], binary, planes) for segment in self.segments]
-        readers = [part.name for part in parts if part.reads == INPUT]
+        workloads = [self._workload(segment, kinds[segment.name], binary, planes) for segment in self.segments]
+        readers = [workload.name for workload in workloads if workload.reads == INPUT]
         if self.target.repeat_input:
             names = {name: input_name(number) for number, name in enumerate(readers)}
-            parts = [replace(part, reads=names.get(part.name, part.reads)) for part in parts]
-        return Cut(self, tuple(parts))
+            workloads = [replace(workload, reads=names.get(workload.name, workload.reads)) for workload in workloads]
+        return Cut(self, tuple(workloads))
 
     def _planes(self) -> int:
         """Planes of an integer input without the constant one: the target's, or as many as the encoding needs; 0 where
@@ -199,19 +199,19 @@ class SegmentedModel:
             raise ValueError(f"{network.name}: the input must have at most {planes} bit planes, got {needs}")
         return needs if planes is None else planes
 
-    def _part(self, segment: Segment, engine: Engine, binary: set[str], planes: int) -> Part:
-        """The part of a segment on its engine."""
+    def _workload(self, segment: Segment, engine: Engine, binary: set[str], planes: int) -> Workload:
+        """The workload of a segment on its engine."""
         reads_planes = engine.name == "binary" and segment.reads == INPUT
-        return _part(self.model, _computed(segment, engine, binary), engine, planes if reads_planes else 0)
+        return _workload(self.model, _computed(segment, engine, binary), engine, planes if reads_planes else 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Cut:
-    """A model in parts."""
+    """A model in workloads."""
 
     segmented_model: SegmentedModel
-    """Whose arrays the parts' segments name."""
-    parts: tuple[Part, ...]
+    """Whose arrays the workloads' segments name."""
+    workloads: tuple[Workload, ...]
     """Each behind those that it reads and adds: the order in which they are computed."""
 
     @property
@@ -297,14 +297,14 @@ def _computed(segment: Segment, engine: Engine, binary: set[str]) -> Segment:
     return segment
 
 
-def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
-    """The part of a segment that an engine computes, which reads ``planes`` bit planes of each value, or none."""
+def _workload(model: Model, segment: Segment, engine: Engine, planes: int) -> Workload:
+    """The workload of a segment that an engine computes, which reads ``planes`` bit planes of each value, or none."""
     layer = segment.layer
     source = segment.source
     ternary = engine.name == "binary" and layer.weight == TERNARY
     bits = planes + 1 if planes else source.encoding.bits if source.encoding.kind == "bipolar" else 1
     threshold = segment.behind_sums(Threshold)
-    part = Part(
+    workload = Workload(
         name=segment.name,
         engine=engine,
         reads=segment.reads,
@@ -328,16 +328,16 @@ def _part(model: Model, segment: Segment, engine: Engine, planes: int) -> Part:
         weighted = (plain_of(model, segment) != 0).reshape(layer.out_channels, -1, source.channels)
         if bits > 1:
             weighted = np.repeat(weighted, bits, axis=2)  # (kernels, taps, lanes)
-        part = replace(part, weighted=_pattern(part, weighted.any(axis=1)))
-    if part.may_be_formed and not layer.word_channels:
-        window = part.window.window
+        workload = replace(workload, weighted=_pattern(workload, weighted.any(axis=1)))
+    if workload.may_be_formed and not layer.word_channels:
+        window = workload.window.window
         lines = SplitWindow(window, columns=window.kernel[1])
-        part = replace(
-            part,
-            with_former=_formed(part, weighted, SplitWindow(window, *window.kernel)),
-            with_lines=_formed(part, weighted, lines) if lines.tuple_taps > 1 else None,
+        workload = replace(
+            workload,
+            with_former=_formed(workload, weighted, SplitWindow(window, *window.kernel)),
+            with_lines=_formed(workload, weighted, lines) if lines.tuple_taps > 1 else None,
         )
-    return part
+    return workload
 
 
 def _values(segment: Segment) -> Range | None:
@@ -347,24 +347,24 @@ def _values(segment: Segment) -> Range | None:
     return last[-1] if last else None
 
 
-def _pattern(part: Part, weighted: Array) -> WeightedLanes | None:
+def _pattern(workload: Workload, weighted: Array) -> WeightedLanes | None:
     """The lanes (kernels, lanes) for which kernels have weights; None where kernels have weights for all lanes. To a
     binary engine a weight of 0 is +1 in one visit and -1 in the other: one match in each lane, whatever the feature is.
     Where the number of lanes is even, the offset counts matches by twos."""
     if weighted.all():
         return None
-    return WeightedLanes.of(weighted, same=part.binary, even=part.binary and part.lanes % 2 == 0)
+    return WeightedLanes.of(weighted, same=workload.binary, even=workload.binary and workload.lanes % 2 == 0)
 
 
-def _formed(part: Part, weighted: Array | None, split: SplitWindow) -> FormedPart:
-    """A part as a former lets the array see it, a window former (hls_gen/compiler/formed_taps.py) or a line former
+def _formed(workload: Workload, weighted: Array | None, split: SplitWindow) -> FormedWorkload:
+    """A workload as a former lets the array see it, a window former (hls_gen/compiler/formed_taps.py) or a line former
     (hls_gen/compiler/lines.py); ``weighted``: (kernels, taps, lanes) where a kernel has weights, None: everywhere."""
-    height, width = split.formed.output_size(part.height, part.width)
-    lanes = split.tuple_taps * part.lanes
+    height, width = split.formed.output_size(workload.height, workload.width)
+    lanes = split.tuple_taps * workload.lanes
     pattern = None
     if weighted is not None:
         of_tuples = split.dealt(weighted, axis=1).reshape(len(weighted), split.tuples, lanes)
-        pattern = _pattern(part, of_tuples.any(axis=1))
-    return FormedPart(
-        split, replace(part, height=height, width=width, window=Taps(split.rest), lanes=lanes, weighted=pattern)
+        pattern = _pattern(workload, of_tuples.any(axis=1))
+    return FormedWorkload(
+        split, replace(workload, height=height, width=width, window=Taps(split.rest), lanes=lanes, weighted=pattern)
     )

@@ -1,4 +1,4 @@
-"""A network cut before each weighted layer (hls_gen/compiler/parts.py), and lowered layers that name the
+"""A network cut before each weighted layer (hls_gen/compiler/workloads.py), and lowered layers that name the
 one they read."""
 
 import numpy as np
@@ -11,8 +11,8 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.lowering import lower_alone
-from bitloom.hls_gen.compiler.parts import CutTarget
 from bitloom.hls_gen.compiler.segments import segments
+from bitloom.hls_gen.compiler.workloads import CutTarget
 from tests.cases import case_map, random_model
 from tests.errors import value_error
 
@@ -23,15 +23,15 @@ BINARISED = Network(
 )
 
 
-def test_parts_of_digits_cnn():
+def test_segments_of_digits_cnn():
     cut = segments(zoo.load("digits-cnn").network)
-    assert [(part.name, part.tail_kinds, part.reads, part.readers) for part in cut] == [
+    assert [(segment.name, segment.tail_kinds, segment.reads, segment.readers) for segment in cut] == [
         ("conv_1", ("threshold",), INPUT, ("conv_2",)),
         ("conv_2", ("threshold", "max_pool"), "conv_1", ("conv_3",)),
         ("conv_3", ("threshold",), "conv_2", ("dense_4",)),
         ("dense_4", (), "conv_3", ()),
     ]
-    assert [part.source.shape for part in cut] == [(8, 8, 1), (8, 8, 16), (3, 3, 32), (3, 3, 64)]
+    assert [segment.source.shape for segment in cut] == [(8, 8, 1), (8, 8, 16), (3, 3, 32), (3, 3, 64)]
 
 
 def test_passes_name_the_pass_that_they_read():
@@ -42,15 +42,15 @@ def test_passes_name_the_pass_that_they_read():
 
 
 def test_what_a_binariser_makes_counts_as_the_input():
-    (part,) = segments(BINARISED, BINARISED.layers[0])
-    assert (part.name, part.reads, part.source, part.tail) == (
+    (segment,) = segments(BINARISED, BINARISED.layers[0])
+    assert (segment.name, segment.reads, segment.source, segment.tail) == (
         "dense_1", INPUT, BINARISED.maps["first"], BINARISED.layers[2:],
     )  # fmt: skip
     (made,) = lower_alone(random_model(BINARISED, np.random.default_rng(1)), CutTarget(binariser_bits=5)).layers
     assert made.reads == INPUT
 
 
-def test_networks_without_parts_are_refused():
+def test_networks_without_segments_are_refused():
     with value_error("first: what an engine computes must begin with a conv or dense layer, got threshold"):
         segments(BINARISED)
     alone = Network(name="n", input=BINARISED.input, layers=BINARISED.layers[:1])
@@ -64,5 +64,5 @@ def test_sums_that_leave(accumulate):
     network = Network(
         name="n", input=case_map(1, 1, 4), layers=(Dense(name="d", out_channels=3, accumulate=accumulate),)
     )
-    (part,) = lower_alone(random_model(network, np.random.default_rng(1))).parts
-    assert part.raw == (accumulate == "popcount")
+    (workload,) = lower_alone(random_model(network, np.random.default_rng(1))).workloads
+    assert workload.raw == (accumulate == "popcount")

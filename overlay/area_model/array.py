@@ -14,15 +14,15 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.signed_sum import register_bits, row_bits, signed_sum, uses
 from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
 
-from .area_part import AreaPart
+from .area_block import AreaBlock
 from .memory import mapped
 from .products import dsps, narrow_product_luts
 from .store import SUMS, Store
 
 
-def array_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
+def array_blocks(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaBlock]:
     """The array of NPU ``n``."""
-    yield from pe_parts(npu, n)
+    yield from pe_blocks(npu, n)
     banks = -(-kernel_bits(npu) // stream_bits)
     binary = npu.engine == "binary"
     sizes = {
@@ -32,11 +32,11 @@ def array_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
         "slot": slot_bits(npu),
         "code": npu.code_bits,
     }
-    yield AreaPart("convolver", "convolver", sizes, n)
+    yield AreaBlock("convolver", "convolver", sizes, n)
     if npu.array.one_memory:
-        yield AreaPart("operand_memory", "operand_memory", {}, n, **_operand_memory(npu, stream_bits))
+        yield AreaBlock("operand_memory", "operand_memory", {}, n, **_operand_memory(npu, stream_bits))
     if npu.array.kernel_binariser:
-        yield AreaPart("kernel_binariser", "kernel_binariser", {}, n, **_binariser(npu, stream_bits))
+        yield AreaBlock("kernel_binariser", "kernel_binariser", {}, n, **_binariser(npu, stream_bits))
 
 
 def array_stores(npu: Npu) -> Iterator[Store]:
@@ -53,7 +53,7 @@ def slot_bits(npu: Npu) -> int:
     return npu.array.slot_bits if npu.array.accumulators > 1 else 0
 
 
-def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+def pe_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The PEs of an NPU."""
     acc = npu.array.acc_bits
     lanes = npu.array.kfp
@@ -81,17 +81,17 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         }
         kind = "pe_integer_dsp" if each else "pe_integer_lut"
         if unshared:
-            yield AreaPart(kind, "pe_", features, n, unshared, True, dsp=lanes * each)
+            yield AreaBlock(kind, "pe_", features, n, unshared, True, dsp=lanes * each)
         return
     if npu.array.word_lanes:
         yield _words(npu, n)
     if npu.array.accumulate == "or_words":
         return
     if npu.array.collect:
-        yield AreaPart("pe_collect", "pe_", {"one": 1, "lanes": npu.array.collect, "acc": acc}, n, npu.array.kgp, True)
+        yield AreaBlock("pe_collect", "pe_", {"one": 1, "lanes": npu.array.collect, "acc": acc}, n, npu.array.kgp, True)
         return
     if npu.array.accumulate == "or":
-        yield AreaPart("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.array.kgp, True)
+        yield AreaBlock("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.array.kgp, True)
         return
     groups = npu.array.lane_groups
     chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in groups)
@@ -110,13 +110,13 @@ def pe_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     }
     if npu.array.planes:
         features |= {"planes": npu.array.planes, "plain": lanes}
-        yield AreaPart("pe_planes", "pe_", features, n, npu.array.kgp, True)
+        yield AreaBlock("pe_planes", "pe_", features, n, npu.array.kgp, True)
         return
     features |= {"shift": npu.array.shift_bits * acc, "shifts": bool(npu.array.shift_bits)}
-    yield AreaPart("pe_popcount", "pe_", features, n, npu.array.kgp, True)
+    yield AreaBlock("pe_popcount", "pe_", features, n, npu.array.kgp, True)
 
 
-def _signed(npu: Npu, n: int, choice: float) -> Iterator[AreaPart]:
+def _signed(npu: Npu, n: int, choice: float) -> Iterator[AreaBlock]:
     """PEs that add or subtract integers, and what they share; all by rule. An addition is a LUT a bit, and one for the
     sign; a pair's sum and difference have the lowest bit in common, and the sum of two highest bits."""
     planes, lanes, acc = npu.array.planes, npu.array.plane_lanes, npu.array.acc_bits
@@ -127,34 +127,34 @@ def _signed(npu: Npu, n: int, choice: float) -> Iterator[AreaPart]:
     late = sum(stage * len(part.lanes) for stage, part in uses(tree))
     lut = sum(rows) + len(rows) + acc * (1 + several) + 2 + choice
     ff = sum(held) + late + 1 + acc * 2 * (not several)
-    yield AreaPart("pe_signed", "pe_", {}, n, npu.array.kgp, True, lut=lut, ff=ff)
+    yield AreaBlock("pe_signed", "pe_", {}, n, npu.array.kgp, True, lut=lut, ff=ff)
     pairs = [stage for stage, part in uses(tree) if len(part.lanes) == 2]
     singles = [stage for stage, part in uses(tree) if len(part.lanes) == 1]
     registers = sum(pairs) * (2 * planes + 1) + sum(singles) * planes
-    yield AreaPart("lane_pairs", "lane_pairs", {}, n, lut=2 * planes * len(pairs), ff=registers)
+    yield AreaBlock("lane_pairs", "lane_pairs", {}, n, lut=2 * planes * len(pairs), ff=registers)
 
 
-def _sharing(npu: Npu, n: int) -> Iterator[AreaPart]:
+def _sharing(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """Multipliers that PEs share, and these PEs; all by rule (`sum_bits`)."""
     adders, registers = sum_bits(npu)
     for kernels in sharing(npu):
         if kernels > 1:
             lut, ff = multiplier_bits(npu, kernels)
-            yield AreaPart(
+            yield AreaBlock(
                 "multipliers", f"multipliers_{npu.array.kfp}x{kernels}", {}, n, dsp=npu.array.kfp, lut=lut, ff=ff
             )
             for name, times in ((f"pe_sums_{npu.array.kfp}", 1), (f"pe_sums_carried_{npu.array.kfp}", kernels - 1)):
-                yield AreaPart("sums", name, {}, n, times, True, lut=adders, ff=registers)
+                yield AreaBlock("sums", name, {}, n, times, True, lut=adders, ff=registers)
 
 
-def _words(npu: Npu, n: int) -> AreaPart:
+def _words(npu: Npu, n: int) -> AreaBlock:
     """What counts words: the PE, or what it has for them beside counting products."""
     lanes = npu.array.collect or npu.array.kfp
     features = {"lanes": lanes, "words": lanes // npu.array.word_lanes}
     if npu.array.accumulate == "or_words":
         features |= {"one": 1, "acc": npu.array.acc_bits, "several": npu.array.acc_bits * (npu.array.accumulators > 1)}
-        return AreaPart("pe_or_words", "pe_", features, n, npu.array.kgp, True)
-    return AreaPart("pe_words", "pe_", {**features, "acc": npu.array.acc_bits}, n, npu.array.kgp)
+        return AreaBlock("pe_or_words", "pe_", features, n, npu.array.kgp, True)
+    return AreaBlock("pe_words", "pe_", {**features, "acc": npu.array.acc_bits}, n, npu.array.kgp)
 
 
 def _operand_memory(npu: Npu, stream_bits: int) -> dict[str, Any]:

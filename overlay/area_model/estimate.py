@@ -1,7 +1,7 @@
-"""Area of a design by formula: parts by coefficients that were fitted to Yosys' figures, memories by rule.
+"""Area of a design by formula: blocks by coefficients that were fitted to Yosys' figures, memories by rule.
 
-    design --parts--> features x coefficients -+-> x what flattening saves --> LUT, pairs, flip-flops, DSP
-           --stores--> memory.py --------------+-> LUT RAM, block RAM
+    design --blocks--> features x coefficients -+-> x what flattening saves --> LUT, pairs, flip-flops, DSP
+           --stores--> memory.py ---------------+-> LUT RAM, block RAM
 
 How many LUTs of logic share a LUT of the device with another one goes by a share for each kind of block.
 
@@ -20,10 +20,10 @@ from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area.netlist import Resources
 
-from .area_part import AreaPart
+from .area_block import AreaBlock
+from .blocks import area_blocks, core_blocks, npu_stores, stores
 from .loader import sizes_of_npu
-from .parts import core_parts, npu_stores, parts, stores
-from .ports import outlet_parts
+from .ports import outlet_blocks
 from .store import KERNELS, SUMS, Store
 
 FILE = Path(__file__).parent / "coefficients.json"
@@ -58,24 +58,24 @@ def error(fitted: Coefficients | None = None) -> dict[str, Any]:
     return shares
 
 
-def of_parts(area_parts: Iterable[AreaPart], fitted: Coefficients) -> dict[str, float]:
-    """Sums of FITTED, of pairs and of DSP blocks over parts."""
+def of_blocks(blocks: Iterable[AreaBlock], fitted: Coefficients) -> dict[str, float]:
+    """Sums of FITTED, of pairs and of DSP blocks over the blocks of a design."""
     total = dict.fromkeys((*FITTED, "dsp"), 0.0)
     pairs = 0.0
-    for part in area_parts:
-        times = part.times
+    for block in blocks:
+        times = block.times
         lut_before = total["lut"]
         for key in total:
-            total[key] += getattr(part, key) * times
-        features = part.features
-        for key, weights in fitted["parts"].get(part.kind, {}).items():
+            total[key] += getattr(block, key) * times
+        features = block.features
+        for key, weights in fitted["blocks"].get(block.kind, {}).items():
             value = 0.0
             for name, size in features.items():
                 if name in weights:
                     value += weights[name] * size
             if value > 0:
                 total[key] += value * times
-        pairs += paired_share(part.kind, fitted) * (total["lut"] - lut_before)
+        pairs += paired_share(block.kind, fitted) * (total["lut"] - lut_before)
     return {**total, "pairs": pairs}
 
 
@@ -101,7 +101,7 @@ def estimate(design: Design, fitted: Coefficients | None = None) -> Resources:
         The area; ``carry4`` is 0.
     """
     fitted = fitted or coefficients()
-    return _whole(_sum(of_parts(parts(design), fitted), of_stores(stores(design), fitted)), fitted)
+    return _whole(_sum(of_blocks(area_blocks(design), fitted), of_stores(stores(design), fitted)), fitted)
 
 
 def estimate_cores(
@@ -110,11 +110,11 @@ def estimate_cores(
     """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
     (`Npu.kernel_ram`), on which nothing else depends."""
     fitted = fitted or coefficients()
-    shell = [AreaPart(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
+    shell = [AreaBlock(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
     memory = list(npu_stores(npu, stream_bits))
     kernels = [store for store in memory if store.name == KERNELS]
     rest = of_stores((store for store in memory if store.name != KERNELS), fitted)
-    without_kernels = _sum(of_parts([*core_parts(npu, stream_bits), *shell], fitted), rest)
+    without_kernels = _sum(of_blocks([*core_blocks(npu, stream_bits), *shell], fitted), rest)
     built = (kernel_ram_style(npu, style) for style in styles)
     rams = (of_stores((store._replace(style=style) for store in kernels), fitted) for style in built)
     return [_whole(_sum(without_kernels, ram), fitted) for ram in rams]
@@ -124,7 +124,7 @@ def estimate_outlets(npu: Npu, ring_bits: int, fitted: Coefficients | None = Non
     """LUTs, as a device counts them, of the gearboxes at an NPU's outlets, in front of an NPU whose words have
     ``ring_bits`` bits."""
     fitted = fitted or coefficients()
-    gears = of_parts(outlet_parts(npu, ring_bits), fitted)
+    gears = of_blocks(outlet_blocks(npu, ring_bits), fitted)
     return (gears["lut"] - gears["pairs"]) * float(fitted["flat"]["lut"])
 
 

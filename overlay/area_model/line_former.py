@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design.memories.line_former import held_words, line_counts
 from bitloom.hls_gen.design.npu import NpuSequencer
 
-from .area_part import AreaPart
+from .area_block import AreaBlock
 from .store import Store
 
 
-def line_former_parts(sequencer: NpuSequencer, n: int) -> Iterator[AreaPart]:
+def line_former_blocks(sequencer: NpuSequencer, n: int) -> Iterator[AreaBlock]:
     """The line former of a sequencer that has one, by rule: a LUT for each bit of a tap, which may lie beside the map,
     or come whole, and counters."""
     if sequencer.forms_lines:
         counted = sum(field.width for field in line_counts(sequencer))
         lut = sequencer.word_bits + 3 * counted
-        yield AreaPart("line_former", sequencer.prefix + "line_former", {}, n, lut=lut, ff=2 * counted)
+        yield AreaBlock("line_former", sequencer.prefix + "line_former", {}, n, lut=lut, ff=2 * counted)
 
 
 def line_former_stores(sequencer: NpuSequencer) -> Iterator[Store]:

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.registers import COUNTER_BITS, counter_names, state_
 from bitloom.hls_gen.design.widths import TAIL_BITS, bits_for
 from bitloom.overlay.area.netlist import sized_name
 
-from .area_part import AreaPart, Features, collector, fifo
+from .area_block import AreaBlock, Features, collector, fifo
 from .store import Store
 
 
@@ -25,7 +25,7 @@ def sizes_of_npu(npu: Npu) -> dict[str, Features]:
     }
 
 
-def loader_parts(design: Design) -> Iterator[AreaPart]:
+def loader_blocks(design: Design) -> Iterator[AreaBlock]:
     """Loader, registers and top module of a design, with what stands between the streams and the NPUs."""
     stream = design.stream_bits
     first = design.npus[0]
@@ -35,7 +35,7 @@ def loader_parts(design: Design) -> Iterator[AreaPart]:
     added = [sizes_of_npu(npu) for npu in design.npus]
     for kind, module in modules.items():
         by_npus = {name: sum(sizes[kind][name] for sizes in added) for name in added[0][kind]}
-        yield AreaPart(kind, module, {"one": 1, **by_npus, **others[kind]})
+        yield AreaBlock(kind, module, {"one": 1, **by_npus, **others[kind]})
     word = first.host_word_bits
     pieces, together = gearbox.gear(word, stream)  # how the host put words into stream words is undone
     if word > stream:
@@ -45,7 +45,7 @@ def loader_parts(design: Design) -> Iterator[AreaPart]:
         name = sized_name("frame_divider", sizes)
         if pieces == 1:  # a register, which is estimated as a divider, too
             name = sized_name("stream_register", {"WIDTH": stream, "SIDE_WIDTH": 1})
-        yield AreaPart("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
+        yield AreaBlock("divider", name, {"one": 1, "width": stream, "pieces": bits_for(pieces)})
     yield fifo(1, timing.FRAMES_IN_FLIGHT)
     if design.spill_words:
         yield fifo(first.array.map_bits + 1, design.spill_words)

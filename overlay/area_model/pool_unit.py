@@ -11,14 +11,14 @@ from bitloom.hls_gen.design.sequencer_kind import JUMPS
 from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.widths import COUNT_BITS, bits_for
 
-from .area_part import AreaPart, fifo, gear, sequencer_modules, skid
-from .line_former import line_former_parts, line_former_stores
+from .area_block import AreaBlock, fifo, gear, sequencer_modules, skid
+from .line_former import line_former_blocks, line_former_stores
 from .products import PRODUCT_LUTS
 from .results import multiplier_dsps, requantise_sizes
 from .store import Store
 
 
-def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+def pool_unit_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The pool unit of NPU ``n``, what stands in front of it, and the way past it; nothing without a pool unit."""
     pool_unit = npu.pool_unit
     sequencer = npu.pool_sequencer
@@ -30,10 +30,10 @@ def pool_unit_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
     else:
         yield from _pooling(npu, pool_unit, n)
     yield from gear(npu.results.ol * npu.array.feature_bits, npu.pool_word_bits, 0, n)
-    yield from line_former_parts(sequencer, n)
+    yield from line_former_blocks(sequencer, n)
     if npu.passes_by:
         steps = npu.results.ol * npu.array.feature_bits + npu.map_mark_bits
-        yield AreaPart(
+        yield AreaBlock(
             "pass_by", "pass_by", {}, n, lut=steps + 3 * bits_for(pool_unit.words), ff=bits_for(pool_unit.words)
         )
 
@@ -49,7 +49,7 @@ def pool_unit_stores(npu: Npu) -> Iterator[Store]:
     yield Store("pool_fifo", npu.pool_out_bits, timing.pool_fifo(npu).words, 0)
 
 
-def _sequencer(sequencer: NpuSequencer, n: int) -> AreaPart:
+def _sequencer(sequencer: NpuSequencer, n: int) -> AreaBlock:
     """The pool unit's sequencer; with weights it counts their rows, too."""
     npu = sequencer.npu
     kind = sequencer.kind
@@ -67,27 +67,27 @@ def _sequencer(sequencer: NpuSequencer, n: int) -> AreaPart:
     }
     lut, ff = _kernel_row_bits(sequencer) if kind.kernel_rows else (0, 0)
     modules = sequencer_modules("pool")
-    return AreaPart("pool_sequencer", "pool_sequencer", sizes, n, modules=modules, lut=lut, ff=ff)
+    return AreaBlock("pool_sequencer", "pool_sequencer", sizes, n, modules=modules, lut=lut, ff=ff)
 
 
-def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaPart]:
+def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaBlock]:
     """A pool unit without weights, and its FIFO."""
     sizes = {"one": 1, "word": npu.pool_word_bits, "index": pool_unit.index_bits}
     integer = npu.engine == "integer"
     lut, ff = _merged_taps(npu, pool_unit, npu.array.feature_bits)
     name = f"pool_unit_{npu.engine}"
-    yield AreaPart(name, "pool_unit_integer" if integer else "pool_unit", sizes, n, lut=lut, ff=ff)
+    yield AreaBlock(name, "pool_unit_integer" if integer else "pool_unit", sizes, n, lut=lut, ff=ff)
     yield _fifo(npu, n)
     if integer:
-        yield AreaPart("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)
+        yield AreaBlock("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)
 
 
-def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> Iterator[AreaPart]:
+def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> Iterator[AreaBlock]:
     """A pool unit with weights, its FIFO, the gearbox behind that, and what makes features, which end in a skid
     register."""
     ol = npu.results.ol
     lut, ff = unit_bits(npu, pool_unit)
-    yield AreaPart("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
+    yield AreaBlock("pool_unit_depthwise", "pool_unit_depthwise", {}, n, lut=lut, ff=ff)
     yield _fifo(npu, n)
     sums = npu.pool_values_bits
     yield from gear(sums, ol * npu.array.acc_bits, npu.pool_out_bits - sums - 1, n)
@@ -105,7 +105,7 @@ def _depthwise(npu: Npu, pool_unit: PoolUnit, weights: PoolWeights, n: int) -> I
     if split and split.rest and "pool" in npu.results.lut_products:
         dsp -= ol
         lut += round(ol * PRODUCT_LUTS * (split.rest + 1) * (wide.biased_bits - split.apart))
-    yield AreaPart("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
+    yield AreaBlock("results_integer", "pool_results", sizes, n, dsp=dsp, lut=lut)
     yield skid(ol * npu.array.feature_bits, npu.map_mark_bits, n)
 
 
@@ -119,7 +119,7 @@ def _merged_taps(npu: Npu, pool_unit: PoolUnit, value_bits: int) -> tuple[int, i
     return merges * wide * 7 // 2, pool_unit.pfp * wide * timing.tap_stages(npu)
 
 
-def _fifo(npu: Npu, n: int) -> AreaPart:
+def _fifo(npu: Npu, n: int) -> AreaBlock:
     """The FIFO behind a pool unit."""
     size = timing.pool_fifo(npu)
     return fifo(npu.pool_out_bits, size.words, n, size.margin)

@@ -8,21 +8,21 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.outlets import outlet_groups
 from bitloom.hls_gen.design.widths import bits_for
 
-from .area_part import AreaPart, fifo, gear, skid
+from .area_block import AreaBlock, fifo, gear, skid
 from .store import Store
 
 
-def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
+def ports_blocks(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaBlock]:
     """The ports of NPU ``n``, without the gearboxes at its outlets."""
     word = npu.array.map_bits
     others = len(npu.targets) - 1
-    yield AreaPart("npu", "npu", {"one": 1, "word": word * others, "outlets": others + 1}, n)
+    yield AreaBlock("npu", "npu", {"one": 1, "word": word * others, "outlets": others + 1}, n)
     if "ring" in npu.ports.inlets:
         place = bits_for(npu.ports.buffer_words - 1)
-        yield AreaPart("ping_pong", "ping_pong", {"one": 1, "place": place, "word": word}, n)
+        yield AreaBlock("ping_pong", "ping_pong", {"one": 1, "place": place, "word": word}, n)
     if npu.ports.binariser:
         lanes = npu.array.kfp * npu.ports.binariser.bits
-        yield AreaPart("binariser", "binariser", {"one": 1, "lanes": lanes}, n)
+        yield AreaBlock("binariser", "binariser", {"one": 1, "lanes": lanes}, n)
     if "host" in npu.ports.inlets:
         whole = npu.ports.binariser or npu.former_sizes
         yield skid(npu.array.word_bits if whole else npu.host_word_bits, 0, n)
@@ -35,10 +35,10 @@ def ports_parts(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaPart]:
         yield from gear(word, stream_bits, 0, n)
 
 
-def outlet_parts(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaPart]:
+def outlet_blocks(npu: Npu, ring_bits: int, n: int = 0) -> list[AreaBlock]:
     """The gearboxes at the outlets of an NPU, whose outlet "ring" has words of ``ring_bits``."""
     width = npu.outlet_lanes * npu.array.feature_bits
-    out: list[AreaPart] = []
+    out: list[AreaBlock] = []
     for group in outlet_groups(npu, ring_bits):
         out += gear(width, group.word_bits, sum(w for _, w in group.marks), n)
     return out

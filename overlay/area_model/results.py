@@ -11,12 +11,12 @@ from bitloom.hls_gen.design.split_product import split_product
 from bitloom.hls_gen.design.stores import SkipStore
 from bitloom.hls_gen.design.widths import bits_for
 
-from .area_part import AreaPart, collector, skid
+from .area_block import AreaBlock, collector, skid
 from .array import slot_bits
 from .products import PRODUCT_LUTS, dsps
 
 
-def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+def results_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The results unit of NPU ``n``, its feature units and the skid register behind them, and its addition where it has
     one."""
     acc = npu.array.acc_bits
@@ -34,22 +34,22 @@ def results_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         **(requantise_sizes(npu) if npu.requantises else {}),
     }
     kind = "results_integer" if npu.requantises else "results_binary"
-    yield AreaPart(kind, "results_unit", sizes, n, dsp=ol * multiplier_dsps(npu))
+    yield AreaBlock(kind, "results_unit", sizes, n, dsp=ol * multiplier_dsps(npu))
     for unit in npu.results.feature_units:
         kind = unit.layer.kind
-        yield AreaPart(kind, kind, {}, n, ol, **unit.area(npu.value_bits)._asdict())
+        yield AreaBlock(kind, kind, {}, n, ol, **unit.area(npu.value_bits)._asdict())
     yield skid(ol * npu.value_bits, npu.result_side_bits + added_side_bits(npu), n)
     if npu.stores.skip:
         yield from _addition(npu, npu.stores.skip, n)
 
 
-def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaPart]:
+def _addition(npu: Npu, skip: SkipStore, n: int) -> Iterator[AreaBlock]:
     """The addition, the gearbox in front of it, and the skid register in which it ends."""
     ol = npu.results.ol
     row = memory_rows(npu)["additions"].width
     cut = npu.skip_word_bits * (npu.skip_lanes > ol)
     sizes = {"one": 1, "wide": ol * npu.add_total_bits, "row": row, "cut": cut}
-    yield AreaPart("addition", "addition", sizes, n, **_addition_products(npu, skip))
+    yield AreaBlock("addition", "addition", sizes, n, **_addition_products(npu, skip))
     together, _ = gear(npu.skip_lanes, ol)
     yield collector(npu.skip_word_bits, together, together * npu.skip_word_bits, 0, n)
     yield skid(ol * npu.value_bits, npu.result_side_bits + npu.keeps_steps, n)

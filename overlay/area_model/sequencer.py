@@ -8,13 +8,13 @@ from bitloom.hls_gen.design.memories.sequencer import bases
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import bits_for
 
-from .area_part import AreaPart, collector, sequencer_modules
+from .area_block import AreaBlock, collector, sequencer_modules
 from .array import slot_bits
-from .line_former import line_former_parts, line_former_stores
+from .line_former import line_former_blocks, line_former_stores
 from .store import Store
 
 
-def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+def sequencer_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The array's sequencer of NPU ``n``, and its line former where it has one."""
     sequencer = npu.array_sequencer
     counters = sequencer.kind.counters
@@ -39,8 +39,8 @@ def sequencer_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
         "raster_row": row * counters,
     }
     modules = sequencer_modules("array")
-    yield AreaPart("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
-    yield from line_former_parts(sequencer, n)
+    yield AreaBlock("array_sequencer", "array_sequencer", sizes, n, modules=modules, **two_maps_in_turn(npu))
+    yield from line_former_blocks(sequencer, n)
     if sequencer.has_input_register:
         yield collector(sequencer.widest_inlet, 1, sequencer.widest_inlet, 0, n)
 

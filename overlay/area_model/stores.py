@@ -4,14 +4,14 @@ from collections.abc import Iterator
 
 from bitloom.hls_gen.design.npu import Npu
 
-from .area_part import AreaPart, fifo
+from .area_block import AreaBlock, fifo
 from .store import Store
 
 
-def stores_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+def stores_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The stores of NPU ``n``, as far as there are any, without their memories."""
     if npu.stores.skip:
-        yield AreaPart("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
+        yield AreaBlock("map_fork", "map_fork" if npu.forks_maps else "signs", {"one": 1}, n)
         yield fifo(_skip_bits(npu), npu.stores.skip.words, n)
     if "loop" in npu.ports.inlets:
         yield fifo(npu.array.map_bits, npu.stores.map_words, n)

@@ -7,14 +7,14 @@ from bitloom.hls_gen.design.former import FormerSizes
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 
-from .area_part import AreaPart, skid
+from .area_block import AreaBlock, skid
 from .store import Store
 
 
-def former_parts(npu: Npu, n: int) -> Iterator[AreaPart]:
+def former_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     """The window former of NPU ``n`` and the skid register in front of it; nothing without a window former."""
     if npu.former_sizes:
-        yield AreaPart("window_former", "window_former", {}, n, **_former(npu, npu.former_sizes))
+        yield AreaBlock("window_former", "window_former", {}, n, **_former(npu, npu.former_sizes))
         yield skid(npu.host_word_bits if "host" in npu.ports.inlets else npu.array.map_bits, 0, n)
 
 

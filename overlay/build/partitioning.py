@@ -15,8 +15,8 @@ from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.area_model.blocks import stores
 from bitloom.overlay.area_model.estimate import estimate
-from bitloom.overlay.area_model.parts import stores
 from bitloom.overlay.steps import step
 
 MOST_SLICES = 64

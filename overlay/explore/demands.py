@@ -226,7 +226,7 @@ def _ways(p: LoweredLayer, plan: Plan, number: dict[str, int]) -> dict[str, Any]
         "reader": None if way.target == "skip" or way.reader is None else number[way.reader],
         "taker": number[taker] if taker else None,
         "adds": number[p.adds] if p.adds else None,
-        "parts": tuple(side.out_channels for side in sides),
+        "joined_channels": tuple(side.out_channels for side in sides),
     }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.widths import ACC_BITS
-from bitloom.overlay.area_model.array import pe_parts
-from bitloom.overlay.area_model.estimate import coefficients, of_parts
+from bitloom.overlay.area_model.array import pe_blocks
+from bitloom.overlay.area_model.estimate import coefficients, of_blocks
 from bitloom.overlay.platform.boards import PYNQ_Z2
 
 LANES = 32
@@ -57,5 +57,5 @@ def lane_area(engine: str, feature_bits: int, weight_bits: int, acc_bits: int, s
     least = Npu.of(**folding, acc_bits=ACC_BITS).array.least_acc_bits
     npu = Npu.of(**folding, acc_bits=max(acc_bits, least))
     known = coefficients()
-    area = of_parts(list(pe_parts(npu, 0)), known)
+    area = of_blocks(list(pe_blocks(npu, 0)), known)
     return PeLaneArea(area["lut"] * known["flat"]["lut"] / LANES, area["dsp"] / LANES)

@@ -89,7 +89,7 @@ class LayerDemand:
     """Number of the layer that reads or adds its map from the skip store; None: it doesn't go there."""
     adds: int | None = None
     """Number of the layer whose map it adds; None: it adds none."""
-    parts: tuple[int, ...] = ()
+    joined_channels: tuple[int, ...] = ()
     """Channels of the two maps that it reads side by side; empty where it reads one."""
     with_former: Optional["LayerDemand"] = None
     """The layer with formed taps, as behind a window former; None where a former can't feed it."""
@@ -312,7 +312,7 @@ class LayerDemand:
     @cached_property
     def _channels_read(self) -> tuple[int, ...]:
         """Channels of each map that it reads, in front of a line former."""
-        return self.parts or (self.lowered.map_channels,)
+        return self.joined_channels or (self.lowered.map_channels,)
 
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
@@ -345,7 +345,7 @@ class LayerDemand:
         """The words of a tuple of its input, of so many lanes each, if lane follows lane."""
         key = "lanes in order", kfp
         if key not in self.cache:
-            ends = np.cumsum(self.parts or (self.channels,))
+            ends = np.cumsum(self.joined_channels or (self.channels,))
             self.cache[key] = np.concatenate([chunks(lanes, kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
         layout: Layout = self.cache[key]
         return layout

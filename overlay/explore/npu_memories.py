@@ -194,7 +194,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
     if p.reads == INPUT:
         read[INPUT] = MapWords(*input_layout(network, npu, layer.formed and layer.formed_by(npu)), "host")
     else:
-        for name, count in zip((p.reads, p.joins), layer.parts or (p.map_channels,)):
+        for name, count in zip((p.reads, p.joins), layer.joined_channels or (p.map_channels,)):
             if name and name not in read:
                 read[name] = _map_words(chunks(np.arange(count), npu.array.map_lanes), "ring")
     words = words_read(p, read, network.ways)

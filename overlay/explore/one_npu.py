@@ -463,7 +463,7 @@ class NpuChoices:
             skip_words=flat.LEAST["skip_words"] * skips,
             skip_bits=SKIP_BITS * steps,
             skips_onward=int(steps and any(layer.taker not in (None, *indices) for layer in layers)),
-            joined_words=flat.LEAST["joined_words"] * any(layer.parts for layer in layers),
+            joined_words=flat.LEAST["joined_words"] * any(layer.joined_channels for layer in layers),
             aheads=flat.LEAST["aheads"] * skips,
             inlets=tuple(name for name, there in inlets.items() if there),
             outlets=tuple(name for name, there in outlets.items() if there),

@@ -35,14 +35,14 @@ write_json blocks.json
 
 
 def blocks(design: Design, kinds: Collection[str]) -> Area:
-    """Area of the modules whose parts are of some kinds, with those inside them.
+    """Area of the modules whose blocks are of some kinds, with those inside them.
 
     Parameters
     ----------
     design
         The design.
     kinds
-        Kinds of parts (parts.py).
+        Kinds of blocks (area_block.py).
 
     Returns
     -------
@@ -57,7 +57,7 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
     text = bare(generate(design, target="synthesis", checked=False).text)
     every = instances(text, DESIGN_TOP)
     alone = {one: Area(Resources(), (BlockArea(one.name, 1, Resources(), Resources()),), ()) for one in every}
-    wanted = [one for one, area in alone.items() if any(part.kind in kinds for part, _ in matched(design, area))]
+    wanted = [one for one, area in alone.items() if any(block.kind in kinds for block, _ in matched(design, area))]
     if not wanted:
         return Area(Resources(), (), ())
     placed = "\n".join(f"(* keep *) {one.verilog} one_{k} ();" for k, one in enumerate(wanted))

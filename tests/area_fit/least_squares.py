@@ -14,9 +14,9 @@ import numpy as np
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area
-from bitloom.overlay.area_model.area_part import AreaPart
-from bitloom.overlay.area_model.estimate import FITTED, coefficients, estimate, of_parts, of_stores
-from bitloom.overlay.area_model.parts import parts, stores
+from bitloom.overlay.area_model.area_block import AreaBlock
+from bitloom.overlay.area_model.blocks import area_blocks, stores
+from bitloom.overlay.area_model.estimate import FITTED, coefficients, estimate, of_blocks, of_stores
 
 Measured = Sequence[tuple[Design, Area]]
 """Designs, each with its area by Yosys."""
@@ -26,10 +26,10 @@ FLAT = ("lut", "ff", "lutram")
 
 def formulas(measured: Measured) -> dict[str, dict[str, dict[str, float]]]:
     """Coefficients of each kind of block that was measured."""
-    rows: dict[str, list[tuple[AreaPart, Resources]]] = {}
+    rows: dict[str, list[tuple[AreaBlock, Resources]]] = {}
     for design, area in measured:
-        for part, found in matched(design, area):
-            rows.setdefault(part.kind, []).append((part, found))
+        for area_block, found in matched(design, area):
+            rows.setdefault(area_block.kind, []).append((area_block, found))
     return {
         kind: {key: _formula([p.features for p, _ in seen], [getattr(r, key) for _, r in seen]) for key in FITTED}
         for kind, seen in sorted(rows.items())
@@ -38,7 +38,7 @@ def formulas(measured: Measured) -> dict[str, dict[str, dict[str, float]]]:
 
 def fitted(measured: Measured) -> dict[str, Any]:
     """Coefficients of all kinds of blocks, and the factors of flattening, by the designs whose total is known."""
-    made = {"parts": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0), "pairs": coefficients()["pairs"]}
+    made = {"blocks": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0), "pairs": coefficients()["pairs"]}
     for key in FLAT:
         pairs = [(_summed(design, made)[key], getattr(area.total, key)) for design, area in measured if area.total.lut]
         made["flat"][key] = float(np.median([total / own for own, total in pairs if own]))
@@ -61,29 +61,29 @@ def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
     return out
 
 
-def matched(design: Design, area: Area) -> Iterable[tuple[AreaPart, Resources]]:
-    """Each part of a design with what Yosys made of one instance of it."""
+def matched(design: Design, area: Area) -> Iterable[tuple[AreaBlock, Resources]]:
+    """Each block of a design by the model with what Yosys made of one instance of it."""
     kinds = list(dict.fromkeys(design.npus))
     blocks = {block.module: block for block in area.blocks}
-    for part in parts(design):
-        number = "" if part.npu is None or len(kinds) < 2 else f"npu_{kinds.index(design.npus[part.npu])}"
-        names = [n for n in blocks if _is(part, n, number)]
+    for area_block in area_blocks(design):
+        number = "" if area_block.npu is None or len(kinds) < 2 else f"npu_{kinds.index(design.npus[area_block.npu])}"
+        names = [n for n in blocks if _is(area_block, n, number)]
         if len(names) == 1:
             block = blocks[names[0]]
-            inner = [blocks[n].alone for n in blocks for module in part.modules if n == _numbered(module, number)]
-            yield part, block.each if part.inside else sum(inner, block.alone)
+            inner = [blocks[n].alone for n in blocks for module in area_block.modules if n == _numbered(module, number)]
+            yield area_block, block.each if area_block.inside else sum(inner, block.alone)
 
 
-def _is(part: AreaPart, module: str, number: str) -> bool:
-    """Whether that is the part's module. Where NPUs differ, modules of an NPU end in ``number``."""
-    if part.kind == "npu":
+def _is(area_block: AreaBlock, module: str, number: str) -> bool:
+    """Whether that is the block's module. Where NPUs differ, modules of an NPU end in ``number``."""
+    if area_block.kind == "npu":
         return re.fullmatch((number or "npu") + r"(_to_\d+)?", module) is not None
-    if part.kind.startswith("pe_"):
-        own = module.startswith("pe_") and not module.startswith("pe_sums")  # which are parts of their own
+    if area_block.kind.startswith("pe_"):
+        own = module.startswith("pe_") and not module.startswith("pe_sums")  # which are blocks of their own
         return own and (not number or module.endswith(f"_{number}"))
-    if part.kind in ("collector", "divider", "fifo", "skid"):
-        return module == part.module
-    return module == _numbered(part.module, number)
+    if area_block.kind in ("collector", "divider", "fifo", "skid"):
+        return module == area_block.module
+    return module == _numbered(area_block.module, number)
 
 
 def _numbered(module: str, number: str) -> str:
@@ -92,8 +92,8 @@ def _numbered(module: str, number: str) -> str:
 
 
 def _summed(design: Design, made: Mapping[str, Any]) -> dict[str, float]:
-    """A design's figures before flattening: parts by formula, memories by rule."""
-    own, memory = of_parts(parts(design), dict(made)), of_stores(stores(design), dict(made))
+    """A design's figures before flattening: blocks by formula, memories by rule."""
+    own, memory = of_blocks(area_blocks(design), dict(made)), of_stores(stores(design), dict(made))
     return {key: own.get(key, 0) + memory.get(key, 0) for key in {*own, *memory}}
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bitloom.hls_gen.design.design import Design
-from bitloom.overlay.area_model.estimate import of_parts, of_stores
-from bitloom.overlay.area_model.parts import parts, stores
+from bitloom.overlay.area_model.blocks import area_blocks, stores
+from bitloom.overlay.area_model.estimate import of_blocks, of_stores
 
 from .least_squares import Measured
 
@@ -47,9 +47,9 @@ def by_others(measured: Measured, made: Mapping[str, Any]) -> Sequence[dict[str,
 
 def _parts_of_all(design: Design, made: Mapping[str, Any]) -> tuple[float, float]:
     """Which part of a design's LUTs of logic is in ADDERS, and which in all else but UNPAIRED."""
-    blocks = parts(design)
+    blocks = area_blocks(design)
     adders, unpaired = (
-        of_parts([block for block in blocks if block.kind in kinds], dict(made))["lut"] for kinds in (ADDERS, UNPAIRED)
+        of_blocks([block for block in blocks if block.kind in kinds], dict(made))["lut"] for kinds in (ADDERS, UNPAIRED)
     )
-    whole = of_parts(blocks, dict(made))["lut"] + of_stores(stores(design), dict(made))["lut"]
+    whole = of_blocks(blocks, dict(made))["lut"] + of_stores(stores(design), dict(made))["lut"]
     return adders / whole, 1 - (adders + unpaired) / whole

@@ -25,8 +25,8 @@ from bitloom.hls_gen.design.registers import VERSION
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, area
 from bitloom.overlay.area.yosys import yosys_version
+from bitloom.overlay.area_model.blocks import area_blocks
 from bitloom.overlay.area_model.estimate import FILE, Coefficients, coefficients
-from bitloom.overlay.area_model.parts import parts
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from bitloom.overlay.cli.progress import bar
 from bitloom.overlay.cli.show import grid, one_line_errors
@@ -63,7 +63,7 @@ def tasks(designs: int, kinds: Collection[str]) -> list[Task]:
         If no sample has a block of one of the kinds.
     """
     random = samples(designs, SEED)
-    known = sorted({part.kind for design in random for part in parts(design)})
+    known = sorted({block.kind for design in random for block in area_blocks(design)})
     for kind in kinds:
         if kind not in known:
             raise ValueError(f"--kinds: with {designs} designs it must be some of {', '.join(known)}, got {kind!r}")
@@ -104,12 +104,12 @@ def renewed(found: Found, kinds: Collection[str]) -> Coefficients:
            "bitloom": ".".join(map(str, VERSION.values()))}  # fmt: skip
     if not kinds:
         made = {**fitted(found), "made_with": how}
-        made["parts"] = {**coefficients()["parts"], **made["parts"]}  # kinds that no sample has stay as they were
+        made["blocks"] = {**coefficients()["blocks"], **made["blocks"]}  # kinds that no sample has stay as they were
     else:
         new, old = formulas(found), coefficients()
         alone = {**old["made_with"].get("alone", {}), **dict.fromkeys(kinds, how)}
-        renewed_parts = {kind: _completed(new[kind], old["parts"].get(kind, {}), sizes(found, kind)) for kind in kinds}
-        made = {**old, "parts": dict(sorted({**old["parts"], **renewed_parts}.items())),
+        renewed = {kind: _completed(new[kind], old["blocks"].get(kind, {}), sizes(found, kind)) for kind in kinds}
+        made = {**old, "blocks": dict(sorted({**old["blocks"], **renewed}.items())),
                 "made_with": {**old["made_with"], "alone": alone}}  # fmt: skip
     return with_pairs(made)
 
@@ -124,9 +124,9 @@ def sizes(found: Found, kind: str) -> set[str]:
     return {
         name
         for design, area in found
-        for part, _ in matched(design, area)
-        if part.kind == kind
-        for name, size in part.features.items()
+        for block, _ in matched(design, area)
+        if block.kind == kind
+        for name, size in block.features.items()
         if size
     }
 
@@ -146,7 +146,7 @@ def left_out(found: Found, made: Coefficients) -> Rows:
         if not one[1].total.lut:
             continue
         others = fitted([*found[:k], *found[k + 1 :]])
-        tried += errors([one], {**others, "parts": {**made["parts"], **others["parts"]}})
+        tried += errors([one], {**others, "blocks": {**made["blocks"], **others["blocks"]}})
     return tried
 
 

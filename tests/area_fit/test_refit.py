@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
+from bitloom.overlay.area_model.blocks import area_blocks
 from bitloom.overlay.area_model.estimate import coefficients
-from bitloom.overlay.area_model.parts import parts
 from tests.overlay.area.test_area import needs_yosys
 
 from . import refit
@@ -38,12 +38,12 @@ def linear(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     def divide(design: Design, kinds: Collection[str]) -> Area:
         assert kinds == ("divide",)
-        found = [part for part in parts(design) if part.kind == "divide"]
+        found = [block for block in area_blocks(design) if block.kind == "divide"]
         kinds_of_npus = list(dict.fromkeys(design.npus))
         made = {}
-        for part in found:
-            bits = int(part.features["bits"])
-            number = f"_npu_{kinds_of_npus.index(design.npus[part.npu])}" if len(kinds_of_npus) > 1 else ""
+        for block in found:
+            bits = int(block.features["bits"])
+            number = f"_npu_{kinds_of_npus.index(design.npus[block.npu])}" if len(kinds_of_npus) > 1 else ""
             made["divide" + number] = Resources(lut=20 + 5 * bits, ff=2 * bits)
         return Area(Resources(), tuple(BlockArea(name, 1, r, r) for name, r in made.items()), ())
 
@@ -51,20 +51,20 @@ def linear(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_chosen_kinds_are_renewed_and_no_others(linear: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = coefficients()["parts"]
-    old = {**coefficients(), "parts": {**parts, "divide": {"lut": {"unseen": 7.0, "one": 1.0}, "ff": {}}}}
+    blocks = coefficients()["blocks"]
+    old = {**coefficients(), "blocks": {**blocks, "divide": {"lut": {"unseen": 7.0, "one": 1.0}, "ff": {}}}}
     monkeypatch.setattr(refit, "coefficients", lambda: old)
     result = call("--kinds", "divide", "--designs", "8", "--out", str(tmp_path / "made.json"))
     assert result.exit_code == 0, result.output
     data = json.loads((tmp_path / "made.json").read_text())
-    assert data["parts"]["divide"]["lut"].pop("unseen") == 7  # no sample has that size
-    weights = data["parts"]["divide"]
+    assert data["blocks"]["divide"]["lut"].pop("unseen") == 7  # no sample has that size
+    weights = data["blocks"]["divide"]
     for bits in (2, 8):
         for key, wanted in {"lut": 20 + 5 * bits, "ff": 2 * bits}.items():
             value = weights[key].get("one", 0) + weights[key].get("bits", 0) * bits
             assert value == pytest.approx(wanted, rel=0.1, abs=1)
-    assert {k: v for k, v in data["parts"].items() if k != "divide"} == {
-        k: v for k, v in old["parts"].items() if k != "divide"
+    assert {k: v for k, v in data["blocks"].items() if k != "divide"} == {
+        k: v for k, v in old["blocks"].items() if k != "divide"
     }
     assert data["flat"] == old["flat"]
     assert data["made_with"]["alone"]["divide"]["designs"] == 8
@@ -73,7 +73,7 @@ def test_chosen_kinds_are_renewed_and_no_others(linear: None, tmp_path: Path, mo
 
 def test_a_kind_that_no_sample_has_is_refused_before_any_synthesis(tmp_path: Path) -> None:
     result = call("--kinds", "divide,adder", "--designs", "2", "--out", str(tmp_path / "made.json"))
-    kinds = ", ".join(sorted({part.kind for design in samples(2, 1) for part in parts(design)}))
+    kinds = ", ".join(sorted({block.kind for design in samples(2, 1) for block in area_blocks(design)}))
     assert str(result.exception) == f"bitloom: --kinds: with 2 designs it must be some of {kinds}, got 'adder'"
     assert not (tmp_path / "made.json").exists()
 
@@ -84,7 +84,7 @@ def test_a_block_alone_is_as_large_as_in_its_design() -> None:
     design = samples(8, 1)[7]
     kinds = ("divide", "pe_integer_lut", "collector")
     alone, whole = (
-        [(part.kind, found) for part, found in matched(design, one) if part.kind in kinds]
+        [(block.kind, found) for block, found in matched(design, one) if block.kind in kinds]
         for one in (blocks(design, kinds), area(design))
     )
     assert alone == whole

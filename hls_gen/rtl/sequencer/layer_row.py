@@ -17,7 +17,7 @@ from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .pool_marks import PoolMarks
 
-Part = TypeVar("Part")
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,22 +173,22 @@ _OF_START = {f.name for f in fields(LayerStart)}
 def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
     """The typed form of those fields of a row that only a layer's beginning looks at."""
     firsts = {name: signal for name, signal in signals.items() if name.startswith(FIRST)}
-    return _part(LayerStart, signals, firsts=firsts)
+    return _typed_row(LayerStart, signals, firsts=firsts)
 
 
 def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
     """The typed form of a row's fields, by their names in the memory map."""
-    part = _part(PartRow, signals, "part_") if "part_step" in signals else None
-    kernel = _part(KernelRow, signals, part=part) if "kernel_base" in signals else None
+    part = _typed_row(PartRow, signals, "part_") if "part_step" in signals else None
+    kernel = _typed_row(KernelRow, signals, part=part) if "kernel_base" in signals else None
     raster = None
     if "by_counters" in signals:
-        moves = _part(RasterKernelRow, signals) if kernel is not None else None
-        x, y = (_part(AxisRow, signals, f"{axis}_") for axis in "xy")
-        raster = _part(RasterRow, signals, x=x, y=y, kernel=moves)
-    return _part(LayerRow, signals, marks=PoolMarks.of(signals), kernel=kernel, raster=raster)
+        moves = _typed_row(RasterKernelRow, signals) if kernel is not None else None
+        x, y = (_typed_row(AxisRow, signals, f"{axis}_") for axis in "xy")
+        raster = _typed_row(RasterRow, signals, x=x, y=y, kernel=moves)
+    return _typed_row(LayerRow, signals, marks=PoolMarks.of(signals), kernel=kernel, raster=raster)
 
 
-def _part(cls: type[Part], signals: Mapping[str, Signal], prefix: str = "", **parts: object) -> Part:
+def _typed_row(cls: type[Row], signals: Mapping[str, Signal], prefix: str = "", **parts: object) -> Row:
     """An object of ``cls`` with the signals of its fields' names; only fields with a default may be missing."""
     values = dict(parts)
     for f in fields(cls):

@@ -11,8 +11,8 @@ from itertools import groupby
 from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.packets import packets
 from bitloom.hls_gen.design.program import Program
+from bitloom.overlay.area_model.blocks import npu_stores, stores
 from bitloom.overlay.area_model.memory import mapped
-from bitloom.overlay.area_model.parts import npu_stores, stores
 from bitloom.overlay.area_model.store import Store
 
 from .compiled import Compiled

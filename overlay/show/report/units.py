@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from bitloom.hls_gen.design.design import Design
 from bitloom.overlay.area.synthesis import Area
-from bitloom.overlay.area_model.estimate import coefficients, of_parts
-from bitloom.overlay.area_model.parts import parts
+from bitloom.overlay.area_model.blocks import area_blocks
+from bitloom.overlay.area_model.estimate import coefficients, of_blocks
 
 SMALL = 0.01
 """Yosys' modules with less than this share of all LUTs are left out, as there are hundreds."""
@@ -28,16 +28,16 @@ class UnitArea:
 
 
 def units_by_model(design: Design) -> tuple[UnitArea, ...]:
-    """The parts of the explorer's model, those of one kind and NPU together; the shell first, then NPU after NPU."""
+    """The blocks of the explorer's model, those of one kind and NPU together; the shell first, then NPU after NPU."""
     model = coefficients()
     flat = coefficients()["flat"]
     kinds: dict[tuple[int, str], list[float]] = {}
-    for part in parts(design):
-        area = of_parts([part], model)
-        sums = kinds.setdefault((-1 if part.npu is None else part.npu, part.kind), [0, 0.0, 0.0, 0])
-        for k, value in enumerate((part.times, area["lut"] * flat["lut"], area["ff"] * flat["ff"], area["dsp"])):
+    for block in area_blocks(design):
+        area = of_blocks([block], model)
+        sums = kinds.setdefault((-1 if block.npu is None else block.npu, block.kind), [0, 0.0, 0.0, 0])
+        for k, value in enumerate((block.times, area["lut"] * flat["lut"], area["ff"] * flat["ff"], area["dsp"])):
             sums[k] += value
-    order = sorted(kinds, key=lambda key: key[0])  # within an NPU in the order of the parts
+    order = sorted(kinds, key=lambda key: key[0])  # within an NPU in the order of the blocks
     return tuple(
         UnitArea(None if npu < 0 else npu, kind.replace("_", " "), round(times), round(lut), round(ff), round(dsp))
         for npu, kind in order

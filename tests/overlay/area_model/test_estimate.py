@@ -1,4 +1,4 @@
-"""The area model's parts and memories are those of the generated Verilog."""
+"""The area model's blocks and memories are those of the generated Verilog."""
 
 import json
 from collections import Counter
@@ -13,17 +13,17 @@ from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import RAMS
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area.synthesis import Area, BlockArea, area
-from bitloom.overlay.area_model.area_part import sequencer_modules
+from bitloom.overlay.area_model.area_block import sequencer_modules
+from bitloom.overlay.area_model.blocks import area_blocks, stores
 from bitloom.overlay.area_model.estimate import (
     coefficients,
     error,
     estimate,
     estimate_cores,
     estimate_outlets,
-    of_parts,
+    of_blocks,
 )
 from bitloom.overlay.area_model.memory import STYLES
-from bitloom.overlay.area_model.parts import parts, stores
 from bitloom.overlay.area_model.products import dsps
 from bitloom.overlay.build.reference_designs import REFERENCE_DESIGNS
 from tests.area_fit import estimates, refit
@@ -60,8 +60,8 @@ def test_every_block_and_memory_is_known(design: Design) -> None:
     modules = {one.name: times for one, times in found.items() if not one.module.startswith(INSIDE)}
     blocks = tuple(BlockArea(name, times, Resources(), Resources()) for name, times in modules.items())
     matches = list(matched(design, Area(Resources(), blocks, ())))
-    assert len(matches) == len(parts(design))
-    assert sum(part.times for part, _ in matches) == sum(modules.values())
+    assert len(matches) == len(area_blocks(design))
+    assert sum(block.times for block, _ in matches) == sum(modules.values())
 
 
 @pytest.mark.slow
@@ -72,11 +72,11 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
         text = generate(design, target="synthesis", checked=False).text
         unknown = tuple(BlockArea(one.name, n, Resources(), Resources()) for one, n in instances(text, TOP).items())
         blank = Area(Resources(), unknown, ())
-        found = {b.module: [part for part, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown}
+        found = {b.module: [block for block, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown}
         by_module = {}
-        for part, _ in matched(design, blank):
-            module = next(name for name, own in found.items() if part in own)
-            by_module[module] = 3 * sum(part.features.values())
+        for block, _ in matched(design, blank):
+            module = next(name for name, own in found.items() if block in own)
+            by_module[module] = 3 * sum(block.features.values())
         blocks = tuple(
             BlockArea(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2)
             for b in blank.blocks
@@ -88,9 +88,9 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
     made = fitted(measured)
     for kind in ("pe_popcount", "array_sequencer", "results_binary"):
         for design, found in measured:
-            for part, figures in matched(design, found):
-                if part.kind == kind:
-                    value = sum(made["parts"][kind]["lut"].get(n, 0) * v for n, v in part.features.items())
+            for block, figures in matched(design, found):
+                if block.kind == kind:
+                    value = sum(made["blocks"][kind]["lut"].get(n, 0) * v for n, v in block.features.items())
                     assert value == pytest.approx(figures.lut, rel=0.1)
 
 
@@ -101,9 +101,11 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
 def test_a_wide_requantisation_costs_what_yosys_makes_of_it(multiplier_bits, fraction, lut, ff, dsp) -> None:
     """Figures of ``results_unit`` are those of Yosys 0.70 for these designs; the first is the narrow one."""
     npus = USUAL, USUAL.changed(multiplier_bits=multiplier_bits, bias_fraction_bits=fraction)
-    units = [part for n in npus for part in parts(Design(name="d", npus=(n,))) if part.kind == "results_integer"]
+    units = [
+        block for n in npus for block in area_blocks(Design(name="d", npus=(n,))) if block.kind == "results_integer"
+    ]
     assert units[1].dsp == dsp
-    narrow, wide = (of_parts([unit], coefficients()) for unit in units)
+    narrow, wide = (of_blocks([unit], coefficients()) for unit in units)
     assert wide["lut"] - narrow["lut"] == pytest.approx(lut - 564, abs=60)
     assert wide["ff"] - narrow["ff"] == pytest.approx(ff - 385, abs=45)
 
@@ -124,7 +126,7 @@ def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut
     lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
     npu = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
     found, without = (
-        next(part for part in parts(Design(name="one", npus=(one,))) if part.kind == "array_sequencer")
+        next(block for block in area_blocks(Design(name="one", npus=(one,))) if block.kind == "array_sequencer")
         for one in (npu.changed(joined_words=words), npu)
     )
     assert (without.lut, without.ff) == (0, 0)
@@ -204,11 +206,11 @@ def test_every_kind_of_block_has_a_formula() -> None:
         *adding,
         *(REFERENCE_DESIGNS[n].design(n, REFERENCE_DESIGNS[n].models()) for n in SMALL),
     ]
-    made = [part for design in designs for part in parts(design)]
-    kinds = {part.kind for part in made}
-    by_rule = {part.kind for part in made if not part.features}
+    made = [block for design in designs for block in area_blocks(design)]
+    kinds = {block.kind for block in made}
+    by_rule = {block.kind for block in made if not block.features}
     assert {"pe_integer_lut", "pe_integer_dsp", "pe_popcount", "pe_planes"} <= kinds
-    assert not {kind for kind in kinds if not coefficients()["parts"].get(kind, {}).get("lut")} - by_rule - {"npu"}
+    assert not {kind for kind in kinds if not coefficients()["blocks"].get(kind, {}).get("lut")} - by_rule - {"npu"}
 
 
 SMALL = ("digits-cnn", "cifar-quick-int8")

@@ -3,8 +3,8 @@
 import pytest
 
 from bitloom.hls_gen.design.design import Design
-from bitloom.overlay.area_model.estimate import coefficients, of_parts
-from bitloom.overlay.area_model.parts import parts
+from bitloom.overlay.area_model.blocks import area_blocks
+from bitloom.overlay.area_model.estimate import coefficients, of_blocks
 from bitloom.overlay.area_model.products import dsps, narrow_product_luts
 from tests.area_fit.samples import USUAL, directed
 
@@ -30,8 +30,8 @@ def test_a_pe_of_narrow_integers(
     fields = {"feature_bits": bits[0], "weight_bits": bits[1], "kfp": kfp, "acc_bits": acc_bits}
     design = Design(name="held_out", npus=(USUAL.changed(**fields, accumulators=accumulators),))
     assert design.npus not in [other.npus for _, other in directed()]
-    (pe,) = [part for part in parts(design) if part.kind == "pe_integer_lut"]
-    made = of_parts([pe._replace(times=1)], coefficients())
+    (pe,) = [block for block in area_blocks(design) if block.kind == "pe_integer_lut"]
+    made = of_blocks([pe._replace(times=1)], coefficients())
     assert made["lut"] == pytest.approx(lut, rel=0.05)
     assert made["ff"] == pytest.approx(ff, rel=0.05)
 

@@ -12,7 +12,7 @@ Features = Mapping[str, float]
 """Sizes of a block by name."""
 
 
-class AreaPart(NamedTuple):
+class AreaBlock(NamedTuple):
     """Equal instances of a block."""
 
     kind: str
@@ -41,7 +41,7 @@ def sequencer_modules(unit: str) -> tuple[str, ...]:
     return tuple(f"{unit}_{name}" for name in ("writer", "tap_source", "issuer"))
 
 
-def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
+def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaBlock]:
     """The gearbox from words of ``source`` bits to words of ``target`` bits; ``side`` bits go with each word."""
     together, pieces = gearbox.gear(source, target)
     if source <= target:
@@ -49,13 +49,13 @@ def gear(source: int, target: int, side: int, n: int) -> Iterator[AreaPart]:
     else:
         sizes = {"IN_WIDTH": source, "OUT_WIDTH": target, "LAST_PIECE": pieces - 1, "SIDE_WIDTH": max(side, 1)}
         name = sized_name("divider", sizes)
-        yield AreaPart("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
+        yield AreaBlock("divider", name, {"one": 1, "width": source, "pieces": bits_for(pieces - 1)}, n)
 
 
-def collector(width: int, count: int, target: int, side: int, n: int | None = None) -> AreaPart:
+def collector(width: int, count: int, target: int, side: int, n: int | None = None) -> AreaBlock:
     """A gearbox that puts ``count`` words together."""
     module = f"collector_of_{count}" if count > 1 else "stream_register"
-    return AreaPart(
+    return AreaBlock(
         "collector",
         sized_name(module, {"WIDTH": width, "SIDE_WIDTH": max(side, 1)}),
         {
@@ -68,16 +68,16 @@ def collector(width: int, count: int, target: int, side: int, n: int | None = No
     )
 
 
-def skid(width: int, side: int, n: int) -> AreaPart:
+def skid(width: int, side: int, n: int) -> AreaBlock:
     """A skid register, by rule: a register and a choice for each bit, and whether a word waits."""
     name = sized_name("skid", {"WIDTH": width, "SIDE_WIDTH": max(side, 1)})
     word = width + side
-    return AreaPart("skid", name, {}, n, lut=word + 3, ff=word + 2)
+    return AreaBlock("skid", name, {}, n, lut=word + 3, ff=word + 2)
 
 
-def fifo(width: int, depth: int, n: int | None = None, margin: int = timing.FIFO_MARGIN) -> AreaPart:
+def fifo(width: int, depth: int, n: int | None = None, margin: int = timing.FIFO_MARGIN) -> AreaBlock:
     """A FIFO of ``depth`` words, which takes ``margin`` more where it says that it has room."""
     small = depth <= timing.LUT_RAM_WORDS
     sizes = {"WIDTH": width, "DEPTH": depth, "ROOM_BELOW": timing.room_words(depth, margin)}
     features = {"one": 1, "address": bits_for(depth - 1), "word": width * small, "block": not small}
-    return AreaPart("fifo", sized_name("lut_fifo" if small else "block_fifo", sizes), features, n)
+    return AreaBlock("fifo", sized_name("lut_fifo" if small else "block_fifo", sizes), features, n)

@@ -5,27 +5,27 @@ from collections.abc import Iterator
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 
-from .area_part import AreaPart
-from .array import array_parts, array_stores
-from .loader import loader_parts, loader_stores
-from .pool_unit import pool_unit_parts, pool_unit_stores
-from .ports import outlet_parts, ports_parts, ports_stores
-from .results import results_parts
-from .sequencer import sequencer_parts, sequencer_stores
+from .area_block import AreaBlock
+from .array import array_blocks, array_stores
+from .loader import loader_blocks, loader_stores
+from .pool_unit import pool_unit_blocks, pool_unit_stores
+from .ports import outlet_blocks, ports_blocks, ports_stores
+from .results import results_blocks
+from .sequencer import sequencer_blocks, sequencer_stores
 from .store import Store, loaded_stores
-from .stores import stores_parts, stores_stores
-from .window_former import former_parts, former_stores
+from .stores import stores_blocks, stores_stores
+from .window_former import former_blocks, former_stores
 
 
-def parts(design: Design) -> list[AreaPart]:
+def area_blocks(design: Design) -> list[AreaBlock]:
     """All blocks of a design."""
-    out = [*loader_parts(design)]
+    out = [*loader_blocks(design)]
     for n, npu in enumerate(design.npus):
-        out += npu_parts(npu, design.next_word_bits(n), design.stream_bits, n)
+        out += npu_blocks(npu, design.next_word_bits(n), design.stream_bits, n)
     return out
 
 
-def npu_parts(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[AreaPart]:
+def npu_blocks(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[AreaBlock]:
     """The blocks that come with an NPU.
 
     Parameters
@@ -39,19 +39,19 @@ def npu_parts(npu: Npu, ring_bits: int, stream_bits: int, n: int = 0) -> list[Ar
     n
         Its number.
     """
-    return [*core_parts(npu, stream_bits, n), *outlet_parts(npu, ring_bits, n)]
+    return [*core_blocks(npu, stream_bits, n), *outlet_blocks(npu, ring_bits, n)]
 
 
-def core_parts(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaPart]:
+def core_blocks(npu: Npu, stream_bits: int, n: int = 0) -> list[AreaBlock]:
     """The blocks of an NPU that don't depend on the NPU after it."""
     return [
-        *array_parts(npu, stream_bits, n),
-        *former_parts(npu, n),
-        *sequencer_parts(npu, n),
-        *results_parts(npu, n),
-        *stores_parts(npu, n),
-        *pool_unit_parts(npu, n),
-        *ports_parts(npu, stream_bits, n),
+        *array_blocks(npu, stream_bits, n),
+        *former_blocks(npu, n),
+        *sequencer_blocks(npu, n),
+        *results_blocks(npu, n),
+        *stores_blocks(npu, n),
+        *pool_unit_blocks(npu, n),
+        *ports_blocks(npu, stream_bits, n),
     ]
 
 

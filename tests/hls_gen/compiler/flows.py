@@ -8,10 +8,9 @@ from bitloom.hls_gen.compiler.sequencer_taps import OnSequencer, SequencerTaps
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.npu import Npu
 
-NPU = Npu.of(
-    kfp=8, kgp=8, pfp=8, ol=8, tuple_words=64, pool_words=16, map_words=1024, buffer_words=8,
-    inlets=("host", "ring", "loop"), outlets=("ring", "loop", "host"),
-)  # fmt: skip
+ENDS = {"inlets": ("host", "ring", "loop"), "outlets": ("ring", "loop", "host")}
+SIZES = {"tuple_words": 64, "pool_words": 16, "map_words": 1024, "buffer_words": 8}
+NPU = Npu.of(kfp=8, kgp=8, pfp=8, ol=8, **SIZES, **ENDS)
 FLOW_NPU = FlowNpu(npu=NPU)
 SIDE = 10
 """Rows and columns of a map."""

@@ -29,6 +29,7 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
+from tests.graph_text import layers_of
 from tests.networks import (
     SEEDS,
     binary_residual_networks,
@@ -83,21 +84,22 @@ def add(name, *reads):
     return Add(name=name, encoding=signed(6), inputs=reads)
 
 
-FIRST = (conv("conv_1", "@input"), act("act_1", "conv_1"), sign("sign_1", "act_1"))
-SECOND = (conv("conv_2", "sign_1"), act("act_2", "conv_2"), add("add_2", "act_2", "act_1"))
-BLOCK = (*FIRST, *SECOND, sign("sign_2", "add_2"))
+FIRST = "conv_1 @input, act_1 conv_1, sign_1 act_1"
+SECOND = "conv_2 sign_1, act_2 conv_2, add_2 act_2 act_1"
+BLOCK = f"{FIRST}, {SECOND}, sign_2 add_2"
 
 
-def residual(*layers):
-    return Network(name="net", input=SOURCE, layers=layers)
+def residual(*parts):
+    """A network of layers of bits, as objects or as text."""
+    builders = {"conv": conv, "act": act, "sign": sign, "add": add}
+    return Network(name="net", input=SOURCE, layers=layers_of(parts, builders))
 
 
 def test_a_map_is_kept_where_it_is_added():
     """Bits go to the map store, integers to the skip store; of the last layer's nobody needs them."""
-    made = plan(random_model(residual(*BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
-    assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
-        ("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1"),
-    ]  # fmt: skip
+    made = plan(random_model(residual(BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
+    layers = [("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1")]
+    assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == layers
     rows = npu_rows(made)
     assert [layer.row("results")["keeps"] for layer in rows] == [1, 0]
     assert (made.foldings[0].sources, made.foldings[0].targets) == (("host", "loop"), ("loop", "host"))
@@ -108,7 +110,7 @@ def test_widths_are_those_of_all_networks():
     """A network with thresholds alone runs on the same design: there they are biases."""
     act_1 = Threshold(name="threshold_1", levels=2)
     plain = residual(conv("conv_1", "@input", 3), act_1, conv("conv_2", "threshold_1"))
-    models = [random_model(network, 1, 24) for network in (plain, residual(*BLOCK))]
+    models = [random_model(network, 1, 24) for network in (plain, residual(BLOCK))]
     apart = [size_memories("d", [model], NPU).npus[0] for model in models]
     (both,) = size_memories("d", models, NPU).npus
     assert both == size_memories("d", models[::-1], NPU).npus[0]
@@ -128,32 +130,40 @@ def test_widths_are_those_of_all_networks():
         compile_model(models[1], too_small)
 
 
+REQUANTISED = "what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, and "
+REQUANTISED += "perhaps a max_pool or min_pool, got requantise"
+THIRD = "conv_3 sign_2, act_3 conv_3, add_3 act_3 add_2, sign_3 add_3"
+FOURTH = "conv_4 sign_3, act_4 conv_4, add_4 act_4 act_1, sign_4 add_4"
+OTHER_MAP = "conv_2 sign_1, act_2 conv_2, conv_3 sign_1, act_3 conv_3, add_3 act_3 act_2, sign_3 add_3"
+
+
 @pytest.mark.parametrize(
-    ("layers", "message"),
+    ("text", "message"),
     [
-        ((*FIRST, *SECOND),
-         "conv_2: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, and "
-         "perhaps a max_pool or min_pool, got requantise, add"),
-        ((*FIRST, conv("conv_2", "sign_1"), act("act_2", "conv_2", rounding="twice"), add("add_2", "act_2", "act_1"),
-          sign("sign_2", "add_2")), "act_2: rounding must be once or even on the binary engine, got twice"),
-        ((*FIRST, conv("conv_2", "sign_1"), act("act_2", "conv_2"), add("add_2", "act_2", "sign_1"),
-          sign("sign_2", "add_2")),
-         "add_2: what is added to a binary layer must be made by requantise or add, got threshold"),
-        ((conv("conv_1", "@input", 3), act("act_1", "conv_1"), sign("sign_1", "act_1"),
-          conv("conv_2", "sign_1", 3), act("act_2", "conv_2"), add("add_2", "act_2", "act_1"), sign("sign_2", "add_2")),
-         "conv_1: channels of a map that is requantised must fill steps of ol = 2 results of kgp = 4 kernels, got 3"),
-        ((*FIRST, conv("conv_2", "sign_1"), act("act_2", "conv_2"), conv("conv_3", "sign_1"), act("act_3", "conv_3"),
-          add("add_3", "act_3", "act_2"), sign("sign_3", "add_3")),
-         "conv_2: what follows, where the binary engine requantises, must be requantise, perhaps add, threshold, and "
-         "perhaps a max_pool or min_pool, got requantise"),
-        ((*BLOCK, conv("conv_3", "sign_2"), act("act_3", "conv_3"), add("add_3", "act_3", "add_2"),
-          sign("sign_3", "add_3"), conv("conv_4", "sign_3"), act("act_4", "conv_4"), add("add_4", "act_4", "act_1"),
-          sign("sign_4", "add_4")),
-         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_2 and conv_4"),
+        (f"{FIRST}, {SECOND}", f"conv_2: {REQUANTISED}, add"),
+        (
+            f"{FIRST}, conv_2 sign_1, act_2 conv_2 rounding=twice, add_2 act_2 act_1, sign_2 add_2",
+            "act_2: rounding must be once or even on the binary engine, got twice",
+        ),
+        (
+            f"{FIRST}, conv_2 sign_1, act_2 conv_2, add_2 act_2 sign_1, sign_2 add_2",
+            "add_2: what is added to a binary layer must be made by requantise or add, got threshold",
+        ),
+        (
+            "conv_1 @input 3, act_1 conv_1, sign_1 act_1, conv_2 sign_1 3, act_2 conv_2, add_2 act_2 act_1, "
+            "sign_2 add_2",
+            "conv_1: channels of a map that is requantised must fill steps of ol = 2 results of kgp = 4 kernels, got 3",
+        ),
+        (f"{FIRST}, {OTHER_MAP}", f"conv_2: {REQUANTISED}"),
+        (
+            f"{BLOCK}, {THIRD}, {FOURTH}",
+            "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_2 and "
+            "conv_4",
+        ),
     ],
-)  # fmt: skip
-def test_what_cant_be_built(layers, message):
-    network = residual(*layers)
+)
+def test_what_cant_be_built(text, message):
+    network = residual(text)
     model = random_model(network, 1, 24)
     with value_error(message):
         plan(model, [NPU])
@@ -170,7 +180,7 @@ def test_what_cant_be_built(layers, message):
 )
 def test_other_thresholds_of_integers(limit, direction, pool, message):
     pools = () if pool is None else (pool(name="pool_2", kernel=(2, 2), stride=(2, 2)),)
-    network = residual(*BLOCK, *pools, conv("conv_3", "pool_2" if pools else "sign_2"))
+    network = residual(BLOCK, pools, conv("conv_3", "pool_2" if pools else "sign_2"))
     model = random_model(network, 1, 24)
     own = {"threshold": np.full((4, 1), limit), "direction": np.full(4, direction)}
     with value_error(message):
@@ -178,8 +188,8 @@ def test_other_thresholds_of_integers(limit, direction, pool, message):
 
 
 def test_levels_of_integers():
-    network = residual(*FIRST, *SECOND, sign("sign_2", "add_2", levels=2))
-    model = random_model(residual(*BLOCK), 1, 24)
+    network = residual(f"{FIRST}, {SECOND}, sign_2 add_2 levels=2")
+    model = random_model(residual(BLOCK), 1, 24)
     own = {"threshold": np.zeros((4, 2), int), "direction": np.ones(4, int)}
     with value_error("sign_2: a threshold of integers must have 1 level, got 2"):
         lower_alone(Model(network, {**model.arrays, "sign_2": own}))
@@ -187,13 +197,10 @@ def test_levels_of_integers():
 
 def test_a_map_of_bits_has_one_reader():
     """Two binary layers read it, and an integer NPU adds what comes of both."""
-    eight = {"weight": signed(8)}
-    network = residual(
-        conv("conv_1", "@input"), Threshold(name="bits_1"),
-        conv("conv_2", "bits_1"), sign("bits_2", "conv_2"), conv("conv_4", "bits_2", **eight), act("act_4", "conv_4"),
-        conv("conv_3", "bits_1"), sign("bits_3", "conv_3"), conv("conv_5", "bits_3", **eight), act("act_5", "conv_5"),
-        add("add_6", "act_4", "act_5"),
-    )  # fmt: skip
+    four, five = (conv(f"conv_{n}", reads, weight=signed(8)) for n, reads in ((4, "bits_2"), (5, "bits_3")))
+    left = ("conv_2 bits_1, sign bits_2 conv_2", four, "act_4 conv_4")
+    right = ("conv_3 bits_1, sign bits_3 conv_3", five, "act_5 conv_5")
+    network = residual("conv_1 @input", Threshold(name="bits_1"), left, right, "add_6 act_4 act_5")
     engines = [Engine(name, 8, 8) if name == "integer" else Engine() for name in engines_of(network)]
     layers = lower_alone(random_model(network, 1, 24), engines=engines).workloads
     integer = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32)
@@ -202,7 +209,7 @@ def test_a_map_of_bits_has_one_reader():
 
 
 def test_engines():
-    check_engines(residual(*BLOCK), ["binary"] * 2)
-    ternary = (conv("conv_1", "@input", weight=TERNARY), *FIRST[1:], *SECOND, sign("sign_2", "add_2"))
-    assert engines_of(residual(*ternary)) == ["binary"] * 2
-    assert engines_of(residual(*FIRST, *SECOND)) == ["binary", "integer"]
+    check_engines(residual(BLOCK), ["binary"] * 2)
+    ternary = residual(conv("conv_1", "@input", weight=TERNARY), "act_1 conv_1, sign_1 act_1", SECOND, "sign_2 add_2")
+    assert engines_of(ternary) == ["binary"] * 2
+    assert engines_of(residual(FIRST, SECOND)) == ["binary", "integer"]

@@ -41,14 +41,19 @@ def deep_model() -> Model:
     """Six layers, some of which make their maps larger, for rings that are passed several times."""
     near: dict = {"kernel": (3, 3), "padding": (1, 1, 1, 1)}
     layers: list[Layer] = [
-        Conv(name="conv_1", out_channels=6, **near), Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=11, **near), Threshold(name="act_2", levels=2),
+        Conv(name="conv_1", out_channels=6, **near),
+        Threshold(name="act_1"),
+        Conv(name="conv_2", out_channels=11, **near),
+        Threshold(name="act_2", levels=2),
         MaxPool(name="pool_2", kernel=(2, 3), stride=(2, 1)),
         Conv(name="conv_3", out_channels=21, kernel=(2, 1), padding=(1, 0, 1, 0), weight=TERNARY),
         Threshold(name="act_3"),
-        Conv(name="conv_4", out_channels=5, kernel=(2, 2), stride=(1, 2)), Threshold(name="act_4"),
-        Dense(name="dense_5", out_channels=12), Threshold(name="act_5"), Dense(name="dense_6", out_channels=3),
-    ]  # fmt: skip
+        Conv(name="conv_4", out_channels=5, kernel=(2, 2), stride=(1, 2)),
+        Threshold(name="act_4"),
+        Dense(name="dense_5", out_channels=12),
+        Threshold(name="act_5"),
+        Dense(name="dense_6", out_channels=3),
+    ]
     network = Network(name="deep", input=case_map(6, 7, 2, signed(8)), layers=tuple(layers))
     return random_model(network, np.random.default_rng(7))
 
@@ -157,11 +162,11 @@ def test_rings_of_many_sizes(npu_count, count):
     """Many foldings, so that maps end anywhere in their chunks."""
     model, draw = MODELS["deep"], np.random.default_rng(npu_count)
     for _ in range(count):
-        chain = [
-            NPUS[3].changed(kfp=int(draw.integers(1, 30)), kgp=int(kgp), pfp=int(draw.integers(1, 20)),
-                    ol=int(draw.integers(1, kgp + 1)), buffer_words=1 << int(draw.integers(1, 7)), shift_bits=3)
-            for kgp in draw.integers(1, 12, npu_count)
-        ]  # fmt: skip
+        chain = []
+        for kgp in draw.integers(1, 12, npu_count):
+            kfp, pfp, ol = (int(draw.integers(1, most)) for most in (30, 20, kgp + 1))
+            words = 1 << int(draw.integers(1, 7))
+            chain.append(NPUS[3].changed(kfp=kfp, kgp=int(kgp), pfp=pfp, ol=ol, buffer_words=words, shift_bits=3))
         design = size_memories("ring", [model], ring(chain), stream_bits=int(draw.choice([32, 64])))
         check(model, design, 2, chunk=f"tuples:{draw.integers(1, 9)}")
 
@@ -170,44 +175,45 @@ def bits_model(*layers: Layer) -> Model:
     return random_model(Network(name="net", input=case_map(4, 5, 3), layers=layers), np.random.default_rng(2))
 
 
+ROWS = (
+    "rows:1 16 12, rows:2 32 24, rows:9 64 36, rows 16 12, rows 32 24, columns:1 16 9, columns:3 32 27, columns 32 27"
+)
+TUPLES = "tuples 8 6, tuples:3 16 9, tuples:1 8 3, tuples:2 8 6, tuples:3 8 6, tuples:1000 8 6, tuples:2 4 3, "
+TUPLES += "tuples:1 2 2, tuples:5 2 2, tuples:5 32 15, tuples:1000 64 36, tuples:7 64 21"
+CHUNKS = [(text, int(buffer), int(words)) for text, buffer, words in map(str.split, f"{ROWS}, {TUPLES}".split(","))]
+"""Chunks of a map of 36 words: as they are asked for, words of a buffer, words of all chunks but perhaps the last."""
+FIRST = (Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"))
+SECOND = Conv(name="conv_2", out_channels=4, kernel=(3, 4))
+
+
 @pytest.mark.sample(10)
-@pytest.mark.parametrize(("text", "buffer_words", "sizes"), [
-    ("rows:1", 16, [12] * 3), ("rows:2", 32, [24, 12]), ("rows:9", 64, [36]), ("rows", 16, [12] * 3),
-    ("rows", 32, [24, 12]), ("columns:1", 16, [9] * 4), ("columns:3", 32, [27, 9]), ("columns", 32, [27, 9]),
-    ("tuples", 8, [6] * 6), ("tuples:3", 16, [9] * 4), ("", 8, [3] * 12), ("tuples:1", 8, [3] * 12),
-    ("tuples:2", 8, [6] * 6), ("tuples:3", 8, [6] * 6), ("tuples:1000", 8, [6] * 6), ("tuples:2", 4, [3] * 12),
-    ("tuples:1", 2, [2] * 18), ("tuples:5", 2, [2] * 18), ("tuples:5", 32, [15, 15, 6]), ("tuples:1000", 64, [36]),
-    ("tuples:7", 64, [21, 15]),
-])  # fmt: skip
-def test_chunks(text, buffer_words, sizes):
+@pytest.mark.parametrize(("text", "buffer_words", "words"), [*CHUNKS, ("", 8, 3)])
+def test_chunks(text, buffer_words, words):
     """Of a map of 3 x 4 tuples of 3 words, and of one of 1 tuple of 2 words, which goes word by word. Buffers grow to
     hold rows or columns of a number; else a chunk is as many as they hold, of tuples at most the number. A tuple
     that is wider than a buffer is divided."""
-    model = bits_model(
-        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=4, kernel=(3, 4)), Threshold(name="act_2"),
-        Dense(name="dense", out_channels=2),
-    )  # fmt: skip
+    model = bits_model(*FIRST, SECOND, Threshold(name="act_2"), Dense(name="dense", out_channels=2))
     given = buffer_words if ":" not in text or text.startswith("tuples") else 8
     one, choices = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=given), CompileChoices(chunk=text)
     design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2, 3)]), choices)
     assert [npu.ports.buffer_words for npu in design.npus] == [given, buffer_words, given]
     units = check(model, design, 2, chunk=text).units
+    sizes = [min(words, 36 - at) for at in range(0, 36, words)]
     assert [unit.inlets["ring"].sizes for unit in units[1:]] == [sizes * 2, [1] * 4]
 
 
-@pytest.mark.parametrize(("choices", "message"), [
-    ({"chunk": "rows:2", "map_order": "pull"}, "net: a chunk of rows needs map_order raster, got pull"),
-    ({"chunk": "columns", "map_order": "raster"}, "net: a chunk of columns needs map_order columns, got raster"),
-    ({"chunk": "rows"}, "conv_2: a chunk of whole rows needs buffers of 12 words at least, got 8"),
-    ({"chunk": "rows:0"}, "chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'"),
-    ({"chunk": "lines"}, "chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'lines'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"chunk": "rows:2", "map_order": "pull"}, "net: a chunk of rows needs map_order raster, got pull"),
+        ({"chunk": "columns", "map_order": "raster"}, "net: a chunk of columns needs map_order columns, got raster"),
+        ({"chunk": "rows"}, "conv_2: a chunk of whole rows needs buffers of 12 words at least, got 8"),
+        ({"chunk": "rows:0"}, "chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'"),
+        ({"chunk": "lines"}, "chunk must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'lines'"),
+    ],
+)
 def test_chunks_that_are_refused(choices, message):
-    model = bits_model(
-        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=4, kernel=(3, 4)),
-    )  # fmt: skip
+    model = bits_model(*FIRST, SECOND)
     one = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8)
     chain = pipeline([one.changed(kfp=kfp) for kfp in (8, 2)])
     with value_error(message):
@@ -220,10 +226,7 @@ def test_a_chunk_needs_neighbours():
 
 
 def test_a_design_whose_buffers_are_too_small_for_a_chunk():
-    model = bits_model(
-        Conv(name="conv_1", out_channels=5, kernel=(2, 2)), Threshold(name="act_1"),
-        Conv(name="conv_2", out_channels=4, kernel=(3, 4)),
-    )  # fmt: skip
+    model = bits_model(*FIRST, SECOND)
     one, choices = Npu.of(kgp=1, pfp=1, ol=1, buffer_words=8), CompileChoices(map_order="raster")
     design = size_memories("chain", [model], pipeline([one.changed(kfp=kfp) for kfp in (8, 2)]), choices)
     with value_error("net: buffer_words must be >= 24, NPU 1 of design chain has 8"):
@@ -232,10 +235,9 @@ def test_a_design_whose_buffers_are_too_small_for_a_chunk():
 
 def test_a_spill_store_that_is_too_small_blocks():
     """The map of layer 1 can't wait for its reader, NPU 0, while that still makes layer 0's."""
-    layers = [
-        layer for n in range(4)
-        for layer in (Conv(name=f"conv_{n}", out_channels=3, kernel=(1, 1)), Threshold(name=f"act_{n}"))
-    ]  # fmt: skip
+    layers: list[Layer] = []
+    for n in range(4):
+        layers += [Conv(name=f"conv_{n}", out_channels=3, kernel=(1, 1)), Threshold(name=f"act_{n}")]
     model = bits_model(*layers)
     design = size_memories("ring", [model], ring([Npu.of(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
     check(model, design)

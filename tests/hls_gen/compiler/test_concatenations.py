@@ -4,13 +4,11 @@ comes from, words and kernels in the order in which they are read, every refusal
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR, bipolar, signed
+from bitloom.golden.encoding import BIPOLAR, bipolar
 from bitloom.golden.graph import INPUT
 from bitloom.golden.layer import Map
-from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
-from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
@@ -25,73 +23,70 @@ from tests.networks import random_images, random_model
 from tests.rows import npu_rows
 
 from .agreement import agree
-from .test_residual import NPU, act, add, conv, planned, residual
+from .graph_cases import concat, residual
+from .test_residual import NPU, planned
 
-
-def concat(name, *reads):
-    return (Concat(name=name, inputs=reads),)
-
-
-def pool(name, reads, side=2):
-    return (MaxPool(name=name, kernel=(side, side), stride=(side, side), inputs=(reads,)),)
-
-
-def sums(name, reads, channels=4):
-    return (Conv(name=name, out_channels=channels, kernel=(1, 1), weight=signed(8), inputs=(reads,)),)
-
-
-FIRE = (conv("conv_1", INPUT), conv("conv_2", "act_1", 3), conv("conv_3", "act_1", 6, 3))
-DENSE = (conv("conv_1", INPUT), conv("conv_2", "act_1", 5, 3))
+FIRE = "conv_1 @input, conv_2 act_1 3, conv_3 act_1 6 3"
+WINDOW = "conv_1 @input, conv_2 act_1 3 3, conv_3 act_1 6 3"
+DENSE = "conv_1 @input, conv_2 act_1 5 3"
+SUMS = "conv_1 @input, sums conv_2 act_1 3, sums conv_3 act_1"
+BESIDE = "concat_4 act_2 act_3"
 LAST = "act_9"
 CASES = {
-    "as it is": ((*FIRE, concat("concat_4", "act_2", "act_3"), conv("conv_9", "concat_4")),
-                 {"concat_4": ("act_2", "act_3"), "conv_9": ("concat_4",)}),
-    "nested": ((*FIRE, conv("conv_4", "act_3"), concat("concat_5", "act_2", "act_3"),
-                concat("concat_6", "act_4", "concat_5"), conv("conv_9", "concat_6")),
-               {"concat_6": ("concat_6_maps", "act_3"), "concat_6_maps_maps": ("act_4", "act_2"),
-                "concat_6_maps_copy": ("concat_6_maps_maps",), "concat_6_maps": ("concat_6_maps_copy",)}),
-    "one window": ((conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
-                    conv("conv_4", "act_1", 5, 3), concat("concat_5", "act_3", "act_4", "act_2"),
-                    conv("conv_9", "concat_5")), {"conv_3": ("act_1",), "concat_5": ("conv_3",)}),
+    "as it is": (f"{FIRE}, {BESIDE}, conv_9 concat_4", "concat_4 act_2 act_3, conv_9 concat_4"),
+    "nested": (
+        f"{FIRE}, conv_4 act_3, concat_5 act_2 act_3, concat_6 act_4 concat_5, conv_9 concat_6",
+        "concat_6 concat_6_maps act_3, concat_6_maps_maps act_4 act_2, concat_6_maps_copy concat_6_maps_maps, "
+        "concat_6_maps concat_6_maps_copy",
+    ),
+    "one window": (
+        f"{WINDOW}, conv_4 act_1 5 3, concat_5 act_3 act_4 act_2, conv_9 concat_5",
+        "conv_3 act_1, concat_5 conv_3",
+    ),
     "one window of two maps": (
-        (conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
-         conv("conv_4", "act_2", 5, 3), concat("concat_5", "act_4", "act_3"), conv("conv_9", "concat_5")),
-        {"concat_5": ("act_4", "act_3")}),
+        f"{WINDOW}, conv_4 act_2 5 3, concat_5 act_4 act_3, conv_9 concat_5",
+        "concat_5 act_4 act_3",
+    ),
     "a map beside itself and one of its window": (
-        (conv("conv_1", INPUT), conv("conv_2", "act_1", 3, 3), conv("conv_3", "act_1", 6, 3),
-         concat("concat_4", "act_2", "act_2", "act_3"), conv("conv_9", "concat_4")),
-        {"concat_4": ("concat_4_maps", "act_3"), "concat_4_maps_maps": ("act_2", "concat_4_maps_maps_of")}),
-    "a pool": ((*FIRE, concat("concat_4", "act_2", "act_3"), pool("pool_5", "concat_4"), conv("conv_9", "pool_5")),
-               {"pool_5_of": ("act_2",), "pool_5_of_2": ("act_3",), "pool_5": ("pool_5_of", "pool_5_of_2")}),
+        f"{WINDOW}, concat_4 act_2 act_2 act_3, conv_9 concat_4",
+        "concat_4 concat_4_maps act_3, concat_4_maps_maps act_2 concat_4_maps_maps_of",
+    ),
+    "a pool": (
+        f"{FIRE}, {BESIDE}, pool_5 concat_4, conv_9 pool_5",
+        "pool_5_of act_2, pool_5_of_2 act_3, pool_5 pool_5_of pool_5_of_2",
+    ),
     "a pool of a map with two readers": (
-        (*DENSE, concat("concat_4", "act_1", "act_2"), pool("pool_5", "concat_4"), conv("conv_9", "pool_5")),
-        {"concat_4_maps": ("act_1", "act_2"), "concat_4_copy": ("concat_4_maps",), "concat_4": ("concat_4_copy",),
-         "pool_5": ("concat_4",)}),
-    "sums": ((conv("conv_1", INPUT), sums("conv_2", "act_1", 3), sums("conv_3", "act_1"),
-              concat("concat_4", "conv_2", "conv_3"), act("act_5", "concat_4"), pool("pool_6", "act_5"),
-              conv("conv_9", "pool_6")),
-             {"act_5_of": ("conv_2",), "act_5_of_2": ("conv_3",), "pool_6_of": ("act_5_of",),
-              "pool_6": ("pool_6_of", "pool_6_of_2")}),
-    "pooled sums": ((conv("conv_1", INPUT), sums("conv_2", "act_1", 3), sums("conv_3", "act_1"),
-                     pool("pool_4", "conv_2"), pool("pool_5", "conv_3"), concat("concat_6", "pool_4", "pool_5"),
-                     act("act_7", "concat_6"), conv("conv_9", "act_7")),
-                    {"act_7": ("act_7_of", "act_7_of_2"), "act_7_of_2": ("pool_5",)}),
+        f"{DENSE}, concat_4 act_1 act_2, pool_5 concat_4, conv_9 pool_5",
+        "concat_4_maps act_1 act_2, concat_4_copy concat_4_maps, concat_4 concat_4_copy, pool_5 concat_4",
+    ),
+    "sums": (
+        f"{SUMS}, concat_4 conv_2 conv_3, act_5 concat_4, pool_6 act_5, conv_9 pool_6",
+        "act_5_of conv_2, act_5_of_2 conv_3, pool_6_of act_5_of, pool_6 pool_6_of pool_6_of_2",
+    ),
+    "pooled sums": (
+        f"{SUMS}, pool_4 conv_2, pool_5 conv_3, concat_6 pool_4 pool_5, act_7 concat_6, conv_9 act_7",
+        "act_7 act_7_of act_7_of_2, act_7_of_2 pool_5",
+    ),
     "a second requantisation": (
-        (*FIRE, concat("concat_4", "act_2", "act_3"), act("act_5", "concat_4"), conv("conv_9", "act_5")),
-        {"concat_4_maps": ("act_2", "act_3"), "concat_4": ("concat_4_maps",), "act_5": ("concat_4",)}),
-    "two readers": ((*FIRE, concat("concat_4", "act_2", "act_3"), conv("conv_5", "concat_4", 9),
-                     add("add_6", "concat_4", "act_5"), conv("conv_9", "add_6")),
-                    {"concat_4_maps": ("act_2", "act_3"), "concat_4": ("concat_4_copy",)}),
-    "the output": ((*FIRE, concat(LAST, "act_2", "act_3")), {LAST: ("act_9_copy",), "act_9_copy": ("act_9_maps",)}),
-}  # fmt: skip
+        f"{FIRE}, {BESIDE}, act_5 concat_4, conv_9 act_5",
+        "concat_4_maps act_2 act_3, concat_4 concat_4_maps, act_5 concat_4",
+    ),
+    "two readers": (
+        f"{FIRE}, {BESIDE}, conv_5 concat_4 9, add_6 concat_4 act_5, conv_9 add_6",
+        "concat_4_maps act_2 act_3, concat_4 concat_4_copy",
+    ),
+    "the output": (f"{FIRE}, concat {LAST} act_2 act_3", f"{LAST} act_9_copy, act_9_copy act_9_maps"),
+}
+"""A network; layers that come in or are changed, with the maps that they read."""
 
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_rewriting(name):
     """Layers that come in, by what they read; the output stays what it is, and a second rewriting changes nothing."""
-    parts, expected = CASES[name]
-    network = residual(*parts)
+    text, rewritten = CASES[name]
+    network = residual(text)
+    expected = {layer: tuple(reads) for layer, *reads in map(str.split, rewritten.split(","))}
     model, images = random_model(network, 5, 32), random_images(network, 3, 5)
     made = engine_form(model)
     assert {layer: made.network.reads[layer] for layer in expected} == expected
@@ -105,8 +100,7 @@ def test_rewriting(name):
 
 def test_names_that_are_taken_or_long():
     long = "c" * 64
-    joined = (concat(long, "act_2", "act_3"), conv("conv_5", long, 9), add(f"{'c' * 59}_maps", long, "act_5"))
-    net = residual(*FIRE, *joined)
+    net = residual(f"{FIRE}, concat {long} act_2 act_3, conv_5 {long} 9, add {'c' * 59}_maps {long} act_5")
     assert {"c" * 57 + "_maps_2", "c" * 59 + "_copy"} <= {layer.name for layer in engine_form_of(net).layers}
 
 
@@ -128,9 +122,8 @@ def test_bits_of_one_window_need_no_hardware(levels):
     """In a binary NPU, too: kernels of both convolutions are those of one."""
     model, images = bits_joined(levels, wide=False)
     found = plan(model, [Npu.of()]).lowered
-    assert [(p.name, p.out_channels, p.joins) for p in found.layers] == [
-        ("conv_1", 5, None), ("conv_3", 7, None), ("conv_5", 5, None), ("dense_8", 4, None),
-    ]  # fmt: skip
+    layers = [("conv_1", 5, None), ("conv_3", 7, None), ("conv_5", 5, None), ("dense_8", 4, None)]
+    assert [(p.name, p.out_channels, p.joins) for p in found.layers] == layers
     np.testing.assert_array_equal(found.forward(images), model.forward(images))
 
 
@@ -143,9 +136,9 @@ def bits_joined(levels, wide):
         return Conv(name=name, out_channels=channels, inputs=(reads,), **window), threshold
 
     layers = [*binary("conv_1", INPUT, 5), *binary("conv_2", "act_1", 3, wide), *binary("conv_3", "act_1", 4)]
-    layers += concat("concat_4", "act_3", "act_2")
+    layers += [concat("concat_4", "act_3", "act_2")]
     layers += [*binary("conv_5", "concat_4", 2), *binary("conv_6", "concat_4", 3, wide)]
-    layers += [*concat("concat_7", "act_5", "act_6"), Dense(name="dense_8", out_channels=4)]
+    layers += [concat("concat_7", "act_5", "act_6"), Dense(name="dense_8", out_channels=4)]
     network = Network(name="bits", input=Map(height=6, width=6, channels=3, encoding=BIPOLAR), layers=tuple(layers))
     rng, arrays = np.random.default_rng(levels), {}
     for layer in network.layers:
@@ -158,12 +151,10 @@ def bits_joined(levels, wide):
 
 def test_words_of_both_maps_in_turn():
     """5 and 4 channels in words of 4: the map store hands on the word of the second map, the skip store the others."""
-    net = residual(*DENSE, concat("concat_3", "act_2", "act_1"), conv("conv_4", "concat_3", 2))
-    model = random_model(net, 1, 32)
+    model = random_model(residual(f"{DENSE}, concat_3 act_2 act_1, conv_4 concat_3 2"), 1, 32)
     made = plan(model, [NPU])
-    assert [(p.name, p.reads, p.joins) for p in made.lowered.layers] == [
-        ("conv_1", INPUT, None), ("conv_2", "conv_1", None), ("conv_4", "conv_2", "conv_1"),
-    ]  # fmt: skip
+    layers = [("conv_1", INPUT, None), ("conv_2", "conv_1", None), ("conv_4", "conv_2", "conv_1")]
+    assert [(p.name, p.reads, p.joins) for p in made.lowered.layers] == layers
     ways = {name: (one.target, one.reader, one.forks, one.skip_reader) for name, one in made.ways.items()}
     assert ways == {
         "conv_1": ("loop", "conv_4", True, "conv_2"),
@@ -171,17 +162,15 @@ def test_words_of_both_maps_in_turn():
         "conv_4": ("host", None, False, None),
     }
     rows = npu_rows(made)
-    row = {"words": 90, "source": 1, "joins": 1, "first_words_minus_1": 0, "second_words_minus_1": 1}
-    assert rows[2].row("inputs") == row
-    assert rows[1].row("inputs") == {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0,
-                                  "second_words_minus_1": 0}  # fmt: skip
+    joined = {"words": 90, "source": 1, "joins": 1, "first_words_minus_1": 0, "second_words_minus_1": 1}
+    alone = {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0, "second_words_minus_1": 0}
+    assert [rows[n].row("inputs") for n in (1, 2)] == [alone, joined]
     assert made.layers[2].read.layout.tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
     assert made.needs[0].needs.sizes["joined_words"] == 2
 
 
 def test_a_chain_of_npus_is_cut_behind_a_concatenation():
-    readers = (conv("conv_5", "concat_4"), conv("conv_6", "act_5", 8, 3))
-    net = residual(*FIRE, concat("concat_4", "act_2", "act_3"), *readers)
+    net = residual(f"{FIRE}, {BESIDE}, conv_5 concat_4, conv_6 act_5 8 3")
     assert planned(net, cascade([NPU] * 2)).mapping == [0, 0, 0, 0, 1]
     made = planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 1, 1])  # both maps are copied in front of their reader
     assert [p.name for p in made.lowered.layers[3:]] == ["conv_2@1", "conv_3@1", "conv_5", "conv_6"]
@@ -191,6 +180,5 @@ def test_a_chain_of_npus_is_cut_behind_a_concatenation():
 
 
 def test_engines():
-    net = residual(*FIRE, concat("concat_4", "act_2", "act_3"), pool("pool_5", "concat_4"), act("act_6", "pool_5"),
-                   conv("conv_7", "act_6"))  # fmt: skip
+    net = residual(f"{FIRE}, {BESIDE}, pool_5 concat_4, act_6 pool_5, conv_7 act_6")
     assert engines_of(net) == ["integer"] * 5

@@ -33,7 +33,8 @@ from bitloom.hls_gen.design.copy_names import copied, is_copy
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
-from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, planned, residual
+from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, residual
+from tests.hls_gen.compiler.test_residual import NPU, planned
 from tests.networks import (
     SEEDS,
     WIDE,
@@ -45,20 +46,19 @@ from tests.networks import (
     some,
 )
 
-IDENTITY = residual(*BLOCK, add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"), conv("conv_6", "act_5"))
-SHORT = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"), conv("conv_6", "add_5"))
+IDENTITY = residual(f"{BLOCK}, add_4 act_3 act_1, conv_5 add_4, conv_6 act_5")
+SHORT = residual(f"{SHORTCUT}, conv_4 act_1 stride=2, add_5 act_4 act_3, conv_6 add_5")
 LOOPED = {"inlets": ("ring", "loop"), "outlets": ("ring", "loop", "host")}
 RING = (NPU.changed(**LOOPED | {"inlets": ("host", "ring", "loop")}), *[NPU.changed(**LOOPED)] * 2)
 """A ring of NPUs each of which may compute several layers in turn."""
-CHAINS = {
-    "looped_ring_3": RING, "looped_ring_2": RING[:2], "cascade_2": cascade([NPU] * 2), "cascade_3": cascade([NPU] * 3),
-    "ring_2": ring([NPU] * 2),
-}  # fmt: skip
+CHAINS = {"looped_ring_3": RING, "looped_ring_2": RING[:2], "ring_2": ring([NPU] * 2)}
+CHAINS |= {"cascade_2": cascade([NPU] * 2), "cascade_3": cascade([NPU] * 3)}
 GRAPHS = st.one_of(residual_networks(WIDE), joined_networks(WIDE))
 REFUSED = (
-    "store must hand maps on in the order in which they come", "one must come from each store in order",
+    "store must hand maps on in the order in which they come",
+    "one must come from each store in order",
     "must have an outlet to NPU",
-)  # fmt: skip
+)
 """Why a graph may be refused: two maps cross in an NPU's FIFOs, or an NPU without a map store needs a map twice."""
 
 
@@ -70,19 +70,26 @@ def layers(made):
 # Where copies are made, and how maps go.
 
 
-@pytest.mark.parametrize(("net", "npus", "mapping", "expected"), [
-    (IDENTITY, cascade([NPU] * 2), [0, 0, 0, 1, 1], "conv_1:0 conv_2:0 conv_3:0 conv_5:1 conv_6:1"),
-    (IDENTITY, cascade([NPU] * 2), [0, 0, 1, 1, 1], "conv_1:0 conv_2:0 conv_1@1:1 conv_3:1 conv_5:1 conv_6:1"),
-    (IDENTITY, cascade([NPU] * 2), None, "conv_1:0 conv_2:0 conv_1@1:1 conv_3:1 conv_5:1 conv_6:1"),
-    (IDENTITY, cascade([NPU] * 2), [0, 1, 1, 1, 1], "conv_1:0 conv_1@1:1 conv_2:1 conv_3:1 conv_5:1 conv_6:1"),
-    (IDENTITY, ring([NPU] * 2), None, "conv_1:0 conv_2:1 conv_3:0 conv_5:1 conv_6:0"),
-    (IDENTITY, ring([NPU] * 3), None, "conv_1:0 conv_1@1:1 conv_2:1 conv_1@2:2 conv_3:2 conv_5:0 conv_6:1"),
-    (IDENTITY, pipeline([NPU] * 5), None, "conv_1:0 conv_1@1:1 conv_2:1 conv_1@2:2 conv_3:2 conv_5:3 conv_6:4"),
-    (SHORT, ring([NPU] * 2), None, "conv_1:0 conv_4:1 conv_2:0 conv_3:1 conv_6:0"),
-    (SHORT, cascade([NPU] * 2), [0, 0, 1, 1, 1], "conv_1:0 conv_4:0 conv_2:1 conv_4@1:1 conv_3:1 conv_6:1"),
-    (SHORT, ring([NPU] * 3), None,
-     "conv_1:0 conv_1@1:1 conv_4:1 conv_1@2:2 conv_4@2:2 conv_2:2 conv_4@0:0 conv_3:0 conv_6:1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("net", "npus", "mapping", "expected"),
+    [
+        (IDENTITY, cascade([NPU] * 2), [0, 0, 0, 1, 1], "conv_1:0 conv_2:0 conv_3:0 conv_5:1 conv_6:1"),
+        (IDENTITY, cascade([NPU] * 2), [0, 0, 1, 1, 1], "conv_1:0 conv_2:0 conv_1@1:1 conv_3:1 conv_5:1 conv_6:1"),
+        (IDENTITY, cascade([NPU] * 2), None, "conv_1:0 conv_2:0 conv_1@1:1 conv_3:1 conv_5:1 conv_6:1"),
+        (IDENTITY, cascade([NPU] * 2), [0, 1, 1, 1, 1], "conv_1:0 conv_1@1:1 conv_2:1 conv_3:1 conv_5:1 conv_6:1"),
+        (IDENTITY, ring([NPU] * 2), None, "conv_1:0 conv_2:1 conv_3:0 conv_5:1 conv_6:0"),
+        (IDENTITY, ring([NPU] * 3), None, "conv_1:0 conv_1@1:1 conv_2:1 conv_1@2:2 conv_3:2 conv_5:0 conv_6:1"),
+        (IDENTITY, pipeline([NPU] * 5), None, "conv_1:0 conv_1@1:1 conv_2:1 conv_1@2:2 conv_3:2 conv_5:3 conv_6:4"),
+        (SHORT, ring([NPU] * 2), None, "conv_1:0 conv_4:1 conv_2:0 conv_3:1 conv_6:0"),
+        (SHORT, cascade([NPU] * 2), [0, 0, 1, 1, 1], "conv_1:0 conv_4:0 conv_2:1 conv_4@1:1 conv_3:1 conv_6:1"),
+        (
+            SHORT,
+            ring([NPU] * 3),
+            None,
+            "conv_1:0 conv_1@1:1 conv_4:1 conv_1@2:2 conv_4@2:2 conv_2:2 conv_4@0:0 conv_3:0 conv_6:1",
+        ),
+    ],
+)
 def test_copies(net, npus, mapping, expected):
     """The last one hands conv_4 on before conv_2, which would wait in front of it in NPU 0's one FIFO."""
     assert layers(planned(net, npus, mapping=mapping)) == expected
@@ -105,8 +112,8 @@ def test_ways_over_the_edge():
 def test_a_copy_holds_what_an_addition_makes():
     """Its values go beyond those of the requantisation in front of it."""
     narrow = Requantise(name="act_3", encoding=signed(3), inputs=("conv_3",))
-    net = residual(*BLOCK[:2], (BLOCK[2][0], narrow), add("add_4", "act_3", "act_1"), conv("conv_5", "add_4"),
-                   conv("conv_6", "act_5"), add("add_7", "act_6", "add_4"))  # fmt: skip
+    first, last = "conv_1 @input, conv_2 act_1 kernel=3, sums conv_3 act_2", "conv_6 act_5, add_7 act_6 add_4"
+    net = residual(first, narrow, f"add_4 act_3 act_1, conv_5 add_4, {last}")
     model, images = random_model(net, 1, 32), random_images(net, 2, 1)
     made = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
     assert "conv_3@1:1" in layers(made)
@@ -115,10 +122,9 @@ def test_a_copy_holds_what_an_addition_makes():
 
 def test_a_copy_of_bits():
     """Of two levels a channel, after a pool, in a network with pools before and after thresholds."""
-    layers = (
-        Conv(name="conv_1", out_channels=5, kernel=(3, 3)), Threshold(name="act_1", levels=2),
-        MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)), Dense(name="dense_2", out_channels=3),
-    )  # fmt: skip
+    pool = MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2))
+    first = (Conv(name="conv_1", out_channels=5, kernel=(3, 3)), Threshold(name="act_1", levels=2), pool)
+    layers = (*first, Dense(name="dense_2", out_channels=3))
     net = Network(name="bits", input=Map(height=6, width=5, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
     segmented_model = segmented(model, CutTarget())
@@ -154,7 +160,7 @@ def test_a_copy_of_the_signs_of_integers():
 def test_ways_that_cross():
     """NPU 0 has the most to do, a convolution of 3 x 3: so NPU 1 copies both maps, and conv_1's once more behind that
     of conv_2. On one NPU conv_1 waits in the map store until conv_2 is in the skip store."""
-    net = residual(*BLOCK, add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"), add("add_6", "act_5", "act_1"))
+    net = residual(f"{BLOCK}, add_4 act_3 act_2, conv_5 add_4, add_6 act_5 act_1")
     expected = "conv_1:0 conv_2:0 conv_1@1:1 conv_2@1:1 conv_1@1.2:1 conv_3:1 conv_5:1"
     assert layers(planned(net, cascade([NPU] * 2))) == expected
     expected = "conv_1:0 conv_2:0 conv_1@0:0 conv_3:0 conv_5:0"
@@ -214,21 +220,20 @@ def test_flow(count):
 
 def test_lanes_that_differ_between_neighbours():
     """The words that wait in the skip store are those that go on; conv_1 has its one reader on the other NPU here."""
-    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"),
-                   add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"))  # fmt: skip
+    net = residual("conv_1 @input, conv_2 act_1, conv_3 act_2, add_4 act_3 act_2, conv_5 add_4")
     npus = cascade([NPU, NPU.changed(kfp=8)])
     assert layers(planned(net, npus, mapping=[0, 1, 1, 1])) == "conv_1:0 conv_2:1 conv_3:1 conv_5:1"
     with value_error(
         "conv_2: NPU 1 must have words as NPU 0 has them, where the map is kept for conv_3 as well, kfp = 4 and engine "
         "integer, got kfp = 8 and engine integer"
     ):
-        planned(residual(*BLOCK, conv("conv_4", "act_3"), add("add_5", "act_4", "act_2")), npus, mapping=[0, 0, 0, 1])
+        planned(residual(f"{BLOCK}, conv_4 act_3, add_5 act_4 act_2"), npus, mapping=[0, 0, 0, 1])
 
 
 def test_three_layers_for_one_map():
     """Without the copies that the compiler puts in."""
-    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_1"), conv("conv_4", "act_1"),
-                   add("add_5", "act_3", "act_2"), add("add_6", "act_4", "add_5"))  # fmt: skip
+    branches = "conv_2 act_1, conv_3 act_1, conv_4 act_1"
+    net = residual(f"conv_1 @input, {branches}, add_5 act_3 act_2, add_6 act_4 add_5")
     made = lower_alone(random_model(net, 1, 32), engines=Engine("integer", 9, 8)).workloads
     with value_error(
         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"

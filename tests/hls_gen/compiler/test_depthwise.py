@@ -65,30 +65,34 @@ def fused_of(model: Model, npu: Npu = NPU, *, copies: bool = False) -> dict[str,
 
 POOL = MaxPool(name="pool", kernel=(2, 2), stride=(1, 1))
 AVERAGE = AvgPool(name="pool", kernel=(2, 2), stride=(1, 1))
+FIRST = {"conv_1": None, "conv_2": None}
+ALONE = {**FIRST, "conv_3": None}
+FUSED = {"conv_1": "conv_2"}
+FIRST_FUSED = {**FUSED, "conv_3": None}
+
+
+def add(*reads: int) -> Add:
+    return Add(name="add", inputs=tuple(f"act_{number}" for number in reads), encoding=INT8)
 
 
 @pytest.mark.parametrize(
     ("layers", "fused"),
     [
-        ([*conv(1), *depthwise(2), *conv(3)], {"conv_1": "conv_2", "conv_3": None}),
-        ([*conv(1), *depthwise(2)], {"conv_1": "conv_2"}),
-        ([*depthwise(1), *conv(2)], {"conv_1": None, "conv_2": None}),  # nothing is before it
-        ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
-        ([*depthwise(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3": None}),
-        ([*conv(1), *depthwise(2), POOL], {"conv_1": None, "conv_2": None}),  # the unit has one window a layer
-        ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2": None}),
-        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2": None, "conv_3": None}),
-        ([*conv(1), depthwise(2)[0]], {"conv_1": None, "conv_2": None}),  # raw sums leave the array alone
-        ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
-         {"conv_1": None, "conv_2": None, "conv_3": None}),  # its map has a second reader
-        ([*conv(1), *conv(2), Add(name="add", inputs=("act_1", "act_2"), encoding=INT8), *depthwise(3)],
-         {"conv_1": None, "conv_2": "conv_3"}),
-        ([*conv(1), *conv(2), *depthwise(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
-         {"conv_1": None, "conv_2": None, "conv_3": None}),  # the addition is in front of the pool unit
-        ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_2", "act_3"), encoding=INT8)],
-         {"conv_1": "conv_2", "conv_3": None}),
+        ([*conv(1), *depthwise(2), *conv(3)], FIRST_FUSED),
+        ([*conv(1), *depthwise(2)], FUSED),
+        ([*depthwise(1), *conv(2)], FIRST),  # nothing is before it
+        ([*conv(1), *depthwise(2), *depthwise(3)], FIRST_FUSED),
+        ([*depthwise(1), *depthwise(2), *depthwise(3)], FIRST_FUSED),
+        ([*conv(1), *depthwise(2), POOL], FIRST),  # the unit has one window a layer
+        ([*conv(1), POOL, *depthwise(2)], FIRST),
+        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], ALONE),
+        ([*conv(1), depthwise(2)[0]], FIRST),  # raw sums leave the array alone
+        ([*conv(1), *depthwise(2), *conv(3), add(1, 3)], ALONE),  # its map has a second reader
+        ([*conv(1), *conv(2), add(1, 2), *depthwise(3)], {"conv_1": None, "conv_2": "conv_3"}),
+        ([*conv(1), *conv(2), *depthwise(3), add(1, 3)], ALONE),  # the addition is in front of the pool unit
+        ([*conv(1), *depthwise(2), *conv(3), add(2, 3)], FIRST_FUSED),
     ],
-)  # fmt: skip
+)
 def test_which_ones_are_fused(layers, fused):
     model = model_of(*layers)
     assert fused_of(model) == fused
@@ -97,21 +101,23 @@ def test_which_ones_are_fused(layers, fused):
     }
 
 
+COPIED = {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}
+
+
 @pytest.mark.parametrize(
     ("layers", "fused"),
     [
         ([*depthwise(1), *conv(2)], {"conv_1_copy": "conv_1", "conv_2": None}),
         ([*conv(1), *depthwise(2), *depthwise(3)], {"conv_1": "conv_2", "conv_3_copy": "conv_3"}),
         ([*depthwise(1), *depthwise(2)], {"conv_1_copy": "conv_1", "conv_2_copy": "conv_2"}),
-        ([*conv(1, 5, DepthwiseConv), *conv(2)], {"conv_1": None, "conv_2": None}),  # a copy has as many taps
-        ([*conv(1, 5, DepthwiseConv, 3, stride=(4, 4)), *conv(2)], {"conv_1": None, "conv_2": None}),  # or more
+        ([*conv(1, 5, DepthwiseConv), *conv(2)], FIRST),  # a copy has as many taps
+        ([*conv(1, 5, DepthwiseConv, 3, stride=(4, 4)), *conv(2)], FIRST),  # or more
         ([*conv(1), POOL, *depthwise(2)], {"conv_1": None, "conv_2_copy": "conv_2"}),
-        ([*conv(1), *depthwise(2), POOL], {"conv_1": None, "conv_2": None}),  # the unit has one window a layer
-        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),
-        ([*conv(1), *depthwise(2), *conv(3), Add(name="add", inputs=("act_1", "act_3"), encoding=INT8)],
-         {"conv_1": None, "conv_2_copy": "conv_2", "conv_3": None}),  # its map has a second reader
+        ([*conv(1), *depthwise(2), POOL], FIRST),  # the unit has one window a layer
+        ([*conv(1), AVERAGE, *depthwise(2), *conv(3)], COPIED),
+        ([*conv(1), *depthwise(2), *conv(3), add(1, 3)], COPIED),  # its map has a second reader
     ],
-)  # fmt: skip
+)
 def test_which_ones_follow_copies(layers, fused):
     model = model_of(*layers)
     assert fused_of(model, copies=True) == fused
@@ -151,15 +157,18 @@ def test_on_the_binary_engine():
     layers = (
         DepthwiseConv(name="conv_1", out_channels=4, kernel=(3, 3), padding=(1, 1, 1, 1)),
         Threshold(name="threshold_1"),
-        Conv(name="conv_2", out_channels=3, kernel=(1, 1)), Threshold(name="threshold_2"),
-    )  # fmt: skip
+        Conv(name="conv_2", out_channels=3, kernel=(1, 1)),
+        Threshold(name="threshold_2"),
+    )
     network = Network(name="net", input=case_map(5, 6, 4), layers=layers)
     arrays = {
         "conv_1": {"weight": rng.choice([-1, 1], (4, 3, 3, 1))},
         "conv_2": {"weight": rng.choice([-1, 1], (3, 1, 1, 4))},
-        **{f"threshold_{n}": {"threshold": np.zeros((c, 1), int), "direction": np.ones(c, int)}
-           for n, c in ((1, 4), (2, 3))},
-    }  # fmt: skip
+        **{
+            f"threshold_{n}": {"threshold": np.zeros((c, 1), int), "direction": np.ones(c, int)}
+            for n, c in ((1, 4), (2, 3))
+        },
+    }
     model = Model(network, arrays)
     images = rng.choice([-1, 1], (6, 5, 6, 4))
     made = lower_alone(model, engines=[Engine(), Engine()])

@@ -47,10 +47,8 @@ def test_the_packets_compute_the_case(name, folding, map_order):
 
 
 def check_drawn(data):
-    npu = Npu.of(
-        kfp=data.draw(st.integers(1, 80)), kgp=(kgp := data.draw(st.integers(1, 20))),
-        pfp=data.draw(st.integers(1, 40)), ol=data.draw(st.integers(1, kgp)),
-    )  # fmt: skip
+    kfp, kgp, pfp = (data.draw(st.integers(1, most)) for most in (80, 20, 40))
+    npu = Npu.of(kfp=kfp, kgp=kgp, pfp=pfp, ol=data.draw(st.integers(1, kgp)))
     if npu.array.kfp > 2 and data.draw(st.booleans()):
         npu = npu.changed(planes=min(8, npu.array.kfp - 1))
     network, map_order = data.draw(drawn.networks(input_bits=npu.array.planes or 8)), data.draw(st.sampled_from(ORDERS))
@@ -140,11 +138,10 @@ def test_packets_come_by_id_and_the_network_row_last():
     model = CASES["small_cnn"]
     design = fitted(model, map_order="raster")
     program = compile_model(model, design, CompileChoices(map_order="raster"))
+    first = ["inputs", "layers", "flags", "olds", "jumps", "kernels", "results", "thresholds"]
+    pool_unit = ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"]
     names = [memory.name for _, memory, _ in packets(design, program.parameters)]
-    assert names == [
-        "inputs", "layers", "flags", "olds", "jumps", "kernels", "results", "thresholds", "pool_inputs", "pool_layers",
-        "pool_flags", "pool_olds", "network",
-    ]  # fmt: skip
+    assert names == [*first, *pool_unit, "network"]
 
 
 DEPTHS = plan(CASES["small_cnn"], [npu_of("k3_g5")], CompileChoices(map_order="raster")).needs[0].capacities

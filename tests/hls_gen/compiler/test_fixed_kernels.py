@@ -66,8 +66,8 @@ def real_model(name: str, source, *layers) -> Model:
             weight[rng.random(weight.shape) < 0.2] = rng.choice([0.0, -0.0, -1e-9, 1e-9])
             arrays[layer.name] = {"weight": weight}
         elif shapes:
-            arrays[layer.name] = {"threshold": rng.integers(-5, 5, shapes["threshold"]),
-                                  "direction": rng.choice([-1, 1], shapes["direction"])}  # fmt: skip
+            threshold, direction = rng.integers(-5, 5, shapes["threshold"]), rng.choice([-1, 1], shapes["direction"])
+            arrays[layer.name] = {"threshold": threshold, "direction": direction}
     return Model(network, arrays)
 
 
@@ -75,17 +75,14 @@ def conv(number: int, **more) -> Conv:
     return Conv(name=f"conv_{number}", out_channels=7, kernel=(2, 3), padding=(1, 0, 0, 1), real_weights=True, **more)
 
 
-POOL = {"kernel": (2, 2), "stride": (2, 1)}
+POOL = {"name": "pool", "kernel": (2, 2), "stride": (2, 1)}
 DENSE = Dense(name="dense", out_channels=3, real_weights=True)
+ACT, ACT_2, ACTS = Threshold(name="act"), Threshold(name="act_2"), Threshold(name="act", levels=2)
 MODELS = {
-    made.network.name: made
-    for made in (
-        real_model("bits", BIPOLAR, conv(1), MaxPool(name="pool", **POOL), Threshold(name="act", levels=2), DENSE),
-        real_model("levels", bipolar(3), conv(1), Threshold(name="act"), MinPool(name="pool", **POOL), conv(2),
-                   Threshold(name="act_2"), DENSE),
-        real_model("planes", signed(4), conv(1), Threshold(name="act"), DENSE),
-    )
-}  # fmt: skip
+    "bits": real_model("bits", BIPOLAR, conv(1), MaxPool(**POOL), ACTS, DENSE),
+    "levels": real_model("levels", bipolar(3), conv(1), ACT, MinPool(**POOL), conv(2), ACT_2, DENSE),
+    "planes": real_model("planes", signed(4), conv(1), ACT, DENSE),
+}
 
 
 def signs_of(model: Model) -> Model:
@@ -137,9 +134,11 @@ def test_hardware_takes_the_signs_while_it_loads(name: str) -> None:
     exact(MODELS[name], size_memories("kernels", list(MODELS.values()), NPU))
 
 
+OTHERS = [{"planes": 4, "kfp": 15, "shift_bits": 0}, {"accumulators": 4}, {"one_memory": True}, {"streamed": True}]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [{"planes": 4, "kfp": 15, "shift_bits": 0}, {"accumulators": 4}, {"one_memory": True},
-                                  {"streamed": True}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("more", OTHERS, ids=str)
 def test_other_npus(more: dict) -> None:
     model = MODELS["planes" if "planes" in more else "levels"]
     streamed = more.pop("streamed", False)

@@ -31,13 +31,16 @@ def test_a_single_npu_is_as_fast_as_its_beats() -> None:
     assert (np.diff(found.left) > 0).all()
 
 
-@pytest.mark.parametrize("system", [
-    System(npus=(FLOW_NPU,), layers=FOUR, mapping=(0,) * 4),
-    System(npus=(FLOW_NPU,) * 3, layers=FOUR, mapping=(0, 1, 1, 2)),
-    ring(2, FOUR, spill_words=None),
-    ring(4, FOUR),
-    ring(3, FOUR, spill_words=None, pool=False),
-], ids=["single", "chain of 3", "ring of 2", "pipeline", "ring of 3 without pool units"])  # fmt: skip
+SYSTEMS = {
+    "single": System(npus=(FLOW_NPU,), layers=FOUR, mapping=(0,) * 4),
+    "chain of 3": System(npus=(FLOW_NPU,) * 3, layers=FOUR, mapping=(0, 1, 1, 2)),
+    "ring of 2": ring(2, FOUR, spill_words=None),
+    "pipeline": ring(4, FOUR),
+    "ring of 3 without pool units": ring(3, FOUR, spill_words=None, pool=False),
+}
+
+
+@pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 class TestEverySystem:
     def test_cycles_add_up(self, system: System) -> None:
         found = simulate(system)
@@ -114,23 +117,27 @@ def test_tuple_memory_too_small_for_a_window() -> None:
     assert "words in its tuple memory" in str(caught.value)
 
 
+def changed(n: int, **values: object) -> dict[str, object]:
+    """The four layers, with other values of layer ``n``."""
+    return {"layers": (*FOUR[:n], replace(FOUR[n], **values), *FOUR[n + 1 :])}
+
+
+WITHOUT_POOL = (FlowNpu(npu=NPU.changed(pool=False)),) * 3
+WITHOUT_RING = (FlowNpu(npu=NPU.changed(inlets=("host", "loop"))),) * 3
 BAD: list[tuple[str, System | dict[str, object]]] = [
     ("flow: mapping must name an NPU for each of 4 layers, got 3", {"mapping": (0, 0, 0)}),
     ("flow: mapping must name an NPU for each of 0 layers, got 0", {"mapping": (), "layers": ()}),
     ("flow: conv_0 must be on NPU 0, got NPU 1", {"mapping": (1, 1, 1, 1)}),
     ("flow: conv_2 must be on NPU 1 or 2, got NPU 0", {"mapping": (0, 1, 0, 1)}),
-    ("flow: conv_1 must be the last layer to be raw, got layer 1",
-     {"layers": (FOUR[0], replace(FOUR[1], raw=True), *FOUR[2:])}),
-    ("flow: conv_0 needs an NPU with a pool unit, NPU 0 has none",
-     {"npus": (FlowNpu(npu=NPU.changed(pool=False)),) * 3,
-      "layers": (replace(FOUR[0], pool=Reading.straight(100, 2)), *FOUR[1:])}),
-    ("flow: conv_1 reads 200 words, conv_0 makes 300",
-     {"layers": (replace(FOUR[0], steps=2), *FOUR[1:])}),
-    ("flow: conv_2: a chunk must be 1..8 words, got 9",
-     {"layers": (*FOUR[:2], replace(FOUR[2], chunk_words=9), FOUR[3])}),
-    ("flow: conv_2: a chunk must be 1..0 words, got 0",
-     {"npus": (FlowNpu(npu=NPU.changed(inlets=("host", "loop"))),) * 3}),
-]  # fmt: skip
+    ("flow: conv_1 must be the last layer to be raw, got layer 1", changed(1, raw=True)),
+    (
+        "flow: conv_0 needs an NPU with a pool unit, NPU 0 has none",
+        {"npus": WITHOUT_POOL, **changed(0, pool=Reading.straight(100, 2))},
+    ),
+    ("flow: conv_1 reads 200 words, conv_0 makes 300", changed(0, steps=2)),
+    ("flow: conv_2: a chunk must be 1..8 words, got 9", changed(2, chunk_words=9)),
+    ("flow: conv_2: a chunk must be 1..0 words, got 0", {"npus": WITHOUT_RING}),
+]
 
 
 @pytest.mark.parametrize(("message", "change"), BAD, ids=lambda value: value if isinstance(value, str) else "")

@@ -40,10 +40,8 @@ def test_words_are_collected_before_a_step_wants_them(pfp):
     """A layer adds the map that it reads, all of which it must have for its first window. By then the collector has
     taken a step's 2 words, and a third one waits in the store's output register: 37 of 40 words are left."""
     tuples = 20
-    reading = Reading(
-        words=2, taps=np.full(tuples, tuples), claiming=np.arange(tuples), claims=np.ones(tuples, np.int64),
-        hold_tuples=tuples,
-    )  # fmt: skip
+    claimed = {"claiming": np.arange(tuples), "claims": np.ones(tuples, np.int64)}
+    reading = Reading(words=2, taps=np.full(tuples, tuples), hold_tuples=tuples, **claimed)
     layers = (
         FlowLayer(name="fork", reading=Reading.straight(tuples, 2)),
         FlowLayer(name="joins", reading=reading, reads="fork", adds="fork"),

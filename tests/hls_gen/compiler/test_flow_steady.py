@@ -105,11 +105,15 @@ def test_frames_that_repeat_need_no_run(seed: int, monkeypatch: pytest.MonkeyPat
         check(system)
 
 
-@pytest.mark.parametrize(("system", "most"), [
-    (System(npus=(FLOW_NPU,), layers=convolutions(4, side=7), mapping=(0,) * 4), 4),
-    (System(npus=(FLOW_NPU,) * 3, layers=convolutions(4, side=7), mapping=(0, 1, 1, 2)), 6),
-    (ring(2, convolutions(4, side=7), spill_words=None), 6),
-], ids=["single", "chain of 3", "ring of 2"])  # fmt: skip
+SEVEN = convolutions(4, side=7)
+SYSTEMS = {
+    "single": (System(npus=(FLOW_NPU,), layers=SEVEN, mapping=(0,) * 4), 4),
+    "chain of 3": (System(npus=(FLOW_NPU,) * 3, layers=SEVEN, mapping=(0, 1, 1, 2)), 6),
+    "ring of 2": (ring(2, SEVEN, spill_words=None), 6),
+}
+
+
+@pytest.mark.parametrize(("system", "most"), SYSTEMS.values(), ids=SYSTEMS)
 def test_few_frames_are_run(system: System, most: int) -> None:
     assert check(system) <= most
 

@@ -98,13 +98,16 @@ def test_bits_on_an_npu_with_bit_planes() -> None:
     compile_model(model, Manifest.of(design, "0" * 64))
 
 
-@pytest.mark.parametrize(("stride", "sizes", "together", "ahead"), [
-    ((2, 2), {}, 2, True),
-    ((4, 1), {}, 2, False),  # four rows are more than the kernel has
-    ((1, 2), {}, 1, True),
-    ((2, 2), {"former_channels": 3, "former_column": 12, "former_columns": 3, "former_line": 40}, 1, False),
-    ((2, 2), {"former_channels": 6, "former_column": 12, "former_columns": 3, "former_line": 40}, 2, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stride", "sizes", "together", "ahead"),
+    [
+        ((2, 2), {}, 2, True),
+        ((4, 1), {}, 2, False),  # four rows are more than the kernel has
+        ((1, 2), {}, 1, True),
+        ((2, 2), {"former_channels": 3, "former_column": 12, "former_columns": 3, "former_line": 40}, 1, False),
+        ((2, 2), {"former_channels": 6, "former_column": 12, "former_columns": 3, "former_line": 40}, 2, False),
+    ],
+)
 def test_rows_that_come_side_by_side(
     stride: tuple[int, int], sizes: dict[str, int], together: int, ahead: bool
 ) -> None:

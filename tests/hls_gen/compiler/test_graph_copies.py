@@ -4,7 +4,6 @@ can't hand maps on in order. Which ones there are, values against golden, the fl
 import pytest
 from hypothesis import strategies as st
 
-from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.engine_form import engine_form, engine_form_of
 from bitloom.hls_gen.compiler.flow import simulate
@@ -18,8 +17,8 @@ from bitloom.hls_gen.design.topology import cascade
 from tests.errors import value_error
 from tests.networks import SEEDS, WIDE, check_draws, few_and_many, graph_networks, random_images, random_model
 
-from .graph_cases import FIRST, GRAPHS, concat
-from .test_residual import NPU, act, add, conv, planned, residual
+from .graph_cases import BLOCK, GRAPHS, residual
+from .test_residual import NPU, planned
 
 ADDED = {
     "inception": ["pool_16_copy", "concat_1_copy", "pool_26_copy"],
@@ -49,9 +48,8 @@ STORED = {
 
 def test_an_addition_follows_no_layer_of_two_maps():
     """Both maps are as deep. The later one is of a layer that reads two maps: a third one finds no store."""
-    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"),
-                   concat("concat_4", "act_1", "act_2"), conv("conv_5", "concat_4"),
-                   add("add_6", "act_5", "act_3"))  # fmt: skip
+    branches = "conv_2 act_1, conv_3 act_2, concat_4 act_1 act_2, conv_5 concat_4"
+    net = residual(f"conv_1 @input, {branches}, add_6 act_5 act_3")
     assert kept_maps(net)["add_6"] == Kept("act_3", "act_5")
 
 
@@ -82,15 +80,15 @@ def test_graphs(name):
 
 def test_the_fewest_beats():
     """conv_2's map, of 12 channels, is copied by none of the copies: conv_1's, of 4, moves instead."""
-    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1", 12), conv("conv_3", "act_2", 12),
-                   add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"), add("add_6", "act_5", "act_1"))  # fmt: skip
+    branch = "conv_2 act_1 12, conv_3 act_2 12, add_4 act_3 act_2"
+    net = residual(f"conv_1 @input, {branch}, conv_5 add_4, add_6 act_5 act_1")
     made = planned(net)
     assert stored(made) == "conv_1@0"
     assert dict(made.ideal)["conv_1@0"] == 30
 
 
 def test_an_order_that_needs_no_copy_stays():
-    made = planned(residual(*FIRST, add("add_4", "act_3", "act_1")))
+    made = planned(residual(f"{BLOCK}, add_4 act_3 act_1"))
     assert stored(made) == ""
     layers, mapping = with_store_copies(made.lowered.workloads, made.mapping, [NPU])
     assert [p.name for p in layers] == ["conv_1", "conv_2", "conv_3"]
@@ -99,8 +97,7 @@ def test_an_order_that_needs_no_copy_stays():
 
 def test_what_is_not_copied():
     """Bits, and sums."""
-    net = residual((conv("conv_1", INPUT)[0],), act("act_2", "conv_1"), act("act_3", "conv_1"),
-                   add("add_4", "act_2", "act_3"))  # fmt: skip
+    net = residual("sums conv_1 @input, act_2 conv_1, act_3 conv_1, add_4 act_2 act_3")
     with value_error(
         "act_2: a map with several readers must be read by conv and dense layers and additions, got conv_1 read by "
         "act_2 and act_3"

@@ -41,11 +41,10 @@ def line(relu=False):
 
 def made(encoding, *layers):
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=layers, classes=("a", "b", "c"))
-    model = drawn.random_model(replace(network, layers=tuple(
-        layer for layer in layers if not isinstance(layer, Affine))), 1, 32)  # fmt: skip
-    rng = np.random.default_rng(2)
-    lines = {layer.name: {"multiplier": rng.integers(-999, 999, 3), "bias": rng.integers(-9999, 9999, 3)}
-             for layer in layers if isinstance(layer, Affine)}  # fmt: skip
+    lines = [layer.name for layer in layers if isinstance(layer, Affine)]
+    integers = replace(network, layers=tuple(layer for layer in layers if layer.name not in lines))
+    model, rng = drawn.random_model(integers, 1, 32), np.random.default_rng(2)
+    lines = {n: {"multiplier": rng.integers(-999, 999, 3), "bias": rng.integers(-9999, 9999, 3)} for n in lines}
     return type(model)(network, {**model.arrays, **lines})
 
 
@@ -80,8 +79,10 @@ def test_both_together_are_golden(encoding, layers, count):
 
 
 def test_in_the_middle_the_rule_is_told():
-    with value_error("conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in "
-                     "either order, got affine"):  # fmt: skip
+    with value_error(
+        "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
+        "got affine"
+    ):
         lower_alone(made(BIPOLAR, conv(), line(), Dense(name="dense", out_channels=3)))
 
 
@@ -113,8 +114,8 @@ def test_the_hosts_layers_of_a_stranger(tmp_path):
     weighted = type(weighted)(replace(weighted.network, input=program.tail.network.input), weighted.arrays)
     with value_error("net: the host's layers must have no weights, got conv"):
         replace(program, tail=weighted)
-    wide = Network(name="net", input=program.tail.network.input,
-                   layers=(MaxPool(name="pool", kernel=(4096, 4096), stride=(1, 1), padding=(4095,) * 4),))  # fmt: skip
+    pool = MaxPool(name="pool", kernel=(4096, 4096), stride=(1, 1), padding=(4095,) * 4)
+    wide = Network(name="net", input=program.tail.network.input, layers=(pool,))
     with pytest.raises(ValueError, match=r"^net: pool: taps of all windows of a layer must be <= 4,194,304 "):
         replace(program, tail=type(model)(wide, {}))
     program.save(tmp_path / "p.npz")

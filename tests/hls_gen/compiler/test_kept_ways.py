@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.zoo import load
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
@@ -20,32 +19,29 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from bitloom.overlay.fuzz.designs import chain, looped
 from tests.errors import value_error
-from tests.hls_gen.compiler.test_binary_residual import BLOCK, FIRST, NPU, SECOND, act, add, conv, residual, sign
+from tests.hls_gen.compiler.test_binary_residual import BLOCK, FIRST, NPU, residual
 from tests.networks import random_model
 from tests.rows import npu_rows
 
-LATE = (
-    *FIRST, conv("conv_2", "sign_1"), Threshold(name="sign_2"), conv("conv_3", "sign_2"), act("act_3", "conv_3"),
-    add("add_3", "act_3", "act_1"), sign("sign_3", "add_3"), conv("conv_4", "sign_3"),
-)  # fmt: skip
+LAST = "sign_3 add_3, conv_4 sign_3"
+LATE = f"{FIRST}, conv_2 sign_1, sign_2 conv_2, conv_3 sign_2, act_3 conv_3, add_3 act_3 act_1, {LAST}"
 """conv_3 adds what conv_1 makes."""
-LONG = (
-    *BLOCK, conv("conv_3", "sign_2"), act("act_3", "conv_3"), add("add_3", "act_3", "add_2"), sign("sign_3", "add_3"),
-    conv("conv_4", "sign_3"),
-)  # fmt: skip
+LONG = f"{BLOCK}, conv_3 sign_2, act_3 conv_3, add_3 act_3 add_2, {LAST}"
 """Each layer adds what the one before makes."""
 
 
 def made_of(layers):
-    return random_model(residual(*layers), 1, 24)
+    return random_model(residual(layers), 1, 24)
 
 
 def test_integers_wait_where_they_are_added():
     made = plan(made_of(LONG), ring([NPU] * 2), CompileChoices(map_order="raster"))
     assert [(one.target, one.reader, one.adder, one.skip_npu) for one in made.ways.values()] == [
-        ("ring", "conv_2", "conv_2", 1), ("ring", "conv_3", "conv_3", 0), ("ring", "conv_4", None, None),
+        ("ring", "conv_2", "conv_2", 1),
+        ("ring", "conv_3", "conv_3", 0),
+        ("ring", "conv_4", None, None),
         ("host", None, None, None),
-    ]  # fmt: skip
+    ]
     assert [npu.skips_onward for npu in made.foldings] == [1, 1]
     assert [[layer.row("results")["keeps"] for layer in npu_rows(made, n)] for n in range(2)] == [[1, 0]] * 2
 
@@ -73,8 +69,8 @@ def test_stores_are_sized(join, words):
     npus = [replace(flow_npu, skip_words=None) for flow_npu in made.npus]
     assert simulate(replace(made, npus=tuple(npus)), 4).left == simulate(made, 4).left
     if least > 2:
-        few = replace(manifest.design, npus=(design.npus[0], design.npus[1].changed(skip_words=least - 1),
-                                             *design.npus[2:]))  # fmt: skip
+        second = design.npus[1].changed(skip_words=least - 1)
+        few = replace(manifest.design, npus=(design.npus[0], second, *design.npus[2:]))
         with pytest.raises(Deadlock):
             simulate(system(plan(model, few.npus), few.npus, spill_words=design.spill_words), 2)
         with value_error(f"net: skip_words must be >= {least}, NPU 1 of design d has {least - 1}"):
@@ -83,8 +79,9 @@ def test_stores_are_sized(join, words):
 
 def test_steps_are_as_wide_on_both_sides():
     """conv_3, on NPU 1, makes integers of 9 bits."""
-    wide = replace(LONG[8], encoding=signed(9))
-    design = size_memories("d", [made_of((*LONG[:8], wide, *LONG[9:]))], pipeline([NPU] * 4))
+    layers = list(residual(LONG).layers)
+    layers[8] = replace(layers[8], encoding=signed(9))
+    design = size_memories("d", [made_of(layers)], pipeline([NPU] * 4))
     assert [npu.value("skip_bits") for npu in design.npus] == [9, 9, 9, 0]
 
 
@@ -147,8 +144,7 @@ def test_designs_whose_npus_do_not_go_together():
 
 def test_an_unused_npu_of_a_cascade():
     """A design's NPU 1 that has a skip store and no layer."""
-    model = made_of((*FIRST, *SECOND, sign("sign_2", "add_2")))
-    design = size_memories("d", [model], cascade([NPU] * 2), CompileChoices(mapping=[0, 0]))
+    model, choices = made_of(BLOCK), CompileChoices(mapping=[0, 0])
+    design = size_memories("d", [model], cascade([NPU] * 2), choices)
     keeps = design.npus[1].changed(skip_words=2, skip_bits=design.npus[0].value("skip_bits"))
-    compile_model(model, Manifest.of(replace(design, npus=(design.npus[0], keeps)), "0" * 64),
-                  CompileChoices(mapping=[0, 0]))  # fmt: skip
+    compile_model(model, Manifest.of(replace(design, npus=(design.npus[0], keeps)), "0" * 64), choices)

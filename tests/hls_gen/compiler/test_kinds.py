@@ -53,15 +53,18 @@ def planned(model: Model, npus: Sequence[Npu], mapping: Sequence[int] | None = N
 MIDDLE = [*conv(2), *conv(3)]
 
 
-@pytest.mark.parametrize(("npus", "layers", "mapping"), [
-    (ENDS, [*conv(1, INT8), *MIDDLE, scores()], [0, 1, 1, 2]),
-    (ENDS, [*conv(1, signed(4)), *conv(2)], [0, 1]),
-    (ENDS, [conv(1, INT8)[0]], [0]),
-    (ENDS, [*conv(1), *MIDDLE, scores()], [0, 1, 1, 2]),  # whatever NPU 0 is computes the first layer
-    (cascade([BINARY, INTEGER]), [*conv(1), *MIDDLE, scores()], [0, 0, 0, 1]),
-    (pipeline([INTEGER, BINARY, BINARY, INTEGER]), [*conv(1, INT8), *MIDDLE, scores()], [0, 1, 2, 3]),
-    (ring([INTEGER, BINARY]), [*conv(1, INT8), *conv(2), scores()], [0, 1, 0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("npus", "layers", "mapping"),
+    [
+        (ENDS, [*conv(1, INT8), *MIDDLE, scores()], [0, 1, 1, 2]),
+        (ENDS, [*conv(1, signed(4)), *conv(2)], [0, 1]),
+        (ENDS, [conv(1, INT8)[0]], [0]),
+        (ENDS, [*conv(1), *MIDDLE, scores()], [0, 1, 1, 2]),  # whatever NPU 0 is computes the first layer
+        (cascade([BINARY, INTEGER]), [*conv(1), *MIDDLE, scores()], [0, 0, 0, 1]),
+        (pipeline([INTEGER, BINARY, BINARY, INTEGER]), [*conv(1, INT8), *MIDDLE, scores()], [0, 1, 2, 3]),
+        (ring([INTEGER, BINARY]), [*conv(1, INT8), *conv(2), scores()], [0, 1, 0]),
+    ],
+)
 def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
     made = planned(model_of(*layers), npus)
     assert made.mapping == mapping

@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from bitloom.golden.graph import INPUT
 from bitloom.golden.rewrite import rewrite
 from bitloom.hls_gen.compiler.layer_graph import LayerGraph, check_same, copy_of_sums, copy_of_values, free_name
 from tests.errors import value_error
 from tests.networks import random_model
 
-from .test_residual import add, conv, residual
+from .graph_cases import add, conv, residual
 
-NETWORK = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), add("add_3", "act_1", "act_2"))
+NETWORK = residual("conv_1 @input, conv_2 act_1, add_3 act_1 act_2")
 MODEL = random_model(NETWORK, 3, 32)
 GRAPH = LayerGraph.of(NETWORK, MODEL.arrays)
 
@@ -21,7 +20,7 @@ def with_copy(graph, change):
     source = graph.maps["act_1"]
     copy = copy_of_values(source, "act_1", "sums", "act_1_copy")
     layers = {**graph.layers, **copy.layers}
-    layers["add_3"] = add("add_3", "act_1_copy", "act_2")[0]
+    layers["add_3"] = add("add_3", "act_1_copy", "act_2")
     return graph.with_layers(layers, {name: change(name, arrays) for name, arrays in copy.arrays.items()})
 
 
@@ -65,14 +64,14 @@ def test_a_step_that_changes_a_size_is_refused(arrays):
     graph = LayerGraph.of(NETWORK, arrays)
     height, width, channels = graph.maps["add_3"].shape
     layers = dict(graph.layers)
-    layers["add_4"] = add("add_4", "act_1", "act_2")[0]
+    layers["add_4"] = add("add_4", "act_1", "act_2")
     layers["add_3"] = conv("add_3", "add_4", channels + 1)[0]
     with value_error(f"add_3 must stay a map of ({height}, {width}, {channels})"):
         check_same(graph, graph.with_layers(layers, {}))
 
 
 def test_layers_of_another_kind_have_no_old_arrays():
-    layers = {**GRAPH.layers, "act_2": add("act_2", "conv_2", "conv_2")[0]}
+    layers = {**GRAPH.layers, "act_2": add("act_2", "conv_2", "conv_2")}
     after = GRAPH.with_layers(layers, {"conv_1": {}})
     assert set(after.arrays) == set(GRAPH.arrays) - {"act_2"}
     assert after.arrays["conv_1"] is GRAPH.arrays["conv_1"]

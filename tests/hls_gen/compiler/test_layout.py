@@ -16,11 +16,9 @@ def test_chunks():
 
 def test_results_leave_group_after_group_and_level_after_level():
     """5 kernels in groups of 3, two at a time, 2 levels each."""
-    assert result_layout(5, 2, 3, 2).tolist() == [
-        [0, 2], [1, 3],  # kernels 0 and 1: levels 0, then levels 1
-        [4, _], [5, _],  # kernel 2, the last of its group
-        [6, 8], [7, 9],
-    ]  # fmt: skip
+    steps = [[0, 2], [1, 3]]  # kernels 0 and 1: levels 0, then levels 1
+    steps += [[4, _], [5, _]]  # kernel 2, the last of its group
+    assert result_layout(5, 2, 3, 2).tolist() == [*steps, [6, 8], [7, 9]]
 
 
 @pytest.mark.parametrize(

@@ -60,10 +60,12 @@ def test_pools_count_too():
         ({"kgp": 100_000}, f"kgp: {SIDE_BY_SIDE}, got 100,000"),
         ({"kfp": 65_535}, f"kfp: {SIDE_BY_SIDE}, got 65,535"),
         ({"pfp": 10**9}, f"pfp: {SIDE_BY_SIDE}, got 1,000,000,000"),
-        ({"kfp": 1024, "kgp": 129},
-         f"arrays: lanes of all NPUs must be <= 131,072 {WAY_OUT.format('LANES')}, got 132,096"),
+        (
+            {"kfp": 1024, "kgp": 129},
+            f"arrays: lanes of all NPUs must be <= 131,072 {WAY_OUT.format('LANES')}, got 132,096",
+        ),
     ],
-)  # fmt: skip
+)
 def test_foldings_that_are_too_parallel_are_refused(parameters, message):
     npu = Npu.of(**parameters, acc_bits=32)
     with value_error(f"d: {message}"):

@@ -19,9 +19,16 @@ from bitloom.overlay.fuzz.random_networks import IntegerChoices, binary_network,
 from tests.networks import model_of
 from tests.simulated import tally
 
-INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=9, kgp=4, pfp=2, ol=2, acc_bits=32,
-                 line_taps=3, pool_line_taps=3, pool_lines=2, depthwise=True, half_even=1,
-                 bias_fraction_bits=6)  # fmt: skip
+LINES = {
+    "line_taps": 3,
+    "pool_line_taps": 3,
+    "pool_lines": 2,
+    "depthwise": True,
+    "half_even": 1,
+    "bias_fraction_bits": 6,
+}
+BITS = {"feature_bits": 9, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}
+INTEGER = Npu.of(engine="integer", kfp=9, kgp=4, pfp=2, ol=2, **BITS, **LINES)
 BINARY = Npu.of(kfp=10, kgp=6, pfp=3, ol=2, line_taps=5, pool_line_taps=3)
 
 

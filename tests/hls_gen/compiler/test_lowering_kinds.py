@@ -120,11 +120,10 @@ def test_bits_to_the_integer_engine(tail, weight):
 
 def test_in_turn():
     """Integer, binary, integer, binary, integer: ends and middle, with an average between two integer layers."""
-    layers = [
-        conv(1, signed(5)), act(1, 2), pool(1), conv(2), act(2), conv(3, signed(6)),
-        Requantise(name="act_3", encoding=signed(6), relu=True), pool(3, AvgPool), conv(4, signed(4)), act(4),
-        Dense(name="dense_5", out_channels=7), act(5), Dense(name="dense_6", out_channels=4, weight=signed(8)),
-    ]  # fmt: skip
+    requantised = Requantise(name="act_3", encoding=signed(6), relu=True)
+    first = [conv(1, signed(5)), act(1, 2), pool(1), conv(2), act(2), conv(3, signed(6)), requantised]
+    last = [Dense(name="dense_5", out_channels=7), act(5), Dense(name="dense_6", out_channels=4, weight=signed(8))]
+    layers = [*first, pool(3, AvgPool), conv(4, signed(4)), act(4), *last]
     model = made(INT8, *layers)
     check(model, ["integer", "binary", "integer", "integer", "binary", "integer"])
     assert engines_of(model.network) == ["integer", "binary", "integer", "integer", "binary", "integer"]
@@ -226,32 +225,44 @@ def requantise(number: int) -> Requantise:
     return Requantise(name=f"act_{number}", encoding=INT8)
 
 
-@pytest.mark.parametrize(("layers", "kinds", "message"), [
-    ([conv(1, INT8), requantise(1), conv(2), act(2)], ["integer", "binary"],
-     "conv_1: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, or max_pool "
-     "and threshold, got requantise"),
-    ([conv(1, INT8), conv(2), act(2)], ["integer", "binary"],
-     "conv_1: what follows, where the binary engine reads it, must be threshold, threshold and max_pool, or max_pool "
-     "and threshold, got nothing"),
-    ([conv(1, INT8), act(1), conv(2), act(2)], ["integer", "integer"],
-     "conv_1: what follows, where no binary engine reads it, must be nothing, or requantise, "
-     "perhaps lookup, and perhaps a pool, got threshold"),
-    ([conv(1), act(1), conv(2, INT8), act(2), conv(3)], ["binary", "binary", "binary"],
-     "conv_2: weight must be bipolar 1 bit or ternary, got signed 8 bit (-128..127)"),
-    ([conv(1), act(1), conv(2), act(2)], ["binary", "integer"],
-     "conv_2: what follows, where no binary engine reads it, must be nothing, or requantise, "
-     "perhaps lookup, and perhaps a pool, got threshold"),
-    ([conv(1), pool(1), act(1), conv(2, INT8), AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)), requantise(2),
-      Dense(name="dense", out_channels=2, weight=INT8)],
-     ["binary", "integer", "integer"],
-     "conv_2: what follows, where no binary engine reads it, must be nothing, or requantise, "
-     "perhaps lookup, and perhaps a pool, got avg_pool, requantise"),
-])  # fmt: skip
-def test_what_an_engine_cannot_do(layers, kinds, message):
-    encoding = BIPOLAR if kinds[0] == "binary" else INT8
+READ_BY_BINARY = (
+    "what follows, where the binary engine reads it, must be threshold, threshold and max_pool, or max_pool "
+)
+READ_BY_BINARY += "and threshold"
+READ_BY_OTHERS = "what follows, where no binary engine reads it, must be nothing, or requantise, perhaps lookup, and "
+READ_BY_OTHERS += "perhaps a pool"
+AVERAGED = [AvgPool(name="pool_2", kernel=(2, 2), stride=(2, 2)), requantise(2)]
+LAST = Dense(name="dense", out_channels=2, weight=INT8)
+
+
+@pytest.mark.parametrize(
+    ("layers", "engines", "message"),
+    [
+        (
+            [conv(1, INT8), requantise(1), conv(2), act(2)],
+            [INTEGER, BINARY],
+            f"conv_1: {READ_BY_BINARY}, got requantise",
+        ),
+        ([conv(1, INT8), conv(2), act(2)], [INTEGER, BINARY], f"conv_1: {READ_BY_BINARY}, got nothing"),
+        ([conv(1, INT8), act(1), conv(2), act(2)], [INTEGER, INTEGER], f"conv_1: {READ_BY_OTHERS}, got threshold"),
+        (
+            [conv(1), act(1), conv(2, INT8), act(2), conv(3)],
+            [BINARY] * 3,
+            "conv_2: weight must be bipolar 1 bit or ternary, got signed 8 bit (-128..127)",
+        ),
+        ([conv(1), act(1), conv(2), act(2)], [BINARY, INTEGER], f"conv_2: {READ_BY_OTHERS}, got threshold"),
+        (
+            [conv(1), pool(1), act(1), conv(2, INT8), *AVERAGED, LAST],
+            [BINARY, INTEGER, INTEGER],
+            f"conv_2: {READ_BY_OTHERS}, got avg_pool, requantise",
+        ),
+    ],
+)
+def test_what_an_engine_cannot_do(layers, engines, message):
+    encoding = BIPOLAR if engines[0] is BINARY else INT8
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=tuple(layers))
     with value_error(message):
-        lower_alone(drawn.random_model(network, 1, 32), engines=[ENGINES[kind] for kind in kinds])
+        lower_alone(drawn.random_model(network, 1, 32), engines=engines)
 
 
 def test_a_map_must_be_wide_enough():

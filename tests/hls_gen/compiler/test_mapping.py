@@ -26,21 +26,37 @@ def equal(layers: int, npus: int) -> list[list[int]]:
 # The way of a map.
 
 
-@pytest.mark.parametrize(("chain", "here", "there", "outlet"), [
-    (ALONE, 0, 0, "loop"), (CASCADE, 0, 0, "loop"), (CASCADE, 2, 2, "loop"), (CASCADE, 0, 1, "ring"),
-    (CASCADE, 1, 2, "ring"), (PIPELINE, 0, 1, "ring"), (PIPELINE, 1, 2, "ring"), (RING, 0, 1, "ring"),
-    (RING, 1, 2, "ring"), (RING, 2, 0, "ring"),
-])  # fmt: skip
-def test_way(chain, here, there, outlet):
-    assert outlet_between(chain, "a", here, there) == outlet
+def each(*groups):
+    """A case for each of the last values of a group: (chain, value, [a, b]) is (chain, value, a), (chain, value, b)."""
+    return [(*shared, last) for *shared, lasts in groups for last in lasts]
 
 
-@pytest.mark.parametrize(("chain", "here", "there", "outlets"), [
-    (PIPELINE, 0, 0, "ring"), (PIPELINE, 0, 2, "ring"), (PIPELINE, 1, 0, "ring"), (PIPELINE, 2, 0, "host"),
-    (CASCADE, 0, 2, "ring, loop, host"), (CASCADE, 2, 1, "loop, host"), (CASCADE, 2, 0, "loop, host"),
-    (RING, 1, 1, "ring, host"), (RING, 0, 2, "ring, host"), (RING, 2, 1, "ring, host"),
-])  # fmt: skip
-def test_no_way(chain, here, there, outlets):
+@pytest.mark.parametrize(
+    ("chain", "outlet", "way"),
+    each(
+        (ALONE, "loop", [(0, 0)]),
+        (CASCADE, "loop", [(0, 0), (2, 2)]),
+        (CASCADE, "ring", [(0, 1), (1, 2)]),
+        (PIPELINE, "ring", [(0, 1), (1, 2)]),
+        (RING, "ring", [(0, 1), (1, 2), (2, 0)]),
+    ),
+)
+def test_way(chain, outlet, way):
+    assert outlet_between(chain, "a", *way) == outlet
+
+
+@pytest.mark.parametrize(
+    ("chain", "outlets", "way"),
+    each(
+        (PIPELINE, "ring", [(0, 0), (0, 2), (1, 0)]),
+        (PIPELINE, "host", [(2, 0)]),
+        (CASCADE, "ring, loop, host", [(0, 2)]),
+        (CASCADE, "loop, host", [(2, 1), (2, 0)]),
+        (RING, "ring, host", [(1, 1), (0, 2), (2, 1)]),
+    ),
+)
+def test_no_way(chain, outlets, way):
+    here, there = way
     with value_error(f"a: NPU {here} must have an outlet to NPU {there}, got {outlets}"):
         outlet_between(chain, "a", here, there)
 
@@ -54,27 +70,34 @@ def test_an_npu_alone_does_not_follow_itself():
 # Given mappings.
 
 
-@pytest.mark.parametrize(("chain", "mapping"), [
-    (ALONE, [0]), (ALONE, [0, 0, 0]), (PIPELINE, [0, 1, 2]), (CASCADE, [0]), (CASCADE, [0, 0, 0]),
-    (CASCADE, [0, 0, 1]), (CASCADE, [0, 1, 1, 2]), (CASCADE, (0, 1, 2)), (RING, [0]), (RING, [0, 1]),
-    (RING, [0, 1, 2, 0, 1, 2, 0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("chain", "mapping"),
+    each(
+        (ALONE, [[0], [0, 0, 0]]),
+        (PIPELINE, [[0, 1, 2]]),
+        (CASCADE, [[0], [0, 0, 0], [0, 0, 1], [0, 1, 1, 2], (0, 1, 2)]),
+        (RING, [[0], [0, 1], [0, 1, 2, 0, 1, 2, 0]]),
+    ),
+)
 def test_mappings_that_are_possible(chain, mapping):
     check_mapping(chain, NAMES[: len(mapping)], mapping, is_chain=True)
 
 
-@pytest.mark.parametrize(("chain", "mapping", "message"), [
-    (CASCADE, [0], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0]"),
-    (CASCADE, [0, 1, 2], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, 1, 2]"),
-    (CASCADE, [0, 3], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, 3]"),
-    (CASCADE, [0, -1], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, -1]"),
-    (ALONE, [0, 1], "mapping: an NPU 0..0 must be given for each of 2 layers, got [0, 1]"),
-    (CASCADE, [1, 1], "a: the first layer must be computed by NPU 0, got NPU 1"),
-    (RING, [2, 0], "a: the first layer must be computed by NPU 0, got NPU 2"),
-    (CASCADE, [0, 2], "a: NPU 0 must have an outlet to NPU 2, got ring, loop, host"),
-    (RING, [0, 0], "a: NPU 0 must have an outlet to NPU 0, got ring, host"),
-    (PIPELINE, [0, 1], "b: the last layer needs an NPU with outlet host, got NPU 1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("chain", "mapping", "message"),
+    [
+        (CASCADE, [0], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0]"),
+        (CASCADE, [0, 1, 2], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, 1, 2]"),
+        (CASCADE, [0, 3], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, 3]"),
+        (CASCADE, [0, -1], "mapping: an NPU 0..2 must be given for each of 2 layers, got [0, -1]"),
+        (ALONE, [0, 1], "mapping: an NPU 0..0 must be given for each of 2 layers, got [0, 1]"),
+        (CASCADE, [1, 1], "a: the first layer must be computed by NPU 0, got NPU 1"),
+        (RING, [2, 0], "a: the first layer must be computed by NPU 0, got NPU 2"),
+        (CASCADE, [0, 2], "a: NPU 0 must have an outlet to NPU 2, got ring, loop, host"),
+        (RING, [0, 0], "a: NPU 0 must have an outlet to NPU 0, got ring, host"),
+        (PIPELINE, [0, 1], "b: the last layer needs an NPU with outlet host, got NPU 1"),
+    ],
+)
 def test_mappings_that_are_not(chain, mapping, message):
     with value_error(message):
         check_mapping(chain, NAMES[:2], mapping, is_chain=True)
@@ -97,15 +120,18 @@ def test_a_ring_takes_layers_by_turns(layers, count):
     assert found == [i % count for i in range(layers)]
 
 
-@pytest.mark.parametrize(("beats", "expected"), [
-    ([10, 10, 10], [0, 1, 2]),
-    ([10, 10, 10, 10, 10, 10], [0, 0, 1, 1, 2, 2]),
-    ([30, 10, 10, 10], [0, 1, 1, 1]),  # NPU 2 would help no one
-    ([10, 10, 10, 30], [0, 0, 0, 1]),
-    ([10, 50, 10], [0, 1, 2]),
-    ([50, 10, 10, 50], [0, 1, 1, 2]),
-    ([7], [0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("beats", "expected"),
+    [
+        ([10, 10, 10], [0, 1, 2]),
+        ([10, 10, 10, 10, 10, 10], [0, 0, 1, 1, 2, 2]),
+        ([30, 10, 10, 10], [0, 1, 1, 1]),  # NPU 2 would help no one
+        ([10, 10, 10, 30], [0, 0, 0, 1]),
+        ([10, 50, 10], [0, 1, 2]),
+        ([50, 10, 10, 50], [0, 1, 1, 2]),
+        ([7], [0]),
+    ],
+)
 def test_the_busiest_has_as_little_as_can_be(beats, expected):
     found = assign(CASCADE, NAMES[: len(beats)], [[b] * 3 for b in beats])
     runs = [sum(b for b, n in zip(beats, found) if n == k) for k in range(3)]

@@ -33,13 +33,16 @@ def flow(model, npus):
     return simulate(system(plan(model, design.npus, choices), design.npus)).cycles_per_frame
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("change", [
+CHANGES = [
     {},  # pool units, which compute depthwise convolutions, are the slowest
     {"kfp": 4, "line_taps": 1, "kgp": 8, "kernels_per_multiplier": 2},  # arrays are
     {"pfp": 64, "ol": 1},  # results units are
     {"window_former": False},  # the first layer is
-], ids=str)  # fmt: skip
+]
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_the_slowest_part_counts(change):
     npu = NPU.changed(**change)
     cycles = sum(layer_cycles(placed(KWS, [npu]).workloads, npu))

@@ -29,7 +29,8 @@ from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.build.reference_designs import default_npu
-from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
+from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, two_ways
+from tests.hls_gen.compiler.test_residual import NPU
 
 
 def other_weights(network: Network, seed: int, scale: int = 1) -> Model:
@@ -45,12 +46,14 @@ def other_weights(network: Network, seed: int, scale: int = 1) -> Model:
             reach = max(map(abs, layer.accumulator_range(source)))
         elif isinstance(layer, Requantise):
             shape = (source.channels,)
-            arrays[layer.name] = {"bias": rng.integers(-(reach // 4), reach // 4 + 1, shape),
-                                  "multiplier": rng.integers(1, 1 << 16, shape),
-                                  "shift": rng.integers(16, 32, shape)}  # fmt: skip
+            bias, multiplier, shift = (-(reach // 4), reach // 4 + 1), (1, 1 << 16), (16, 32)
+            limits = {"bias": bias, "multiplier": multiplier, "shift": shift}
+            arrays[layer.name] = {name: rng.integers(*ends, shape) for name, ends in limits.items()}
         elif isinstance(layer, Threshold):
-            arrays[layer.name] = {"threshold": rng.integers(-2 * reach, 2 * reach + 1, (source.channels, layer.levels)),
-                                  "direction": rng.choice([-1, 1], source.channels)}  # fmt: skip
+            arrays[layer.name] = {
+                "threshold": rng.integers(-2 * reach, 2 * reach + 1, (source.channels, layer.levels)),
+                "direction": rng.choice([-1, 1], source.channels),
+            }
         elif isinstance(layer, Add):
             factors = rng.integers(1 << 17, 1 << 18, 2) * scale
             bias = rng.integers(-128, 128, 1) * factors.max()
@@ -63,31 +66,33 @@ def chain(*layers, channels=6, encoding=None):
     return Network(name="net", input=source, layers=layers)
 
 
-def blocks(ways, stride=1):
-    """A residual network whose two ``ways`` are added."""
-    return residual(*ways, conv("conv_5", "act_1", 4, 1, stride), add("add_6", "act_5", "act_3"),
-                    conv("conv_7", "add_6", 12, 3))  # fmt: skip
-
-
+FIRST_POOL = MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2))
 INTEGER = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 CASES = {
-    "block": (blocks(BLOCK), NPU),
-    "shortcut": (blocks(SHORTCUT, 2), NPU),
+    "block": (two_ways(BLOCK), NPU),
+    "shortcut": (two_ways(SHORTCUT, 2), NPU),
     "integer": (
-        chain(Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=signed(8)),
-              Requantise(name="act_1", encoding=unsigned(8), relu=True),
-              MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
-              Dense(name="fc_2", out_channels=10, weight=signed(8)), Requantise(name="act_2", encoding=signed(8))),
+        chain(
+            Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=signed(8)),
+            Requantise(name="act_1", encoding=unsigned(8), relu=True),
+            FIRST_POOL,
+            Dense(name="fc_2", out_channels=10, weight=signed(8)),
+            Requantise(name="act_2", encoding=signed(8)),
+        ),
         INTEGER,
     ),
     "binary": (
-        chain(Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=BIPOLAR), Threshold(name="act_1"),
-              MaxPool(name="pool_1", kernel=(2, 2), stride=(2, 2)),
-              Conv(name="conv_2", out_channels=5, kernel=(2, 1), weight=TERNARY), Threshold(name="act_2", levels=3),
-              Dense(name="fc_3", out_channels=10)),
+        chain(
+            Conv(name="conv_1", out_channels=9, kernel=(3, 3), weight=BIPOLAR),
+            Threshold(name="act_1"),
+            FIRST_POOL,
+            Conv(name="conv_2", out_channels=5, kernel=(2, 1), weight=TERNARY),
+            Threshold(name="act_2", levels=3),
+            Dense(name="fc_3", out_channels=10),
+        ),
         Npu.of(kfp=4, kgp=4, pfp=4, ol=2),
     ),
-}  # fmt: skip
+}
 
 
 def design_of(model: Model, npu: Npu) -> Design:
@@ -115,9 +120,11 @@ def test_other_weights_fit(name: str) -> None:
 def test_networks_that_are_trained_again_fit(layers: str, kinds: dict[str, str]) -> None:
     """On other images, from other seeds."""
     data, network = load_digits(), network_of("net", IMAGE, layers, **kinds)
-    parts = [slice(100 * seed, 100 * seed + 200) for seed in range(2)]
-    models = [train(network, data.train_images[part], data.train_labels[part], Recipe(epochs=1, batch=32, seed=seed))
-              for seed, part in enumerate(parts)]  # fmt: skip
+    models = []
+    for seed in range(2):
+        part = slice(100 * seed, 100 * seed + 200)
+        recipe = Recipe(epochs=1, batch=32, seed=seed)
+        models.append(train(network, data.train_images[part], data.train_labels[part], recipe))
     manifest = Manifest.of(design_of(models[0], default_npu(models[0])), "0" * 64)
     for model in models:
         compile_model(model, manifest)
@@ -145,9 +152,8 @@ def test_ranges() -> None:
 
 def test_widths() -> None:
     assert [roomy_multiplier_bits(bits) for bits in (0, 1, 2, 16, 17, 31)] == [0, 16, 16, 16, 31, 31]
-    assert [added(*bits) for bits in ((2, 2, 8), (2, 9, 8), (19, 30, 9), (24, 25, 9), (25, 40, 18))] == [
-        (2, 2), (4, 12), (21, 30), (25, 34), (25, 40)  # in the first one maps count alike
-    ]  # fmt: skip
+    widths = [(2, 2), (4, 12), (21, 30), (25, 34), (25, 40)]  # in the first one maps count alike
+    assert [added(*bits) for bits in ((2, 2, 8), (2, 9, 8), (19, 30, 9), (24, 25, 9), (25, 40, 18))] == widths
     assert [added(*bits, in_luts=True) for bits in ((2, 2, 8), (19, 25, 9))] == [(2, 2), (20, 29)]
 
 

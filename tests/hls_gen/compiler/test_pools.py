@@ -74,12 +74,12 @@ def test_a_max_pool_in_front_of_a_requantisation(pools, rounding):
         act = Requantise(name="act_1", encoding=signed(6), rounding=rounding)
         layers = [conv(INT8), *tail[:first], act, *tail[first:], Dense(name="dense", out_channels=4, weight=INT8)]
         rng, made = np.random.default_rng(first), network(INT8, *layers)
-        weights = {
-            layer.name: {"weight": rng.integers(-128, 128, layer.array_shapes(source)["weight"])}
-            for layer, source in made.chain("this test") if isinstance(layer, Conv | Dense)
-        }  # fmt: skip
-        scales = {"bias": rng.integers(-500, 500, 6), "multiplier": rng.integers(1 << 30, 1 << 31, 6),
-                  "shift": rng.integers(40, 44, 6)}  # fmt: skip
+        weights = {}
+        for layer, source in made.chain("this test"):
+            if isinstance(layer, Conv | Dense):
+                weights[layer.name] = {"weight": rng.integers(-128, 128, layer.array_shapes(source)["weight"])}
+        scales = {"bias": (-500, 500), "multiplier": (1 << 30, 1 << 31), "shift": (40, 44)}
+        scales = {name: rng.integers(*ends, 6) for name, ends in scales.items()}
         model = Model(made, {**weights, "act_1": scales})
         agree(model, lower_alone(model, engines=Engine("integer", 8, 8)))
 
@@ -114,35 +114,41 @@ LEFT_OUT = [MaxPool(name="pool_1", kernel=(1, 1), stride=(2, 2)), MaxPool(name="
 """The second reads every other row of the first one's map: no window does."""
 
 
+ACT = Threshold(name="act_1")
+TAIL = "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, got"
+
+
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([conv(), Threshold(name="act_1"), pool(MinPool)],
-         "pool_1: a min pool gives complements, which only the weights of a next layer take back, got one in the last "
-         "layer"),
-        ([conv(), Threshold(name="act_1"), *LEFT_OUT],
-         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-         "got threshold, max_pool, max_pool"),
-        ([conv(), Threshold(name="act_1"), pool(MaxPool), pool(MinPool, 2)],
-         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-         "got threshold, max_pool, min_pool"),
+        (
+            [conv(), ACT, pool(MinPool)],
+            "pool_1: a min pool gives complements, which only the weights of a next layer take back, got one in the "
+            "last layer",
+        ),
+        ([conv(), ACT, *LEFT_OUT], f"{TAIL} threshold, max_pool, max_pool"),
+        ([conv(), ACT, pool(MaxPool), pool(MinPool, 2)], f"{TAIL} threshold, max_pool, min_pool"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_exact_is_refused(layers, message):
     with value_error(message):
         lower_alone(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
 
 
+REQUANTISED = Requantise(name="act_1", encoding=INT8)
+
+
 @pytest.mark.parametrize(
     ("tail", "message"),
     [
-        ([Requantise(name="act_1", encoding=INT8), pool(MinPool)],
-         "pool_1: a min pool needs the binary engine, got the integer one"),
-        ([pool(AvgPool), Requantise(name="act_1", encoding=INT8), Dense(name="dense", out_channels=2, weight=INT8)],
-         "conv_1: what follows, where no binary engine reads it, must be nothing, or requantise, perhaps lookup, "
-         "and perhaps a pool, got avg_pool, requantise"),
+        ([REQUANTISED, pool(MinPool)], "pool_1: a min pool needs the binary engine, got the integer one"),
+        (
+            [pool(AvgPool), REQUANTISED, Dense(name="dense", out_channels=2, weight=INT8)],
+            "conv_1: what follows, where no binary engine reads it, must be nothing, or requantise, perhaps lookup, "
+            "and perhaps a pool, got avg_pool, requantise",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_the_integer_engine_has_not_is_refused(tail, message):
     with value_error(message):
         lower_alone(drawn.random_model(network(INT8, conv(INT8), *tail), 1, 32), engines=Engine("integer", 8, 8))

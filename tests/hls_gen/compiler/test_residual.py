@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from bitloom.golden.encoding import signed
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Map
-from bitloom.golden.layers.add import Add
-from bitloom.golden.layers.conv import Conv
-from bitloom.golden.layers.requantise import Requantise
-from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
 from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.fitted import fitted
@@ -36,6 +30,8 @@ from tests.networks import (
     residual_networks,
 )
 from tests.rows import npu_rows
+
+from .graph_cases import BLOCK, SHORTCUT, add, conv, residual
 
 NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2, acc_bits=32)
 
@@ -101,52 +97,31 @@ def test_random_foldings(count):
     check_draws(count, compiles, kinds, SEEDS, foldings())
 
 
-@pytest.mark.parametrize(("networks", "most", "count"), [
-    (residual_networks, 3, 6),
-    pytest.param(residual_networks, 4, 150, marks=pytest.mark.slow),
-    pytest.param(joined_networks, 1, 100, marks=pytest.mark.slow),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("networks", "most", "count"),
+    [
+        (residual_networks, 3, 6),
+        pytest.param(residual_networks, 4, 150, marks=pytest.mark.slow),
+        pytest.param(joined_networks, 1, 100, marks=pytest.mark.slow),
+    ],
+)
 def test_flow(networks, most, count):
     check_draws(count, flows, networks(WIDE, most=most), SEEDS, st.sampled_from(["pull", "raster"]))
-
-
-def conv(name, reads, channels=4, kernel=1, stride=1):
-    """A convolution and its requantisation, which is called after it."""
-    side, act = (kernel // 2,) * 4, name.replace("conv", "act")
-    return (Conv(name=name, out_channels=channels, kernel=(kernel,) * 2, stride=(stride,) * 2, padding=side,
-                 weight=signed(8), inputs=(reads,)),
-            Requantise(name=act, encoding=signed(8), inputs=(name,)))  # fmt: skip
-
-
-def add(name, *reads):
-    return (Add(name=name, encoding=signed(8), inputs=reads),)
-
-
-def act(name, reads):
-    return (Requantise(name=name, encoding=signed(8), inputs=(reads,)),)
-
-
-def residual(*parts, name="net"):
-    layers = tuple(layer for part in parts for layer in part)
-    return Network(name=name, input=Map(height=6, width=5, channels=4, encoding=signed(8)), layers=layers)
 
 
 def planned(network, npus=(NPU,), **choices):
     return plan(random_model(network, 1, 32), npus, CompileChoices(map_order="raster", **choices))
 
 
-BLOCK = (conv("conv_1", INPUT), conv("conv_2", "act_1", kernel=3), conv("conv_3", "act_2"))
-SHORTCUT = (conv("conv_1", INPUT), conv("conv_2", "act_1", stride=2, kernel=3), conv("conv_3", "act_2"))
-
-
 def test_the_shorter_way_comes_first_and_waits():
-    net = residual(*SHORTCUT, conv("conv_4", "act_1", stride=2), add("add_5", "act_4", "act_3"),
-                   conv("conv_6", "add_5"))  # fmt: skip
-    made = planned(net)
+    made = planned(residual(f"{SHORTCUT}, conv_4 act_1 stride=2, add_5 act_4 act_3, conv_6 add_5"))
     assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
-        ("conv_1", INPUT, None), ("conv_4", "conv_1", None), ("conv_2", "conv_1", None), ("conv_3", "conv_2", "conv_4"),
+        ("conv_1", INPUT, None),
+        ("conv_4", "conv_1", None),
+        ("conv_2", "conv_1", None),
+        ("conv_3", "conv_2", "conv_4"),
         ("conv_6", "conv_3", None),
-    ]  # fmt: skip
+    ]
     ways = {name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in made.ways.items()}
     assert ways == {
         "conv_1": ("loop", "conv_2", True, "conv_4", None),
@@ -165,22 +140,21 @@ def test_the_shorter_way_comes_first_and_waits():
 
 def test_two_layers_on_the_way_that_waits():
     """Their first map must come before the fork's other reader: that one takes the fork's map from the skip store."""
-    net = residual(conv("conv_1", INPUT), conv("conv_2", "act_1"), conv("conv_3", "act_2"), conv("conv_4", "act_3"),
-                   conv("conv_5", "act_1"), conv("conv_6", "act_5"), add("add_7", "act_4", "act_6"))  # fmt: skip
-    made = planned(net)
+    here = "conv_2 act_1, conv_3 act_2, conv_4 act_3"
+    made = planned(residual(f"conv_1 @input, {here}, conv_5 act_1, conv_6 act_5, add_7 act_4 act_6"))
     assert [p.name for p in made.lowered.layers] == ["conv_1", "conv_5", "conv_6", "conv_2", "conv_3", "conv_4"]
     assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_5", "conv_2")
 
 
 def test_one_layer_on_either_way():
     """The second one can't read the fork's map from the skip store, where what it adds would come behind it."""
-    net = residual(*BLOCK[:2], conv("conv_3", "act_1"), add("add_4", "act_3", "act_2"), conv("conv_5", "add_4"))
+    net = residual("conv_1 @input, conv_2 act_1 kernel=3, conv_3 act_1, add_4 act_3 act_2, conv_5 add_4")
     made = planned(net)
     assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_3", "conv_2")
 
 
 def test_lanes_that_differ_are_refused():
-    net = residual(*BLOCK, add("add_4", "act_3", "act_1"))
+    net = residual(f"{BLOCK}, add_4 act_3 act_1")
     with value_error(
         "conv_3: words of the map of conv_1, which it adds, must have the lanes of its results' steps, got 4 channels "
         "with kfp = 4, kgp = 4, ol = 4, pfp = 3"
@@ -193,44 +167,32 @@ def test_lanes_that_differ_are_refused():
         planned(net, [NPU.changed(ol=3)])
 
 
-def layer(number: int, reads: str, adds: str = "") -> list:
+ORDERS = [
+    # a block with a shortcut of one layer
+    ("1 @input, 2 act_1, 3 act_1, 4 act_3, 5 act_4 act_2", "12345", "13425"),
+    # two blocks
+    ("1 @input, 2 act_1, 3 act_1, 4 act_3 act_2, 5 add_4, 6 add_4, 7 act_6 act_5", "1234567", "1324657"),
+    # nothing is computed on the shorter way
+    ("1 @input, 2 act_1, 3 act_2 act_1", "123", "123"),
+    # a map waits for its addition on the longer way
+    ("1 @input, 2 act_1, 3 act_1, 4 act_3 act_3, 5 add_4 act_2", "12345", "12345"),
+    # a map from before the fork is added on the longer way
+    ("1 @input, 2 act_1, 3 act_2, 4 act_2, 5 act_4 act_1, 6 add_5 act_3", "123456", "123456"),
+    # a third reader of the map
+    ("1 @input, 2 act_1, 3 act_1, 4 act_3 act_2, 5 add_4 act_1", "12345", "12345"),
+]
+"""Layers as number, map, and what is added to their results; their orders, shortcuts first and last."""
+
+
+def layer(number: str, reads: str, adds: str = "") -> list:
     """A convolution with its requantisation, and an addition behind it."""
-    layers = [
-        Conv(name=f"conv_{number}", inputs=(reads,), out_channels=4, kernel=(1, 1), weight=signed(8)),
-        Requantise(name=f"act_{number}", encoding=signed(8)),
-    ]
-    return [*layers, Add(name=f"add_{number}", inputs=(f"act_{number}", adds), encoding=signed(8))] if adds else layers
+    return [*conv(f"conv_{number}", reads), *([add(f"add_{number}", f"act_{number}", adds)] if adds else [])]
 
 
-@pytest.mark.parametrize(("layers", "first", "last"), [
-    (  # a block with a shortcut of one layer
-        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3"), *layer(5, "act_4", "act_2")],
-        "12345", "13425",
-    ),
-    (  # two blocks
-        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3", "act_2"),
-         *layer(5, "add_4"), *layer(6, "add_4"), *layer(7, "act_6", "act_5")],
-        "1234567", "1324657",
-    ),
-    (  # nothing is computed on the shorter way
-        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_2", "act_1")], "123", "123",
-    ),
-    (  # a map waits for its addition on the longer way
-        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3", "act_3"),
-         *layer(5, "add_4", "act_2")], "12345", "12345",
-    ),
-    (  # a map from before the fork is added on the longer way
-        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_2"), *layer(4, "act_2"), *layer(5, "act_4", "act_1"),
-         *layer(6, "add_5", "act_3")], "123456", "123456",
-    ),
-    (  # a third reader of the map
-        [*layer(1, INPUT), *layer(2, "act_1"), *layer(3, "act_1"), *layer(4, "act_3", "act_2"),
-         *layer(5, "add_4", "act_1")], "12345", "12345",
-    ),
-])  # fmt: skip
-def test_shortcuts_come_first_or_last(layers: list, first: str, last: str) -> None:
+@pytest.mark.parametrize(("text", "first", "last"), ORDERS)
+def test_shortcuts_come_first_or_last(text: str, first: str, last: str) -> None:
     """Last only where no other map waits on the two ways."""
-    network = Network(name="net", input=Map(height=4, width=4, channels=4, encoding=signed(8)), layers=tuple(layers))
+    network = residual(*(layer(*words.split()) for words in text.split(",")))
     for shortcuts, order in (("first", first), ("last", last)):
         names = [segment.name.removeprefix("conv_") for segment in segments(network, None, shortcuts)]
         assert "".join(names) == order

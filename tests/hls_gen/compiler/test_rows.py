@@ -15,14 +15,15 @@ from bitloom.hls_gen.design.npu import Npu
 from tests.networks import random_model
 from tests.rows import npu_rows
 
-from .test_residual import NPU, conv, residual
+from .graph_cases import residual
+from .test_residual import NPU
 
-LAYERS = (conv("conv_1", "@input", kernel=3), conv("conv_2", "act_1", kernel=3), conv("conv_3", "act_2"))
+LAYERS = "conv_1 @input kernel=3, conv_2 act_1 kernel=3, conv_3 act_2"
 
 
 def test_rows_of_a_layer_know_nothing_of_other_layers():
     """Two layers with one window have the same table; where it begins is said when layers follow one another."""
-    made = plan(random_model(residual(*LAYERS), 1, 32), [NPU])
+    made = plan(random_model(residual(LAYERS), 1, 32), [NPU])
     first, second, third = npu_rows(made)
     assert first.count("flags") == second.count("flags") > third.count("flags") == 0
     for name in ("flags", "olds"):
@@ -36,7 +37,7 @@ def test_rows_of_a_layer_know_nothing_of_other_layers():
 
 
 def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
-    made = plan(random_model(residual(*LAYERS), 1, 32), [NPU])
+    made = plan(random_model(residual(LAYERS), 1, 32), [NPU])
     planned = made.layers[2]
     needs = needs_of(planned)
     needs = replace(needs, sizes={**needs.sizes, "olds": 7})

@@ -68,8 +68,8 @@ def test_tiny_table_bits():
 
 def naive_taps(stage: Stage, output: int) -> list[tuple[int, int]]:
     """(tap, position) of the valid taps of an output position."""
-    (kh, kw), (sy, sx), (top, left, _, _) = (
-        stage.window.kernel, stage.window.window.stride, stage.window.window.padding)  # fmt: skip
+    (kh, kw), (sy, sx) = stage.window.kernel, stage.window.window.stride
+    top, left, _, _ = stage.window.window.padding
     row, column = divmod(output, stage.output_size[1])
     taps = []
     for i in range(kh):

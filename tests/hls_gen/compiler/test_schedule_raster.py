@@ -72,8 +72,8 @@ def even(tables: StageTables) -> bool:
         at = int(np.flatnonzero(tables.window == number)[0])
         index, place = int(tables.index[at]), int(tables.tap[at])
         kernel = tables.stage.window.kernel[1]
-        for axis, (one, tap, index_of) in enumerate(zip(divmod(output, size[1]), divmod(place, kernel),
-                                                         divmod(index, columns))):  # fmt: skip
+        places = zip(divmod(output, size[1]), divmod(place, kernel), divmod(index, columns))
+        for axis, (one, tap, index_of) in enumerate(places):
             starts[axis].add((one, index_of - tap))
     return all(len(set(np.diff([start for _, start in sorted(s)]).tolist())) <= 1 for s in starts)
 

@@ -90,7 +90,7 @@ def test_lanes_share_weights_in_blocks(lanes, several, apart, expected):
         (signed(3), 2, Npu.of(kfp=16, kgp=8, pfp=8, ol=1, planes=3), (1, 1)),
         (signed(3), 2, Npu.of(kfp=2, kgp=2, pfp=2, ol=1), (1, 1)),  # the input would take two words
     ],
-)  # fmt: skip
+)
 def test_each_weight_is_stored_once(source, levels, npu, expected):
     assert check(several_bits(source, levels), npu) == [expected]
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.graph import INPUT
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
@@ -20,35 +19,32 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, ring
 from bitloom.overlay.fuzz.pick import Pick
 from tests.cases import case_map
+from tests.hls_gen.compiler.graph_cases import BLOCK, SHORTCUT, residual, two_ways
 from tests.hls_gen.compiler.test_kept_ways import LATE, LONG, made_of
-from tests.hls_gen.compiler.test_residual import BLOCK, NPU, SHORTCUT, add, conv, residual
+from tests.hls_gen.compiler.test_residual import NPU
 from tests.networks import few_and_many, random_model
 from tests.replay.networks import INTEGER, KINDS
 
-SIZES = (
-    "acc_bits", "multiplier_bits", "layers", "windows", "window_taps", "groups", "input_words", "tuple_words",
-    "pool_words", "taps", "olds", "jumps", "aheads", "kernel_rows", "threshold_rows", "map_words", "skip_words",
-    "add_factor_bits", "add_bias_bits", "buffer_words",
-)  # fmt: skip
+SEQUENCER = "layers windows window_taps groups input_words tuple_words pool_words taps olds jumps aheads"
+MAPS = "map_words skip_words add_factor_bits add_bias_bits buffer_words"
+SIZES = f"acc_bits multiplier_bits {SEQUENCER} kernel_rows threshold_rows {MAPS}".split()
 """Capacities that are made smaller."""
 POWERS = ("tuple_words", "pool_words", "buffer_words")
 SMALL = NPU.changed(kfp=2, kgp=8, ol=4, pfp=1, buffer_words=32)
 SHORTAGE = re.compile(r"(\w+) must be >= (\d+), (?:NPU (\d+) of )?design d has (\d+)(?:: flow: deadlock: .*)?")
 
 
-def two_ways(*ways):
-    """A residual network whose two ``ways`` are added."""
-    model = residual(*ways, conv("conv_5", "act_1", 4, 1, 2 if ways[1][0].stride[0] == 2 else 1),
-                     add("add_6", "act_5", "act_3"), conv("conv_7", "add_6", 12, 3))  # fmt: skip
-    return random_model(model, 1, 32, 31)
+def small_model(network):
+    return random_model(network, 1, 32, 31)
 
 
+BITS = Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0)
 DESIGNS = {
-    "one": (two_ways(*BLOCK), (SMALL,)),
-    "cascade": (two_ways(*SHORTCUT), cascade([SMALL, SMALL.changed(kgp=4)])),
-    "ring": (two_ways(*BLOCK), ring([SMALL, SMALL])),
-    "binary": (made_of(LATE), (Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0),)),
-    "binary_ring": (made_of(LONG), ring([Npu.of(kfp=8, kgp=4, ol=2, pfp=4, shift_bits=0)] * 2)),
+    "one": (small_model(two_ways(BLOCK)), (SMALL,)),
+    "cascade": (small_model(two_ways(SHORTCUT, 2)), cascade([SMALL, SMALL.changed(kgp=4)])),
+    "ring": (small_model(two_ways(BLOCK)), ring([SMALL, SMALL])),
+    "binary": (made_of(LATE), (BITS,)),
+    "binary_ring": (made_of(LONG), ring([BITS] * 2)),
 }
 
 
@@ -120,12 +116,12 @@ def test_one_memory_with_too_few_words() -> None:
 
 def test_a_design_without_a_skip_store() -> None:
     """Nothing is said of what an NPU has for the sake of its skip store alone."""
-    plain = random_model(residual(conv("conv_1", INPUT, 4, 3), conv("conv_2", "act_1")), 1, 32)
+    plain = random_model(residual("conv_1 @input 4 3, conv_2 act_1"), 1, 32)
     design = size_memories("d", [plain], SMALL)
     assert (design.npus[0].value("skip_words"), design.npus[0].sequencer.aheads) == (0, 0)
     first = "net: multiplier_bits must be >= 31, design d has 16; layers must be >= 5"
     with pytest.raises(ValueError, match=rf"\A{first}, .*; skip_words must be >= \d+, design d has 0\Z"):
-        compile_model(two_ways(*BLOCK), Manifest.of(design, "0" * 64))
+        compile_model(small_model(two_ways(BLOCK)), Manifest.of(design, "0" * 64))
 
 
 def test_equal_npus_claim_by_tables_of_one_size() -> None:

@@ -19,8 +19,8 @@ from bitloom.hls_gen.compiler.weight_placement import place
 from tests.errors import value_error
 
 STREAM = WeightStream(bits=32, row_words=16, frame_words=2048, absorbed=True)
-B20 = [WeightLayer("conv_1", 100, 94864), WeightLayer("conv_2", 400, 87616), WeightLayer("conv_3", 800, 36992),
-       WeightLayer("fc_1", 1024, 1024), WeightLayer("fc_2", 16, 16)]  # fmt: skip
+B20_LAYERS = {"conv_1": (100, 94864), "conv_2": (400, 87616), "conv_3": (800, 36992), "fc_1": (1024, 1024)}
+B20 = [WeightLayer(name, *sizes) for name, sizes in {**B20_LAYERS, "fc_2": (16, 16)}.items()]
 IDEAL = sum(layer.beats for layer in B20)
 ABC = [WeightLayer("a", 4, 100), WeightLayer("b", 5, 100), WeightLayer("c", 3, 100)]
 
@@ -63,16 +63,20 @@ def test_an_odd_number_of_layers():
         check_placement("n", ABC, replace(rest, ahead=(0, 1, 2)), 9, STREAM)
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"base": (0, 4, 7)}, "n: c must lie in rows 0..8, got 7..9"),
-    ({"base": (-1, 4, 0)}, "n: a must lie in rows 0..8, got -1..2"),
-    ({"streamed": (0, 1), "ahead": (0, 1)}, "n: a resident layer must share no row, got a and c"),
-    ({"ahead": (0, 1, 3)}, "n: the weights of c must wait until a is done, got ahead = 3 where they share rows"),
-    ({"before": 0}, "n: the order of the stream must not block, "
-                    "got frame 0 before the weights of a, which it waits for"),
-    ({"before": 3}, "n: the order of the stream must not block, "
-                    "got the weights of c before frame 0, which it waits for"),
-])  # fmt: skip
+BLOCKS = "n: the order of the stream must not block, got"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"base": (0, 4, 7)}, "n: c must lie in rows 0..8, got 7..9"),
+        ({"base": (-1, 4, 0)}, "n: a must lie in rows 0..8, got -1..2"),
+        ({"streamed": (0, 1), "ahead": (0, 1)}, "n: a resident layer must share no row, got a and c"),
+        ({"ahead": (0, 1, 3)}, "n: the weights of c must wait until a is done, got ahead = 3 where they share rows"),
+        ({"before": 0}, f"{BLOCKS} frame 0 before the weights of a, which it waits for"),
+        ({"before": 3}, f"{BLOCKS} the weights of c before frame 0, which it waits for"),
+    ],
+)
 def test_every_rule(change, message):
     good = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=1)
     check_placement("n", ABC, good, 9, STREAM)

@@ -37,6 +37,9 @@ def conv(weight: Encoding = BIPOLAR, **more: object) -> Conv:
     return Conv(name="conv_1", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weight, **more)
 
 
+DENSE = Dense(name="dense", out_channels=4)
+
+
 def network(source: Encoding, *layers: Layer, channels: int = 3) -> Network:
     return Network(name="net", input=case_map(6, 7, channels, source), layers=layers)
 
@@ -75,16 +78,14 @@ def test_thresholds_of_totals_are_those_of_averages(count: int, falls: bool) -> 
     np.testing.assert_array_equal(total <= found if falls else total >= found, wanted)
 
 
+SOURCES = [(BIPOLAR, BIPOLAR, 1), (BIPOLAR, BIPOLAR, 3), (bipolar(3), TERNARY, 1), (signed(5), TERNARY, 1)]
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
 @pytest.mark.parametrize("window", [WHOLE, CUT], ids=["whole", "cut"])
 @pytest.mark.parametrize("more", ["", "max_pool", "min_pool", "pool_behind"])
-@pytest.mark.parametrize(
-    ("source", "weight", "levels"),
-    [(BIPOLAR, BIPOLAR, 1), (BIPOLAR, BIPOLAR, 3), (bipolar(3), TERNARY, 1), (signed(5), TERNARY, 1),
-     (unsigned(4), BIPOLAR, 2)],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("source", "weight", "levels"), [*SOURCES, (unsigned(4), BIPOLAR, 2)], ids=str)
 def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, levels, more, window, kind) -> None:
     act, last = Threshold(name="act_1", levels=levels), Dense(name="dense", out_channels=4)
     other = {"kernel": (1, 2), "stride": (1, 1)}
@@ -98,8 +99,8 @@ def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, l
 
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
 def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
-    made = network(BIPOLAR, conv(accumulate="or_words", word_channels=2), kind(name="pool_1", **CUT),
-                   Threshold(name="act_1"), Dense(name="dense", out_channels=4))  # fmt: skip
+    words = conv(accumulate="or_words", word_channels=2)
+    made = network(BIPOLAR, words, kind(name="pool_1", **CUT), Threshold(name="act_1"), DENSE)
     model = with_thresholds(made, 1)
     agree(model, lower_alone(model))
 
@@ -107,17 +108,16 @@ def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
 @pytest.mark.parametrize("between", [False, True])
 def test_the_integer_engine_adds_up_sums_for_the_binary_one(between: bool, kind) -> None:
-    tail = [MaxPool(name="more", kernel=(1, 2), stride=(1, 1))] * between
-    made = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, Threshold(name="act_1", levels=2),
-                   Dense(name="dense", out_channels=4))  # fmt: skip
+    tail = [*[MaxPool(name="more", kernel=(1, 2), stride=(1, 1))] * between, Threshold(name="act_1", levels=2)]
+    made = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, DENSE)
     model = with_thresholds(made, 2)
     agree(model, lower_alone(model, engines=[Engine("integer", 8, 9), Engine()]))
 
 
 def test_a_sum_pool_in_front_of_a_requantisation() -> None:
-    made = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), Requantise(name="act_1", encoding=INT8),
-                   MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1)),
-                   Dense(name="dense", out_channels=4, weight=INT8))  # fmt: skip
+    pool, act = MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1)), Requantise(name="act_1", encoding=INT8)
+    dense = Dense(name="dense", out_channels=4, weight=INT8)
+    made = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), act, pool, dense)
     arrays = dict(random_model(made, np.random.default_rng(3)).arrays)
     arrays["act_1"] = {"bias": np.arange(6), "multiplier": np.full(6, 1 << 20), "shift": np.full(6, 30)}
     model = Model(made, arrays)
@@ -145,9 +145,8 @@ def test_taps_go_through_the_kernel_again_and_again() -> None:
     assert (window.pools[0].repeated, window.positions(1, 3).tolist()) == (2, [[0, 0], [1, 2]])
 
 
-FIRST = {
-    "bits": (BIPOLAR, []), "thermometer": (bipolar(3), []), "made_binary": (signed(6), [Threshold(name="entry")]),
-}  # fmt: skip
+FIRST = {"bits": (BIPOLAR, []), "thermometer": (bipolar(3), [])}
+FIRST["made_binary"] = (signed(6), [Threshold(name="entry")])
 
 
 @pytest.mark.parametrize("kind", [MaxPool, MinPool])
@@ -173,8 +172,8 @@ def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
 )
 @pytest.mark.parametrize("window", [WHOLE, CUT], ids=["whole", "cut"])
 def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, source) -> None:
-    made = network(source, kind(name="pool_0", **window), Threshold(name="act_0", levels=2), conv(),
-                   Threshold(name="act_1"), Dense(name="dense", out_channels=4))  # fmt: skip
+    entry = (kind(name="pool_0", **window), Threshold(name="act_0", levels=2))
+    made = network(source, *entry, conv(), Threshold(name="act_1"), DENSE)
     assert engines_of(made) == ["binary"] * 3
     for seed in range(2):
         model = with_thresholds(made, seed)
@@ -184,8 +183,7 @@ def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, 
 @pytest.mark.parametrize("kind", [MaxPool, AvgPool])
 def test_a_pool_of_integers_that_weights_read_needs_integers(kind) -> None:
     """The integer engine computes the copy and the layer behind the pool, the binary one what reads bits."""
-    made = network(unsigned(7), kind(name="pool_0", **CUT), conv(), Threshold(name="act_1"),
-                   Dense(name="dense", out_channels=4))  # fmt: skip
+    made = network(unsigned(7), kind(name="pool_0", **CUT), conv(), Threshold(name="act_1"), DENSE)
     assert engines_of(made) == ["integer", "integer", "binary"]
     model = with_thresholds(made, 1)
     agree(model, lower_alone(model, engines=[Engine("integer", 8, 2), Engine("integer", 8, 2), Engine()]))
@@ -195,19 +193,18 @@ def pool(kind: type[Pool], number: int = 1) -> Pool:
     return kind(name=f"pool_{number}", **WHOLE)
 
 
+ACT, LAST = Threshold(name="act"), Dense(name="dense", out_channels=2)
+AVERAGES = [AvgPool(name=f"pool_{n}", kernel=(2, 1), stride=(1, 1)) for n in (1, 2)]
+TAIL = "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, got"
+
+
 @pytest.mark.parametrize(
     ("layers", "message"),
     [
-        ([conv(), pool(MaxPool), pool(AvgPool, 2), Threshold(name="act"), Dense(name="dense", out_channels=2)],
-         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-         "got max_pool, avg_pool, threshold"),
-        ([conv(), AvgPool(name="pool_1", kernel=(2, 1), stride=(1, 1)),
-          AvgPool(name="pool_2", kernel=(2, 1), stride=(1, 1)), Threshold(name="act"),
-          Dense(name="dense", out_channels=2)],
-         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
-         "got avg_pool, avg_pool, threshold"),
+        ([conv(), pool(MaxPool), pool(AvgPool, 2), ACT, LAST], f"{TAIL} max_pool, avg_pool, threshold"),
+        ([conv(), *AVERAGES, ACT, LAST], f"{TAIL} avg_pool, avg_pool, threshold"),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_exact_is_refused(layers, message) -> None:
     with value_error(message):
         lower_alone(random_model(network(BIPOLAR, *layers), np.random.default_rng(1)))
@@ -217,8 +214,7 @@ def test_windows_with_too_many_taps_are_refused() -> None:
     source = case_map(60, 60, 1)
     first = Conv(name="conv_1", out_channels=1, kernel=(3, 3), padding=(1, 1, 1, 1))
     average = AvgPool(name="pool_1", kernel=(7, 7), stride=(1, 1), padding=(3, 3, 3, 3))
-    made = Network(name="net", input=source, layers=(first, average, Threshold(name="act"),
-                                                     Dense(name="dense", out_channels=2)))  # fmt: skip
+    made = Network(name="net", input=source, layers=(first, average, ACT, LAST))
     rule = r"^pool_1: taps of all windows of a layer must be <= 4,194,304 .*got 5,715,360,000"
     with pytest.raises(ValueError, match=rule):
         lower_alone(random_model(made, np.random.default_rng(1)))

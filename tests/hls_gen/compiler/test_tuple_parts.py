@@ -103,21 +103,23 @@ INTEGER = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, 
 BINARY = INTEGER.changed(engine="binary", feature_bits=1, weight_bits=1)
 
 
-@pytest.mark.parametrize(("folding", "accumulators", "beats", "rows"), [
-    (INTEGER, 1, (4 * 4 * 2 * 4, 4 * 4 * 9 * 4), (2 * 4, 9 * 4)),
-    (BINARY, 1, (4 * 4 * 2 * 4, 4 * 4 * 2 * 9 * 4), (2 * 4, 2 * 9 * 4)),
-    (INTEGER, 16, (4 * 4 * 2 * 4, 4 * 4 * 9 * 4 * 4), (2 * 4, 9 * 4 * 4)),  # a word is for all groups
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("folding", "accumulators", "beats", "rows"),
+    [
+        (INTEGER, 1, (4 * 4 * 2 * 4, 4 * 4 * 9 * 4), (2 * 4, 9 * 4)),
+        (BINARY, 1, (4 * 4 * 2 * 4, 4 * 4 * 2 * 9 * 4), (2 * 4, 2 * 9 * 4)),
+        (INTEGER, 16, (4 * 4 * 2 * 4, 4 * 4 * 9 * 4 * 4), (2 * 4, 9 * 4 * 4)),  # a word is for all groups
+    ],
+)
 def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     """16 channels in 4 words; each of 4 groups of kernels needs one of them, which the NPU that sizing makes reads."""
     integer = folding.engine == "integer"
     weight, acts = (signed(4) if integer else BIPOLAR), []
     for n in range(2):
         acts.append(Requantise(name=f"act_{n}", encoding=signed(4)) if integer else Threshold(name=f"act_{n}"))
-    layers = (
-        Conv(name="conv_0", out_channels=16, kernel=(1, 1), weight=weight), acts[0],
-        GroupedConv(name="conv_1", out_channels=16, groups=4, kernel=(3, 3), weight=weight), acts[1],
-    )  # fmt: skip
+    size = {"out_channels": 16, "weight": weight}
+    first = Conv(name="conv_0", kernel=(1, 1), **size)
+    layers = (first, acts[0], GroupedConv(name="conv_1", groups=4, kernel=(3, 3), **size), acts[1])
     source = Map(height=6, width=6, channels=8, encoding=signed(4) if integer else BIPOLAR)
     network = Network(name="n", input=source, layers=layers)
     model = random_model(network, 1, 16)

@@ -22,8 +22,8 @@ from bitloom.overlay.explore.stores_in_use import run_flow
 from bitloom.overlay.explore.task import FEW_NPUS, Connection, Task
 from bitloom.overlay.explore.tries import Tries
 from bitloom.overlay.explore.variations import SETTINGS, MapSetting
+from tests.hls_gen.compiler.graph_cases import residual as network_of
 from tests.hls_gen.compiler.test_concatenations import CASES
-from tests.hls_gen.compiler.test_residual import residual as network_of
 from tests.networks import random_model
 
 from .test_bits_and_joins import fire, signs
@@ -176,7 +176,7 @@ def test_a_front_of_graphs_simulates(model: Callable[[], Model], tmp_path: Path)
 )
 def test_every_concatenation_is_searched(name: str) -> None:
     """Also where one NPU copies maps; what is told of a design is that of the one that is built."""
-    model = random_model(network_of(*CASES[name][0]), 1, 32)
+    model = random_model(network_of(CASES[name][0]), 1, 32)
     found = explore(model, Budget(lut=15_000, dsp=80), map_order="raster", effort=QUICK)
     assert found.best is not None
     for row in found.front:

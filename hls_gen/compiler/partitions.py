@@ -115,9 +115,9 @@ def _slices(
 ) -> tuple[tuple[Layer, ...], str, list[Channels]]:
     """(layers, name of its program, channels of each slice) of a `partition`."""
     layers = network.layers[begin:end]
-    made = {layer.name for layer in layers}
+    within = {layer.name for layer in layers}
     later = {name for layer in network.layers[end:] for name in network.reads[layer.name]}
-    given = sorted(made & later) if end < len(network.layers) else [layers[-1].name]
+    given = sorted(within & later) if end < len(network.layers) else [layers[-1].name]
     if len(given) != 1 or given[0] != layers[-1].name:
         cut = network.layers[end].name
         rule = "in front of a cut one map alone may be made for layers behind it, that of the layer before"
@@ -149,18 +149,18 @@ def _wanted(network: Network, layers: Sequence[Layer], output: Channels) -> dict
     ValueError where these take all channels of a map that is made in the partition: each slice would make it again.
     """
     wanted = {layers[-1].name: output}
-    made = {layer.name for layer in layers}
+    within = {layer.name for layer in layers}
     for layer in reversed(layers):
         here = wanted[layer.name]
         some = here != (0, network.maps[layer.name].channels)
         if (
             some
             and not _channelwise(layer)
-            and not (_takes_any_map(layer) and made.isdisjoint(network.reads[layer.name]))
+            and not (_takes_any_map(layer) and within.isdisjoint(network.reads[layer.name]))
         ):
             rule = "slices are of one convolution or dense layer, and of what computes each channel by itself"
             raise ValueError(f"{network.name}: {layers[0].name}: {rule}, got {layer.name}")
-        wanted |= {name: _needed(network, layer, here, name) for name in network.reads[layer.name] if name in made}
+        wanted |= {name: _needed(network, layer, here, name) for name in network.reads[layer.name] if name in within}
     return wanted
 
 

@@ -71,14 +71,14 @@ def fitting_partitions(
             return {}
         for _ in range(TRIES):
             try:
-                found = cutter.fewest(most)
+                partitions = cutter.fewest(most)
             except ValueError:
                 if most < bram36:
                     break  # what is told is the board's blocks, not as few as were tried
                 raise
-            got = cutter.together(found, bram36)
+            got = cutter.together(partitions, bram36)
             if got <= bram36:
-                return found
+                return partitions
             most -= max(1.0, got - bram36)
     rule = f"memories of all partitions must fit {bram36:g} BRAM36"
     raise ValueError(f"{model.network.name}: {rule}, got {got:g} at last")
@@ -154,17 +154,17 @@ class _Cutter:
     def _cut(self, limits: MemoryBlocks, most: float) -> _Cut:
         """Partitions that take ``most`` blocks each at most, and of a memory no more than its limit."""
         layers = self._model.network.layers
-        found = dict[str, int]()
+        partitions = dict[str, int]()
         together = dict[str, float]()
         begin = more_groups = 0
         while begin < len(layers):
             end, slices = self._longest(begin, limits, most) or self._sliced(begin, limits, most)
-            found[layers[begin].name] = slices
+            partitions[layers[begin].name] = slices
             for name, blocks in (self._known(begin, end, slices, exact=True) or {}).items():
                 together[name] = max(blocks, together.get(name, 0))
             more_groups += self._more_groups(begin, end, slices)
             begin = end
-        return _Cut(found, together, more_groups)
+        return _Cut(partitions, together, more_groups)
 
     def _more_groups(self, begin: int, end: int, slices: int) -> int:
         """Kernel groups of all slices, less those of the whole."""
@@ -204,17 +204,17 @@ class _Cutter:
             low, high = 2, min(MOST_SLICES, self._channels(end))
             if low > high or self._fits(begin, end, 2, limits, most) is None:
                 continue
-            found = 0
+            fewest = 0
             while low <= high:  # more slices take less; too many may be none that can be computed
                 middle = (low + high) // 2
                 fits = self._fits(begin, end, middle, limits, most)
                 if fits:
-                    found = middle
+                    fewest = middle
                 elif fits is False:
                     least = min(least, self._least(begin, end, middle))
                 low, high = (middle + 1, high) if fits is False else (low, middle - 1)
-            if found:
-                return end, found
+            if fewest:
+                return end, fewest
         layer = self._model.network.layers[begin].name
         ends = self._ends(begin)
         rules = (self._refused.get((begin, end, 1)) for end in (ends[-1], ends[0]))  # the folding's fault, mostly

@@ -186,10 +186,10 @@ def _raw_stream(marks: str | None, values: int | None, target: Board | None) -> 
 
 def _designed(subject: Subject, options: Mapping[str, Any], board: Board | None) -> tuple[ReferenceDesign, Design]:
     """The reference design of ``subject``, or what the options say."""
-    found = options["partitions"] == AUTO
-    wanted = replace(wanted_of({**options, **({"partitions": None} if found else {})}), design=subject.design)
+    automatic = options["partitions"] == AUTO
+    wanted = replace(wanted_of({**options, **({"partitions": None} if automatic else {})}), design=subject.design)
     chosen = chosen_design(subject.model, wanted)
-    if found:
+    if automatic:
         if board is None:
             raise ValueError("--partitions auto: --board must say what must hold them, got none")
         if len(subject.models) > 1:

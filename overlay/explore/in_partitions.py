@@ -52,11 +52,11 @@ def cut_rows(tries: Tries, limit: Tries, each: Sequence[Task]) -> list[Row]:
     each
         The tasks.
     """
-    found = dict[object, tuple[int, Candidate]]()
+    by_npus = dict[object, tuple[int, Candidate]]()
     for task in each:
         for offer in islice((offer for offer in tries.offers(task) if not offer.over), 1):
-            found.setdefault(offer.candidate.npus, (task.interval, offer.candidate))
-    fastest = sorted(found.values(), key=lambda pair: pair[0])
+            by_npus.setdefault(offer.candidate.npus, (task.interval, offer.candidate))
+    fastest = sorted(by_npus.values(), key=lambda pair: pair[0])
     rows = (_cut(limit, candidate, interval) for interval, candidate in fastest)
     return list(islice((row for row in rows if row is not None), MOST_CUT))
 

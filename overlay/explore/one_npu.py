@@ -579,7 +579,7 @@ class NpuChoices:
         looped = [layer for layer in layers if layer.reader in indices]
         lanes = npu.array.map_lanes
         ols = [given] if given is not None else _wide_enough(splits(npu.array.kgp), by_ol[-1], interval)
-        found = 0
+        fast_ols = 0
         for ol in ols:
             if given is None and npu.forks_maps and lanes % ol and ol % lanes:
                 continue
@@ -590,8 +590,8 @@ class NpuChoices:
                 pooled = sum(layer.pool_cycles(folding) for layer in layers) if fits else 0
                 if fits and pooled <= interval and self._adds(layers, folding):
                     yield folding
-            found += fast
-            if found == CHOICES:
+            fast_ols += fast
+            if fast_ols == CHOICES:
                 return
 
     def _tried(self, indices: Indices, npu: Npu) -> list[Npu]:

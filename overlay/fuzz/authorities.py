@@ -208,16 +208,16 @@ def by_qonnx(data: bytes, twin: bytes, images: Array) -> Computed:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it tells whole nodes
             wrapped = ModelWrapper(model).transform(InferShapes())
-            made = execute_onnx(wrapped, {source.name: images.astype(np.float32)}, return_full_exec_context=True)
+            tensors = execute_onnx(wrapped, {source.name: images.astype(np.float32)}, return_full_exec_context=True)
     except Exception as error:
         raise FileRefused(f"qonnx: {_line(error)}") from None
     read = [
-        _to_boundary(node, made[node.input[0]], constants)
+        _to_boundary(node, tensors[node.input[0]], constants)
         for node in model.graph.node
         if node.op_type in QUANTISERS and node.input[0] not in constants
     ]
-    found = [np.asarray(made[name], np.float64) for name in outputs]
-    return Computed(found, [None] * len(found), _tied(read, len(images)))
+    results = [np.asarray(tensors[name], np.float64) for name in outputs]
+    return Computed(results, [None] * len(results), _tied(read, len(images)))
 
 
 def _serve(calls: Connection) -> None:
@@ -275,8 +275,8 @@ def litert(data: bytes, images: Array) -> Computed:
     for image in images:
         interpreter.set_tensor(source["index"], image[None].astype(source["dtype"]))
         interpreter.invoke()
-        for made, detail in zip(results, details):
-            made.append(interpreter.get_tensor(detail["index"]).astype(np.float64).ravel())  # perhaps of several rows
+        for values, detail in zip(results, details):
+            values.append(interpreter.get_tensor(detail["index"]).astype(np.float64).ravel())  # perhaps of several rows
     graph = tflite.Model.GetRootAs(data, 0).Subgraphs(0)
     order = [[detail["index"] for detail in details].index(number) for number in graph.OutputsAsNumpy().tolist()]
     steps: list[FileNumbers | None] = []

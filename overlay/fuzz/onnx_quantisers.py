@@ -85,25 +85,19 @@ class OnnxQuantisers(OnnxWriter):
         kind = self.kind
         if self.has_narrow and self.chance(8):
             kind = self.pick.of(["INT4", "UINT4"])
-        made = like or self.levels(*reach, kind)
-        name = self.node("QuantizeLinear", real, *made.pair, kind=made.kind)
-        made = replace(made, name=name, shape=shape)
-        self.maps.append(made)
-        return made
+        levels = like or self.levels(*reach, kind)
+        name = self.node("QuantizeLinear", real, *levels.pair, kind=levels.kind)
+        return self._appended(replace(levels, name=name, shape=shape))
 
     def _quant(self, real: str, shape: Shape, reach: tuple[float, float]) -> OnnxMap:
         """QONNX's quantiser."""
         low, high = reach
         if self.chance(16):
-            made = OnnxMap(name=self.node("Sign", real), shape=shape, low=-1.0, high=1.0)
-            self.maps.append(made)
-            return made
+            return self._appended(OnnxMap(name=self.node("Sign", real), shape=shape, low=-1.0, high=1.0))
         if self.chance(8):
             scale = self.scale(max(abs(low), abs(high)) / 2)
             name = self.node("BipolarQuant", real, self.constant(scale), domain=QONNX)
-            made = OnnxMap(name=name, shape=shape, low=-scale, high=scale, scale=scale)
-            self.maps.append(made)
-            return made
+            return self._appended(OnnxMap(name=name, shape=shape, low=-scale, high=scale, scale=scale))
         signed = int(low < 0) if not self.chance(8) else self.pick.integer(0, 1)
         bits = self.pick.of([2, 3, 4, 4, 5, 6, 8, 8, 8])
         narrow = int(self.chance(4))
@@ -115,9 +109,12 @@ class OnnxQuantisers(OnnxWriter):
         inputs = self.constant(self._of_each(scale, shape)), self.constant(zero), self.constant(float(bits))
         name = self.node("Quant", real, *inputs, domain=QONNX, signed=signed, narrow=narrow, rounding_mode=rounding)
         low, high = _common(reach, ((least - zero) * scale, (most - zero) * scale))
-        made = OnnxMap(name=name, shape=shape, low=low, high=high, scale=scale)
-        self.maps.append(made)
-        return made
+        return self._appended(OnnxMap(name=name, shape=shape, low=low, high=high, scale=scale))
+
+    def _appended(self, result: OnnxMap) -> OnnxMap:
+        """The map, which later steps may read."""
+        self.maps.append(result)
+        return result
 
     def _of_each(self, scale: float, shape: Shape) -> Any:
         """Sometimes a scale for each channel: small multiples of one number, which all weights read, or any."""
@@ -138,9 +135,8 @@ class OnnxQuantisers(OnnxWriter):
         """A node that moves values: of the integers, or of the real numbers with the same quantiser behind."""
         if self.form == "qonnx" or (self.pick.flip() and not here.kind.endswith("4")):
             kind = "" if self.form == "qonnx" else here.kind
-            made = replace(here, name=self.node(op, here.name, *inputs, kind=kind, **attributes), shape=shape)
-            self.maps.append(made)
-            return made
+            name = self.node(op, here.name, *inputs, kind=kind, **attributes)
+            return self._appended(replace(here, name=name, shape=shape))
         return self.quantised(self.node(op, self.real(here), *inputs, **attributes), shape, (here.low, here.high), here)
 
     def integer_node(
@@ -162,20 +158,18 @@ class OnnxQuantisers(OnnxWriter):
         Its inputs are the maps with their scales and zero points, what comes ``behind`` these, the result's scale and
         zero point (or ``first`` of all), and what is ``last``.
         """
-        made = self.levels(*reach, self.kind)
+        levels = self.levels(*reach, self.kind)
         name = self._name()
         with self._only(self._twin):
             self.node(
-                "QuantizeLinear", real([self.real(each) for each in sources]), *made.pair, out=name, kind=made.kind
+                "QuantizeLinear", real([self.real(each) for each in sources]), *levels.pair, out=name, kind=levels.kind
             )
         maps = [part for each in sources for part in (each.name, *each.pair)]
         inputs = [*maps, *behind]
-        inputs = [*made.pair, *inputs] if first else [*inputs, *made.pair]
+        inputs = [*levels.pair, *inputs] if first else [*inputs, *levels.pair]
         with self._only(self._nodes):
-            self.node(op, *inputs, *last, domain=domain, out=name, kind=made.kind, **attributes)
-        made = replace(made, name=name, shape=shape)
-        self.maps.append(made)
-        return made
+            self.node(op, *inputs, *last, domain=domain, out=name, kind=levels.kind, **attributes)
+        return self._appended(replace(levels, name=name, shape=shape))
 
     def grid(self, shape: Shape, axis: int = 0) -> FileWeights:
         """Weights, with outputs along an axis."""

@@ -152,10 +152,10 @@ class OnnxValues(OnnxQuantisers):
         product = self.chance(3)
         others = [each for each in self.maps if each.shape == here.shape and each is not here]
         if not others or self.chance(3):
-            made = self.gate(here) if product and self.pick.flip() else self.beside(here)
-            if made is None:
+            second = self.gate(here) if product and self.pick.flip() else self.beside(here)
+            if second is None:
                 return None
-            others = [made]
+            others = [second]
         other = self.pick.of(others)
         pair = [here, other] if self.pick.flip() else [other, here]
         most = here.rms * other.rms * 3 if product else 2 * (here.rms + other.rms)
@@ -190,11 +190,11 @@ class OnnxValues(OnnxQuantisers):
         mean = self.quantised(
             self.node("GlobalAveragePool", self.real(here)), (here.shape[0], 1, 1), (here.low / 2, here.high / 2)
         )
-        made = self.beside(mean)
-        if made is None:
+        by_weights = self.beside(mean)
+        if by_weights is None:
             return None
-        real = self.node(self.pick.of(["Sigmoid", "HardSigmoid"]), self.real(made))
-        return self.quantised(real, made.shape, (0.0, 1.0))
+        real = self.node(self.pick.of(["Sigmoid", "HardSigmoid"]), self.real(by_weights))
+        return self.quantised(real, by_weights.shape, (0.0, 1.0))
 
     def concatenate(self, here: OnnxMap) -> OnnxMap | None:
         """Maps behind one another."""

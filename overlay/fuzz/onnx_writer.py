@@ -101,8 +101,8 @@ class OnnxWriter(Drawing[OnnxMap]):
             kind = getattr(self._types, dtype)
             self._constants.append(helper.make_tensor(name, kind, values.shape, values.ravel().tolist()))
         else:
-            made = np.asarray(values, dtype.lower() if isinstance(dtype, str) else dtype)
-            self._constants.append(numpy_helper.from_array(made, name))
+            array = np.asarray(values, dtype.lower() if isinstance(dtype, str) else dtype)
+            self._constants.append(numpy_helper.from_array(array, name))
         return name
 
     def node(self, op: str, *inputs: str, domain: str = "", out: str = "", kind: str = "", **attributes: Any) -> str:

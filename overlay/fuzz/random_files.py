@@ -78,9 +78,9 @@ class Drawing(Generic[MapT]):
         """Append a step that can read a map."""
         for _ in range(TRIES):
             step: Callable[[MapT], MapT | None] = getattr(self, self.pick.of(self.STEPS))
-            made = step(here)
-            if made is not None:
-                return made
+            result = step(here)
+            if result is not None:
+                return result
         return here
 
     def leaving(self, last: MapT) -> list[MapT]:

@@ -133,7 +133,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
         kind: str,
         here: TfliteMap,
         shape: Shape,
-        made: ScaleAndZero | None = None,
+        quantisation: ScaleAndZero | None = None,
         constants: Sequence[int] = (),
         first: Sequence[int] = (),
         kept: str = "INT8",
@@ -141,7 +141,8 @@ class TfliteDrawing(Drawing[TfliteMap]):
     ) -> TfliteMap:
         """Append an operator that reads ``first``, a map and ``constants``; by default the result is worth what the map
         is."""
-        (result,) = self.several(kind, (*first, here.number, *constants), [shape], made or here.values, kept, **fields)
+        inputs = *first, here.number, *constants
+        (result,) = self.several(kind, inputs, [shape], quantisation or here.values, kept, **fields)
         return result
 
     def several(
@@ -149,7 +150,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
         kind: str,
         inputs: Sequence[int],
         shapes: Sequence[Shape],
-        made: ScaleAndZero,
+        quantisation: ScaleAndZero,
         kept: str = "INT8",
         **fields: Any,
     ) -> list[TfliteMap]:
@@ -157,9 +158,10 @@ class TfliteDrawing(Drawing[TfliteMap]):
         results = []
         for shape in shapes:
             number = len(self._tensors)
-            quantised = ((made[0],), (made[1],)) if kept == "INT8" else ((), ())
+            scale, zero = quantisation
+            quantised = ((scale,), (zero,)) if kept == "INT8" else ((), ())
             self._tensors.append(TfliteTensor(f"t{number}", shape, kept, *quantised))
-            results.append(TfliteMap(number, shape, *made))
+            results.append(TfliteMap(number, shape, *quantisation))
         options = OPTIONS.get(kind, ("", {}))[0] or None
         self._operators.append(
             TfliteOperator(kind, tuple(inputs), tuple(each.number for each in results), options, fields)
@@ -208,12 +210,12 @@ class TfliteDrawing(Drawing[TfliteMap]):
         each = here.shape[3] // groups
         outputs = groups * max(1, self.channels() // groups)
         weights = self.weights((outputs, *kernel, each), -127, 127)
-        constants, made = self.layer(weights, here, prod(kernel) * each, outputs, biased=True)
+        constants, quantisation = self.layer(weights, here, prod(kernel) * each, outputs, biased=True)
         return self.operator(
             "CONV_2D",
             here,
             (1, *result, outputs),
-            made,
+            quantisation,
             constants,
             **_geometry(strides, dilations, same),
             **self.fused(),
@@ -231,12 +233,12 @@ class TfliteDrawing(Drawing[TfliteMap]):
         if outputs > MOST_CHANNELS:
             return None
         weights = self.weights((1, *kernel, outputs), -127, 127)
-        constants, made = self.layer(weights, here, prod(kernel), outputs, not self.chance(6))
+        constants, quantisation = self.layer(weights, here, prod(kernel), outputs, not self.chance(6))
         return self.operator(
             "DEPTHWISE_CONV_2D",
             here,
             (1, *result, outputs),
-            made,
+            quantisation,
             constants,
             DepthMultiplier=times,
             **_geometry(strides, dilations, same),
@@ -256,14 +258,14 @@ class TfliteDrawing(Drawing[TfliteMap]):
         if prod(result) * outputs > MOST_VALUES:
             return None
         weights = self.weights((outputs, *kernel, here.shape[3]), -127, 127)
-        constants, made = self.layer(weights, here, prod(kernel) * here.shape[3], outputs, self.pick.flip())
+        constants, quantisation = self.layer(weights, here, prod(kernel) * here.shape[3], outputs, self.pick.flip())
         shape = (1, *result, outputs)
         wanted = self.constant(np.array(shape, np.int32))
         return self.operator(
             "TRANSPOSE_CONV",
             here,
             shape,
-            made,
+            quantisation,
             constants[1:],
             (wanted, constants[0]),
             StrideH=strides[0],
@@ -290,7 +292,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
 
     def activated(self, kind: str, here: TfliteMap) -> TfliteMap:
         """An activation of that kind."""
-        made = FIXED.get(kind) or self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
+        quantisation = FIXED.get(kind) or self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
         table, attributes = OPTIONS.get(kind, ("", {}))
         fields: dict[str, Any] = {}
         for name, read in attributes.items():
@@ -307,7 +309,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
                 values = self.rng.integers(-128, 128, shape).astype(np.int8)
             constants.append(self.constant(values, [self.scale(0.005)]))
             self._tensors[-1].axis = 0
-        return self.operator(kind, here, here.shape, made, constants, **fields)
+        return self.operator(kind, here, here.shape, quantisation, constants, **fields)
 
     def with_constant(self, here: TfliteMap) -> TfliteMap:
         """A sum, a difference or a product of a map and a constant, of one number or one a channel, or the larger or
@@ -345,10 +347,10 @@ class TfliteDrawing(Drawing[TfliteMap]):
             inputs = where.number, *(way.number for way in ways)
             (chosen,) = self.several("SELECT_V2", inputs, [here.shape], here.values, "FLOAT32")
             return self.operator("QUANTIZE", chosen, here.shape, here.values)
-        made = self.quantised(RMS * here.scale)
-        ways = [self.scaled(self.activation(here) if self.pick.flip() else here, made) for _ in range(2)]
+        quantisation = self.quantised(RMS * here.scale)
+        ways = [self.scaled(self.activation(here) if self.pick.flip() else here, quantisation) for _ in range(2)]
         inputs = where.number, *(way.number for way in ways)
-        return self.several(self.pick.of(["SELECT", "SELECT_V2"]), inputs, [here.shape], made)[0]
+        return self.several(self.pick.of(["SELECT", "SELECT_V2"]), inputs, [here.shape], quantisation)[0]
 
     def join(self, here: TfliteMap) -> TfliteMap | None:
         """A sum, a difference or a product of two maps, or the larger or the smaller one of both; one of these may be
@@ -377,12 +379,12 @@ class TfliteDrawing(Drawing[TfliteMap]):
         kernel = self.kernel(here.shape[1:3])
         outputs = here.shape[3]
         weights = self.weights((outputs, *kernel, outputs), -127, 127)
-        constants, made = self.layer(weights, here, prod(kernel) * outputs, outputs, biased=True)
+        constants, quantisation = self.layer(weights, here, prod(kernel) * outputs, outputs, biased=True)
         return self.operator(
             "CONV_2D",
             here,
             here.shape,
-            made,
+            quantisation,
             constants,
             StrideH=1,
             StrideW=1,
@@ -400,8 +402,8 @@ class TfliteDrawing(Drawing[TfliteMap]):
         mean = self.operator(
             "MEAN", here, (1, 1, 1, here.shape[3]), self.quantised(RMS * here.scale / 2), [axes], KeepDims=True
         )
-        made = self.beside(mean)
-        return None if made is None else self.activated("LOGISTIC", made)
+        by_weights = self.beside(mean)
+        return None if by_weights is None else self.activated("LOGISTIC", by_weights)
 
     def concatenate(self, here: TfliteMap) -> TfliteMap | None:
         """Maps behind one another, mostly of one scale."""
@@ -423,9 +425,9 @@ class TfliteDrawing(Drawing[TfliteMap]):
         numbers = [each.number for each in parts[1:]]
         return self.operator("CONCATENATION", here, tuple(shape), here.values, numbers, Axis=axis)
 
-    def scaled(self, here: TfliteMap, made: ScaleAndZero) -> TfliteMap:
+    def scaled(self, here: TfliteMap, quantisation: ScaleAndZero) -> TfliteMap:
         """A map with another scale."""
-        return self.operator("QUANTIZE", here, here.shape, made)
+        return self.operator("QUANTIZE", here, here.shape, quantisation)
 
     def requantise(self, here: TfliteMap) -> TfliteMap:
         """A map with any other scale."""
@@ -538,8 +540,8 @@ class TfliteDrawing(Drawing[TfliteMap]):
         constants = [self.constant(np.array(axes, np.int32))]
         if self.chance(3):
             return self.operator("REDUCE_MAX", here, shape, here.values, constants, KeepDims=keep)
-        made = self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
-        return self.operator("MEAN", here, shape, made, constants, KeepDims=keep)
+        quantisation = self.pick.of([here.values, self.quantised(RMS * here.scale / 2)])
+        return self.operator("MEAN", here, shape, quantisation, constants, KeepDims=keep)
 
     def reshape(self, here: TfliteMap) -> TfliteMap | None:
         """The same values in another shape, sometimes a list."""
@@ -560,8 +562,8 @@ class TfliteDrawing(Drawing[TfliteMap]):
         inputs = prod(here.shape)
         outputs = self.channels()
         weights = self.weights((outputs, inputs), -127, 127)
-        constants, made = self.layer(weights, here, inputs, outputs, not self.chance(4))
-        return self.operator("FULLY_CONNECTED", here, (1, outputs), made, constants, **self.fused())
+        constants, quantisation = self.layer(weights, here, inputs, outputs, not self.chance(4))
+        return self.operator("FULLY_CONNECTED", here, (1, outputs), quantisation, constants, **self.fused())
 
     def dense_at_each_place(self, here: TfliteMap) -> TfliteMap | None:
         """A dense layer of the last axis; places come first, without an axis of images, as Keras has it, or not."""
@@ -572,13 +574,15 @@ class TfliteDrawing(Drawing[TfliteMap]):
         if prod(shape) > MOST_VALUES:
             return None
         weights = self.weights((outputs, here.shape[-1]), -127, 127)
-        constants, made = self.layer(weights, here, here.shape[-1], outputs, not self.chance(4))
+        constants, quantisation = self.layer(weights, here, here.shape[-1], outputs, not self.chance(4))
         if self.pick.flip():
-            return self.operator("FULLY_CONNECTED", here, shape, made, constants, KeepNumDims=True, **self.fused())
+            return self.operator(
+                "FULLY_CONNECTED", here, shape, quantisation, constants, KeepNumDims=True, **self.fused()
+            )
         count = prod(shape[:-1])
         if self.pick.flip():
             here = self.reshaped(here, (count, here.shape[-1]))
-        here = self.operator("FULLY_CONNECTED", here, (count, outputs), made, constants, **self.fused())
+        here = self.operator("FULLY_CONNECTED", here, (count, outputs), quantisation, constants, **self.fused())
         if self.chance(3):
             here = self.activation(here)
         return self.reshaped(here, shape)

@@ -107,11 +107,11 @@ class _File:
             buffers.append(self._table("Buffer", Data=data))
             written.append(self._tensor(tensor, shapes.get(number, tensor.shape), len(buffers) - 1))
         kinds = sorted({operator.kind for operator in operators})
-        made = [self._operator(kinds, operator) for operator in operators]
+        nodes = [self._operator(kinds, operator) for operator in operators]
         words = [self._code(kind, codes) for kind in kinds]
         inputs = self._numbers([0], np.int32)
         leaving = self._numbers(outputs, np.int32)
-        tables, operations = self._tables(written), self._tables(made)
+        tables, operations = self._tables(written), self._tables(nodes)
         name = self._b.CreateString("main")
         graph = self._table("SubGraph", Tensors=tables, Inputs=inputs, Outputs=leaving, Operators=operations, Name=name)
         graphs, data, table = self._tables([graph]), self._tables(buffers), self._tables(words)
@@ -155,7 +155,7 @@ class _File:
 
     def _operator(self, kinds: Sequence[str], operator: TfliteOperator) -> int:
         kind, inputs, outputs, options, fields = operator
-        made = self._table(options, **fields) if options else None
+        table = self._table(options, **fields) if options else None
         custom = None
         if fields and not options:
             from flatbuffers import flexbuffers
@@ -169,6 +169,6 @@ class _File:
             Inputs=read,
             Outputs=written,
             BuiltinOptionsType=union,
-            BuiltinOptions=made,
+            BuiltinOptions=table,
             CustomOptions=custom,
         )

@@ -106,15 +106,15 @@ def judge(c: LoaderContext, header: HeaderWords, known: HeaderFacts) -> Judgemen
     ]
     verdict: Signal = const(0, ERROR_BITS)
     deep = []
-    for what, found, name in reversed(broken):
+    for what, is_broken, name in reversed(broken):
         register = b.reg(f"breaks_{what}", init=None)
-        b.on(None, (register, found))
+        b.on(None, (register, is_broken))
         verdict = choose(register, codes[name], verdict, ERROR_BITS)
         deep += [register] * (what in DEEP)
     verdict = b.wire("verdict", ERROR_BITS, verdict)
     # a register for all that are quickly found, so that few are looked at
     shallow = b.reg("breaks_another", init=None)
-    b.on(None, (shallow, any_of(*[found for what, found, _ in broken if what not in DEEP])))
+    b.on(None, (shallow, any_of(*[is_broken for what, is_broken, _ in broken if what not in DEEP])))
     passed = b.wire("passed", 1, ~any_of(shallow, *deep))
     return Judgement(is_load, is_frame, verdict, passed)
 

@@ -111,8 +111,8 @@ def addressed_memory(c: LoaderContext, header: HeaderWords, port: LoadPort) -> A
         w = width(register)
         of_npu = [b.wire(f"npu{n}_{register.name}", w, by_number(place, row, w)) for n, row in enumerate(table)]
         number = bits(header.npu, 0, bits_for(len(maps) - 1))
-        found = by_number(number, of_npu, w) if several else of_npu[0]
-        b.on(None, (register, choose(exists, found, 0, w) if register is target.depth else found))
+        value = by_number(number, of_npu, w) if several else of_npu[0]
+        b.on(None, (register, choose(exists, value, 0, w) if register is target.depth else value))
     b.on(None, (target.is_network, eq(memory, memory_id(b, 0, maps[0][0]))))
     b.on(None, *[(hit, eq(header.npu, n)) for n, hit in enumerate(target.of_npu)])
     return target

@@ -133,7 +133,7 @@ class TableTaps:
             self.jump = flags["jump"]
             self.jump_row = tables[JUMPS].now["row"]
         used = {FLAGS: ALWAYS, OLDS: self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
-        self._used = [(made, used[table]) for table, made in tables.items()]
+        self._used = [(table, used[name]) for name, table in tables.items()]
 
     def advance(self, progress: Progress) -> Signal:
         """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""

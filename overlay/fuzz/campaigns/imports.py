@@ -155,8 +155,8 @@ class ImportCampaign:
         data, twin = (decompressobj().decompress(b64decode(case[name]), LARGEST) for name in ("file", "twin"))
         try:
             word = _judged(kind, data, twin, case)
-        except _Finding as found:
-            return found.word, f"{kind}: {found.what}"
+        except _Finding as finding:
+            return finding.word, f"{kind}: {finding.what}"
         return f"{kind} {word}", ""
 
 
@@ -164,15 +164,15 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
     """How a case ends; _Finding where something is wrong."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        made = _imported(kind, data, case)
-        if isinstance(made, str):
-            return made
-        _build(made)
+        imported = _imported(kind, data, case)
+        if isinstance(imported, str):
+            return imported
+        _build(imported)
         try:
-            verify(made, 1, case["seed"])
+            verify(imported, 1, case["seed"])
         except ValueError as error:
             raise _Finding("not verified", str(error)) from None
-        results = _results(made, case["seed"])
+        results = _results(imported, case["seed"])
     if warned:
         raise _Finding("warning", f"there must be no warning, got: {warned[0].message}")
     simulated = _simulated(results)
@@ -183,15 +183,15 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
 def _imported(kind: str, data: bytes, case: Case) -> Imported | str:
     """What a file becomes, or the word for one that is refused."""
     begin = time.process_time()
-    made: Imported | str
+    result: Imported | str
     try:
-        made = import_graph(KINDS[kind].read(data), name="fuzzed", engine=case.get("engine", "auto"))
+        result = import_graph(KINDS[kind].read(data), name="fuzzed", engine=case.get("engine", "auto"))
     except ValueError as error:
-        made = _refusal(error)
+        result = _refusal(error)
     took = time.process_time() - begin
     if took > SECONDS:
         raise _Finding("slow", f"an import must take at most {SECONDS:g} s, got {took:.1f}")
-    return made
+    return result
 
 
 def _refusal(error: ValueError) -> str:
@@ -209,21 +209,21 @@ def _rule(line: str) -> str:
     return re.sub(r"[-+]?\d[\d.,]*(e[-+]?\d+)?", "N", rule)[:RULE]
 
 
-def _build(made: Imported) -> None:
+def _build(imported: Imported) -> None:
     """Compile a model for the design that `bitloom build` takes."""
-    model = made.model
+    model = imported.model
     try:
-        found = chosen_design(model)
-        design = found.design(model.network.name, [model])
-        compile_model(model, Manifest.of(design, DIGEST), found.choices, host=made.host)
+        chosen = chosen_design(model)
+        design = chosen.design(model.network.name, [model])
+        compile_model(model, Manifest.of(design, DIGEST), chosen.choices, host=imported.host)
     except ValueError as error:
         raise _Finding("not built", f"what is imported must be built, got: {error}") from None
 
 
-def _images(made: Imported, seed: int) -> Array:
+def _images(imported: Imported, seed: int) -> Array:
     """Images as the file takes them: random ones, extreme ones, and of real numbers some beyond the input's ends."""
-    source = made.source.source
-    inside = real_inputs(made, sample_inputs(made, IMAGES, seed)).astype(source.dtype)
+    source = imported.source.source
+    inside = real_inputs(imported, sample_inputs(imported, IMAGES, seed)).astype(source.dtype)
     rng = np.random.default_rng(seed)
     low, high = float(inside.min()), float(inside.max())
     if source.dtype.kind == "f":
@@ -234,13 +234,13 @@ def _images(made: Imported, seed: int) -> Array:
     return np.concatenate([inside, more.astype(source.dtype)])
 
 
-def _results(made: Imported, seed: int) -> _Results:
+def _results(imported: Imported, seed: int) -> _Results:
     """What golden makes of images."""
-    images = _images(made, seed)
-    network = made.model.network
-    host = hosts.from_bytes(hosts.to_bytes(made.host), made.host.digest, network.input, network.output)
+    images = _images(imported, seed)
+    network = imported.model.network
+    host = hosts.from_bytes(hosts.to_bytes(imported.host), imported.host.digest, network.input, network.output)
     features = host.to_input(images, network.input.shape)
-    return _Results(made, host, images, features, made.model.forward(features))
+    return _Results(imported, host, images, features, imported.model.forward(features))
 
 
 def _simulated(results: _Results) -> bool:

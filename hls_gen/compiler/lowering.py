@@ -67,6 +67,11 @@ class Lowered:
         names = {workload.output: workload.name for workload in self.workloads if workload.output is not None}
         return [names[number] for number in sorted(names)]
 
+    @property
+    def npu_of(self) -> dict[str, int]:
+        """NPU of each layer, by its name."""
+        return {layer.name: n for layer, n in zip(self.layers, self.mapping)}
+
     def schedule(self, map_order: str) -> Schedule:
         """Orders of all maps and tables of all layers in a map order (hls_gen/compiler/schedule)."""
         if map_order not in self._schedules:

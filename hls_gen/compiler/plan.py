@@ -165,32 +165,33 @@ def plan_lowered(
     choices = choices or CompileChoices()
     if choices.chunk and not any("ring" in npu.ports.inlets for npu in npus):
         raise ValueError(f"{network}: a chunk needs NPUs one behind the other, got {choices.chunk!r} for 1")
-    choices = _with_order(network, choices)
-    if choices.map_order != "auto":
-        return _plan_in_order(lowered, npus, choices)
-    plans = {order: _plan_in_order(lowered, npus, replace(choices, map_order=order)) for order in AUTOMATIC}
+    orders = map_orders(network, choices)
+    plans = {order: _plan_in_order(lowered, npus, replace(choices, map_order=order)) for order in orders}
+    if len(plans) == 1:
+        return plans[orders[0]]
     # a window former, and a line former, make windows row after row alone
-    formed = [order for order in AUTOMATIC if any(planned.is_formed for planned in plans[order].layers)]
-    best = min(formed or AUTOMATIC, key=lambda order: plans[order].memory_bits().total)  # the first one of equals
+    formed = [order for order in orders if any(planned.is_formed for planned in plans[order].layers)]
+    best = min(formed or orders, key=lambda order: plans[order].memory_bits().total)  # the first one of equals
     return plans[best]
 
 
-def _with_order(network: str, choices: CompileChoices) -> CompileChoices:
-    """The choices with the map order that their chunk needs; ValueError where they have another one."""
+def map_orders(network: str, choices: CompileChoices) -> Sequence[str]:
+    """The map orders in which a network is planned, of which the best is chosen: the one that ``choices`` name, or the
+    one that their chunk needs. ValueError where these differ."""
     chunk = Chunk.of(choices.chunk)
-    if chunk.map_order is None or choices.map_order == chunk.map_order:
-        return choices
-    if choices.map_order != "auto":
+    if choices.map_order == "auto":
+        return AUTOMATIC if chunk.map_order is None else (chunk.map_order,)
+    if chunk.map_order not in (None, choices.map_order):
         rule = f"a chunk of {chunk.kind} needs map_order {chunk.map_order}"
         raise ValueError(f"{network}: {rule}, got {choices.map_order}")
-    return replace(choices, map_order=chunk.map_order)
+    return (choices.map_order,)
 
 
 def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoices) -> Plan:
     """The plan in the map order that ``choices`` name."""
     chunk = Chunk.of(choices.chunk)
-    on = dict(zip((layer.name for layer in lowered.layers), lowered.mapping))  # lowered layer -> its NPU
-    npus = _with_skip_stores(lowered.model.network.name, npus, lowered, lowered.ways, on)
+    on = lowered.npu_of
+    npus = with_skip_stores(lowered, npus)
     lowered, formed = form_taps(lowered, npus, choices.map_order)
     lowered, lines = form_array_lines(lowered, npus, choices.map_order)
     lowered, of_pools = form_pool_lines(lowered, npus, choices.map_order)
@@ -230,11 +231,10 @@ def _plan_in_order(lowered: Lowered, npus: Sequence[Npu], choices: CompileChoice
     return Plan(lowered=lowered, schedule=orders, frame=frame, foldings=tuple(npus), layers=tuple(layers))
 
 
-def _with_skip_stores(
-    network: str, npus: Sequence[Npu], lowered: Lowered, ways: Mapping[str, MapWay], on: Mapping[str, int]
-) -> list[Npu]:
-    """The NPUs, with skip stores where maps wait and where they are made. ValueError if one can't have any, or keeps
-    integers in another store than the network needs."""
+def with_skip_stores(lowered: Lowered, npus: Sequence[Npu]) -> list[Npu]:
+    """The NPUs, with skip stores where maps of a network wait and where they are made. ValueError if one can't have
+    any, or keeps integers in another store than the network needs."""
+    network, ways, on = lowered.model.network.name, lowered.ways, lowered.npu_of
     waiting = {n for name, way in ways.items() if way.skips for n in (on[name], way.store(on[name]))}
     joining = {on[layer.name] for layer in lowered.layers if layer.joins}
     kept = onward(ways, on, {layer.name for layer in lowered.layers if layer.binary})

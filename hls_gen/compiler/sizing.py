@@ -1,6 +1,6 @@
 """Folding to design: memories as large as the given networks need."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
@@ -10,17 +10,18 @@ from bitloom.golden.network import Model
 from bitloom.hls_gen.compiler.flow.of_plan import system
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.design import LEAST_SPILL_WORDS, Design
+from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .effects import check_effects
 from .fitted import fitted, margins, streamed, unsized, with_parts
 from .flow import System, smooth, smooth_skips
-from .formed_taps import former_sizes
+from .formed_taps import form_taps, former_sizes
 from .lowering import Lowered, lowered_for
 from .needs import NpuNeeds
 from .partitions import check_partitions, partitions
-from .plan import Plan, plan_lowered
+from .plan import Plan, map_orders, plan_lowered, with_skip_stores
 from .sharing import sharing, values_read
 from .ways import with_equal_steps
 
@@ -127,20 +128,20 @@ def sized_design(
 def _planned(
     name: str, models: Sequence[Model], npus: Npus, choices: CompileChoices, *, equal: bool
 ) -> tuple[Npus, list[Lowered], list[Plan]]:
-    """(NPUs, lowered layers and plans of all networks). Plans say by what NPUs are extended (`EXTENSIONS`). Where one
-    is, all networks are planned anew. Last, lanes share weights where they can and no frame takes longer by it.
-    If NPUs are to be ``equal``, all claim tuples ahead where one of them does."""
+    """(NPUs, lowered layers and plans of all networks), NPUs with all that the networks profit from.
+
+    What can be known from lowered layers NPUs get before the networks are planned. That kernel groups read parts of
+    tuples, and that lanes share weights, follows from the words in which maps lie, which a plan finds: then networks
+    are planned again. Lanes share weights where no frame takes longer by it.
+    """
     networks = [lowered_for(model, npus, choices) for model in models]
     check_effects(name, networks, npus, choices)
+    npus = _with_formers(_with_claims(networks, npus, equal=equal), networks, choices)
     plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
-    for extension in EXTENSIONS:
-        extended = tuple(extension.extended(npu, plans, n) for n, npu in enumerate(npus))
-        if equal and any(npu.sequencer.aheads for npu in extended):
-            extended = tuple(npu.changed(aheads=flat.LEAST["aheads"]) for npu in extended)
-        known = [extension.known(npu) for npu in extended]
-        if any([extension.known(npu) for npu in plan.foldings] != known for plan in plans):
-            npus = extended
-            plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
+    with_parts = _with_parts(npus, plans, equal=equal)
+    if with_parts != npus:
+        npus = with_parts
+        plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
     shared = tuple(
         sharing(npu, [read for plan in plans for read in values_read(plan, n)]) for n, npu in enumerate(npus)
     )
@@ -154,48 +155,44 @@ def _planned(
     return shared, others, again
 
 
-def _with_former(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
-    """The NPU with a window former for all that networks form."""
-    formed = [windows for plan in plans if (windows := plan.formed(n))]
-    return npu.changed(**former_sizes(npu, formed)) if formed else npu
+def _with_claims(networks: Sequence[Lowered], npus: Npus, *, equal: bool) -> Npus:
+    """The NPUs, with a skip store of steps where one of the networks needs it: then all of them are requantised there.
+    With a table of tuples that are claimed ahead, too, where one needs it: then every network claims by it, and needs
+    rows for that. If NPUs are to be ``equal``, all have such a table where one of them has."""
+    of_npus = zip(*(with_skip_stores(lowered, npus) for lowered in networks))
+    extended = []
+    for npu, foldings in zip(npus, of_npus):
+        claims = any(folding.sequencer.aheads for folding in foldings)
+        npu = next((folding for folding in foldings if folding.keeps_steps), npu)
+        extended.append(_claiming(npu) if claims else npu)
+    return _alike(extended, equal=equal)
 
 
-def _keeping(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
-    """The NPU, with a skip store of steps where one of the networks needs it: then all of them are requantised
-    there."""
-    foldings = (plan.foldings[n] for plan in plans)
-    return next((folding for folding in foldings if folding.keeps_steps), npu)
+def _with_formers(npus: Npus, networks: Sequence[Lowered], choices: CompileChoices) -> Npus:
+    """The NPUs, window formers as large as for all that networks form, in any map order in which they are planned."""
+    formed: list[list[FormedWindows]] = [[] for _ in npus]
+    for lowered in networks:
+        for order in map_orders(lowered.model.network.name, choices):
+            for layer, windows in form_taps(lowered, npus, order)[1].items():
+                formed[lowered.npu_of[layer]].append(windows)
+    return tuple(npu.changed(**former_sizes(npu, each)) if each else npu for npu, each in zip(npus, formed))
 
 
-def _with_parts(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
-    """The NPU with kernel groups that read parts of tuples, where a layer gains by that."""
-    gains = any(planned.gains_by_parts for plan in plans for planned in plan.on(n))
-    return npu.changed(**with_parts(npu)) if gains else npu
+def _with_parts(npus: Npus, plans: Sequence[Plan], *, equal: bool) -> Npus:
+    """The NPUs, with kernel groups that read parts of tuples where a layer gains by that."""
+    gaining = {planned.number for plan in plans for planned in plan.layers if planned.gains_by_parts}
+    return _alike([npu.changed(**with_parts(npu)) if n in gaining else npu for n, npu in enumerate(npus)], equal=equal)
 
 
-def _claiming(npu: Npu, plans: Sequence[Plan], n: int) -> Npu:
-    """The NPU with a table of tuples that are claimed ahead, where a network needs one there. Then every network claims
-    by it, and needs rows for that."""
-    claims = any(plan.foldings[n].sequencer.aheads for plan in plans)
-    return npu.changed(aheads=flat.LEAST["aheads"]) if claims else npu
+def _alike(npus: Sequence[Npu], *, equal: bool) -> Npus:
+    """The NPUs; if they are to be ``equal``, all claim tuples ahead where one of them does."""
+    claims = equal and any(npu.sequencer.aheads for npu in npus)
+    return tuple(map(_claiming, npus)) if claims else tuple(npus)
 
 
-class Extension(NamedTuple):
-    """Something that an NPU gets where networks profit from it, as their plans say."""
-
-    extended: Callable[[Npu, Sequence[Plan], int], Npu]
-    """Gives the NPU with it, of the NPU, the plans of all networks, and the NPU's number."""
-    known: Callable[[Npu], object]
-    """What a plan must know of it: a network is planned anew where its plan knows something else."""
-
-
-EXTENSIONS = (
-    Extension(_with_former, lambda npu: npu.former_sizes),
-    Extension(_keeping, lambda npu: (npu.keeps_steps, npu.skips_onward)),
-    Extension(_with_parts, lambda npu: npu.sequencer.tuple_parts),
-    Extension(_claiming, lambda npu: npu.sequencer.aheads > 0),
-)
-"""In the order in which NPUs get them."""
+def _claiming(npu: Npu) -> Npu:
+    """The NPU with a table of tuples that are claimed ahead."""
+    return npu.changed(aheads=flat.LEAST["aheads"])
 
 
 def _with_skip_stores(npus: Npus, plans: Sequence[Plan], stream_bits: int, sizing: Sizing) -> Npus:

@@ -111,6 +111,24 @@ def quantised_constants(count):
     return chain.node("Add", name).node("Conv", np.ones((3, 2, 3, 3), np.float32))
 
 
+ONE, ONES = np.float32([1]), np.ones((3, 2, 3, 3), np.float32)
+
+
+def reshaped(chain, number):
+    return chain.node("Reshape", np.int64([0, 2048, 2048] if number % 2 else [0, 1, 2048, 2048]))
+
+
+def dilated(side, pad):
+    weight = np.ones((1, 1, side, side), np.float32)
+    return begun((1, 60, 60)).node("Conv", weight, dilations=[4096, 4096], pads=[pad] * 4)
+
+
+def denormal_and_huge():
+    norm = [np.full(3, value, np.float32) for value in (1e-45, 1e38, -1e38, 1e-45)]
+    chain = begun().node("Conv", ONES).node("BatchNormalization", *norm, epsilon=1e-45)
+    return chain.quant(1e-45, 8).node("Conv", np.ones((1, 3, 1, 1), np.float32))
+
+
 HOSTILE = {
     "24,000 thresholds": lambda: thresholds(24_000),
     "380,000 thresholds": lambda: thresholds(380_000),
@@ -121,20 +139,11 @@ HOSTILE = {
     "ConstantOfShape": lambda: (c := begun()).node("Add", filled(c, 1 << 20, 1 << 10)),
     "ConstantOfShape that fits": lambda: (c := Chain((1 << 22,)).quant(1, 3)).node("MatMul", filled(c, 1 << 22, 7)),
     "many ConstantOfShape": lambda: many_constants(60),
-    "Expand": lambda: (c := begun()).node(
-        "Add", c.weight("Expand", np.float32([1]), c.constant(np.int64([1 << 20, 1 << 10])))
-    ),
-    "Range": lambda: (c := begun()).node(
-        "Add", c.weight("Range", *(c.constant(np.float32(v)) for v in (0, 1e30, 1)))
-    ),
-    "Tile": lambda: (c := begun()).node(
-        "Add", c.weight("Tile", np.float32([1]), c.constant(np.int64([1 << 40])))
-    ),
+    "Expand": lambda: (c := begun()).node("Add", c.weight("Expand", ONE, c.constant(np.int64([1 << 20, 1 << 10])))),
+    "Range": lambda: (c := begun()).node("Add", c.weight("Range", *map(c.constant, np.float32([0, 1e30, 1])))),
+    "Tile": lambda: (c := begun()).node("Add", c.weight("Tile", ONE, c.constant(np.int64([1 << 40])))),
     "a map that spreads": lambda: (c := begun()).node("Add", filled(c, 100, 100, 100, 100)),
-    "2,000 reshapes": lambda: repeated(
-        2000, lambda c, k: c.node("Reshape", np.int64([0, 2048, 2048] if k % 2 else [0, 1, 2048, 2048])),
-        (1, 2048, 2048),
-    ),
+    "2,000 reshapes": lambda: repeated(2000, reshaped, (1, 2048, 2048)),
     "4,900 transposes": lambda: repeated(4900, lambda c, k: c.node("Transpose", perm=[0, 1, 3, 2])),
     "4,900 products": lambda: repeated(4900, lambda c, k: c.node("Mul", np.float32(1.1 + k / 1e4))),
     "4,900 tiny products": lambda: repeated(4900, lambda c, k: c.node("Mul", c.constant(1e-300 + k * 1e-303, float))),
@@ -150,24 +159,22 @@ HOSTILE = {
     "a mean of 4,096 channels": lambda: mean(4096, 8),
     "a wide window": wide_conv,
     "a wide window that pads": lambda: wide_conv(pads=[1000] * 4),
-    "dilations": lambda: begun((1, 60, 60)).node("Conv", np.ones((1, 1, 3, 3), np.float32), dilations=[4096, 4096],
-                                                 pads=[4096] * 4),
-    "dilations past the map": lambda: begun((1, 60, 60)).node("Conv", np.ones((1, 1, 2, 2), np.float32),
-                                                              dilations=[4096, 4096], pads=[4095] * 4),
+    "dilations": lambda: dilated(3, 4096),
+    "dilations past the map": lambda: dilated(2, 4095),
     "a matrix of many outputs": lambda: dense(1, 1 << 25),
     "a matrix of many inputs": lambda: dense(1 << 22, 2),
     "a large matrix": lambda: dense(4096, 4096),
-    "thresholds": lambda: (c := Chain((1024, 2, 2)).quant(1, 3).node("Conv", np.ones((1024, 1024, 1, 1), np.float32)))
-    .node("MultiThreshold", filled(c, 1024, 5000), domain=QONNX),
+    "thresholds": lambda: (
+        (c := Chain((1024, 2, 2)).quant(1, 3))
+        .node("Conv", np.ones((1024, 1024, 1, 1), np.float32))
+        .node("MultiThreshold", filled(c, 1024, 5000), domain=QONNX)
+    ),
     "a bias for each value": lambda: (c := begun((1, 2000, 2000))).node("Add", filled(c, 1, 1, 2000, 2000)),
-    "a scale of 1e-45": lambda: begun().quant(np.float32(1e-45), 3).node("Conv", np.ones((3, 2, 3, 3), np.float32)),
-    "numbers of 1e38": lambda: begun().node("Conv", np.full((3, 2, 3, 3), 1e38, np.float32))
-    .node("Mul", np.float32(1e38)),
-    "denormal and huge": lambda: begun().node("Conv", np.ones((3, 2, 3, 3), np.float32)).node(
-        "BatchNormalization", *(np.full(3, v, np.float32) for v in (1e-45, 1e38, -1e38, 1e-45)), epsilon=1e-45
-    ).quant(1e-45, 8).node("Conv", np.ones((1, 3, 1, 1), np.float32)),
+    "a scale of 1e-45": lambda: begun().quant(np.float32(1e-45), 3).node("Conv", ONES),
+    "numbers of 1e38": lambda: begun().node("Conv", ONES * np.float32(1e38)).node("Mul", np.float32(1e38)),
+    "denormal and huge": denormal_and_huge,
     "a large map with a kernel": lambda: begun((64, 256, 256)).node("Conv", np.ones((64, 64, 7, 7), np.float32)),
-    "NaN weights": lambda: begun().node("Conv", np.full((3, 2, 3, 3), np.nan, np.float32)),
-}  # fmt: skip
+    "NaN weights": lambda: begun().node("Conv", ONES * np.float32(np.nan)),
+}
 HOSTILE = {name: (lambda make=make: make().bytes()) for name, make in HOSTILE.items()}
 """What is wrong -> the bytes of a file."""

@@ -79,13 +79,17 @@ def test_infinite_numbers_stay_at_flat_ends():
     assert LEAKY.run(np.array([-np.inf, np.inf])).tolist() == [-np.inf, np.inf]
 
 
-@pytest.mark.parametrize(
-    ("name", "ends"),
-    [
-        ("relu", (0, np.inf)), ("clip", (-1, 1.5)), ("clip above", (-np.inf, 1)), ("no end", (-np.inf, np.inf)),
-        ("crossed ends", (-0.5, -0.5)), ("clip of channels", ([-1, -np.inf, 0.5], [1.5, 1, np.inf])),
-    ],
-)  # fmt: skip
+ENDS = {
+    "relu": (0, np.inf),
+    "clip": (-1, 1.5),
+    "clip above": (-np.inf, 1),
+    "no end": (-np.inf, np.inf),
+    "crossed ends": (-0.5, -0.5),
+    "clip of channels": ([-1, -np.inf, 0.5], [1.5, 1, np.inf]),
+}
+
+
+@pytest.mark.parametrize(("name", "ends"), ENDS.items())
 def test_the_host_computes_clips(name, ends):
     link = BENDS[name].host_link(3)
     assert (link[0], *(values.tolist() for values in link[1:])) == ("clip", *(np.full(3, end).tolist() for end in ends))
@@ -239,17 +243,17 @@ HIGHEST = np.float32([1, 0.75, 1.25, 3e38]).reshape(4, 1, 1)
 CHANNELS = {
     "slopes": lambda chain: chain.node("PRelu", SLOPES),
     "slopes behind factors": lambda chain: chain.node("Mul", SLOPES - 0.5).node("PRelu", SLOPES),
-    "slopes behind a transpose": lambda chain: chain.node("Transpose", perm=[0, 2, 3, 1])
-    .node("PRelu", SLOPES.ravel())
-    .node("Transpose", perm=[0, 3, 1, 2]),
+    "slopes behind a transpose": lambda chain: (
+        chain.node("Transpose", perm=[0, 2, 3, 1]).node("PRelu", SLOPES.ravel()).node("Transpose", perm=[0, 3, 1, 2])
+    ),
     "maxima": lambda chain: chain.node("Max", LOWEST),
     "minima": lambda chain: chain.reversed("Min", HIGHEST),
     "maxima of several constants": lambda chain: chain.node("Max", LOWEST, np.float32(-0.5)),
     "both": lambda chain: chain.node("Max", LOWEST).node("Min", HIGHEST),
-    "both in front of a max pool": lambda chain: chain.node("PRelu", SLOPES)
-    .node("Min", HIGHEST)
-    .node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
-}  # fmt: skip
+    "both in front of a max pool": lambda chain: (
+        chain.node("PRelu", SLOPES).node("Min", HIGHEST).node("MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    ),
+}
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -313,28 +317,35 @@ def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
     )
 
 
+NOT_QUANTISED = "must be quantised, got sums of weights; quantise before it"
+SPREADS = "constants must spread over a tensor of shape (1, 4, 3, 4), got shape"
+ROWS_AND_COLUMNS = np.int64([0, 0, 1, 1, 0, 0, 1, 1])
+
+
+def padded_maximum(chain):
+    return chain.quant(0.5, 3).node("Pad", ROWS_AND_COLUMNS).node("Max", LOWEST).node("MaxPool", kernel_shape=[3, 3])
+
+
 @pytest.mark.parametrize(
     ("chain", "why"),
     [
-        (lambda chain: chain.node("PRelu", -SLOPES),
-         "what PRelu reads must be quantised, got sums of weights; quantise before it"),
-        (lambda chain: chain.node("PRelu", np.float32([[[0.5, 0.5, 0.25, 1]]])),
-         "what it computes must be the same at all places of a channel"),
-        (lambda chain: chain.node("PRelu", np.float32([0.5, 0.25, 1])),
-         "constants must spread over a tensor of shape (1, 4, 3, 4), got shape (3,)"),
-        (lambda chain: chain.quant(0.5, 3).node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1])).node("Max", LOWEST)
-         .node("MaxPool", kernel_shape=[3, 3]),
-         "what a map is padded with must stay the same number in every channel"),
+        (lambda chain: chain.node("PRelu", -SLOPES), f"what PRelu reads {NOT_QUANTISED}"),
+        (
+            lambda chain: chain.node("PRelu", np.float32([[[0.5, 0.5, 0.25, 1]]])),
+            "what it computes must be the same at all places of a channel",
+        ),
+        (lambda chain: chain.node("PRelu", np.float32([0.5, 0.25, 1])), f"{SPREADS} (3,)"),
+        (padded_maximum, "what a map is padded with must stay the same number in every channel"),
         (lambda chain: chain.node("Max", np.float32(np.nan)), "parameters must be finite, got nan"),
         (lambda chain: chain.node("Max", -LOWEST), "the lower end of a clip must leave some numbers, got inf"),
-        (lambda chain: chain.node("Clip", "", np.float32(-np.inf)),
-         "the upper end of a clip must leave some numbers, got -inf"),
-        (lambda chain: chain.node("Min", HIGHEST, HIGHEST[1:]),
-         "constants must spread over a tensor of shape (1, 4, 3, 4), got shape (3, 1, 1)"),
-        (lambda chain: chain.node("Max", chain.here),
-         "what Max reads must be quantised, got sums of weights; quantise before it"),
+        (
+            lambda chain: chain.node("Clip", "", np.float32(-np.inf)),
+            "the upper end of a clip must leave some numbers, got -inf",
+        ),
+        (lambda chain: chain.node("Min", HIGHEST, HIGHEST[1:]), f"{SPREADS} (3, 1, 1)"),
+        (lambda chain: chain.node("Max", chain.here), f"what Max reads {NOT_QUANTISED}"),
     ],
-)  # fmt: skip
+)
 def test_what_channels_can_not_have(chain, why):
     with pytest.raises(ImportRefused) as refusal:
         imported(network(chain))

@@ -124,11 +124,14 @@ def test_without_qonnx(bits, tmp_path):
     from brevitas import nn as quantised
 
     torch.manual_seed(bits)
-    net = untrained(torch.nn.Sequential(
-        quantised.QuantIdentity(bit_width=8, return_quant_tensor=True),
-        quantised.QuantConv2d(3, 6, 3, padding=1, bias=False, weight_bit_width=bits), torch.nn.BatchNorm2d(6),
-        quantised.QuantReLU(bit_width=bits, return_quant_tensor=True), torch.nn.MaxPool2d(2), torch.nn.Flatten(),
-        quantised.QuantLinear(96, 5, bias=False, weight_bit_width=bits),
-    ), (3, 8, 8))  # fmt: skip
+    bits_of_weights, kept = {"bias": False, "weight_bit_width": bits}, {"return_quant_tensor": True}
+    layers = [
+        quantised.QuantIdentity(bit_width=8, **kept),
+        quantised.QuantConv2d(3, 6, 3, padding=1, **bits_of_weights),
+        torch.nn.BatchNorm2d(6),
+        quantised.QuantReLU(bit_width=bits, **kept),
+    ]
+    layers += [torch.nn.MaxPool2d(2), torch.nn.Flatten(), quantised.QuantLinear(96, 5, **bits_of_weights)]
+    net = untrained(torch.nn.Sequential(*layers), (3, 8, 8))
     made, images, wanted = exported(net, (3, 8, 8), tmp_path, 40, "export_onnx_qcdq")
     check(made, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)

@@ -38,26 +38,41 @@ def packed(**texts):
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        json.dumps(["cat", "it's", "d, g"]), json.dumps({"1": "it's", "0": "cat", "2": "d, g"}),
-        json.dumps({"d, g": 2, "cat": 0, "it's": 1}), repr(["cat", "it's", "d, g"]), repr(("cat", "it's", "d, g")),
-        repr({0: "cat", 1: "it's", 2: "d, g"}), "{ 2:'d, g' ,0 : \"cat\", 1:\"it's\", }", "cat\nit's\nd, g\n",
-        " cat\r\n it's\r\nd, g",
-    ],
-)  # fmt: skip
+FORMS = [
+    json.dumps(["cat", "it's", "d, g"]),
+    json.dumps({"1": "it's", "0": "cat", "2": "d, g"}),
+    json.dumps({"d, g": 2, "cat": 0, "it's": 1}),
+    *map(repr, (["cat", "it's", "d, g"], ("cat", "it's", "d, g"), {0: "cat", 1: "it's", 2: "d, g"})),
+    '{ 2:\'d, g\' ,0 : "cat", 1:"it\'s", }',
+    "cat\nit's\nd, g\n",
+    " cat\r\n it's\r\nd, g",
+]
+
+
+@pytest.mark.parametrize("value", FORMS)
 def test_usual_forms(value):
     assert labels_of_metadata([("Names", value)]) == (Labels("metadata names", ("cat", "it's", "d, g")),)
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["", " ", "[1, 2]", "[[]]", "{'a': 'b'}", '{"0": "a", "2": "b"}', '{"a": 0, "b": 0}', '{"0": "a", "b": 1}',
-     "{}", "[]", "[" * 100_000, "['a'" + " " * 500_000 + "b]", "['a'" + ", " * 200_000,
-     "[" + "'a'," * 100_000 + "!", "[-----1]", "[__import__('os')]", "['a' 'b']", "['\\x41']",
-     "[" + "9" * 10_000 + "]", '{"' + "9" * 10_000 + '": "a"}'],
-)  # fmt: skip
+OTHERS = [
+    "",
+    " ",
+    "[1, 2]",
+    "[[]]",
+    "{'a': 'b'}",
+    "{}",
+    "[]",
+    "[-----1]",
+    "[__import__('os')]",
+    "['a' 'b']",
+    "['\\x41']",
+]
+OTHERS += ['{"0": "a", "2": "b"}', '{"a": 0, "b": 0}', '{"0": "a", "b": 1}']
+LONG = ["[" * 100_000, "['a'" + " " * 500_000 + "b]", "['a'" + ", " * 200_000, "[" + "'a'," * 100_000 + "!"]
+LONG += ["[" + "9" * 10_000 + "]", '{"' + "9" * 10_000 + '": "a"}']
+
+
+@pytest.mark.parametrize("value", [*OTHERS, *LONG])
 def test_what_holds_no_names(value):
     assert labels_of_metadata([("names", value)]) == ()
 

@@ -50,8 +50,8 @@ def made():
 def normalised():
     """digits-cnn with batch normalisation behind its sums, as a model, and that normalisation in floating point."""
     ours, rng = zoo.load("digits-cnn"), np.random.default_rng(4)
-    norm = BatchNorm(name="norm", gamma=rng.normal(size=10), beta=rng.normal(size=10), mean=rng.normal(0, 9, 10),
-                     var=rng.uniform(9, 900, 10), eps=1e-5)  # fmt: skip
+    means = {name: rng.normal(0, spread, 10) for name, spread in (("gamma", 1), ("beta", 1), ("mean", 9))}
+    norm = BatchNorm(name="norm", **means, var=rng.uniform(9, 900, 10), eps=1e-5)
     encoding, arrays, _ = affine(norm, ours.network.output.encoding)
     network = replace(ours.network, layers=(*ours.network.layers, Affine(name="norm", encoding=encoding)))
     return Model(network, {**ours.arrays, "norm": arrays}), norm
@@ -108,15 +108,15 @@ def test_the_hosts_part_in_a_strangers_program(programs, tmp_path):
     with value_error(f"chain: the host's part must belong to the model {program.model_digest[:12]}, got {'0' * 12}"):
         replace(program, host=other)
     path = tmp_path / "bad.npz"
+    wide = replace(program.host, shape=(64, 2))
+    closings = with_scores(program.host, closing=("Exp",))
+    links = with_scores(program.host, chain=program.host.only.parts[0].chain * 65)
     for host, line in (
         (other, f"host: must belong to the model {program.model_digest[:12]}, got '{'0' * 56}..."),
-        (replace(program.host, shape=(64, 2)),
-         "host: input.shape must have 64 values, and at most 8 axes, got (64, 2)"),
-        (with_scores(program.host, closing=("Exp",)),
-         "host: outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got ['Exp']"),
-        (with_scores(program.host, chain=program.host.only.parts[0].chain * 65),
-         "host: outputs.chain: must have at most 64 links, got 65"),
-    ):  # fmt: skip
+        (wide, "host: input.shape must have 64 values, and at most 8 axes, got (64, 2)"),
+        (closings, "host: outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got ['Exp']"),
+        (links, "host: outputs.chain: must have at most 64 links, got 65"),
+    ):
         changed = replace(program)
         object.__setattr__(changed, "host", host)
         changed.save(path)

@@ -45,10 +45,8 @@ def network(weight_bits, bits, source=1, channels=6):
     return act(chain, bits).node("Gemm", weights(chain, rng, weight_bits, 9, channels), transB=1)
 
 
-CHOSEN = {
-    (1, 1): "binary", (1, "ternary"): "binary", (1, 2): "binary", (1, 3): "binary", (1, 4): "integer",
-    (2, 1): "binary", (2, "ternary"): "binary", (2, 2): "binary", (2, 3): "integer", (2, 4): "integer",
-}  # fmt: skip
+BINARY = [(1, 1), (1, "ternary"), (1, 2), (1, 3), (2, 1), (2, "ternary"), (2, 2)]
+CHOSEN = dict.fromkeys(BINARY, "binary") | dict.fromkeys([(1, 4), (2, 3), (2, 4)], "integer")
 """Bits of weights (2: ternary) and of activations -> the engine that costs less."""
 
 

@@ -15,9 +15,15 @@ from .tflite_files import Chain as TfliteChain
 
 markdown = pytest.importorskip("markdown", reason="the extra docs is not installed")
 NAMES = (
-    "<script>alert(1)</script>", "![i](http://a/b.png)", "[c](javascript:alert(1))", "a|b", "a\\|b", "a\\", "`code`",
-    "*b* _i_ __u__", "&lt;", "<http://a>", "plain_name_1", "~~s~~", "$x$",
-)  # fmt: skip
+    "<script>alert(1)</script>",
+    "![i](http://a/b.png)",
+    "[c](javascript:alert(1))",
+    "a|b",
+    "a\\|b",
+    "a\\",
+    "`code`",
+)
+NAMES += ("*b* _i_ __u__", "&lt;", "<http://a>", "plain_name_1", "~~s~~", "$x$")
 
 
 def test_names_in_markdown_and_html(tmp_path):
@@ -28,8 +34,8 @@ def test_names_in_markdown_and_html(tmp_path):
     for node, name in zip(model.graph.node[2:], NAMES, strict=True):
         node.name = name
     (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
-    pages = [path.read_text(encoding="utf-8") for path in write_explanation(
-        import_file(tmp_path / "net.onnx"), [], tmp_path / "net.npz")]  # fmt: skip
+    paths = write_explanation(import_file(tmp_path / "net.onnx"), [], tmp_path / "net.npz")
+    pages = [path.read_text(encoding="utf-8") for path in paths]
     page = markdown.markdown(pages[0], extensions=["tables"])
     assert set(re.findall(r"<[^>]*>", page)) <= {
         f"<{end}{tag}>" for end in ("", "/") for tag in ("h1", "h2", "p", "table", "thead", "tbody", "tr", "th", "td")
@@ -46,6 +52,5 @@ def test_what_the_host_does_stands_at_its_end():
     chain = TfliteChain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
     chain = chain.dense(rng, 6, (0.02, 3)).operator("DEQUANTIZE", (1, 6), kept="FLOAT32")
     found = rows(import_graph(to_tflite_graph(chain.bytes()), name="chain"))
-    assert [(op, how) for _, op, became, how in found if became == "host"] == [
-        ("QUANTIZE", "before the accelerator"), ("DEQUANTIZE", "after the accelerator"),
-    ]  # fmt: skip
+    on_the_host = [(op, how) for _, op, became, how in found if became == "host"]
+    assert on_the_host == [("QUANTIZE", "before the accelerator"), ("DEQUANTIZE", "after the accelerator")]

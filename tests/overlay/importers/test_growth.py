@@ -74,25 +74,24 @@ def test_upsampling_is_a_part_of_the_convolution_behind_it():
 
 UPSAMPLED = {
     "pixels of the input": lambda rng: Chain((5, 6, 3), 0.02, 11).upsample(10, 12).conv(rng, 2, (3, 3), (0.2, 3)),
-    "half pixels, and padding": lambda rng: begun(rng)
-    .upsample(10, 18, HalfPixelCenters=True)
-    .pad((1, 0), (2, 2))
-    .conv(rng, 2, (3, 3), (0.2, 3), same=False),
+    "half pixels, and padding": lambda rng: (
+        begun(rng)
+        .upsample(10, 18, HalfPixelCenters=True)
+        .pad((1, 0), (2, 2))
+        .conv(rng, 2, (3, 3), (0.2, 3), same=False)
+    ),
     "at the end": lambda rng: begun(rng).upsample(10, 18),
     "in front of a pool": lambda rng: begun(rng).upsample(10, 18).pool("MAX", (2, 4), (1, 3)),
     "in front of a mean": lambda rng: begun(rng).upsample(10, 18).mean((0.04, 3)).dense(rng, 5, (0.05, 3)),
     "twice": lambda rng: begun(rng).upsample(10, 12).upsample(10, 36).conv(rng, 2, (3, 3), (0.2, 3)),
     "of rows alone": lambda rng: begun(rng).upsample(15, 6).conv(rng, 2, (3, 3), (0.2, 3)),
-    "of one position": lambda rng: begun(rng)
-    .pool("MAX", (5, 6))
-    .upsample(4, 3)
-    .conv(rng, 2, (3, 3), (0.2, 3)),
+    "of one position": lambda rng: begun(rng).pool("MAX", (5, 6)).upsample(4, 3).conv(rng, 2, (3, 3), (0.2, 3)),
     "by TILE": lambda rng: begun(rng).pool("MAX", (5, 6)).tile(1, 4, 3, 1).conv(rng, 2, (3, 3), (0.2, 3)),
-    "in front of a transposed convolution": lambda rng: begun(rng)
-    .upsample(10, 12)
-    .transposed_conv(rng, 3, (3, 3), (0.1, 9)),
+    "in front of a transposed convolution": lambda rng: (
+        begun(rng).upsample(10, 12).transposed_conv(rng, 3, (3, 3), (0.1, 9))
+    ),
     "of a dense layer": lambda rng: begun(rng).upsample(10, 12).reshape(1, 480).dense(rng, 5, (0.2, 3)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sample(6)
@@ -113,15 +112,17 @@ INTERPOLATED = {
     "of one row": lambda rng: begun(rng, 11).pool("MAX", (5, 1)).interpolate(3, 12, HalfPixelCenters=True),
     "into the same": lambda rng: begun(rng).interpolate(5, 6),
     "a dense layer behind it": lambda rng: begun(rng).interpolate(10, 12).reshape(1, 480).dense(rng, 5, (0.2, 3)),
-    "a convolution behind it": lambda rng: begun(rng)
-    .interpolate(10, 12, HalfPixelCenters=True)
-    .conv(rng, 2, (3, 2), (0.2, 3), (2, 1)),
-    "one position, and padding": lambda rng: begun(rng)
-    .pool("MAX", (5, 6))
-    .interpolate(2, 3, HalfPixelCenters=True)
-    .pad((1, 0), (0, 1))
-    .conv(rng, 2, (2, 2), (0.2, 3)),
-}  # fmt: skip
+    "a convolution behind it": lambda rng: (
+        begun(rng).interpolate(10, 12, HalfPixelCenters=True).conv(rng, 2, (3, 2), (0.2, 3), (2, 1))
+    ),
+    "one position, and padding": lambda rng: (
+        begun(rng)
+        .pool("MAX", (5, 6))
+        .interpolate(2, 3, HalfPixelCenters=True)
+        .pad((1, 0), (0, 1))
+        .conv(rng, 2, (2, 2), (0.2, 3))
+    ),
+}
 
 
 @pytest.mark.sample(6)
@@ -137,11 +138,11 @@ SHORTER = {
     "columns alone": lambda rng: of_many(rng).interpolate(10, 3, HalfPixelCenters=True),
     "2 of 5, and 2 of 3": lambda rng: of_many(rng).interpolate(4, 8, HalfPixelCenters=True),
     "a convolution behind it": lambda rng: of_many(rng).interpolate(4, 8).conv(rng, 2, (3, 2), (0.2, 3), (2, 1)),
-    "pixels of the input": lambda rng: Chain((10, 12, 3), 0.02, 11)
-    .interpolate(4, 8, HalfPixelCenters=True)
-    .conv(rng, 2, (3, 2), (0.2, 3)),
+    "pixels of the input": lambda rng: (
+        Chain((10, 12, 3), 0.02, 11).interpolate(4, 8, HalfPixelCenters=True).conv(rng, 2, (3, 2), (0.2, 3))
+    ),
     "one row": lambda rng: of_many(rng).pool("MAX", (10, 1)).interpolate(3, 4, HalfPixelCenters=True),
-}  # fmt: skip
+}
 
 
 def of_many(rng):
@@ -291,19 +292,21 @@ def test_depth_to_space_at_the_end():
 
 INSIDE = {
     "in front of a convolution": lambda rng: begun(rng).depth_to_space(2).conv(rng, 3, (3, 3), (0.2, 3)),
-    "in front of convolutions of other values": lambda rng: begun(rng, 11)
-    .depth_to_space(2)
-    .conv(rng, 3, (3, 2), (0.2, 3), (2, 1), same=False),
+    "in front of convolutions of other values": lambda rng: (
+        begun(rng, 11).depth_to_space(2).conv(rng, 3, (3, 2), (0.2, 3), (2, 1), same=False)
+    ),
     "in front of a pool": lambda rng: begun(rng).depth_to_space(2).pool("MAX", (2, 3), (2, 1)),
     "in front of padding": lambda rng: begun(rng).depth_to_space(2).pad((1, 2), (0, 1)).pool("AVERAGE", (2, 2)),
     "in front of upsampling": lambda rng: begun(rng).depth_to_space(2).upsample(20, 24).conv(rng, 3, (2, 2), (0.2, 3)),
     "in front of interpolation": lambda rng: begun(rng).depth_to_space(2).interpolate(20, 24),
     "behind upsampling": lambda rng: begun(rng).upsample(10, 12).depth_to_space(2).conv(rng, 3, (3, 3), (0.2, 3)),
-    "in front of constants": lambda rng: Chain((3, 4, 8), 0.02, 5)
-    .conv(rng, 18, (1, 1), (0.03, 2))
-    .depth_to_space(3)
-    .with_constant("MUL", (-90, 3), (0.011, 0), (0.017, -5)),
-}  # fmt: skip
+    "in front of constants": lambda rng: (
+        Chain((3, 4, 8), 0.02, 5)
+        .conv(rng, 18, (1, 1), (0.03, 2))
+        .depth_to_space(3)
+        .with_constant("MUL", (-90, 3), (0.011, 0), (0.017, -5))
+    ),
+}
 
 
 @pytest.mark.sample(5)
@@ -467,11 +470,13 @@ def test_a_transposed_convolution_with_weights_of_9_bits(name):
 
 
 RESIZED = {
-    "asymmetric": (("", np.float32([1, 1, 2, 3])),
-                   dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor")),
+    "asymmetric": (
+        ("", np.float32([1, 1, 2, 3])),
+        dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+    ),
     "half_pixel": (("", np.float32([1, 1, 3, 2])), {}),
     "sizes": (("", "", np.int64([1, 4, 10, 12])), {"nearest_mode": "round_prefer_ceil"}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RESIZED)
@@ -524,8 +529,8 @@ def integers_upsampled(dtype, inputs, attributes, before=lambda chain: chain):
     middle = 128 if dtype == np.uint8 else 0
     first, second = ((np.float32(0.1), chain.constant(zero + middle, dtype)) for zero in (0, -9))
     chain.node("QuantizeLinear", *first).node("DequantizeLinear", *first)
-    weight = chain.weight("DequantizeLinear", chain.constant(rng.integers(-99, 99, (4, 2, 1, 1)), np.int8),
-                          np.float32(0.01709), chain.constant(0, np.int8))  # fmt: skip
+    weight = chain.constant(rng.integers(-99, 99, (4, 2, 1, 1)), np.int8)
+    weight = chain.weight("DequantizeLinear", weight, np.float32(0.01709), chain.constant(0, np.int8))
     chain = before(chain.node("Conv", weight).node("QuantizeLinear", *second))
     return chain.node("Resize", *inputs, mode="linear", **attributes).node("DequantizeLinear", *second)
 
@@ -628,8 +633,8 @@ def test_padding_with_edges_of_a_padded_convolution():
 def test_columns_alone():
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 7))
-    chain.node("ConvTranspose", ternary(rng, 4, 3, 4), np.float32([0.125] * 3), strides=[2], pads=[1, 0],
-               output_padding=[1])  # fmt: skip
+    bias = np.float32([0.125] * 3)
+    chain.node("ConvTranspose", ternary(rng, 4, 3, 4), bias, strides=[2], pads=[1, 0], output_padding=[1])
     made = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
     assert growths(made) == [((1, 2), False)]
 
@@ -650,12 +655,12 @@ def test_quantize_static(tmp_path):
     quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime is not installed")
     rng = np.random.default_rng(10)
     chain = OnnxChain((2, 6, 5), 13)
-    chain.node("Conv", rng.normal(size=(4, 2, 3, 3)), rng.normal(size=4), kernel_shape=[3, 3], strides=[2, 2],
-               pads=[1, 1, 1, 1]).node("Relu")  # fmt: skip
-    chain.node("ConvTranspose", rng.normal(size=(4, 3, 3, 3)), rng.normal(size=3), kernel_shape=[3, 3],
-               strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 0]).node("Relu")  # fmt: skip
-    chain.node("Resize", np.empty(0), np.float32([1, 1, 2, 2]), mode="nearest",
-               coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    size = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    chain.node("Conv", rng.normal(size=(4, 2, 3, 3)), rng.normal(size=4), **size).node("Relu")
+    transposed = (rng.normal(size=(4, 3, 3, 3)), rng.normal(size=3))
+    chain.node("ConvTranspose", *transposed, **size, output_padding=[1, 0]).node("Relu")
+    chain.node("Resize", np.empty(0), np.float32([1, 1, 2, 2]), **nearest)
     chain.node("Conv", rng.normal(size=(2, 3, 3, 3)), rng.normal(size=2), kernel_shape=[3, 3])
     onnx.save(chain.model(), tmp_path / "real.onnx")
 
@@ -672,33 +677,48 @@ def test_quantize_static(tmp_path):
     assert [repeats for _, repeats in growths(made)] == [False, True]
 
 
+NEAREST = (
+    "RESIZE_NEAREST_NEIGHBOR_1 (RESIZE_NEAREST_NEIGHBOR): rows and columns must become a whole number as many, each "
+)
+NEAREST += "coming as often as the others, got"
+PLACES = "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between them, with the same "
+PLACES += "shares, got {}; make rows and columns 2 or 4 times as many"
+WEIGHTS = "(RESIZE_BILINEAR): the weights of its kernel must be at most 127, got"
+CROP = "TRANSPOSE_CONV_1 (TRANSPOSE_CONV): less than a window must be taken off at each side, got (0, 0, 3, 0)"
+
+
+def convolved(rng, chain):
+    return chain.conv(rng, 2, (3, 3), (0.2, 3))
+
+
 REFUSED = {
-    "other rows": (lambda rng: begun(rng).upsample(11, 18).conv(rng, 2, (3, 3), (0.2, 3)),
-                   "RESIZE_NEAREST_NEIGHBOR_1 (RESIZE_NEAREST_NEIGHBOR): rows and columns must become a whole number "
-                   "as many, each coming as often as the others, got 11 of 5"),
-    "aligned corners": (lambda rng: begun(rng).upsample(10, 18, AlignCorners=True).conv(rng, 2, (3, 3), (0.2, 3)),
-                        "RESIZE_NEAREST_NEIGHBOR_1 (RESIZE_NEAREST_NEIGHBOR): rows and columns must become a whole "
-                        "number as many, each coming as often as the others, got 18 of 6"),
-    "bilinear, three times": (lambda rng: begun(rng).interpolate(15, 18),
-                              "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between "
-                              "them, with the same shares, got 15 places of 5; make rows and columns 2 or 4 times as "
-                              "many"),
-    "bilinear, fewer": (lambda rng: begun(rng).interpolate(5, 3, AlignCorners=True),
-                        "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): all neighbours must have the same places between them, "
-                        "with the same shares, got 3 places of 6; make rows and columns 2 or 4 times as many"),
-    "bilinear, large weights": (lambda rng: Chain((31, 31, 1), 0.02, 3).interpolate(16, 16, HalfPixelCenters=True)
-                                .conv(rng, 2, (3, 3), (0.2, 3)),
-                                "RESIZE_BILINEAR_0 (RESIZE_BILINEAR): the weights of its kernel must be at most 127, "
-                                "got 961; make rows and columns half as many"),
-    "tiles of rows": (lambda rng: begun(rng).tile(1, 2, 1, 1).conv(rng, 2, (3, 3), (0.2, 3)),
-                      "CONV_2D_2 (CONV_2D): rows and columns must be padded, and grow, by the same numbers everywhere"),
-    "bilinear, 8 times": (lambda rng: begun(rng).interpolate(40, 48, HalfPixelCenters=True),
-                          "RESIZE_BILINEAR_1 (RESIZE_BILINEAR): the weights of its kernel must be at most 127, got "
-                          "225; make rows and columns 2 or 4 times as many"),
-    "a larger crop": (lambda rng: begun(rng).transposed_conv(rng, 2, (3, 3), (0.2, 3), same=False, size=(8, 13)),
-                      "TRANSPOSE_CONV_1 (TRANSPOSE_CONV): less than a window must be taken off at each side, got (0, "
-                      "0, 3, 0)"),
-}  # fmt: skip
+    "other rows": (lambda rng: convolved(rng, begun(rng).upsample(11, 18)), f"{NEAREST} 11 of 5"),
+    "aligned corners": (
+        lambda rng: convolved(rng, begun(rng).upsample(10, 18, AlignCorners=True)),
+        f"{NEAREST} 18 of 6",
+    ),
+    "bilinear, three times": (lambda rng: begun(rng).interpolate(15, 18), PLACES.format("15 places of 5")),
+    "bilinear, fewer": (
+        lambda rng: begun(rng).interpolate(5, 3, AlignCorners=True),
+        PLACES.format("3 places of 6"),
+    ),
+    "bilinear, large weights": (
+        lambda rng: convolved(rng, Chain((31, 31, 1), 0.02, 3).interpolate(16, 16, HalfPixelCenters=True)),
+        f"RESIZE_BILINEAR_0 {WEIGHTS} 961; make rows and columns half as many",
+    ),
+    "tiles of rows": (
+        lambda rng: convolved(rng, begun(rng).tile(1, 2, 1, 1)),
+        "CONV_2D_2 (CONV_2D): rows and columns must be padded, and grow, by the same numbers everywhere",
+    ),
+    "bilinear, 8 times": (
+        lambda rng: begun(rng).interpolate(40, 48, HalfPixelCenters=True),
+        f"RESIZE_BILINEAR_1 {WEIGHTS} 225; make rows and columns 2 or 4 times as many",
+    ),
+    "a larger crop": (
+        lambda rng: begun(rng).transposed_conv(rng, 2, (3, 3), (0.2, 3), same=False, size=(8, 13)),
+        CROP,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

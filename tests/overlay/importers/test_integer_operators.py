@@ -99,11 +99,10 @@ def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, p
     scales = rng.uniform(0.01, 0.02, outputs_) if per_channel else 0.015
     zeros = np.zeros(outputs_ if per_channel else (), np.int8)
     weight = chain.constant(rng.integers(-127, 128, (outputs_, inputs, 3, 3)), np.int8)
-    return chain.node(
-        "QLinearConv", np.float32(scale[0]), zero_of(scale[1]), weight, chain.constant(scales),
-        chain.constant(zeros, np.int8), np.float32(made[0]), zero_of(made[1]),
-        chain.constant(rng.integers(-500, 500, outputs_), np.int32), **attributes,
-    )  # fmt: skip
+    weights = (weight, chain.constant(scales), chain.constant(zeros, np.int8))
+    bias = chain.constant(rng.integers(-500, 500, outputs_), np.int32)
+    reads, makes = (np.float32(scale[0]), zero_of(scale[1])), (np.float32(made[0]), zero_of(made[1]))
+    return chain.node("QLinearConv", *reads, *weights, *makes, bias, **attributes)
 
 
 def integers_only(per_channel, dtype):
@@ -115,12 +114,12 @@ def integers_only(per_channel, dtype):
     first, second, third, last = (0.02, 0), (0.1, 5), (0.2, 0), (0.5, 100)
     integer_conv(rng, chain, 3, 6, scale=first, made=second, strides=[2, 2], pads=[1, 1, 1, 1], **at)
     integer_conv(rng, chain, 6, 4, scale=second, made=third, **at)
-    chain.node("QLinearGlobalAveragePool", *numbers(chain, third, dtype), *numbers(chain, third, dtype),
-               domain="com.microsoft")  # fmt: skip
+    mean = (*numbers(chain, third, dtype), *numbers(chain, third, dtype))
+    chain.node("QLinearGlobalAveragePool", *mean, domain="com.microsoft")
     chain.node("Flatten")
     weight = chain.constant(rng.integers(-127, 128, (4, 5)), np.int8)
-    return chain.node("QLinearMatMul", *numbers(chain, third, dtype), weight, np.float32(0.03),
-                      chain.constant(2, np.int8), *numbers(chain, last, dtype))  # fmt: skip
+    weight = (weight, np.float32(0.03), chain.constant(2, np.int8))
+    return chain.node("QLinearMatMul", *numbers(chain, third, dtype), *weight, *numbers(chain, last, dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
@@ -244,8 +243,8 @@ def test_fewer_bits_by_a_clip(dtype, zero, low, high, engine):
     chain = clipped(Chain((2, 6, 6)), 0.25)
     chain.node("Conv", rng.integers(-1, 2, (4, 2, 3, 3)).astype(np.float32), np.float32([0.0625] * 4))
     clipped(chain, 0.5).node("Flatten")
-    made = check(chain.node("MatMul", rng.integers(-1, 2, (64, 5)).astype(np.float32)), by_onnxruntime, near=0,
-                 engine=engine)  # fmt: skip
+    chain.node("MatMul", rng.integers(-1, 2, (64, 5)).astype(np.float32))
+    made = check(chain, by_onnxruntime, near=0, engine=engine)
     assert made.model.network.input.encoding.bits <= 5
     assert made.host.boundaries.shape == (1, high - low)
 
@@ -270,8 +269,8 @@ def test_a_scale_far_below_the_sums():
 def test_integers_that_are_quantised_again():
     """An input of 8 bits is what the file's quantiser reads, not what the accelerator does."""
     rng = np.random.default_rng(16)
-    chain = quantised(Chain((3, 6, 6), dtype=TensorProto.UINT8).node("Cast", to=1).node("Div", np.float32(256)),
-                      1 / 32, 128, np.uint8)  # fmt: skip
+    chain = Chain((3, 6, 6), dtype=TensorProto.UINT8).node("Cast", to=1).node("Div", np.float32(256))
+    chain = quantised(chain, 1 / 32, 128, np.uint8)
     chain.node("Conv", rng.integers(-3, 4, (4, 3, 3, 3)).astype(np.float32)).node("Flatten")
     images = rng.integers(0, 256, (12, 3, 6, 6))
     assert np.array_equal(outputs(imported(chain), images), by_onnxruntime(chain, images))
@@ -286,9 +285,9 @@ def test_q_gemm(bias, result, transposed):
     chain = Chain((12,)).node("QuantizeLinear", *numbers_of(0.05, 120))
     weight = rng.integers(-127, 128, (5, 12) if transposed else (12, 5))
     scales, zeros = rng.uniform(0.01, 0.02, 5), np.zeros(5, np.int8)
-    inputs = [np.float32(0.05), chain.constant(120, np.uint8), chain.constant(weight, np.int8), scales,
-              chain.constant(zeros, np.int8),
-              chain.constant(rng.integers(-500, 500, 5), np.int32) if bias else ""]  # fmt: skip
+    inputs = [np.float32(0.05), chain.constant(120, np.uint8)]
+    inputs += [chain.constant(weight, np.int8), scales, chain.constant(zeros, np.int8)]
+    inputs.append(chain.constant(rng.integers(-500, 500, 5), np.int32) if bias else "")
     if result == "integers":
         inputs += numbers(chain, (0.25, 128), np.uint8)
     chain.nodes[0].input[2] = inputs[1]

@@ -99,11 +99,10 @@ def quantised(folder, form, kind, scales, zeros, prepared, pool="MaxPool"):
 
         quant_pre_process(str(source), str(folder / "prepared.onnx"), skip_symbolic_shape=True)
         source = folder / "prepared.onnx"
-    quantization.quantize_static(
-        str(source), str(made), Reader(), quant_format=quantization.QuantFormat[form],
-        activation_type=quantization.QuantType[kind], weight_type=quantization.QuantType.QInt8,
-        per_channel=scales == "channel", extra_options={"ActivationSymmetric": zeros == "symmetric"},
-    )  # fmt: skip
+    kinds = {"activation_type": quantization.QuantType[kind], "weight_type": quantization.QuantType.QInt8}
+    kinds |= {"per_channel": scales == "channel", "extra_options": {"ActivationSymmetric": zeros == "symmetric"}}
+    form = quantization.QuantFormat[form]
+    quantization.quantize_static(str(source), str(made), Reader(), quant_format=form, **kinds)
     return made
 
 
@@ -179,8 +178,8 @@ def test_equals_onnxruntime(tmp_path, caplog, form, kind, scales, zeros, prepare
     steps = np.abs(got - wanted) / step
     tied = np.flatnonzero((steps > 0.01).any(axis=1))
     right = [int((scores.argmax(axis=1) == data.test_labels).sum()) for scores in (got, wanted)]
-    print(f"{form} {' '.join(choice)}: {right[0]} right, onnxruntime {right[1]}; {(steps > 0.01).sum()} of 3,600 "
-          f"scores in {len(tied)} images apart, at most {steps.max():.2f} steps")  # fmt: skip
+    apart = f"{(steps > 0.01).sum()} of 3,600 scores in {len(tied)} images apart, at most {steps.max():.2f} steps"
+    print(f"{form} {' '.join(choice)}: {right[0]} right, onnxruntime {right[1]}; {apart}")
     assert len(np.unique(np.rint(wanted / step))) > 100
     assert len(tied) <= 4
     assert steps.max() < 2.01

@@ -26,6 +26,9 @@ def ended(chain, rng, size, step=0.5, bits=3):
 
 
 EACH = np.float32([0.5, -0.25, 2, 1]).reshape(1, 4, 1, 1)
+ZEROS = np.float32([0, 0, 1, 1]).reshape(1, 4, 1, 1)
+BOUNDARIES = np.float32([0.25, 0.75, 0, 0.25]).reshape(1, 4, 1, 1)
+NORM = np.float32([1, -1, 0.5, 2]), EACH.ravel(), np.float32([0.25, 0, -1, 3]), np.float32([3, 0, 15, 0.25])
 ELEMENTWISE = {
     "Add": lambda c: c.node("Add", EACH),
     "Add of a number": lambda c: c.node("Add", np.float32(0.25)),
@@ -36,8 +39,7 @@ ELEMENTWISE = {
     "Mul": lambda c: c.node("Mul", EACH),
     "constant * map": lambda c: c.reversed("Mul", EACH),
     "Mul with 0": lambda c: c.node("Mul", EACH * np.float32([1, 0, 1, 0]).reshape(1, 4, 1, 1)),
-    "constants on boundaries": lambda c: c.node("Mul", np.float32([0, 0, 1, 1]).reshape(1, 4, 1, 1))
-    .node("Add", np.float32([0.25, 0.75, 0, 0.25]).reshape(1, 4, 1, 1)),
+    "constants on boundaries": lambda c: c.node("Mul", ZEROS).node("Add", BOUNDARIES),
     "Div": lambda c: c.node("Div", EACH),
     "Neg": lambda c: c.node("Neg"),
     "Identity": lambda c: c.node("Identity"),
@@ -49,13 +51,9 @@ ELEMENTWISE = {
     "Clip above": lambda c: c.node("Clip", "", np.float32(0.75)),
     "HardTanh": lambda c: c.node("Clip", np.float32(-1), np.float32(1)),
     "Clip to one value": lambda c: c.node("Clip", np.float32(1), np.float32(-0.5)).node("Add", EACH),
-    "BatchNormalization": lambda c: c.node(
-        "BatchNormalization", np.float32([1, -1, 0.5, 2]), EACH.ravel(), np.float32([0.25, 0, -1, 3]),
-        np.float32([3, 0, 15, 0.25]), epsilon=1.0,
-    ),
-    "several": lambda c: c.node("Mul", -EACH).node("Relu").node("Sub", EACH)
-    .node("Clip", np.float32(-1), np.float32(2)),
-}  # fmt: skip
+    "BatchNormalization": lambda c: c.node("BatchNormalization", *NORM, epsilon=1.0),
+    "several": lambda c: c.node("Mul", -EACH).node("Relu").node("Sub", EACH).node("Clip", *np.float32([-1, 2])),
+}
 
 
 @pytest.mark.sample(12)
@@ -167,19 +165,27 @@ def test_means_that_weights_read(name):
     check(chain.node("Gemm", ternary(rng, 5, 4), np.float32(rng.normal(size=5)), transB=1), by_qonnx, near=1e-6)
 
 
+def reshape(chain, *shape):
+    return chain.node("Reshape", chain.constant(shape, np.int64))
+
+
+def by_places(op):
+    """Its second input says which axes it puts in or takes out."""
+    return lambda chain: chain.node(op, chain.constant([1, 4], np.int64))
+
+
+LAST, BACK = [0, 2, 3, 1], [0, 3, 1, 2]
+"""Orders in which the channels come last, and first again."""
 LAYOUTS = {
     "Flatten": lambda c: c.node("Flatten", axis=1),
     "Flatten from the end": lambda c: c.node("Flatten", axis=-3),
-    "Reshape": lambda c: c.node("Reshape", c.constant([0, -1], np.int64)),
-    "Reshape with allowzero": lambda c: c.node("Reshape", c.constant([1, 64], np.int64)),
-    "Transpose": lambda c: c.node("Transpose", perm=[0, 2, 3, 1]).node("Flatten"),
-    "Transpose and back": lambda c: c.node("Transpose", perm=[0, 2, 3, 1]).node("Transpose", perm=[0, 3, 1, 2])
-    .node("Flatten"),
-    "Unsqueeze and Squeeze": lambda c: c.node("Unsqueeze", c.constant([1, 4], np.int64))
-    .node("Squeeze", c.constant([1, 4], np.int64)).node("Flatten"),
-    "in parts": lambda c: c.node("Reshape", c.constant([0, 4, 16], np.int64)).node("Transpose", perm=[0, 2, 1])
-    .node("Reshape", c.constant([0, 64], np.int64)),
-}  # fmt: skip
+    "Reshape": lambda c: reshape(c, 0, -1),
+    "Reshape with allowzero": lambda c: reshape(c, 1, 64),
+    "Transpose": lambda c: c.node("Transpose", perm=LAST).node("Flatten"),
+    "Transpose and back": lambda c: c.node("Transpose", perm=LAST).node("Transpose", perm=BACK).node("Flatten"),
+    "Unsqueeze and Squeeze": lambda c: by_places("Squeeze")(by_places("Unsqueeze")(c)).node("Flatten"),
+    "in parts": lambda c: reshape(reshape(c, 0, 4, 16).node("Transpose", perm=[0, 2, 1]), 0, 64),
+}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -220,21 +226,21 @@ def test_quant(rounding, kind):
     signs, narrow = int("unsigned" not in kind), int("narrow" in kind)
     chain = begun(rng, (2, 5, 5))
     op = "IntQuant" if rounding == "UP" else "Quant"  # two names of one operator
-    chain.node(op, np.float32(0.5), np.float32(zero), np.float32(3), domain=QONNX, signed=signs, narrow=narrow,
-               rounding_mode=rounding)  # fmt: skip
+    attributes = {"signed": signs, "narrow": narrow, "rounding_mode": rounding}
+    chain.node(op, *np.float32([0.5, zero, 3]), domain=QONNX, **attributes)
     chain.node("Flatten").node("MatMul", ternary(rng, 36, 5))
     check(chain, by_qonnx, near=0)
 
 
+THRESHOLDS = dict(out_scale=0.5, out_bias=-1.0, out_dtype="INT3", data_layout="NCHW")
+LIMITS = np.float32([[-1, 0.25, 0.5]] * 4)
+FLOOR = {"rounding_mode": "FLOOR"}
 DOMAINED = {
     "BipolarQuant": lambda c, domain: c.node("BipolarQuant", np.float32(0.25), domain=domain),
-    "Quant": lambda c, domain: c.node("Quant", 0.5, 0.0, 3.0, domain=domain, signed=1, narrow=1,
-                                      rounding_mode="FLOOR"),
-    "MultiThreshold": lambda c, domain: c.node("MultiThreshold", np.float32([[-1, 0.25, 0.5]] * 4), domain=domain,
-                                               out_scale=0.5, out_bias=-1.0, out_dtype="INT3", data_layout="NCHW"),
-    "Trunc": lambda c, domain: c.node("Trunc", *map(np.float32, (0.125, 0, 8, 6)), domain=domain,
-                                      rounding_mode="FLOOR"),
-}  # fmt: skip
+    "Quant": lambda c, domain: c.node("Quant", 0.5, 0.0, 3.0, domain=domain, signed=1, narrow=1, **FLOOR),
+    "MultiThreshold": lambda c, domain: c.node("MultiThreshold", LIMITS, domain=domain, **THRESHOLDS),
+    "Trunc": lambda c, domain: c.node("Trunc", *np.float32([0.125, 0, 8, 6]), domain=domain, **FLOOR),
+}
 
 
 def domained(rng, op, domain=QONNX):
@@ -279,8 +285,7 @@ def test_multi_threshold(layout, rows):
     if layout == "NHWC":
         chain.node("Transpose", perm=[0, 2, 3, 1])
     limits = np.sort(rng.integers(-8, 9, (rows, 5)) / 4, axis=1)
-    chain.node("MultiThreshold", limits, domain=QONNX, out_scale=0.5, out_bias=-1.0, out_dtype="INT3",
-               data_layout=layout)  # fmt: skip
+    chain.node("MultiThreshold", limits, domain=QONNX, **THRESHOLDS | {"data_layout": layout})
     check(chain.node("Flatten").node("MatMul", ternary(rng, 36, 5)), by_qonnx, near=0)
 
 
@@ -293,26 +298,38 @@ def test_trunc(version, left, engine):
     chain = begun(rng, (2, 6, 6)).node("Add", np.float32(0.0625)).node("Relu").quant(0.5, 3, signed=0)
     chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]).node("Mul", np.float32(4))
     last = [2.0, 3.0] if version == 2 else [left]
-    chain.node("Trunc", np.float32(0.5), np.float32(0), np.float32(5), *map(np.float32, last), domain=QONNX,
-               rounding_mode="FLOOR", **({"signed": 0, "narrow": 0} if version == 2 else {}))  # fmt: skip
+    attributes = FLOOR | ({"signed": 0, "narrow": 0} if version == 2 else {})
+    chain.node("Trunc", *np.float32([0.5, 0, 5, *last]), domain=QONNX, **attributes)
     chain.qonnx_version = version
     check(chain.node("Flatten").node("MatMul", ternary(rng, 16, 5)), by_qonnx, near=0, engine=engine)
 
 
+def pad(chain, *pads, value=None):
+    return chain.node("Pad", chain.constant(pads, np.int64), *([] if value is None else [np.float32(value)]))
+
+
+def levels(chain):
+    return chain.quant(0.5, 3, signed=0)
+
+
+def padded_quarter(chain):
+    chain = pad(chain, 0, 0, 1, 1, 0, 0, 1, 1, value=0.25).node("Sub", np.float32(0.25))
+    return chain.node("Clip", *np.float32([-0.25, 1])).quant(0.5, 3, zero=3.0, signed=0)
+
+
+def channels_last(chain):
+    chain = levels(chain).node("Transpose", perm=LAST)
+    return pad(chain, 0, 1, 1, 0, 0, 1, 0, 0).node("Transpose", perm=BACK)
+
+
 PADS = {
-    "on a quantised map": lambda c: c.quant(0.5, 3, signed=0)
-    .node("Pad", c.constant([0, 0, 1, 2, 0, 0, 0, 1], np.int64)),
-    "before a quantiser": lambda c: c.node("Pad", c.constant([0, 0, 1, 0, 0, 0, 1, 1], np.int64))
-    .quant(0.5, 3, signed=0),
-    "with a number": lambda c: c.node("Pad", c.constant([0, 0, 1, 1, 0, 0, 1, 1], np.int64), np.float32(0.25))
-    .node("Sub", np.float32(0.25)).node("Clip", np.float32(-0.25), np.float32(1)).quant(0.5, 3, zero=3.0, signed=0),
-    "twice": lambda c: c.quant(0.5, 3, signed=0).node("Pad", c.constant([0, 0, 1, 0, 0, 0, 0, 1], np.int64))
-    .node("Pad", c.constant([0, 0, 0, 1, 0, 0, 1, 0], np.int64)),
-    "with two numbers": lambda c: c.quant(0.5, 3, signed=0).node("Pad", c.constant([0, 0, 1, 0, 0, 0, 0, 1], np.int64))
-    .node("Pad", c.constant([0, 0, 0, 1, 0, 0, 1, 0], np.int64), np.float32(1)),
-    "channels last": lambda c: c.quant(0.5, 3, signed=0).node("Transpose", perm=[0, 2, 3, 1])
-    .node("Pad", c.constant([0, 1, 1, 0, 0, 1, 0, 0], np.int64)).node("Transpose", perm=[0, 3, 1, 2]),
-}  # fmt: skip
+    "on a quantised map": lambda c: pad(levels(c), 0, 0, 1, 2, 0, 0, 0, 1),
+    "before a quantiser": lambda c: levels(pad(c, 0, 0, 1, 0, 0, 0, 1, 1)),
+    "with a number": padded_quarter,
+    "twice": lambda c: pad(pad(levels(c), 0, 0, 1, 0, 0, 0, 0, 1), 0, 0, 0, 1, 0, 0, 1, 0),
+    "with two numbers": lambda c: pad(pad(levels(c), 0, 0, 1, 0, 0, 0, 0, 1), 0, 0, 0, 1, 0, 0, 1, 0, value=1),
+    "channels last": channels_last,
+}
 
 
 @pytest.mark.sample(6)

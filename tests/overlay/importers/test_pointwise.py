@@ -222,7 +222,7 @@ FORMULAS = {
         lambda c: c.node("Mul", 0.5),
     ),
     "quantised between": joined("Sub", lambda chain: qdq(chain.node("Sigmoid"), np.float32(1 / 255), 0)),
-}  # fmt: skip
+}
 """Functions as exporters write them, as several nodes."""
 
 
@@ -239,12 +239,16 @@ def test_onnx(name):
     ("activation", "why"),
     [
         (lambda chain: chain.node("Sqrt"), "QuantizeLinear): the values of Sqrt must be finite, got nan at -4.09375"),
-        (lambda chain: chain.reversed("Div", np.float32(1)),
-         "QuantizeLinear): a map must be divided by numbers other than 0"),
-        (lambda chain: chain.node("Greater", np.float32([1, 2]).reshape(2, 1, 1)),
-         "Greater): a constant must be one number, got shape (2, 1, 1)"),
+        (
+            lambda chain: chain.reversed("Div", np.float32(1)),
+            "QuantizeLinear): a map must be divided by numbers other than 0",
+        ),
+        (
+            lambda chain: chain.node("Greater", np.float32([1, 2]).reshape(2, 1, 1)),
+            "Greater): a constant must be one number, got shape (2, 1, 1)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_table(activation, why):
     with pytest.raises(ImportRefused) as refused:
         all_values(between(activation))

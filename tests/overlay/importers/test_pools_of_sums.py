@@ -19,13 +19,16 @@ MEANS = {
     "GlobalAveragePool": (lambda c: c.node("GlobalAveragePool"), 4),
     "bias before": (lambda c: c.node("Add", EACH).node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]), 16),
     "negative scales": (
-        lambda c: c.node("Mul", -EACH).node("AveragePool", kernel_shape=[2, 1], strides=[2, 1]).node("Add", EACH), 32,
+        lambda c: c.node("Mul", -EACH).node("AveragePool", kernel_shape=[2, 1], strides=[2, 1]).node("Add", EACH),
+        32,
     ),
     "max pool behind": (
-        lambda c: c.node("AveragePool", kernel_shape=[2, 1], strides=[1, 1])
-        .node("MaxPool", kernel_shape=[1, 2], strides=[1, 2]), 24,
+        lambda c: c.node("AveragePool", kernel_shape=[2, 1], strides=[1, 1]).node(
+            "MaxPool", kernel_shape=[1, 2], strides=[1, 2]
+        ),
+        24,
     ),
-}  # fmt: skip
+}
 
 
 def kinds(made):
@@ -77,7 +80,7 @@ FIRST = {
         lambda c: c.quant(0.25, 3).node("AveragePool", kernel_shape=[3, 1]).quant(0.25, 3, rounding="HALF_UP"),
         ["avg_pool"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FIRST)
@@ -119,15 +122,21 @@ PADDED = dict(kernel_shape=[2, 2], strides=[1, 1], pads=[1, 0, 0, 0], count_incl
 @pytest.mark.parametrize(
     ("chain", "line"),
     [
-        (lambda: begun(np.random.default_rng(0)).node("AveragePool", **PADDED),
-         "AveragePool_2 (AveragePool): a mean of sums must have 4 values in every window, got 2 in some; quantise "
-         "before it"),
-        (lambda: begun(np.random.default_rng(0)).node("MaxPool", kernel_shape=[2, 2]).node("GlobalAveragePool"),
-         "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a max pool; quantise before it"),
-        (lambda: Chain((2, 6, 6)).quant(0.25, 3).node("MaxPool", kernel_shape=[2, 2]),
-         "chain: a convolution or a matrix product must come first, got none"),
+        (
+            lambda: begun(np.random.default_rng(0)).node("AveragePool", **PADDED),
+            "AveragePool_2 (AveragePool): a mean of sums must have 4 values in every window, got 2 in some; quantise "
+            "before it",
+        ),
+        (
+            lambda: begun(np.random.default_rng(0)).node("MaxPool", kernel_shape=[2, 2]).node("GlobalAveragePool"),
+            "GlobalAveragePool_3 (GlobalAveragePool): a mean of sums must come before a max pool; quantise before it",
+        ),
+        (
+            lambda: Chain((2, 6, 6)).quant(0.25, 3).node("MaxPool", kernel_shape=[2, 2]),
+            "chain: a convolution or a matrix product must come first, got none",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(chain, line):
     with refusal(line):
         imported(chain())

@@ -29,16 +29,15 @@ def digits():
 def networks():
     """Untrained networks: batch normalisation and a pool of maxima; strides, a clip and a mean."""
     nn = torch.nn
-    return {
-        "pools": nn.Sequential(
-            nn.Conv2d(1, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2),
-            nn.Conv2d(8, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Flatten(), nn.Linear(256, 10),
-        ),
-        "mean": nn.Sequential(
-            nn.Conv2d(1, 16, 3, stride=2, padding=1), nn.BatchNorm2d(16), nn.ReLU(),
-            nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10),
-        ),
-    }  # fmt: skip
+
+    def block(inputs, outputs, *, norm=True, stride=1):
+        norms = [nn.BatchNorm2d(outputs)] if norm else []
+        return [nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1), *norms, nn.ReLU()]
+
+    pools = [*block(1, 8), nn.MaxPool2d(2), *block(8, 16), nn.Flatten(), nn.Linear(256, 10)]
+    mean = [*block(1, 16, stride=2), *block(16, 32, norm=False)]
+    mean += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10)]
+    return {"pools": nn.Sequential(*pools), "mean": nn.Sequential(*mean)}
 
 
 def trained(net, images, classes):

@@ -23,8 +23,8 @@ def made(op: str, *inputs: object, **attributes: object) -> Grid:
 def test_quant(scale: np.ndarray, zero: int, bits: int, signed: int, narrow: int) -> None:
     quant = pytest.importorskip("qonnx.custom_op.general.quant", reason="qonnx is not installed").quant
     for rounding in ("ROUND", "FLOOR", "CEIL"):
-        grid = made("Quant", scale, np.float32(zero), np.float32(bits),
-                    signed=signed, narrow=narrow, rounding_mode=rounding)  # fmt: skip
+        attributes = {"signed": signed, "narrow": narrow, "rounding_mode": rounding}
+        grid = made("Quant", scale, np.float32(zero), np.float32(bits), **attributes)
         wanted = quant(VALUES, scale, np.float32(zero), np.float32(bits), signed, narrow, rounding)
         np.testing.assert_array_equal(grid.values, wanted)
         np.testing.assert_array_equal(grid.values, grid.integers * scale)

@@ -150,9 +150,7 @@ PLACES = {
     "a convolution": lambda chain, rng: with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)), SLOPES),
     "one channel's": lambda chain, rng: with_slopes(chain.conv(rng, 1, (3, 3), (0.03, 9)), -40),
     "the input": lambda chain, rng: with_slopes(chain, SLOPES[:3]).conv(rng, 4, (3, 3), (0.03, 9)),
-    "a padded map": lambda chain, rng: with_slopes(
-        chain.conv(rng, 7, (3, 3), (0.03, 9)).pad((1, 0), (0, 2)), SLOPES
-    ),
+    "a padded map": lambda chain, rng: with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)).pad((1, 0), (0, 2)), SLOPES),
     "a pool": lambda chain, rng: with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)).pool("MAX", (2, 2)), SLOPES),
     "a dense layer": lambda chain, rng: with_slopes(
         chain.reshape(1, 60).dense(rng, 7, (0.03, 9), bias=False).reshape(1, 1, 1, 7), SLOPES
@@ -164,7 +162,7 @@ PLACES = {
     "another": lambda chain, rng: with_slopes(
         with_slopes(chain.conv(rng, 7, (3, 3), (0.03, 9)), SLOPES), SLOPES[::-1], (0.02, -70), 0.004
     ),
-}  # fmt: skip
+}
 """By what TFLite's PRELU reads."""
 
 

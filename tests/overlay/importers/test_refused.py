@@ -98,8 +98,13 @@ ONE = {
         "makes, in onnxruntime by Tanh in op_types_to_quantize",
     ),
     "a clip in front of a mean and weights": (
-        lambda: begun().quant(1, 3).node("Clip", np.float32(0.25), np.float32(9)).node("GlobalAveragePool")
-        .node("Conv", np.ones((4, 4, 1, 1), np.float32)),
+        lambda: (
+            begun()
+            .quant(1, 3)
+            .node("Clip", np.float32(0.25), np.float32(9))
+            .node("GlobalAveragePool")
+            .node("Conv", np.ones((4, 4, 1, 1), np.float32))
+        ),
         "Conv_5 (Conv): a clip behind a quantiser must be followed by a quantiser, or cut nothing; quantise what it "
         "makes, in onnxruntime by QuantFormat.QDQ",
     ),
@@ -122,8 +127,9 @@ ONE = {
     ),
     **{
         f"a cut map behind a {op}": (
-            lambda op=op, others=others: begun().quant(1, 3).node(op, *others).node("Slice", *SLICE)
-            .node("MaxPool", kernel_shape=[2, 2]),
+            lambda op=op, others=others: (
+                begun().quant(1, 3).node(op, *others).node("Slice", *SLICE).node("MaxPool", kernel_shape=[2, 2])
+            ),
             "MaxPool_5 (MaxPool): a map that is padded, cut or grows must have one scale > 0 behind its quantiser, got "
             f"{got}; quantise before it",
         )
@@ -293,9 +299,7 @@ ONE = {
     ),
     "a negative scale": (lambda: begun().quant(-1, 3), "Quant_2 (Quant): scales must be > 0"),
     "17 bits": (lambda: begun().quant(1, 17), "Quant_2 (Quant): a map must have at most 65,536 values, got 131,072"),
-    "two bits and a half": (
-        lambda: begun().quant(1, 2.5), "Quant_2 (Quant): bits must be 1..32, got 2.5"
-    ),
+    "two bits and a half": (lambda: begun().quant(1, 2.5), "Quant_2 (Quant): bits must be 1..32, got 2.5"),
     "no such rounding": (
         lambda: begun().quant(1, 3, rounding="SIDEWAYS"),
         "Quant_2 (Quant): the rounding mode must be one of ROUND, HALF_EVEN, HALF_UP, HALF_DOWN, FLOOR, CEIL, UP, "
@@ -303,8 +307,7 @@ ONE = {
     ),
     "a pad that reflects more than there is": (
         lambda: begun().node("Pad", np.int64([0, 0, 1, 9, 0, 0, 1, 1]), mode="reflect"),
-        "Pad_2 (Pad): pads that reflect must be smaller than the map, got (0, 0, 1, 9, 0, 0, 1, 1) around "
-        "(1, 4, 4, 4)",
+        "Pad_2 (Pad): pads that reflect must be smaller than the map, got (0, 0, 1, 9, 0, 0, 1, 1) around (1, 4, 4, 4)",
     ),
     "a pad that goes around": (
         lambda: begun().node("Pad", np.int64([0, 0, 1, 1, 0, 0, 1, 1]), mode="wrap"),
@@ -325,10 +328,9 @@ ONE = {
         "PRelu_2 (PRelu): what PRelu reads must be quantised, got sums of weights; quantise before it",
     ),
     "padded channels": (
-        lambda: begun()
-        .quant(1, 3)
-        .node("Pad", np.int64([0, 1, 0, 0, 0, 0, 0, 0]))
-        .node("MaxPool", kernel_shape=[2, 2]),
+        lambda: (
+            begun().quant(1, 3).node("Pad", np.int64([0, 1, 0, 0, 0, 0, 0, 0])).node("MaxPool", kernel_shape=[2, 2])
+        ),
         "MaxPool_4 (MaxPool): only rows and columns can be padded, or grow",
     ),
     "softmax over images": (
@@ -351,9 +353,7 @@ ONE = {
         lambda: second_output(begun().node("Dropout"), "Relu"),
         "Relu_3 (Relu): it reads second, a second output, which is not computed",
     ),
-    "a constant network": (
-        lambda: constant_network(), "chain: the output must depend on the input, got a constant"
-    ),
+    "a constant network": (lambda: constant_network(), "chain: the output must depend on the input, got a constant"),
     "a text for a number": (
         lambda: begun().quant(1, 3).node("Softmax", axis="x"),
         "Softmax_3 (Softmax): attribute axis must be a number, got 'x'",
@@ -391,9 +391,7 @@ ONE = {
         lambda: begun().node("Sigmoid").quant(1 / 16, 3).node("Conv", np.ones((4, 4, 3, 3), np.float32)),
         f"Sigmoid_2 (Sigmoid): what Sigmoid {SUMS}",
     ),
-    "SiLU of sums": (
-        lambda: two_maps(begun().node("Sigmoid"), "Mul").quant(1, 3), f"Mul_1 (Mul): what Sigmoid {SUMS}"
-    ),
+    "SiLU of sums": (lambda: two_maps(begun().node("Sigmoid"), "Mul").quant(1, 3), f"Mul_1 (Mul): what Sigmoid {SUMS}"),
     "GELU of sums": (
         lambda: joined_with(begun(), "Mul", lambda c: c.node("Div", np.float32(2**0.5)).node("Erf").node("Add", 1.0)),
         f"Mul_1 (Mul): what Erf {SUMS}",
@@ -448,7 +446,7 @@ ONE = {
         lambda: begun().node("Cast", to=7),
         "Cast_2 (Cast): a map must be cast to float32 or float64, got type 7; quantise with QuantizeLinear",
     ),
-}  # fmt: skip
+}
 
 
 TRUNC = "Trunc_2 (Trunc): the zero point must be 0 and 0..32 bits go to leave 1..16, got"
@@ -540,8 +538,7 @@ def test_a_shape_that_the_file_says():
     chain = begun().quant(1, 3).node("Sin").node("MaxPool", kernel_shape=[2, 2], dilations=[2, 2]).node("Cos")
     model = chain.model()
     pool = "MaxPool_4 (MaxPool): dilations must be 1, got (2, 2); PyTorch: dilation=1"
-    unknown = ["Sin_3 (Sin): this operator is not imported",
-               "Cos_5 (Cos): this operator is not imported"]  # fmt: skip
+    unknown = ["Sin_3 (Sin): this operator is not imported", "Cos_5 (Cos): this operator is not imported"]
     for shape, more in (([2, 4, 4, 4], [pool]), (["N", 4, 4, 4], [pool]), ([1, 4, "h", 4], []), ([1, 1 << 40], [])):
         del model.graph.value_info[:]
         model.graph.value_info.append(helper.make_tensor_value_info("t3", 1, shape))

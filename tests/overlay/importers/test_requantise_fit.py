@@ -101,10 +101,9 @@ def test_what_fits_a_layer_fits_the_importer(fraction):
     layer = Requantise(name="r", encoding=signed(4), fraction=fraction)
     most_bias = (1 << SUM_BITS - 1 + fraction) - 1 - (SUMS.high << fraction)
     most_factor = ((1 << PRODUCT_BITS - 1) - 1) // (-SUMS.low << fraction)
-    cases = {
-        (most_bias, 1, 0): True, (most_bias + 1, 1, 0): False,
-        (0, 1, MAX_SHIFT): True, (0, 1, MAX_SHIFT + 1): False, (0, 1, -1): False,
-    }  # fmt: skip
+    fitting = [(most_bias, 1, 0), (0, 1, MAX_SHIFT)]
+    too_large = [(most_bias + 1, 1, 0), (0, 1, MAX_SHIFT + 1), (0, 1, -1)]
+    cases = dict.fromkeys(fitting, True) | dict.fromkeys(too_large, False)
     for (bias, multiplier, shift), fit_is_there in cases.items():
         factors = Factors(bias, multiplier, shift, exact=True)
         assert fits(factors, fraction, SUMS) == fit_is_there

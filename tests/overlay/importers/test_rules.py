@@ -97,12 +97,11 @@ def test_a_sum_with_a_bend_stays_a_sum():
 def test_a_wrong_function_is_found():
     before = product()
     after = functions_of_one_tensor_become_one(before)
-    wrong = replace(
-        after, operations=tuple(
-            replace(operation, link=clip(0, None)) if operation.makes == "joined" else operation
-            for operation in after.operations
-        )
-    )  # fmt: skip
+    operations = [
+        replace(operation, link=clip(0, None)) if operation.makes == "joined" else operation
+        for operation in after.operations
+    ]
+    wrong = replace(after, operations=tuple(operations))
     with pytest.raises(Inexact, match="joined must stay the same"):
         check_same(before, wrong)
 

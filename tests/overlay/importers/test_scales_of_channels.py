@@ -52,9 +52,7 @@ READERS = {
     "padding, and no sign": lambda rng: ended(
         depthwise(begun(rng, signed=0).node("Relu"), rng, pads=[1, 1, 1, 1]), rng
     ),
-    "a maximum between": lambda rng: ended(
-        depthwise(begun(rng).node("MaxPool", kernel_shape=[2, 1]), rng), rng
-    ),
+    "a maximum between": lambda rng: ended(depthwise(begun(rng).node("MaxPool", kernel_shape=[2, 1]), rng), rng),
     "what is added and multiplied": lambda rng: ended(
         depthwise(
             begun(rng)
@@ -82,7 +80,7 @@ READERS = {
     ),
     "the host": lambda rng: begun(rng),
     "the host, behind a maximum": lambda rng: begun(rng).node("MaxPool", kernel_shape=[2, 2]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sample(5)

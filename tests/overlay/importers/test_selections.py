@@ -59,21 +59,21 @@ CUTS = {
         rng, 3, (3, 3), (0.1, 3)
     ),
     "a box of all": lambda rng: strided_slice(begun(rng), (2, 3, 1), (5, 6, 4)).conv(rng, 3, (2, 3), (0.1, 3)),
-    "in front of a dense layer": lambda rng: strided_slice(begun(rng), (1, 0, 1), (5, 7, 3), (2, 1, 1))
-    .reshape(1, 28)
-    .dense(rng, 5, (0.2, 3)),
+    "in front of a dense layer": lambda rng: (
+        strided_slice(begun(rng), (1, 0, 1), (5, 7, 3), (2, 1, 1)).reshape(1, 28).dense(rng, 5, (0.2, 3))
+    ),
     "in front of a pool": lambda rng: strided_slice(begun(rng), (2, 1, 1), (6, 7, 4)).pool("MAX", (2, 2), (2, 2)),
-    "in front of a mean": lambda rng: strided_slice(begun(rng), (0, 1, 0), (6, 7, 6)).mean((0.04, 3)).dense(
-        rng, 5, (0.05, 3)
+    "in front of a mean": lambda rng: (
+        strided_slice(begun(rng), (0, 1, 0), (6, 7, 6)).mean((0.04, 3)).dense(rng, 5, (0.05, 3))
     ),
-    "padded again": lambda rng: strided_slice(begun(rng), (1, 0, 0), (6, 7, 3)).pad((1, 2), (0, 1)).conv(
-        rng, 3, (3, 3), (0.1, 3), same=False
+    "padded again": lambda rng: (
+        strided_slice(begun(rng), (1, 0, 0), (6, 7, 3)).pad((1, 2), (0, 1)).conv(rng, 3, (3, 3), (0.1, 3), same=False)
     ),
-    "cut twice": lambda rng: strided_slice(
-        strided_slice(begun(rng), (1, 0, 0), (6, 7, 5)), (0, 2, 1), (4, 6, 3)
-    ).conv(rng, 3, (3, 3), (0.1, 3)),
-    "enlarged behind": lambda rng: strided_slice(begun(rng), (1, 0, 0), (4, 7, 5)).upsample(6, 14).conv(
+    "cut twice": lambda rng: strided_slice(strided_slice(begun(rng), (1, 0, 0), (6, 7, 5)), (0, 2, 1), (4, 6, 3)).conv(
         rng, 3, (3, 3), (0.1, 3)
+    ),
+    "enlarged behind": lambda rng: (
+        strided_slice(begun(rng), (1, 0, 0), (4, 7, 5)).upsample(6, 14).conv(rng, 3, (3, 3), (0.1, 3))
     ),
     "enlarged before": lambda rng: strided_slice(begun(rng).upsample(12, 14), (1, 3, 0), (10, 14, 6)).conv(
         rng, 3, (3, 3), (0.1, 3)
@@ -86,18 +86,20 @@ CUTS = {
         "MUL", np.array([3, -40, 90], np.int8), (0.02, 0), (0.05, 4)
     ),
     "an activation behind": lambda rng: (
-        chain := strided_slice(begun(rng), (0, 0, 1), (6, 7, 4))
-    ).operator("LOGISTIC", chain.now.shape, (1 / 256, -128)).conv(rng, 3, (3, 3), (0.01, 2)),
-}  # fmt: skip
+        (chain := strided_slice(begun(rng), (0, 0, 1), (6, 7, 4)))
+        .operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
+        .conv(rng, 3, (3, 3), (0.01, 2))
+    ),
+}
 
 
-CUTS["a line whose places come twice"] = lambda rng: (
-    strided_slice(
-        Chain((1, 9, 3), 0.02, 11).conv(rng, 4, (1, 3), (0.03, 2)).reshape(1, 9, 1, 4).tile(1, 1, 2, 1)
-        .reshape(1, 18, 4),
-        (2, 0), (15, 4), (1, 1),
-    ).reshape(1, 1, 13, 4).conv(rng, 3, (1, 3), (0.1, 3))
-)  # fmt: skip
+def line_of_doubled_places(rng):
+    chain = Chain((1, 9, 3), 0.02, 11).conv(rng, 4, (1, 3), (0.03, 2)).reshape(1, 9, 1, 4).tile(1, 1, 2, 1)
+    line = strided_slice(chain.reshape(1, 18, 4), (2, 0), (15, 4), (1, 1))
+    return line.reshape(1, 1, 13, 4).conv(rng, 3, (1, 3), (0.1, 3))
+
+
+CUTS["a line whose places come twice"] = line_of_doubled_places
 
 
 @pytest.mark.sample(9)

@@ -387,9 +387,8 @@ def test_a_detector_with_boxes():
     with np.load(DATA / "ssd.npz") as recorded:
         wanted = {name: recorded[name] for name in recorded.files}
     got = closed(made, wanted.pop("x"))
-    assert {name: values.shape for name, values in got.items()} == {
-        "corners": (12, 30, 4), "classes": (12, 30), "scores": (12, 30), "count": (12,),
-    }  # fmt: skip
+    shapes = {"corners": (12, 30, 4), "classes": (12, 30), "scores": (12, 30), "count": (12,)}
+    assert {name: values.shape for name, values in got.items()} == shapes
     assert made.host.shapes == {"corners": (30, 4), "classes": (30,), "scores": (30,), "count": ()}
     assert len(np.unique(wanted["count"])) > 2
     for name, values in wanted.items():
@@ -438,20 +437,33 @@ def without_options(chain):
 
 OP = "CUSTOM TFLite_Detection_PostProcess"
 INSIDE = f"{OP}_15 ({OP}): this operator of TFLite is not imported; it must be the last one, with three inputs, and "
+NUMBERS = "could not convert string to float: 'ten'"
+CLASSES = (
+    "boxes, scores and anchors must be (n, 4), (n, 5) or one class more, and (n, 4), got (40, 4), (40, 3), (40, 4)"
+)
 NO_DETECTIONS = {
     "a result that is no output": (lambda: outside(ssd()), f"{INSIDE}all its four results outputs of the file"),
-    "integers": (lambda: of_integers(ssd()),
-                 f"{OP}_15: boxes, scores and anchors must be of type FLOAT32, got INT8, FLOAT32, FLOAT32"),
-    "other scales": (lambda: ssd(y_scale=0.0),
-                     f"{OP}_15: detections: scales must be four finite numbers > 0, got (0.0, 10.0, 5.0, 5.0)"),
-    "no options": (lambda: without_options(ssd()),
-                   f"must be a whole TFLite file, got: {OP} with 0 bytes of options"),
-    "text": (lambda: ssd(y_scale="ten"), f"must be a whole TFLite file, got: {OP} with options that are no map of "
-             "numbers: could not convert string to float: 'ten'"),
-    "other classes": (lambda: ssd(num_classes=5),
-                      "what the host computes must be written to a file: detections: boxes, scores and anchors must be "
-                      "(n, 4), (n, 5) or one class more, and (n, 4), got (40, 4), (40, 3), (40, 4)"),
-}  # fmt: skip
+    "integers": (
+        lambda: of_integers(ssd()),
+        f"{OP}_15: boxes, scores and anchors must be of type FLOAT32, got INT8, FLOAT32, FLOAT32",
+    ),
+    "other scales": (
+        lambda: ssd(y_scale=0.0),
+        f"{OP}_15: detections: scales must be four finite numbers > 0, got (0.0, 10.0, 5.0, 5.0)",
+    ),
+    "no options": (
+        lambda: without_options(ssd()),
+        f"must be a whole TFLite file, got: {OP} with 0 bytes of options",
+    ),
+    "text": (
+        lambda: ssd(y_scale="ten"),
+        f"must be a whole TFLite file, got: {OP} with options that are no map of numbers: {NUMBERS}",
+    ),
+    "other classes": (
+        lambda: ssd(num_classes=5),
+        f"what the host computes must be written to a file: detections: {CLASSES}",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", NO_DETECTIONS)

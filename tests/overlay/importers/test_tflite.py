@@ -383,11 +383,13 @@ def test_refusals_all_at_once():
     )
 
 
+SAME_NAMES = [{1: "a", 2: "a", 5: "a:2"}, {4: "a", 5: "a", 2: "a:5"}, {13: "a", 5: "a", 2: "a:5"}, {5: "a", 2: "a"}]
+SAME_NAMES += [{2: "", 5: ":2"}, {5: "", 2: ":5", 4: ":5'"}]
+NAMES_OF_IMPORTS = [{2: "t5/shape"}, {2: "t7/real"}, {15: "t5/shape"}]
+
+
 @pytest.mark.sample(4)
-@pytest.mark.parametrize("names", [
-    {1: "a", 2: "a", 5: "a:2"}, {4: "a", 5: "a", 2: "a:5"}, {13: "a", 5: "a", 2: "a:5"}, {5: "a", 2: "a"},
-    {2: "", 5: ":2"}, {5: "", 2: ":5", 4: ":5'"}, {2: "t5/shape"}, {2: "t7/real"}, {15: "t5/shape"},
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize("names", [*SAME_NAMES, *NAMES_OF_IMPORTS], ids=str)
 def test_names_that_several_tensors_have(names):
     """Or that look like those which the import makes itself: a tensor is never taken for another one."""
     chain = small()

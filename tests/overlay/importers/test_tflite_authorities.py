@@ -73,9 +73,8 @@ def test_residual_network():
     assert {built.wrong for built in made.emitted.built} == {(0, 0)}
     x = made.host.to_input(images["x"].astype(np.int64) - 128, made.model.network.input.shape)
     trace = dict(zip((layer.name for layer in made.model.network.layers), packed.trace(made.model, x[:2])))
-    nodes = [f"{number:02d}_{kind}" for number, kind in enumerate(
-        ["CONV_2D"] * 3 + ["ADD"] + ["CONV_2D"] * 3 + ["ADD"] + ["CONV_2D"] * 3 + ["ADD", "AVERAGE_POOL_2D"]
-    )] + ["14_FULLY_CONNECTED"]  # fmt: skip
+    kinds = [*["CONV_2D", "CONV_2D", "CONV_2D", "ADD"] * 3, "AVERAGE_POOL_2D"]
+    nodes = [*(f"{number:02d}_{kind}" for number, kind in enumerate(kinds)), "14_FULLY_CONNECTED"]
     sums = ("conv", "dense")
     compared = 0
     for (name, got), node in zip(((k, v) for k, v in trace.items() if not k.startswith(sums)), nodes, strict=True):

@@ -548,12 +548,15 @@ def test_a_dense_layer_of_the_values_of_channels_mixed():
         imported(chain.dense(rng, 5, (0.02, 4), keep=True).reshape(1, 15).dense(rng, 5, (0.05, 3)))
 
 
-@pytest.mark.parametrize(("block", "sides", "crops", "depth"), [
-    ((2, 2), ((0, 0), (0, 1)), ((0, 0), (0, 1)), 0),
-    ((2, 3), ((2, 2), (3, 5)), ((0, 0), (0, 2)), 0),
-    ((2, 2), ((2, 2), (2, 3)), ((0, 0), (1, 0)), 1),
-    ((1, 2), ((0, 0), (1, 0)), ((0, 0), (0, 0)), 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("block", "sides", "crops", "depth"),
+    [
+        ((2, 2), ((0, 0), (0, 1)), ((0, 0), (0, 1)), 0),
+        ((2, 3), ((2, 2), (3, 5)), ((0, 0), (0, 2)), 0),
+        ((2, 2), ((2, 2), (2, 3)), ((0, 0), (1, 0)), 1),
+        ((1, 2), ((0, 0), (1, 0)), ((0, 0), (0, 0)), 0),
+    ],
+)
 def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth):
     """As TensorFlow writes it: SPACE_TO_BATCH_ND, a plain convolution, BATCH_TO_SPACE_ND."""
     rng = np.random.default_rng(7)
@@ -566,11 +569,14 @@ def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth)
     assert block in dilations
 
 
-@pytest.mark.parametrize(("block", "sides", "crops", "depth"), [
-    (2, (4, 0), (0, 0), 0),
-    (4, (4, 4), (0, 2), 0),
-    (3, (3, 7), (0, 0), 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("block", "sides", "crops", "depth"),
+    [
+        (2, (4, 0), (0, 0), 0),
+        (4, (4, 4), (0, 2), 0),
+        (3, (3, 7), (0, 0), 1),
+    ],
+)
 def test_a_dilated_convolution_of_a_map_without_rows(block, sides, crops, depth):
     """As Keras' Conv1D is written: the parts of the map get a row each, and lose it behind the convolution."""
     rng = np.random.default_rng(7)

@@ -16,6 +16,7 @@ tflite = pytest.importorskip("tflite", reason="the extra import is not installed
 from bitloom.overlay.fuzz.tflite_writer import TfliteOperator, TfliteTensor, tflite_bytes  # noqa: E402
 
 DATA = Path(__file__).parent / "data"
+ONE = (1, 1)
 
 
 @dataclass
@@ -69,9 +70,8 @@ class Chain:
         return tuple(out)
 
     def conv(
-        self, rng, outputs, kernel, made, strides=(1, 1), same=True, activation="NONE", dilations=(1, 1), depth=0,
-        groups=1,
-    ):  # fmt: skip
+        self, rng, outputs, kernel, made, strides=ONE, same=True, activation="NONE", dilations=ONE, depth=0, groups=1
+    ):
         """A convolution with random weights, by groups; ``depth`` outputs a channel if it is a depthwise one."""
         channels = self.now.shape[3]
         shape = (1, *kernel, channels * depth) if depth else (outputs, *kernel, channels // groups)
@@ -255,9 +255,14 @@ class Chain:
 
     def detections(self, boxes, scores, anchors, **options):
         """What TFLite's object detection has at its end, of three tensors of real numbers: the four outputs."""
-        given = {"max_detections": 30, "max_classes_per_detection": 1, "nms_score_threshold": 0.9,
-                 "nms_iou_threshold": 0.5, "num_classes": self.tensors[scores].shape[-1] - 1, "y_scale": 10.0,
-                 "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0, **options}  # fmt: skip
+        sizes = {
+            "max_detections": 30,
+            "max_classes_per_detection": 1,
+            "num_classes": self.tensors[scores].shape[-1] - 1,
+        }
+        limits = {"nms_score_threshold": 0.9, "nms_iou_threshold": 0.5}
+        scales = {"y_scale": 10.0, "x_scale": 10.0, "h_scale": 5.0, "w_scale": 5.0}
+        given = {**sizes, **limits, **scales, **options}
         places = given["max_detections"] * given["max_classes_per_detection"]
         shapes = {"corners": (1, places, 4), "classes": (1, places), "scores": (1, places), "count": (1,)}
         self.outputs = [self._add(TfliteTensor(name, shape, "FLOAT32")) for name, shape in shapes.items()]

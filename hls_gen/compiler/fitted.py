@@ -84,7 +84,7 @@ def fitting(folding: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
         depth[key] = 1 << (depth[key] - 1).bit_length()
     if folding.array.one_memory:  # features lie in front of the kernels
         depth["kernel_rows"] += depth["tuple_words"]
-    if folding.array.collect:
+    if folding.array.reducer.collects:
         depth["collect"] = max(need.window_lanes for need in needs)
         folding = folding.changed(collect=depth["collect"], acc_bits=ACC_BITS)
     least = [folding.array.least_acc_bits, folding.pool_sum_bits * folding.depthwise]

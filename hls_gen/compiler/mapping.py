@@ -14,11 +14,11 @@ from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import FRAME_BITS, TAPS
 from bitloom.golden.network import Model, Network
-from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.limits import check_parallel
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
+from bitloom.hls_gen.design.reducer import SerialPopcount
 from bitloom.hls_gen.design.topology import cascade
 
 from .choices import CompileChoices
@@ -202,16 +202,18 @@ def _engine(npus: Sequence[Npu]) -> Engine:
 def _check_shifts(cut: Cut, npu: Npu) -> None:
     """Raise ValueError if NPU 0 can't weigh the input's bit planes, or has fewer shifts than planes that follow one
     another."""
-    planes, array = cut.workloads[0].planes, npu.array
-    if planes > 1 and not weighs_planes(array.accumulate, array.collect):
+    planes, reducer = cut.workloads[0].planes, npu.array.reducer
+    if planes <= 1:
+        return
+    if not isinstance(reducer, SerialPopcount):
         raise ValueError(
             f"{cut.network}: an input of {planes} bit planes needs an NPU that accumulates popcount or both, with "
-            f"collect = 0, got {array.accumulate} and {array.collect}"
+            f"collect = 0, got {npu.value('accumulate')} and {npu.value('collect')}"
         )
-    if not array.planes and planes > 1 << array.shift_bits:
+    if not reducer.planes and planes > 1 << reducer.shift_bits:
         raise ValueError(
             f"{cut.network}: an input of {planes} bit planes needs shifts up to {planes - 1}, the NPU has "
-            f"shift_bits = {array.shift_bits}"
+            f"shift_bits = {reducer.shift_bits}"
         )
 
 

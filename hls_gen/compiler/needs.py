@@ -115,7 +115,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
     counts = planned.on_array.counts
     words = planned.words
     lanes = 0
-    if npu.array.collect:
+    if npu.array.reducer.collects:
         lanes = int(planned.on_array.taps.window_taps.max()) * planned.tuple_part.words * npu.array.kfp
     from_ring = planned.read.inlet == "ring"
     joined = planned.read.joined_words

@@ -366,34 +366,32 @@ def check_accumulation(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
         The NPU accumulates in another way, or its words don't fit the layer's.
     """
     accumulate = layer.arithmetic.accumulate
+    if accumulate not in npu.array.reducer.accumulations:
+        needed = "with word_lanes" if accumulate == "or_words" else f"that accumulates {accumulate} or both"
+        got = npu.value("word_lanes" if accumulate == "or_words" else "accumulate")
+        raise ValueError(f"{layer.name}: accumulate {accumulate} needs an NPU {needed}, got {got}")
     if accumulate == "or_words":
         _check_words(layer, npu, layout)
-    elif npu.array.accumulate not in (accumulate, "both"):
-        raise ValueError(
-            f"{layer.name}: accumulate {accumulate} needs an NPU that accumulates {accumulate} or both, got "
-            f"{npu.array.accumulate}"
-        )
 
 
 def _check_words(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
     """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
     word_channels = layer.arithmetic.word_channels
-    if not npu.array.word_lanes:
-        raise ValueError(f"{layer.name}: accumulate or_words needs an NPU with word_lanes, got {npu.array.word_lanes}")
-    if npu.array.word_lanes < word_channels:
+    word_lanes = npu.value("word_lanes")
+    if word_lanes < word_channels:
         raise ValueError(
             f"{layer.name}: accumulate or_words with words of {word_channels} channels needs an NPU with word_lanes >= "
-            f"{word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = "
-            f"{npu.array.word_lanes} and kfp = {npu.array.kfp}"
+            f"{word_channels}, since a PE takes the OR of a word in one beat, got word_lanes = {word_lanes} and kfp = "
+            f"{npu.array.kfp}"
         )
-    groups = layout.reshape(-1, npu.array.word_lanes)  # a row for each OR of the PE in a beat
+    groups = layout.reshape(-1, word_lanes)  # a row for each OR of the PE in a beat
     words = np.where(groups == UNUSED, UNUSED, groups // word_channels)
     count = -(-layer.weight.shape[2] // word_channels)
     places = [set(np.nonzero((words == word).any(axis=1))[0].tolist()) for word in range(count)]
     if max(map(len, places)) > 1 or len(set().union(*places)) < count:
         raise ValueError(
             f"{layer.name}: each word of {word_channels} channels must fill a group of word_lanes = "
-            f"{npu.array.word_lanes} lanes alone, got {words.tolist()} as the words of the groups' lanes"
+            f"{word_lanes} lanes alone, got {words.tolist()} as the words of the groups' lanes"
         )
 
 

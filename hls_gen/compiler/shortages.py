@@ -81,7 +81,7 @@ def _of_npu(plan: Plan, manifest: Manifest, n: int) -> list[Shortage]:
     """Depths and widths that are too small for what NPU ``n`` has to do."""
     npu_needs = plan.needs[n]
     npu = manifest.npus[n]
-    collect = npu_needs.needs.window_lanes if npu.array.collect else 0
+    collect = npu_needs.needs.window_lanes if npu.array.reducer.collects else 0
     needs = {"collect": collect, **npu_needs.capacities}
     layers: dict[str, str] = {}
     if npu.loader.stream_weights and plan.on(n):

@@ -4,25 +4,19 @@ KGP PEs work side by side, each on another kernel; a PE takes KFP channels of a 
 a `BinaryArray` counts where bits match (XNOR and popcount), an `IntegerArray` multiplies.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from .lanes import lane_groups, plane_lanes, weight_of_lanes
 from .packed_products import most_kernels
 from .parts import RAM_STYLES, NpuPart, capacity, choice, number, value
+from .reducer import BinaryReducer, ProductSum, Reducer, SerialPopcount
 from .rules import require
 from .split_window import BeatTaps
-from .widths import ACC_BITS, FEATURE_BITS, PLANES, WEIGHT_BITS, bits_for
+from .widths import ACC_BITS, FEATURE_BITS, WEIGHT_BITS, bits_for
 
-ACCUMULATIONS = ("popcount", "or", "both", "or_words")
 MOST_ACCUMULATORS = 256
 """Accumulators of a PE at most: a small memory beside it."""
-
-
-def weighs_planes(accumulate: str, collect: int = 0) -> bool:
-    """Whether PEs that accumulate so can give matches the weight of a bit plane: those that count, beat by beat. Others
-    have planes 0 and shift_bits 0."""
-    return accumulate in ("popcount", "both") and not collect
 
 
 def kernel_groups(kernels: int, kgp: int) -> int:
@@ -102,33 +96,8 @@ class BinaryArray(PeArray):
     weight_bits: ClassVar[int] = 1
     kernels_per_multiplier: ClassVar[int] = 1
 
-    accumulate: str = choice(
-        "popcount",
-        ACCUMULATIONS,
-        means="How binary PEs accumulate; both: chosen by layer; or_words: OR within words, count over words.",
-    )
-    word_lanes: int = number(
-        0,
-        least=0,
-        rare=True,
-        means="Lanes whose products are ORed to the bit of a word, where PEs count words: a divisor of kfp, or 0.",
-    )
-    collect: int = number(
-        0, least=0, means="Products that a PE collects before they are reduced at once: a multiple of kfp, or 0."
-    )
-    planes: int = number(
-        0,
-        least=2,
-        most=PLANES,
-        or_zero=True,
-        means="Bit planes of an integer input side by side: 0, or 2 to 9 and below kfp.",
-    )
-    shift_bits: int = number(
-        3,
-        least=0,
-        most=bits_for(PLANES - 1),
-        means="Bit planes of an integer input one after another: as many as 2 to the power of this.",
-    )
+    reducer: BinaryReducer = field(default_factory=SerialPopcount)
+    """What makes one number of the products of a window."""
     kernel_binariser: bool = value(
         False,
         rare=True,
@@ -143,10 +112,12 @@ class BinaryArray(PeArray):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check()
-        self._check_planes()
-        self._check_accumulation()
-        least = self.least_acc_bits
-        lanes = f"collect = {self.collect}" if self.collect else f"kfp = {self.kfp}"
+        self.reducer.check_lanes(self.kfp)
+        collects = self.reducer.collects
+        products = f"collect = {self.reducer.products(self.kfp)}"
+        require(not collects or self.accumulators == 1, f"accumulators must be 1 for {products}", self.accumulators)
+        least = self.reducer.least_acc_bits(self.kfp)
+        lanes = products if collects else f"kfp = {self.kfp}"
         require(self.acc_bits >= least, f"acc_bits must be >= {least} for {lanes}", self.acc_bits)
         ok = self.line_taps == 1 or self.lanes_per_weight == 1
         require(ok, f"lanes_per_weight must be 1 for line_taps = {self.line_taps}", self.lanes_per_weight)
@@ -155,43 +126,15 @@ class BinaryArray(PeArray):
             require(block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
             require(not self.planes, f"lanes_per_weight must be 1 for planes = {self.planes}", self.lanes_per_weight)
 
-    def _check_planes(self) -> None:
-        """Raise ValueError unless planes are as many as the lanes have room for."""
-        require(self.planes < self.kfp, f"planes must be 0 or below kfp = {self.kfp}", self.planes)
-
-    def _check_accumulation(self) -> None:
-        """Raise ValueError unless accumulate, word_lanes and collect go with the rest."""
-        require(
-            weighs_planes(self.accumulate) or not (self.planes or self.shift_bits),
-            f"planes and shift_bits must be 0 for accumulate {self.accumulate}",
-            f"{self.planes} and {self.shift_bits}",
-        )
-        lanes = self.word_lanes
-        if self.accumulate == "or":
-            require(lanes == 0, "word_lanes must be 0 for accumulate or", lanes)
-        else:
-            ok = self.accumulate != "or_words" if lanes == 0 else self.kfp % lanes == 0
-            least = "" if self.accumulate == "or_words" else "be 0 or "
-            require(ok, f"word_lanes must {least}divide kfp = {self.kfp}", lanes)
-        require(self.collect % self.kfp == 0, f"collect must be 0 or a multiple of kfp = {self.kfp}", self.collect)
-        needs = (self.accumulators, self.planes, self.shift_bits)
-        rule = "collect needs accumulators 1, planes 0 and shift_bits 0"
-        require(not self.collect or needs == (1, 0, 0), rule, "{}, {} and {}".format(*needs))
-
     @property
-    def chooses_words(self) -> bool:
-        """Whether layers choose between counting products and counting words."""
-        return self.word_lanes > 0 and self.accumulate != "or_words"
-
-    @property
-    def terms(self) -> int:
-        """What a PE counts at once at most: lanes, or products that it has collected; or their words."""
-        return (self.collect or self.kfp) // (self.word_lanes if self.accumulate == "or_words" else 1)
+    def planes(self) -> int:
+        """Bit planes of an integer input that lie side by side in a word; 0: none do."""
+        return self.reducer.planes if isinstance(self.reducer, SerialPopcount) else 0
 
     @property
     def least_acc_bits(self) -> int:
         """Width of an accumulator that holds what one beat adds, >= 4."""
-        return 4 if self.accumulate == "or" else max(4, bits_for(self.terms) + 1)
+        return self.reducer.least_acc_bits(self.kfp)
 
     @property
     def word_bits(self) -> int:
@@ -233,15 +176,11 @@ class IntegerArray(PeArray):
     """Array of PEs that multiply features by weights, both in two's complement."""
 
     engine: ClassVar[str] = "integer"
-    accumulate: ClassVar[str] = "popcount"
-    word_lanes: ClassVar[int] = 0
-    collect: ClassVar[int] = 0
+    reducer: ClassVar[Reducer] = ProductSum()
     planes: ClassVar[int] = 0
-    shift_bits: ClassVar[int] = 0
     kernel_binariser: ClassVar[bool] = False
     lanes_per_weight: ClassVar[int] = 1
     lane_step: ClassVar[int] = 1
-    chooses_words: ClassVar[bool] = False
 
     feature_bits: int = number(
         least=2, most=FEATURE_BITS, means="Bits of a feature: 2 to 20 in the integer engine, 1 in the binary engine."
@@ -271,11 +210,6 @@ class IntegerArray(PeArray):
         most = most_kernels(self.feature_bits, self.weight_bits)
         sizes = f"features of {self.feature_bits} and weights of {self.weight_bits} bits"
         require(kernels <= most, f"{name} must be 1..{most} for {sizes}", kernels)
-
-    @property
-    def terms(self) -> int:
-        """Products that a PE adds at once."""
-        return self.kfp
 
     @property
     def least_acc_bits(self) -> int:

@@ -21,6 +21,7 @@ from .loader import Loader
 from .parts import Capacity, Choices, NpuPart, Number, name_of, rule_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
+from .reducer import ACCUMULATE, CollectedPopcount, Or, OrWords, SerialPopcount, kind_of
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
@@ -28,21 +29,22 @@ from .stores import SkipStore, Stores
 
 ENGINES: dict[str, type[BinaryArray] | type[IntegerArray]] = {"binary": BinaryArray, "integer": IntegerArray}
 """The array of each engine."""
-CLASSES: dict[str, type[NpuPart]] = {
-    "array": BinaryArray,
-    "former": Former,
-    "former.sizes": FormerSizes,
-    "sequencer": Sequencer,
-    "results": Results,
-    "pool_unit": PoolUnit,
-    "pool_unit.weights": PoolWeights,
-    "stores": Stores,
-    "stores.skip": SkipStore,
-    "ports": Ports,
-    "ports.binariser": Binariser,
-    "loader": Loader,
+KINDS: dict[str, tuple[type[NpuPart], ...]] = {
+    "array": (IntegerArray, BinaryArray),
+    "array.reducer": (CollectedPopcount, OrWords, Or, SerialPopcount),
+    "former": (Former,),
+    "former.sizes": (FormerSizes,),
+    "sequencer": (Sequencer,),
+    "results": (Results,),
+    "pool_unit": (PoolUnit,),
+    "pool_unit.weights": (PoolWeights,),
+    "stores": (Stores,),
+    "stores.skip": (SkipStore,),
+    "ports": (Ports,),
+    "ports.binariser": (Binariser,),
+    "loader": (Loader,),
 }
-"""The part of each place; in place of an array there may be an `IntegerArray`."""
+"""The kinds of part that a place may have. Of kinds that have values of one name, the last one says the default."""
 ORDER = (
     "engine",
     "feature_bits",
@@ -116,6 +118,8 @@ ORDER = (
     "former_ahead",
 )
 """Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
+CHOSEN_BY = {"array": "engine", "array.reducer": "accumulate"}
+"""Places whose parts are of several kinds, and the flat name whose value chooses the kind."""
 SWITCHES = {
     "former": "window_former",
     "former.sizes": "former_column",
@@ -140,13 +144,14 @@ RARE_PARTS = ("former.sizes", "pool_unit.weights", "stores.skip")
 
 _DECLARED = {
     name_of(item): (place, item)
-    for place, part in [("array", IntegerArray), *CLASSES.items()]
-    for item in fields(part)
-    if f"{place}.{item.name}" not in CLASSES
+    for place, kinds in KINDS.items()
+    for kind in kinds
+    for item in fields(kind)
+    if f"{place}.{item.name}" not in KINDS
 }
 """The part in which the value of a name lies, and the field that declares it."""
 _OWNERS = {
-    "engine": ("array", "engine"),
+    **{chosen_by: (place, chosen_by) for place, chosen_by in CHOSEN_BY.items()},
     **{switch: (place, "") for place, switch in SWITCHES.items()},
     **{name: (place, item.name) for name, (place, item) in _DECLARED.items()},
 }
@@ -169,7 +174,9 @@ NUMBERS = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rul
 """What must hold for each name that is a number."""
 LEAST = {name: rule.least for name, rule in NUMBERS.items()}
 """The least of each, where it isn't 0 because something is left out."""
-CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)}
+CHOICES = {name: rule for name, (_, item) in _DECLARED.items() if isinstance(rule := rule_of(item), Choices)} | {
+    "accumulate": Choices(words=ACCUMULATE)
+}
 """What must hold for each name that is one of a few words, or some of them."""
 MEANS = {name: item.metadata["means"] for name, (_, item) in _DECLARED.items() if item.metadata.get("means")} | {
     "engine": "binary: XNOR and popcount. integer: multiply and requantise.",
@@ -200,8 +207,8 @@ DEFAULTS = {name: _default(name) for name in PLACES}
 """The value of each flat name where nothing is said; 0 of a number that is a switch."""
 _LEFT = frozenset(name for name in _SIZED if DEFAULTS[name])
 """Sizes that an NPU keeps where they mean nothing."""
-ABSENT = {"pfp": 1}
-"""Values of names whose part is not there, where they aren't the defaults."""
+ABSENT = DEFAULTS | {"pfp": 1, "shift_bits": 0}
+"""The value of each name in an NPU without a part that has it."""
 WITHIN = {name: (*part.partition(".")[::2], what) for name, (part, what) in OWNERS.items()}
 """Part of each name, the part inside that one, if any, and the field."""
 OFF = {name: 0 if OWNERS[name][1] else False for name in SWITCHES.values()}
@@ -216,17 +223,28 @@ def _is_rare(name: str) -> bool:
 
 RARE = frozenset(name for name in PLACES if _is_rare(name))
 """Names that are written to files only where their value isn't the default: their features are rare."""
-NAMES = {part: tuple(name for name in PLACES if f"{OWNERS[name][0]}.".startswith(f"{part}.")) for part in CLASSES}
+NAMES = {part: tuple(name for name in PLACES if f"{OWNERS[name][0]}.".startswith(f"{part}.")) for part in KINDS}
 """The flat names of each part, those of the parts inside it too."""
+_FIELDS = {
+    place: {name: PLACES[name].removeprefix(place)[1:].partition(".")[0] for name in names}
+    for place, names in NAMES.items()
+}
+"""The field of a part in which the value of each of these names lies: "reducer" of ``planes`` in "array". Of a name
+that says whether there is the part itself, nothing."""
 
 
-def part_of(part: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
+def _same(value: Any, other: Any) -> bool:
+    """Whether two values are the same; True is not 1."""
+    return type(value) is type(other) and bool(value == other)
+
+
+def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     """Make a part of an NPU.
 
     Parameters
     ----------
-    part
-        Name of one of the eight parts.
+    place
+        The part's name, such as "array", or that of a part inside it, such as "array.reducer".
     values
         Values by flat name. Names that are missing have their defaults; names of other parts are left alone.
     given
@@ -236,61 +254,49 @@ def part_of(part: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     Returns
     -------
     NpuPart or None
-        The part.
+        The part with the parts inside it; None where it is switched off.
 
     Raises
     ------
     ValueError
-        A value is out of its range, or given for a part that isn't there. One line: name, rule and value.
+        A value is out of its range, or given where there is no place for it. One line: name, rule and value.
     """
-    if part == "array":
-        return _array(values, given)
-    return _part_of(part, values, given)
-
-
-def _array(values: Mapping[str, Any], given: frozenset[str]) -> BinaryArray | IntegerArray:
-    """The array of the engine."""
-    engine = values.get("engine", "binary")
-    require(isinstance(engine, str) and engine in ENGINES, "engine must be binary or integer", shown(engine))
-    cls = ENGINES[engine]
-    has = {item.name for item in fields(cls)}
-    chosen: dict[str, Any] = {}
-    for name in NAMES["array"]:
-        what = OWNERS[name][1]
-        if what in has:
-            chosen[what] = values.get(name, DEFAULTS[name])
-        elif name in given and name != "engine":
-            fixed = getattr(cls, what)
-            require(_same(values[name], fixed), f"{name} must be {fixed} for engine {engine}", values[name])
-    return cls(**chosen)
-
-
-def _same(value: Any, other: Any) -> bool:
-    """Whether two values are the same; True is not 1."""
-    return type(value) is type(other) and bool(value == other)
-
-
-def _part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
-    """The part of a place with the parts inside it; None where the switch is off."""
     switch = SWITCHES.get(place)
     on = switch is None or values.get(switch, DEFAULTS[switch])
     if switch and OWNERS[switch][1]:
         replace(NUMBERS[switch], or_zero=True).check(switch, on)
     elif switch:
         require(isinstance(on, bool), f"{switch} must be True or False", shown(on))
-    names = [name for name in NAMES[place] if name != switch]
-    if not on:
-        for name in names:
-            ok = name not in given or _same(values[name], ABSENT.get(name, DEFAULTS[name]))
-            require(ok, f"{name} needs {MEANINGS[place]}", values.get(name))
+    kind, why = _kind_of(place, values) if on else (None, "")
+    own = [item.name for item in fields(kind)] if kind else []
+    for name, what in _FIELDS[place].items():
+        if what not in own and name in given and name not in (switch, CHOSEN_BY.get(place)):
+            rule = f"{name} must be {ABSENT[name]} for {why}" if kind else f"{name} needs {MEANINGS[place]}"
+            require(_same(values[name], ABSENT[name]), rule, values[name])
+    if kind is None:
         return None
-    inside = [inner for inner in CLASSES if inner.startswith(f"{place}.")]
-    chosen = {inner.rsplit(".", 1)[1]: _part_of(inner, values, given) for inner in inside}
-    for name in (*names, *([switch] if switch else [])):
-        owner, what = OWNERS[name]
-        if owner == place and what:
+    inside = [what for what in own if f"{place}.{what}" in KINDS]
+    chosen = {what: part_of(f"{place}.{what}", values, given) for what in inside}
+    for name, what in _FIELDS[place].items():
+        if what in own and what not in inside:
             chosen[what] = values.get(name, DEFAULTS[name])
-    return CLASSES[place](**chosen)
+    return kind(**chosen)
+
+
+def _kind_of(place: str, values: Mapping[str, Any]) -> tuple[type[NpuPart], str]:
+    """The kind of the part of a place, and the values that choose it, for messages."""
+    chosen_by = CHOSEN_BY.get(place)
+    if chosen_by is None:
+        return KINDS[place][0], ""
+    choice = values.get(chosen_by, DEFAULTS[chosen_by])
+    if chosen_by == "engine":
+        require(isinstance(choice, str) and choice in ENGINES, "engine must be binary or integer", shown(choice))
+        return ENGINES[choice], f"engine {choice}"
+    CHOICES["accumulate"].check("accumulate", choice)
+    collect = values.get("collect", DEFAULTS["collect"])
+    NUMBERS["collect"].check("collect", collect)
+    kind = kind_of(choice, collect)
+    return kind, f"collect = {collect}" if kind is CollectedPopcount else f"accumulate {choice}"
 
 
 def meant(npu: Any) -> frozenset[str]:
@@ -319,12 +325,12 @@ def stray(npu: Any) -> list[str]:
 
 
 def value_of(npu: Any, name: str) -> Any:
-    """The value of one flat name; its default where the NPU has no such part."""
+    """The value of one flat name; what `ABSENT` says where no part of the NPU has it."""
     value = npu
     for step in _STEPS[name]:
-        value = getattr(value, step)
+        value = getattr(value, step, None)
         if value is None:
             break
     if not OWNERS[name][1]:
         return value is not None
-    return ABSENT.get(name, DEFAULTS[name]) if value is None else value
+    return ABSENT[name] if value is None else value

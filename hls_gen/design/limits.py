@@ -30,7 +30,7 @@ def check_parallel(name: str, foldings: Sequence[Npu]) -> None:
     for folding in foldings:
         for key, value in folding.values(*SIDE_BY_SIDE).items():
             WIDTH.check(f"{name}: {key}", value)
-        LANES.check(f"{name}: collect", folding.array.collect)
+        LANES.check(f"{name}: collect", folding.value("collect"))
     LANES.check(f"{name}: arrays", sum(folding.array.kfp * folding.array.kgp for folding in foldings))
 
 

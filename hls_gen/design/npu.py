@@ -102,11 +102,12 @@ class Npu:
 
     def unchecked(self, **values: Any) -> "Npu":
         """The NPU with other values by flat name, without a check of them: much faster than ``changed``, for a search
-        and for tests of what must be refused. The engine stays.
+        and for tests of what must be refused. The engine and the kind of reducer stay.
 
-        Values of parts that the NPU then lacks are left out. Where a part comes, it is checked, as ``changed`` does it.
+        Values of parts that the NPU then lacks are left out, and so are those that its kind of reducer hasn't got.
+        Where a part comes, it is checked, as ``changed`` does it.
         """
-        assert "engine" not in values, "the engine stays"
+        assert not {"engine", "accumulate", "collect"} & values.keys(), "engine and kind of reducer stay"
         if not values:
             return self
         switched = not flat.OFF.keys().isdisjoint(values)
@@ -122,10 +123,11 @@ class Npu:
                 parts[outer] = _copied(getattr(self, outer))
             owner = parts[outer]
             if inner and owner is not None:
-                inside = _copied(getattr(owner, inner))
-                owner.__dict__[inner] = inside
+                inside = _copied(owner.__dict__.get(inner))
+                if inside is not None:
+                    owner.__dict__[inner] = inside
                 owner = inside
-            if what and owner is not None:
+            if owner is not None and what in owner.__dict__:
                 owner.__dict__[what] = value
         return self._with_parts(parts)
 
@@ -533,14 +535,8 @@ class Npu:
 
     @property
     def code_bits(self) -> int:
-        """Bits beside the weights in a kernel row: 1 for plane groups, unless all that comes is an integer input; sign
-        and shift for planes one after another; on top of these, 1 where a layer may choose OR, and 1 where it may
-        choose to count words."""
-        array = self.array
-        choice = int(array.accumulate == "both") + array.chooses_words
-        if array.planes:
-            return 0 if self.ports.inlets == ("host",) and not choice else choice + 1
-        return choice + (1 + array.shift_bits if array.shift_bits else 0)
+        """Bits beside the weights in a kernel row, which say how the sum of a word counts."""
+        return self.array.reducer.code_bits(integers_alone=self.ports.inlets == ("host",))
 
     @property
     def adds_integers(self) -> bool:

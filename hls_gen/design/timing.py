@@ -10,7 +10,9 @@ own tests measure those latencies.
 
 from dataclasses import dataclass
 
+from .array import BinaryArray
 from .npu import Npu
+from .reducer import Or, ProductSum
 from .results import REQUANTISATION
 from .signed_sum import signed_stages
 from .widths import bits_for
@@ -38,8 +40,8 @@ def sum_stages(npu: Npu) -> int:
 
 def counts_in_parts(npu: Npu) -> bool:
     """Whether a binary PE counts more lanes at once than one register stage can take."""
-    most = max(lanes for _, lanes in npu.array.lane_groups) if npu.array.planes else npu.array.terms
-    return most > POPCOUNT_LANES
+    array = npu.array
+    return isinstance(array, BinaryArray) and array.reducer.counter_terms(array.kfp) > POPCOUNT_LANES
 
 
 def pe_latency(npu: Npu) -> int:
@@ -48,7 +50,7 @@ def pe_latency(npu: Npu) -> int:
     Parameters
     ----------
     npu
-        The NPU. Its engine, ``accumulate`` and ``collect`` choose the kind of PE.
+        The NPU. The kind of its reducer chooses the kind of PE.
 
     Returns
     -------
@@ -58,11 +60,11 @@ def pe_latency(npu: Npu) -> int:
         matches and the accumulator; else count, weighed count and accumulator, and one cycle
         more where a word is counted in parts.
     """
-    if npu.engine == "integer":
+    if isinstance(npu.array.reducer, ProductSum):
         return 3 + sum_stages(npu)
     if npu.adds_integers:
         return 2 + signed_stages(npu.array.plane_lanes)
-    if npu.array.accumulate == "or":
+    if isinstance(npu.array.reducer, Or):
         return 2
     return 3 + counts_in_parts(npu)
 

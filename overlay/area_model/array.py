@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from bitloom.hls_gen.design import packed_products, timing
+from bitloom.hls_gen.design.array import IntegerArray
 from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_of, operand_bits
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import Or, OrWords, Popcount, SerialPopcount
 from bitloom.hls_gen.design.signed_sum import register_bits, row_bits, signed_sum, uses
 from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
 
@@ -42,7 +44,7 @@ def array_blocks(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaBlock]:
 def array_stores(npu: Npu) -> Iterator[Store]:
     """The accumulators where a PE has several; the kernel memory is one that packets fill."""
     if npu.array.accumulators > 1:
-        width = 1 if npu.array.accumulate == "or" else npu.array.acc_bits
+        width = 1 if isinstance(npu.array.reducer, Or) else npu.array.acc_bits
         yield Store(SUMS, width, npu.array.accumulators, 0, 2 * npu.array.kgp, registered=True)
         if npu.engine == "binary":
             yield Store("offsets", npu.array.acc_bits, npu.array.accumulators, 0, registered=True)
@@ -65,7 +67,8 @@ def pe_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
     if npu.array.kernels_per_multiplier > 1:
         yield from _sharing(npu, n)
     unshared = npu.array.kgp if npu.array.kernels_per_multiplier == 1 else sharing(npu).count(1)
-    if npu.engine == "integer":
+    array = npu.array
+    if isinstance(array, IntegerArray):
         bits = npu.array.feature_bits + npu.array.weight_bits
         each = dsps(npu.array.feature_bits, npu.array.weight_bits)
         products = 0.0 if each else lanes * narrow_product_luts(npu.array.feature_bits, npu.array.weight_bits)
@@ -83,17 +86,20 @@ def pe_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
         if unshared:
             yield AreaBlock(kind, "pe_", features, n, unshared, True, dsp=lanes * each)
         return
-    if npu.array.word_lanes:
-        yield _words(npu, n)
-    if npu.array.accumulate == "or_words":
+    reducer = array.reducer
+    if isinstance(reducer, (Popcount, OrWords)) and reducer.word_lanes:
+        yield _words(npu, reducer, n)
+    if isinstance(reducer, OrWords):
         return
-    if npu.array.collect:
-        yield AreaBlock("pe_collect", "pe_", {"one": 1, "lanes": npu.array.collect, "acc": acc}, n, npu.array.kgp, True)
+    if reducer.collects:
+        products = reducer.products(lanes)
+        yield AreaBlock("pe_collect", "pe_", {"one": 1, "lanes": products, "acc": acc}, n, npu.array.kgp, True)
         return
-    if npu.array.accumulate == "or":
+    if isinstance(reducer, Or):
         yield AreaBlock("pe_or", "pe_", {"one": 1, "lanes": lanes, "acc": acc}, n, npu.array.kgp, True)
         return
-    groups = npu.array.lane_groups
+    assert isinstance(reducer, SerialPopcount), "of the kinds of reducer one is left"
+    groups = array.lane_groups
     chunks = sum(-(-size // timing.POPCOUNT_LANES) for _, size in groups)
     features = {
         "one": 1,
@@ -106,13 +112,13 @@ def pe_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
         "alone": acc * (not several),
         "choice": choice,
         "chunks": chunks * bits_for(lanes) * timing.counts_in_parts(npu),
-        "both": acc * (npu.array.accumulate == "both"),
+        "both": acc * ("or" in reducer.choices),
     }
-    if npu.array.planes:
-        features |= {"planes": npu.array.planes, "plain": lanes}
+    if reducer.planes:
+        features |= {"planes": reducer.planes, "plain": lanes}
         yield AreaBlock("pe_planes", "pe_", features, n, npu.array.kgp, True)
         return
-    features |= {"shift": npu.array.shift_bits * acc, "shifts": bool(npu.array.shift_bits)}
+    features |= {"shift": reducer.shift_bits * acc, "shifts": bool(reducer.shift_bits)}
     yield AreaBlock("pe_popcount", "pe_", features, n, npu.array.kgp, True)
 
 
@@ -147,11 +153,11 @@ def _sharing(npu: Npu, n: int) -> Iterator[AreaBlock]:
                 yield AreaBlock("sums", name, {}, n, times, True, lut=adders, ff=registers)
 
 
-def _words(npu: Npu, n: int) -> AreaBlock:
+def _words(npu: Npu, reducer: Popcount | OrWords, n: int) -> AreaBlock:
     """What counts words: the PE, or what it has for them beside counting products."""
-    lanes = npu.array.collect or npu.array.kfp
-    features = {"lanes": lanes, "words": lanes // npu.array.word_lanes}
-    if npu.array.accumulate == "or_words":
+    lanes = reducer.products(npu.array.kfp)
+    features = {"lanes": lanes, "words": lanes // reducer.word_lanes}
+    if isinstance(reducer, OrWords):
         features |= {"one": 1, "acc": npu.array.acc_bits, "several": npu.array.acc_bits * (npu.array.accumulators > 1)}
         return AreaBlock("pe_or_words", "pe_", features, n, npu.array.kgp, True)
     return AreaBlock("pe_words", "pe_", {**features, "acc": npu.array.acc_bits}, n, npu.array.kgp)

@@ -9,7 +9,6 @@ from bitloom.golden.layers.pool import Pool
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.workloads import engines_of
 from bitloom.hls_gen.design import flat
-from bitloom.hls_gen.design.array import weighs_planes
 from bitloom.hls_gen.design.design import MOST_NPUS
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
@@ -27,9 +26,10 @@ def _only(engine: str) -> tuple[str, ...]:
     """Values of the folding that only the array of an engine has, and of those of other parts what declares that it
     means something in NPUs that multiply."""
     others = {item.name for other, array in flat.ENGINES.items() if other != engine for item in fields(array)}
-    has = {item.name for item in fields(flat.ENGINES[engine])} - others
-    has |= {name for name, where in flat.WHERE.items() if where == "multiplies" and engine == "integer"}
-    return tuple(name for name in flat.CHOSEN if name in has)
+    has = {f"array.{item.name}" for item in fields(flat.ENGINES[engine]) if item.name not in others}
+    means = {name for name, where in flat.WHERE.items() if where == "multiplies" and engine == "integer"}
+    places = {name: ".".join(place.split(".")[:2]) for name, place in flat.PLACES.items()}
+    return tuple(name for name in flat.CHOSEN if places[name] in has or name in means)
 
 
 OF_ENGINE = {"binary": (*_only("binary"), "binariser_bits"), "integer": (*_only("integer"), "depthwise")}
@@ -145,7 +145,7 @@ def _with_folding(name: str, npus: tuple[Npu, ...], folding: Mapping[str, Any]) 
             which = f"an NPU with {flat.MEANINGS[part]}" if part else which
             raise ValueError(f"{name}: {key} needs {which}, got {value} without")
     return tuple(
-        _with(npu, {key: value for key, value in folding.items() if _takes(npu, key, folding, both)}) for npu in npus
+        npu.changed(**{key: value for key, value in folding.items() if _takes(npu, key, folding, both)}) for npu in npus
     )
 
 
@@ -154,13 +154,6 @@ def _part_of(key: str) -> str:
     where there is none, or where the name itself says whether there is the part."""
     part = flat.OWNERS[key][0]
     return part if flat.SWITCHES.get(part, key) != key else ""
-
-
-def _with(npu: Npu, values: Mapping[str, Any]) -> Npu:
-    """An NPU with these values, without bit planes if ``values`` doesn't name them and the PEs can't weigh them."""
-    changed = {"accumulate": npu.array.accumulate, "collect": npu.array.collect, **values}
-    planes = {} if weighs_planes(changed["accumulate"], changed["collect"]) else {"planes": 0, "shift_bits": 0}
-    return npu.changed(**planes | dict(values))
 
 
 def _takes(npu: Npu, key: str, folding: Mapping[str, Any], both: bool) -> bool:

@@ -4,8 +4,8 @@ from bitloom.golden.layers.roles import FeatureLayer
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.compiler.engine_rules import input_planes, stored_bits
 from bitloom.hls_gen.compiler.workloads import engines_of
-from bitloom.hls_gen.design.array import BinaryArray
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import SerialPopcount
 from bitloom.hls_gen.design.widths import FEATURE_BITS, PLANES, bits_for
 
 INTEGER = Npu.of(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32, shift_bits=0, kfp=8, kgp=8, pfp=1)
@@ -33,7 +33,7 @@ def small_npu(model: Model) -> Npu:
     if "integer" in engines_of(network):
         widest = max(map(stored_bits, integers), default=0)
         return INTEGER.changed(feature_bits=min(max(INTEGER.array.feature_bits, widest), FEATURE_BITS))
-    return Npu.of(shift_bits=max(BinaryArray.shift_bits, plane_shift_bits(network)))
+    return Npu.of(shift_bits=max(SerialPopcount.shift_bits, plane_shift_bits(network)))
 
 
 def plane_shift_bits(network: Network) -> int:

@@ -17,6 +17,8 @@ from bitloom.hls_gen.design.npu import Npu
 Key = Callable[[Npu], tuple[Any, ...]]
 """Gives an NPU's key."""
 
+REDUCER = "array.reducer."
+"""What the places of values of reducers begin with. A kind of reducer lacks some of them."""
 _WIDTHS = "cycles, rows and words are the same, however wide values and weights are"
 _PORTS = "words are taken as coming and going in time; by which inlet a map comes, each layer says"
 _POOL = "the pool unit works behind the array (LayerDemand.with_others)"
@@ -71,12 +73,15 @@ def key_of(*sizes: str, without: Mapping[str, str]) -> Key:
     """
     names = [*(name for name in flat.CHOSEN if name not in without), *sizes]
     places = dict.fromkeys(map(_place, names))
-    of_npu = attrgetter(*(place for place in places if not place.startswith("pool_unit")))
+    of_npu = attrgetter(*(place for place in places if not place.startswith(("pool_unit", REDUCER))))
+    of_reducer = [place.removeprefix(REDUCER) for place in places if place.startswith(REDUCER)]
     inside = [place.removeprefix("pool_unit.") for place in places if place.startswith("pool_unit.")]
-    if not inside:
-        return of_npu
-    of_unit = attrgetter(*inside)
-    return lambda npu: (*of_npu(npu), npu.pool_unit and of_unit(npu.pool_unit))
+    of_unit = attrgetter(*inside) if inside else lambda unit: None
+    return lambda npu: (
+        *of_npu(npu),
+        *[getattr(npu.array.reducer, name, None) for name in of_reducer],
+        npu.pool_unit and of_unit(npu.pool_unit),
+    )
 
 
 def _place(name: str) -> str:

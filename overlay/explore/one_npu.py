@@ -407,14 +407,14 @@ class NpuChoices:
             if beside <= PLANES:
                 sizes = [n * (beside + 1) for n in splits(layers[0].channels)]
                 sizes += [] if alone else [w for w in wide if w > sizes[-1]]
-                npus += [base.unchecked(kfp=n, planes=beside) for n in whole_words(sizes, base.array.word_lanes)]
+                npus += [base.unchecked(kfp=n, planes=beside) for n in whole_words(sizes, base.value("word_lanes"))]
             base = base.unchecked(shift_bits=max(3, bits_for(planes - 1)))
-        return npus + [base.unchecked(kfp=n) for n in whole_words(wide, base.array.word_lanes)]
+        return npus + [base.unchecked(kfp=n) for n in whole_words(wide, base.value("word_lanes"))]
 
     def _with_lines(self, layers: Sequence[LayerDemand], npus: Sequence[Npu]) -> list[Npu]:
         """NPUs like ``npus`` whose array takes several taps a beat, with each KFP that is looked at: those that take
         fewer beats than each of ``npus``, or use their lanes better than each that takes no more beats."""
-        if not npus or npus[0].array.planes or npus[0].array.word_lanes:
+        if not npus or npus[0].array.planes or npus[0].value("word_lanes"):
             return []
         if all(layer.with_lines is None for layer in layers):
             return []

@@ -92,7 +92,7 @@ def maps(pick: Pick, encoding: Encoding, side: int = 9, most: int = MAX_CHANNELS
 
 def most_planes(npu: Npu) -> int:
     """Bit planes at most of an integer input of an NPU with engine "binary"."""
-    return npu.array.planes or min(PLANES, 1 << npu.array.shift_bits)
+    return npu.array.planes or min(PLANES, 1 << npu.value("shift_bits"))
 
 
 def binary_network(pick: Pick, input_bits: int = 8) -> Network:

@@ -10,21 +10,18 @@ from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import OrWords, Popcount
 from bitloom.overlay.fuzz.pick import Pick
 from tests.cases import random_images, random_model
-
-
-def layer_accumulates(npu: Npu) -> list[str]:
-    """The values of ``accumulate`` that layers of an NPU may have."""
-    both = ["popcount", "or"]
-    return (both if npu.array.accumulate == "both" else [npu.array.accumulate]) + ["or_words"] * npu.array.chooses_words
 
 
 def accumulated_network(pick: Pick, npu: Npu) -> Network:
     """2 to 4 weighted layers that an NPU with this ``accumulate`` and ``collect`` can compute."""
     encoding = BIPOLAR
-    if npu.array.accumulate in ("popcount", "both"):
-        planes = npu.array.planes or (4 if npu.array.shift_bits else 0)
+    reducer = npu.array.reducer
+    collect = npu.value("collect")
+    if isinstance(reducer, Popcount):
+        planes = npu.array.planes or (4 if npu.value("shift_bits") else 0)
         encoding = pick.of([BIPOLAR, bipolar(2), *([signed(planes)] if planes else [])])
     source = at = Map(
         height=pick.integer(1, 6), width=pick.integer(1, 6), channels=pick.integer(1, 9), encoding=encoding
@@ -32,17 +29,17 @@ def accumulated_network(pick: Pick, npu: Npu) -> Network:
     layers: list[Layer] = []
     count = pick.integer(2, 4)
     for i in range(count):
-        accumulate = pick.of(layer_accumulates(npu) if at.encoding == BIPOLAR else ["popcount"])
+        accumulate = pick.of(list(reducer.accumulations) if at.encoding == BIPOLAR else ["popcount"])
         by_or = accumulate == "or"
         ternary = accumulate == "popcount" and at.encoding.kind == "bipolar" and pick.integer(0, 3) == 0
         settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": accumulate,
-                    "word_channels": npu.array.word_lanes if accumulate == "or_words" else 0}  # fmt: skip
+                    "word_channels": npu.value("word_lanes") if accumulate == "or_words" else 0}  # fmt: skip
         kernel = (pick.integer(1, min(3, at.height)), pick.integer(1, min(3, at.width)))
         if pick.integer(0, 3) == 0 or at.positions == 1:
             kernel = (at.height, at.width)
-        most = 9 if npu.array.collect else 14
+        most = 9 if collect else 14
         words = at.channels * at.encoding.bits // npu.array.kfp + 4  # steps of ol and words of pfp leave lanes unused
-        if npu.array.collect and kernel[0] * kernel[1] * (1 + ternary) * words * npu.array.kfp > npu.array.collect:
+        if collect and kernel[0] * kernel[1] * (1 + ternary) * words * npu.array.kfp > collect:
             kernel = (1, 1)
         channels = pick.integer(1, most)
         if kernel == (at.height, at.width) and pick.flip():
@@ -55,7 +52,7 @@ def accumulated_network(pick: Pick, npu: Npu) -> Network:
         if i == count - 1 and not by_or and not ternary and pick.flip():
             break
         if not by_or:
-            levels = pick.of([1, 1, 2]) if npu.array.accumulate != "or_words" else 1
+            levels = pick.of([1, 1, 2]) if not isinstance(reducer, OrWords) else 1
             layers.append(Threshold(name=f"act_{i}", levels=levels))
             at = layers[-1].output(at)
         if at.height > 1 and pick.flip():

@@ -14,6 +14,7 @@ from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import SerialPopcount
 
 from .layer_rows import Columns, row
 
@@ -30,14 +31,13 @@ def array_rows(planned: PlannedLayer) -> dict[str, Columns]:
     npu = planned.npu
     layout = planned.read.layout
     order = _order(planned)
+    if not isinstance(layer.arithmetic, Xnor):
+        return {"kernels": {"weights": _integer_kernels(layer, layout, npu.array.kgp)[order]}}
     codes = _code_bits(planned, np.tile(planned.read.codes, planned.groups * layer.weight.shape[1])[order])
-    if isinstance(layer.arithmetic, Xnor):
-        weights = _binary_kernels(layer, layer.weight, layout, npu)[order]
-        if npu.array.kernel_binariser:
-            weights = integers(weights, _binary_kernels(layer, layer.arithmetic.magnitudes, layout, npu)[order])
-            codes = integers(codes, codes)
-    else:
-        weights = _integer_kernels(layer, layout, npu.array.kgp)[order]
+    weights = _binary_kernels(layer, layer.weight, layout, npu)[order]
+    if npu.array.kernel_binariser:
+        weights = integers(weights, _binary_kernels(layer, layer.arithmetic.magnitudes, layout, npu)[order])
+        codes = integers(codes, codes)
     return {"kernels": {"weights": weights, **({"code": codes} if codes.shape[1] else {})}}
 
 
@@ -120,7 +120,7 @@ def _stored(layer: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array
 
 
 def _code_bits(planned: PlannedLayer, codes: Ints) -> Array:
-    """(kernel rows, code bits) of 0 and 1, which follow the weights in each kernel row.
+    """(kernel rows, code bits) of 0 and 1, which follow the weights in each kernel row, of a binary layer.
 
     An NPU with plane groups has one bit: whether the words that the row meets are those of an integer input; none if no
     other words ever come. An NPU without has the shift of the row's bit plane, low bit first, and then its sign; none
@@ -128,21 +128,18 @@ def _code_bits(planned: PlannedLayer, codes: Ints) -> Array:
     an NPU that counts words beside products, whether the layer does.
     ValueError where the layer needs a code that the rows have no bit for.
     """
-    npu = planned.npu
-    accumulate = planned.layer.arithmetic.accumulate
+    reducer = planned.npu.array.reducer
     bits = list[Array]()
-    if not npu.array.planes:
-        shift_bits = npu.array.shift_bits
-        shift = np.where(codes < 0, -1 - codes, codes)
-        bits += [(shift >> k) & 1 for k in range(shift_bits)]
-        bits += [(codes < 0).astype(np.int64)] * (shift_bits > 0)
-    elif npu.code_bits:
+    if planned.npu.adds_integers:
+        if not codes.all():
+            name = planned.layer.name
+            raise ValueError(f"{name}: an NPU with planes and no inlet but host must read integers, got bits")
+    elif isinstance(reducer, SerialPopcount) and reducer.planes:
         bits.append(codes)
-    elif not codes.all():
-        name = planned.layer.name
-        raise ValueError(f"{name}: an NPU with planes and no inlet but host must read integers, got bits")
-    if npu.array.accumulate == "both":
-        bits.append(np.full(len(codes), int(accumulate == "or")))
-    if npu.array.chooses_words:
-        bits.append(np.full(len(codes), int(accumulate == "or_words")))
+    elif isinstance(reducer, SerialPopcount):
+        shift = np.where(codes < 0, -1 - codes, codes)
+        bits += [(shift >> k) & 1 for k in range(reducer.shift_bits)]
+        bits += [(codes < 0).astype(np.int64)] * (reducer.shift_bits > 0)
+    for choice in reducer.choices:
+        bits.append(np.full(len(codes), int(planned.layer.arithmetic.accumulate == choice)))
     return np.stack(bits, axis=1) if bits else np.zeros((len(codes), 0), np.int64)

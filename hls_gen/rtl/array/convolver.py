@@ -15,6 +15,7 @@ from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import Or, ProductSum, Reducer
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
@@ -50,12 +51,13 @@ def processing_element(npu: Npu) -> tuple[Callable[[Library, Npu], Block], int, 
         ``valid`` and ``first``. ``last`` and ``code`` are due one cycle before the result.
     """
     latency = timing.pe_latency(npu)
-    if npu.array.collect:
+    reducer = npu.array.reducer
+    if reducer.collects:
         return pe_collect, latency, 0
     if npu.adds_integers:
         return pe_signed, latency, latency - 1
-    make = pe_integer if npu.engine == "integer" else pe_or if npu.array.accumulate == "or" else pe
-    return make, latency, latency - 1
+    kinds: dict[type[Reducer], Callable[[Library, Npu], Block]] = {ProductSum: pe_integer, Or: pe_or}
+    return kinds.get(type(reducer), pe), latency, latency - 1
 
 
 def convolver(library: Library, npu: Npu) -> Block:
@@ -93,7 +95,7 @@ def convolver(library: Library, npu: Npu) -> Block:
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)
-    ahead = not (several or npu.array.collect)
+    ahead = not (several or npu.array.reducer.collects)
     first_line = delayed(b, first, "first", timing.ARRAY_READ + begins - ahead)
     last_line = delayed(b, b.wire("ends", 1, beat & last), "last", at_total + 1, init=0)
     window = {"valid": valid_line[-1]}

@@ -27,6 +27,7 @@ from veriloggen import Cat, Repeat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import BinaryReducer, OrWords
 from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
@@ -66,7 +67,14 @@ adder serves both ways.
 WORDS = """
 Words of {lanes} lanes are counted that have a match (words.py){when}.
 """
-"""Added to the contract where the NPU has word_lanes."""
+"""Added to the contract where the NPU counts words."""
+
+
+def kind_in_name(reducer: BinaryReducer) -> str:
+    """What the name of a PE's module says of how it reduces products: what it knows besides, or in place of, counting
+    them."""
+    kind = "" if reducer.accumulate == "popcount" else f"{reducer.accumulate}_"
+    return kind + "words_" * ("or_words" in reducer.choices)
 
 
 def pe(library: Library, npu: Npu) -> Block:
@@ -74,16 +82,14 @@ def pe(library: Library, npu: Npu) -> Block:
 
     Module ``pe_<kfp>``, with ``both``, ``or_words`` or ``words`` before the number where it can do so.
     """
-    both = npu.array.accumulate == "both"
-    by_words = npu.array.accumulate == "or_words"
+    reducer = npu.array.reducer
     header = Header(
         _contract(npu),
         rate="one beat a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
         parameters=npu.values(*_parameters(npu)),
     )
-    kind = "both_" * both + "or_words_" * by_words + "words_" * npu.array.chooses_words
-    b = Block(library.name(f"pe_{kind}{npu.array.kfp}", npu), header, reset=False)
+    b = Block(library.name(f"pe_{kind_in_name(reducer)}{npu.array.kfp}", npu), header, reset=False)
     features = b.input("features", npu.array.kfp, means=FEATURES)
     weights = b.input("weights", npu.array.kfp, means=WEIGHTS)
     window = WindowPorts.ports(b, npu)
@@ -91,7 +97,7 @@ def pe(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    weight_bits = npu.code_bits - both - npu.array.chooses_words
+    weight_bits = npu.code_bits - len(reducer.choices)
     weight_code = bits(code, 0, weight_bits) if weight_bits else None
     if npu.array.planes:
         assert weight_code is not None, "integers alone are added by pe_signed.py"
@@ -99,14 +105,15 @@ def pe(library: Library, npu: Npu) -> Block:
         term = _choose_sum(b, npu, sums, weight_code)
         parts = [sums[-1], carry]
     else:
-        parts = [_words(b, library, npu, features, weights) if by_words else _count(b, library, npu, features, weights)]
+        count = _words if isinstance(reducer, OrWords) else _count
+        parts = [count(b, library, npu, features, weights)]
         term, carry = _weigh(b, npu, parts[0], weight_code)
-    if npu.array.chooses_words:
+    if "or_words" in reducer.choices:
         words = _words(b, library, npu, features, weights)
         chosen = bits(code, npu.code_bits - 1, 1)
         term = b.wire("term_or_words", npu.array.acc_bits, choose(chosen, words, term, npu.array.acc_bits))
         carry = None if carry is None else b.wire("carry_or_words", 1, carry & ~chosen)
-    if both:
+    if "or" in reducer.choices:
         merge = _either(b, npu, parts, term, carry, bits(code, weight_bits, 1))
     else:
         merge = lambda base: _sum(b, npu, term, base, carry)  # noqa: E731
@@ -116,24 +123,25 @@ def pe(library: Library, npu: Npu) -> Block:
 
 def _contract(npu: Npu) -> str:
     """The header's text: this file's text, and those of PLANES to WORDS that hold for the NPU."""
-    weighing_bits = npu.code_bits - (npu.array.accumulate == "both") - npu.array.chooses_words
+    reducer = npu.array.reducer
+    weighing_bits = npu.code_bits - len(reducer.choices)
     texts = [__doc__.partition("\nSee Also\n")[0]]
     if npu.array.planes:
         texts.append(PLANES.format(planes=npu.array.planes, last=npu.array.planes - 1))
     elif weighing_bits:
         texts.append(SHIFTS)
-    if npu.array.accumulate == "both":
+    if "or" in reducer.choices:
         texts.append(BOTH)
-    if npu.array.word_lanes:
-        when = ", where one more bit of ``code``, above all others, is 1" * npu.array.chooses_words
-        texts.append(WORDS.format(lanes=npu.array.word_lanes, when=when))
+    if "or_words" in reducer.accumulations:
+        when = ", where one more bit of ``code``, above all others, is 1" * ("or_words" in reducer.choices)
+        texts.append(WORDS.format(lanes=reducer.word_lanes, when=when))
     return "".join(texts)
 
 
 def _parameters(npu: Npu) -> tuple[str, ...]:
     """Names of the NPU's values that shape the processing element, for the header."""
-    words = ("word_lanes",) if npu.array.word_lanes else ()
-    weighs = ("planes",) if npu.array.planes else ("shift_bits",) if npu.array.shift_bits else ()
+    words = ("word_lanes",) if "or_words" in npu.array.reducer.accumulations else ()
+    weighs = ("planes",) if npu.array.planes else ("shift_bits",) if npu.value("shift_bits") else ()
     return ("kfp", *weighs, "acc_bits", "accumulators", *words)
 
 
@@ -203,7 +211,7 @@ def _count(b: Block, library: Library, npu: Npu, features: Signal, weights: Sign
 def _words(b: Block, library: Library, npu: Npu, features: Signal, weights: Signal) -> Signal:
     """Registered number of words with a match, in as many cycles as `_count` takes."""
     match = b.wire("match", npu.array.kfp, ~(features ^ weights))
-    n = npu.array.kfp // npu.array.word_lanes
+    n = npu.array.kfp // npu.array.reducer.word_lanes
     hits = words_with_a_match(b, npu, match, npu.array.kfp)
     parts = []
     for k, ones in enumerate(count_ones(b, library, hits, n, "word_")):
@@ -226,10 +234,11 @@ def _weigh(b: Block, npu: Npu, count: Signal, code: Signal | None) -> tuple[Sign
     w = npu.array.acc_bits
     if code is None:
         return b.wire("term", w, count), None
-    shift = bits(code, 0, npu.array.shift_bits)
-    negative = bits(code, npu.array.shift_bits, 1)
+    shift_bits = npu.array.reducer.shift_bits
+    shift = bits(code, 0, shift_bits)
+    negative = bits(code, shift_bits, 1)
     value = count
-    for k in range(npu.array.shift_bits):
+    for k in range(shift_bits):
         wide = min(width(value) + (1 << k), w)
         value = b.wire(f"shifted_{k}", wide, choose(bits(shift, k, 1), times(value, 1 << k, wide), value, wide))
     return b.wire("term", w, resize(value, w) ^ Repeat(negative, w)), negative

@@ -18,39 +18,42 @@ from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import Or, Popcount
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, nonzero, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
 from .accumulator import FEATURES, WEIGHTS
+from .pe import kind_in_name
 from .words import count_ones, words_with_a_match
 
 WORDS = """
 With word_lanes words of so many products are counted that have a 1 (words.py): always where the NPU accumulates by
 ``or_words``, else where the top bit of ``code`` is 1.
 """
-"""Added to the contract where the NPU has word_lanes."""
+"""Added to the contract where the NPU counts words."""
 
 
 def pe_collect(library: Library, npu: Npu) -> Block:
     """Processing element that collects at most ``collect`` products: module ``pe_collect_<collect>_<kfp>``."""
     acc = npu.array.acc_bits
-    kind = {"popcount": "", "or": "or_", "both": "both_", "or_words": "or_words_"}[npu.array.accumulate]
-    kind += "words_" * npu.array.chooses_words
-    words = {"word_lanes": npu.array.word_lanes} if npu.array.word_lanes else {}
+    reducer = npu.array.reducer
+    counts_words = "or_words" in reducer.accumulations
+    words = {"word_lanes": reducer.word_lanes} if counts_words else {}
     header = Header(
-        __doc__ + WORDS * (npu.array.word_lanes > 0),
+        __doc__ + WORDS * counts_words,
         rate="one beat of kfp products a cycle",
         latency=f"{timing.pe_latency(npu)} cycles from the features of a window's last beat to result",
         parameters={
             "kfp": npu.array.kfp,
-            "collect": npu.array.collect,
-            "accumulate": npu.array.accumulate,
+            "collect": reducer.collect,
+            "accumulate": reducer.accumulate,
             "acc_bits": acc,
             **words,
         },
     )
-    b = Block(library.name(f"pe_collect_{kind}{npu.array.collect}_{npu.array.kfp}", npu), header, reset=False)
+    name = f"pe_collect_{kind_in_name(reducer)}{reducer.collect}_{npu.array.kfp}"
+    b = Block(library.name(name, npu), header, reset=False)
     features = b.input("features", npu.array.kfp, means=FEATURES)
     weights = b.input("weights", npu.array.kfp, means=WEIGHTS)
     valid = b.input("valid", means="there is a beat: features and weights are its")
@@ -61,21 +64,21 @@ def pe_collect(library: Library, npu: Npu) -> Block:
     # # #
 
     collected = _collect(b, npu, features, weights, valid, first)
-    if npu.array.accumulate == "or":
+    if isinstance(reducer, Or):
         held = b.reg("held", init=None)
         b.on(last, (held, nonzero(collected)))
         b.output("result", acc, resize(held, acc), means="whether any product of the window is 1")
         return b
     count = None
-    if npu.array.accumulate != "or_words":
-        counts = _counts(b, library, npu, collected, npu.array.collect)
+    if isinstance(reducer, Popcount):
+        counts = _counts(b, library, npu, collected, reducer.collect)
         count = b.wire("count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
-        if npu.array.accumulate == "both":
+        if "or" in reducer.choices:
             some = b.wire("any", 1, any_of(*[nonzero(c) for c in counts]))
             count = choose(bits(code, 0, 1), some, count, acc)
-    if npu.array.word_lanes:
-        hits = words_with_a_match(b, npu, collected, npu.array.collect)
-        counts = _counts(b, library, npu, hits, npu.array.collect // npu.array.word_lanes, "word_")
+    if counts_words:
+        hits = words_with_a_match(b, npu, collected, reducer.collect)
+        counts = _counts(b, library, npu, hits, reducer.collect // reducer.word_lanes, "word_")
         words = b.wire("word_count", acc, reduce(lambda a, c: a + c, [resize(c, acc) for c in counts]))
         count = words if count is None else choose(bits(code, npu.code_bits - 1, 1), words, count, acc)
     result = b.output_reg("result", acc, init=None, means="products of the window that are 1")
@@ -86,8 +89,9 @@ def pe_collect(library: Library, npu: Npu) -> Block:
 def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signal, first: Signal) -> Signal:
     """The register of a window's products."""
     match = b.wire("match", npu.array.kfp, ~(features ^ weights))
-    collected = b.reg("collected", npu.array.collect, init=None)
-    older = npu.array.collect - npu.array.kfp
+    collect = npu.array.reducer.collect
+    collected = b.reg("collected", collect, init=None)
+    older = collect - npu.array.kfp
     if not older:
         b.on(valid & first, (collected, match))
         return collected
@@ -98,7 +102,8 @@ def _collect(b: Block, npu: Npu, features: Signal, weights: Signal, valid: Signa
 
 def _code(b: Block, npu: Npu) -> Signal:
     """The port that says how a window is reduced."""
-    ways = ["by OR"] * (npu.array.accumulate == "both") + ["by words"] * npu.array.chooses_words
+    texts = {"or": "by OR", "or_words": "by words"}
+    ways = [texts[choice] for choice in npu.array.reducer.choices]
     said = f"1: reduce {ways[0]}"
     if len(ways) > 1:
         said = " and ".join(f"bit {k}: reduce {way}" for k, way in enumerate(ways))

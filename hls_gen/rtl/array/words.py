@@ -19,7 +19,7 @@ from .popcount import popcount
 
 def words_with_a_match(b: Block, npu: Npu, match: Signal, lanes: int) -> Signal:
     """Whether there is a match in each word of ``match``, which has ``lanes`` lanes: a wire, word 0 low."""
-    step = npu.array.word_lanes
+    step = npu.array.reducer.word_lanes
     hits = [b.wire(f"word_{k}", 1, nonzero(bits(match, k * step, step))) for k in range(lanes // step)]
     return b.wire("found", len(hits), side_by_side(hits))
 

@@ -342,7 +342,7 @@ class Unit:
             factors = np.repeat([-1 << g if g == planes - 1 else 1 << g for g in range(planes)], lanes_of)
             factors = np.concatenate([factors, np.zeros(kfp - len(factors), np.int64)])
         elif code:
-            sign, shift = divmod(code, 1 << self.npu.array.shift_bits)
+            sign, shift = divmod(code, 1 << self.npu.value("shift_bits"))
             factors = factors * ((-1 if sign else 1) << shift)
         several, apart = self.npu.array.lanes_per_weight, self.npu.array.lane_step
         of_lane = [lane // (several * apart) * apart + lane % apart for lane in range(kfp)]

@@ -35,7 +35,7 @@ def play(bench: Bench, name: str, npu: Npu, beats: Sequence[Beat | None]) -> lis
         end = at[t - latency + 1] if t >= latency - 1 else None
         given = {port: getattr(beat, port) if beat else draw.getrandbits(bits) for port, bits in noise.items()}
         given["valid"] = int(begin is not None)
-        if several or npu.array.collect:
+        if several or npu.array.reducer.collects:
             given["first"] = int(begin.first) if begin else draw.getrandbits(1)
         else:
             following = at[t + 1 - begins] if begins <= t + 1 < len(at) + begins else None
@@ -43,7 +43,7 @@ def play(bench: Bench, name: str, npu: Npu, beats: Sequence[Beat | None]) -> lis
         if several:
             before, slot = slot, (slot + int(begin is not None and begin.first)) % npu.array.accumulators
             given |= {"slot": slot, "drain_slot": before}
-        elif npu.array.collect:
+        elif npu.array.reducer.collects:
             given["last"] = int(end is not None and end.last)
         else:
             given["last"] = int(end.last) if end else draw.getrandbits(1)  # without valid it means nothing

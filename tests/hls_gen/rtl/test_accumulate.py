@@ -20,6 +20,7 @@ from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP, Manifest
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.reducer import CollectedPopcount, Or, OrWords, ProductSum, SerialPopcount
 from bitloom.hls_gen.rtl.array.convolver import processing_element
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -27,7 +28,6 @@ from bitloom.overlay.virtual.sim import lint
 from tests.cases import random_model
 from tests.errors import value_error
 from tests.overlay.build.board_cases import ACCUMULATORS
-from tests.random_networks.accumulators import layer_accumulates
 
 from .bench import Bench, together
 from .elements import Beat, check, check_gaps
@@ -58,9 +58,9 @@ def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **mo
 
 def code_of(npu: Npu, accumulate: str) -> int:
     """The code of a beat: above its own bits, whether it is reduced by OR and whether by words."""
-    by_or, by_words = npu.array.accumulate == "both", npu.array.chooses_words
-    top = (accumulate == "or") * by_or | (accumulate == "or_words") * by_words << by_or
-    return top << npu.code_bits - by_or - by_words
+    choices = npu.array.reducer.choices
+    top = 1 << choices.index(accumulate) if accumulate in choices else 0
+    return top << npu.code_bits - len(choices)
 
 
 NPUS = {f"{kind}_{name}": npu_of(kind, *point) for kind in KINDS for name, point in POINTS.items()} | {
@@ -94,9 +94,9 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
     """Beats of random windows, and what golden says of each."""
     draw, beats, results = random.Random(seed), [], []
     for number in range(200):
-        accumulate = draw.choice(layer_accumulates(npu))
+        accumulate = draw.choice(npu.array.reducer.accumulations)
         count = products if number % 2 or structure == "parallel" else draw.randint(1, products)
-        word = npu.array.word_lanes if accumulate == "or_words" else 0
+        word = npu.value("word_lanes") if accumulate == "or_words" else 0
         golden = Accumulator(kind=accumulate, structure=structure, products=products, lanes=npu.array.kfp, word=word)
         ones = [draw.getrandbits(1) for _ in range(count)]
         others = [1 - x for x in ones] if draw.random() < 0.6 else [draw.getrandbits(1) for _ in ones]
@@ -112,14 +112,14 @@ def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Be
 
 
 def structure_of(npu: Npu, products: int) -> str:
-    return "collect" if npu.array.collect else "parallel" if npu.array.kfp >= products else "serial"
+    return "collect" if npu.array.reducer.collects else "parallel" if npu.array.kfp >= products else "serial"
 
 
 @pytest.mark.sample(10)
 @pytest.mark.parametrize("name", NPUS)
 def test_windows_back_to_back(bench, name):
     npu = NPUS[name]
-    assert processing_element(npu)[1] == LATENCY[npu.array.accumulate]
+    assert processing_element(npu)[1] == LATENCY[npu.value("accumulate")]
     check(bench, name, npu, *windows(npu, structure_of(npu, PRODUCTS), PRODUCTS, 1))
 
 
@@ -136,10 +136,10 @@ def test_wide(bench, name):
     """Registers and words of more than 64 bits have one stage more where they are counted."""
     npu = WIDE[name]
     late = (
-        npu.array.accumulate != "or"
-        and (npu.array.collect or npu.array.kfp) // (npu.array.word_lanes if "or_w" in name else 1) > 64
+        npu.value("accumulate") != "or"
+        and (npu.value("collect") or npu.array.kfp) // (npu.value("word_lanes") if "or_w" in name else 1) > 64
     )
-    assert processing_element(npu)[1] == LATENCY[npu.array.accumulate] + late
+    assert processing_element(npu)[1] == LATENCY[npu.value("accumulate")] + late
     assert late or name in ("or_wide_collect", "or_wide_serial", "or_words_wide_collect", "or_words_wide_serial")
     check(bench, name, npu, *windows(npu, structure_of(npu, 130), 130, 4))
 
@@ -154,26 +154,56 @@ def test_several_accumulators_and_other_codes(bench, name):
 
 
 @pytest.mark.parametrize(("parameters", "message"), [
-    ({"accumulate": "or"}, "npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"),
-    ({"accumulate": "or_words"}, "npu: planes and shift_bits must be 0 for accumulate or_words, got 0 and 3"),
-    ({"accumulate": "or_words", "shift_bits": 0}, "npu: word_lanes must divide kfp = 8, got 0"),
+    ({"accumulate": "or", "shift_bits": 3}, "npu: shift_bits must be 0 for accumulate or, got 3"),
+    ({"accumulate": "or", "planes": 4}, "npu: planes must be 0 for accumulate or, got 4"),
+    ({"accumulate": "or_words", "word_lanes": 4, "planes": 4}, "npu: planes must be 0 for accumulate or_words, got 4"),
+    ({"accumulate": "or_words"}, "npu: word_lanes must be an integer >= 1, got 0"),
+    ({"accumulate": "or_words", "word_lanes": 3}, "npu: word_lanes must divide kfp = 8, got 3"),
     ({"word_lanes": 3}, "npu: word_lanes must be 0 or divide kfp = 8, got 3"),
     ({"word_lanes": -1}, "npu: word_lanes must be an integer >= 0, got -1"),
-    ({"accumulate": "or", "shift_bits": 0, "word_lanes": 4}, "npu: word_lanes must be 0 for accumulate or, got 4"),
+    ({"accumulate": "or", "word_lanes": 4}, "npu: word_lanes must be 0 for accumulate or, got 4"),
     ({"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "word_lanes": 4},
      "npu: word_lanes must be 0 for engine integer, got 4"),
     ({"accumulate": "both", "engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0},
      "npu: accumulate must be popcount for engine integer, got both"),
     ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
-    ({"collect": 16},
-     "npu: collect needs accumulators 1, planes 0 and shift_bits 0, got 1, 0 and 3"),
-    ({"collect": 16, "shift_bits": 0, "accumulators": 2},
-     "npu: collect needs accumulators 1, planes 0 and shift_bits 0, got 2, 0 and 0"),
-    ({"collect": 128, "shift_bits": 0, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
+    ({"accumulate": "or", "collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
+    ({"collect": 16, "shift_bits": 3}, "npu: shift_bits must be 0 for collect = 16, got 3"),
+    ({"collect": 16, "accumulate": "both", "planes": 4}, "npu: planes must be 0 for collect = 16, got 4"),
+    ({"collect": 16, "accumulators": 2}, "npu: accumulators must be 1 for collect = 16, got 2"),
+    ({"collect": 128, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
 ])  # fmt: skip
 def test_bad_parameters(parameters, message):
     with value_error(message):
         Npu.of(**parameters)
+
+
+@pytest.mark.parametrize(("parameters", "reducer"), [
+    ({}, SerialPopcount(shift_bits=3)),
+    ({"planes": 4, "accumulate": "both"}, SerialPopcount(accumulate="both", planes=4, shift_bits=3)),
+    ({"collect": 16, "word_lanes": 2}, CollectedPopcount(collect=16, word_lanes=2)),
+    ({"accumulate": "or"}, Or()),
+    ({"accumulate": "or", "collect": 8}, Or(collect=8)),
+    ({"accumulate": "or_words", "word_lanes": 4}, OrWords(word_lanes=4)),
+], ids=str)  # fmt: skip
+def test_values_choose_a_kind_of_reducer(parameters, reducer):
+    """Files have the values that it lacks as 0, and give the same NPU."""
+    npu = Npu.of(**parameters)
+    data = npu.to_dict()
+    assert npu.array.reducer == reducer
+    assert (data["planes"], data["shift_bits"]) == (
+        (reducer.planes, reducer.shift_bits) if isinstance(reducer, SerialPopcount) else (0, 0)
+    )
+    assert Npu.from_dict(data) == npu
+
+
+def test_a_change_of_the_kind_leaves_values_out_that_the_new_one_lacks():
+    npu = Npu.of(kfp=9, planes=8, shift_bits=2)
+    assert npu.changed(accumulate="or").array.reducer == Or()
+    assert npu.changed(collect=9).array.reducer == CollectedPopcount(collect=9)
+    assert npu.changed(engine="integer", feature_bits=8, weight_bits=8, acc_bits=32).array.reducer == ProductSum()
+    with value_error("npu: planes must be 0 for accumulate or, got 8"):
+        npu.changed(accumulate="or", planes=8)
 
 
 @pytest.mark.parametrize(("parameters", "code_bits"), [
@@ -262,5 +292,5 @@ def test_a_window_that_does_not_fit_the_register():
     manifest = Manifest.from_dict(generate(small, checked=False).manifest, "small")
     with value_error("net: collect must be >= 36, design small has 33"):
         compile_model(model, manifest)
-    assert size_memories("fitted", [model], small.npus[0]).npus[0].array.collect == 36
-    assert size_memories("fitted", [model], Npu.of(kfp=3)).npus[0].array.collect == 0
+    assert size_memories("fitted", [model], small.npus[0]).npus[0].value("collect") == 36
+    assert size_memories("fitted", [model], Npu.of(kfp=3)).npus[0].value("collect") == 0

@@ -55,9 +55,9 @@ def lane_weights(npu: Npu, code: int) -> np.ndarray:
         for lane in range(2 * size, npu.array.kfp):  # the first two thirds: plane 0 and the constant lanes
             plane = min(lane // size - 1, npu.array.planes - 1)  # what is left over belongs to the last
             weight[lane] = -(1 << plane) if plane == npu.array.planes - 1 else 1 << plane
-    elif not npu.array.planes and npu.array.shift_bits:
-        weight <<= code & ((1 << npu.array.shift_bits) - 1)
-        weight *= -1 if code >> npu.array.shift_bits else 1
+    elif not npu.array.planes and npu.value("shift_bits"):
+        weight <<= code & ((1 << npu.value("shift_bits")) - 1)
+        weight *= -1 if code >> npu.value("shift_bits") else 1
     return weight
 
 

@@ -90,7 +90,7 @@ def test_a_folding_without_bit_planes_runs_a_network_of_bits(tmp_path: Path, wor
     network = Network(name="bits", input=case_map(6, 5, 4, BIPOLAR), layers=layers)
     model = random_model(network, np.random.default_rng(0))
     design = chosen_design(model, asked(*words.split())).design("bits", [model])
-    assert {(npu.array.planes, npu.array.shift_bits) for npu in design.npus} == {(0, 0)}
+    assert {(npu.array.planes, npu.value("shift_bits")) for npu in design.npus} == {(0, 0)}
     build = builds.build(tmp_path, design, [model])
     assert run(build, model, random_images(network, 4, 0)).bit_exact_frames == 4
 
@@ -108,7 +108,7 @@ def test_an_input_of_bit_planes_says_which_folding_weighs_them(name: str, words:
 
 
 def test_bit_planes_that_were_asked_for_are_refused_where_matches_have_no_weight() -> None:
-    with value_error("npu: planes and shift_bits must be 0 for accumulate or, got 0 and 3"):
+    with value_error("npu: shift_bits must be 0 for accumulate or, got 3"):
         chosen_design(networks.load("digits-or"), asked("--accumulate", "or", "--shift-bits", "3"))
 
 
@@ -199,7 +199,7 @@ def test_a_pipeline_of_both_engines_whose_binary_npu_reads_integers() -> None:
     npus = chosen_design(model).npus
     assert npus == chosen_design(model, asked("--topology", "pipeline")).npus
     assert [npu.array.kgp for npu in chosen_design(model, asked("--kgp", "4")).npus] == [4, 4]
-    assert [(npu.engine, npu.array.shift_bits) for npu in npus] == [("binary", 3), ("integer", 0)]
+    assert [(npu.engine, npu.value("shift_bits")) for npu in npus] == [("binary", 3), ("integer", 0)]
     assert size_memories("integers", [model], npus).npus
 
 
@@ -214,7 +214,7 @@ def test_equal_npus(topology: str) -> None:
     assert ("ring" in npus[0].ports.inlets) == (topology == "ring")
     assert len(npus) == 3
     shifting = chosen_design(networks.load("digits-cnn"), asked("--topology", topology, "--npus", "2", *SHIFTS)).npus
-    assert [npu.array.shift_bits for npu in shifting] == [3, 0]
+    assert [npu.value("shift_bits") for npu in shifting] == [3, 0]
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
     loaded = builds.load(tmp_path / "two")
     assert list(loaded.programs) == list(loaded.models) == ["digits-cnn", "digits-or"]
     assert loaded.design.npus[0].sequencer.raster
-    assert loaded.design.npus[0].array.accumulate == "both"
+    assert loaded.design.npus[0].value("accumulate") == "both"
     assert sorted(loaded.command[1:]) == sorted(words)
     again = CliRunner().invoke(bitloom, [*words[:3], "digits-or", *words[3:]])
     assert str(again.exception) == (

@@ -142,7 +142,7 @@ class AcceleratorGroup(Predictor):
         size = max(1, -(-len(images) // (shares * len(boards)))) if share is None else integer("share", share)
         if size < 1:
             raise ValueError(f"share must be >= 1 frame, got {size}")
-        call = _Call(len(images), size, program.network_shape, len(boards), self.patience)
+        call = _GroupCall(len(images), size, program.network_shape, len(boards), self.patience)
         for number in boards:
             Thread(target=self._work, args=(call, number, images, batch), daemon=True).start()
         try:
@@ -188,7 +188,7 @@ class AcceleratorGroup(Predictor):
             errors = "; ".join(f"board {number}: {_line(error)}" for number, error in sorted(self.lost.items()))
             raise DeviceError(f"a board of the group must answer, got none: {errors}") from self.lost[0]
 
-    def _work(self, call: "_Call", number: int, images: Array, batch: int | None) -> None:
+    def _work(self, call: "_GroupCall", number: int, images: Array, batch: int | None) -> None:
         """Compute shares on a board until none is left or the board fails; runs in a thread."""
         accelerator = self.accelerators[number]
         while (part := call.take(number)) is not None:
@@ -205,7 +205,7 @@ def _line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
-class _Call:
+class _GroupCall:
     """A call under way: which shares wait, which board computes which, and the results. Threads share it.
 
     Attributes

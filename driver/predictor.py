@@ -11,6 +11,7 @@ from bitloom.hls_gen.design.program import Program
 
 Array = NDArray[Any]
 Progress = Callable[[int, int], None]
+"""Called with (done, all) while something runs."""
 
 
 class Predictor(ABC):

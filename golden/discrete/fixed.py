@@ -43,7 +43,7 @@ from .converter import PAIRS, Converter
 from .dot import dot
 from .draws import GivenDraws, matrix_numbers
 from .lfsr import Lfsr
-from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, Kind, SourceRule, Training, Windows
+from .machine.training import MEAN_PLACES, MOMENT_PLACES, DenseLayer, SourceRule, TensorKind, Training, Windows
 from .machine.words import LayerState
 from .operand import Continuous, Discrete, Operand, as_column
 from .word import WordFormat
@@ -405,12 +405,12 @@ class FixedTrainer:
         if layer.continuous:
             state.weights = words
 
-    def _converted(self, kind: Kind, words: Array, draws: SampleDraws | None) -> Operand:
+    def _converted(self, kind: TensorKind, words: Array, draws: SampleDraws | None) -> Operand:
         """Vectors as codes, or as they are where they are continuous; without draws to the nearest."""
         by_chance = draws is not None and kind.chance
         return self._coded(kind, words, draws.take(words.shape[1]) if draws is not None and by_chance else None)
 
-    def _coded(self, kind: Kind, words: Array, numbers: Array | None) -> Operand:
+    def _coded(self, kind: TensorKind, words: Array, numbers: Array | None) -> Operand:
         """Words as codes, by numbers of the generator for each or to the nearest; or as they are."""
         if not kind.table:
             return Continuous(words)

@@ -63,7 +63,7 @@ class Recipe:
 
 
 class Epoch(NamedTuple):
-    """Progress of training after an epoch."""
+    """EpochProgress of training after an epoch."""
 
     number: int
     """Epochs that are done."""
@@ -77,7 +77,8 @@ class Epoch(NamedTuple):
     """Makes what training would give if it ended here; it goes through all images once."""
 
 
-Progress = Callable[[Epoch], None]
+EpochProgress = Callable[[Epoch], None]
+"""Called behind each epoch."""
 
 
 def train(
@@ -86,7 +87,7 @@ def train(
     labels: Array,
     recipe: Recipe,
     *,
-    progress: Progress | None = None,
+    progress: EpochProgress | None = None,
     checkpoint: Path | None = None,
 ) -> Model:
     """Train a network and fold what it learned to integers.
@@ -107,7 +108,7 @@ def fit(
     labels: Array,
     recipe: Recipe,
     *,
-    progress: Progress | None = None,
+    progress: EpochProgress | None = None,
     checkpoint: Path | None = None,
 ) -> Trained:
     """Train a network.

@@ -48,7 +48,7 @@ IMAGES = 1
 WEIGHTS = 2
 CALIBRATION_IMAGES = {"cnv-w1a1": 64, "lfc-w1a1": 256, "cnv-w2a2": 64}
 
-Arrays = dict[str, dict[str, Array]]
+ModelArrays = dict[str, dict[str, Array]]
 
 
 def cnv() -> Network:
@@ -124,7 +124,7 @@ def trained(network: Network, path: str | os.PathLike[str]) -> Model:
     with naming(path):
         if (classes := tuple(data.array("classes", "U").ravel().tolist())) != network.classes:
             raise ValueError(f"classes must be {network.classes}, got {shown(classes)}")
-        arrays: Arrays = {}
+        arrays: ModelArrays = {}
         for i, (layer, source, threshold) in enumerate(_weighted(network)):
             needed = (layer.out_channels, layer.fan_in(source))
             bits = _weights(data, i, PADDED.get((network.name, i), needed))  # (outputs, inputs)
@@ -158,7 +158,7 @@ def seeded(network: Network, images: Array | None = None) -> Model:
             weights[weighted.name] = (drawn % 3).astype(np.int8) - 1
         else:
             weights[weighted.name] = _signs(drawn >> 7, weighted, source)
-    arrays: Arrays = {}
+    arrays: ModelArrays = {}
     x = calibration_images(network) if images is None else images
     for layer, source in network.chain("calibration"):
         if isinstance(layer, Weighted):
@@ -206,5 +206,5 @@ def _signs(bits: Array, layer: Weighted, source: Map) -> Array:
 
 
 def _threshold(limit: Array) -> dict[str, Array]:
-    """Arrays of a Threshold from below for (C, levels) limits."""
+    """ModelArrays of a Threshold from below for (C, levels) limits."""
     return {"threshold": limit, "direction": np.ones(len(limit), np.int8)}

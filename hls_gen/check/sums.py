@@ -74,8 +74,8 @@ def check_same_sums(first: str, second: str) -> None:
     DesignError
         The ports or an output differ, or a text holds what is not understood.
     """
-    module = _Module(first)
-    twin = _Module(second)
+    module = _SumModule(first)
+    twin = _SumModule(second)
     if module.ports != twin.ports:
         raise DesignError([Finding(module.scope.name, "", f"ports must be {module.ports}, got {twin.ports}")])
     for name, (port, _) in module.ports.items():
@@ -83,7 +83,7 @@ def check_same_sums(first: str, second: str) -> None:
             raise DesignError([Finding(module.scope.name, name, "must be the same sum in both texts, got another one")])
 
 
-class _Module:
+class _SumModule:
     """A module of wires and registers, each assigned as a whole, once.
 
     Attributes

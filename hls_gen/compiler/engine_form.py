@@ -8,7 +8,7 @@ from bitloom.golden.network import Model, Network
 from bitloom.golden.rewrite import rewrite
 
 from . import concatenations, tail_copies
-from .layer_graph import Arrays, LayerGraph, check_same
+from .layer_graph import LayerGraph, ModelArrays, check_same
 
 
 def engine_form(model: Model, repeat_input: bool = False) -> Model:
@@ -35,7 +35,7 @@ def engine_form_of(network: Network) -> Network:
     return _rewritten(network, {})[0]
 
 
-def _rewritten(network: Network, arrays: Arrays, repeat_input: bool = False) -> tuple[Network, Arrays]:
+def _rewritten(network: Network, arrays: ModelArrays, repeat_input: bool = False) -> tuple[Network, ModelArrays]:
     """A network and its arrays as the rules leave them; the same objects where none applies."""
     for rules in (concatenations.RULES, tail_copies.rules(repeat_input)):
         given = LayerGraph.of(network, arrays)

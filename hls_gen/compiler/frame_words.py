@@ -12,7 +12,7 @@ from bitloom.hls_gen.design.frame_layout import ONE, ZERO, FrameLayout
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .layout import Layout, chunks, plane_layout, plane_words, planes_side_by_side, shared_words
+from .layout import WordLayout, chunks, plane_layout, plane_words, planes_side_by_side, shared_words
 from .lowering import Lowered
 
 
@@ -20,7 +20,7 @@ from .lowering import Lowered
 class FrameWords:
     """The map that comes from the host."""
 
-    layout: Layout
+    layout: WordLayout
     """(words of a tuple, kfp): lanes of its tuples, or UNUSED."""
     codes: Ints
     """(words of a tuple,): code of the kernel rows that each word meets (`layout.plane_layout`)."""
@@ -84,7 +84,7 @@ def _packed(lowered: Lowered, npu: Npu, formed: FormedWindows) -> FrameLayout:
     )
 
 
-def _binarise(lowered: Lowered, layout: Layout, frame: FrameLayout, bits: int) -> tuple[FrameLayout, Ints]:
+def _binarise(lowered: Lowered, layout: WordLayout, frame: FrameLayout, bits: int) -> tuple[FrameLayout, Ints]:
     """(frame of features of ``bits`` bits, rows of thresholds, one a word of a tuple).
 
     An input that is binary already has features 0 and 1 and thresholds 1. Unused lanes stay 0.
@@ -98,7 +98,7 @@ def _binarise(lowered: Lowered, layout: Layout, frame: FrameLayout, bits: int) -
     return integer_frame(lowered.source, layout, frame.positions, bits), limits
 
 
-def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[Layout, Ints]:
+def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None) -> tuple[WordLayout, Ints]:
     """Layout of the tuples that the first layer reads, and the code of each word; parameters as of `frame_words`."""
     if not lowered.layers[0].binary:
         layout = chunks(np.arange(lowered.source.channels), npu.array.kfp) if formed is None else formed.layout()
@@ -121,7 +121,7 @@ def input_layout(lowered: Lowered, npu: Npu, formed: FormedWindows | None = None
     return layout, np.zeros(len(layout), np.int64)
 
 
-def _binary_frame(lowered: Lowered, layout: Layout, positions: Array) -> FrameLayout:
+def _binary_frame(lowered: Lowered, layout: WordLayout, positions: Array) -> FrameLayout:
     """The frame whose lanes are bits of the image.
 
     A plane above the stored bits repeats the sign bit, or is 0 where there is none.
@@ -145,7 +145,7 @@ def _binary_frame(lowered: Lowered, layout: Layout, positions: Array) -> FrameLa
     )
 
 
-def integer_frame(source: Map, layout: Layout, positions: Array, feature_bits: int) -> FrameLayout:
+def integer_frame(source: Map, layout: WordLayout, positions: Array, feature_bits: int) -> FrameLayout:
     """The frame whose lanes are values of the image.
 
     Parameters

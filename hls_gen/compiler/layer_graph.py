@@ -21,7 +21,7 @@ from bitloom.golden.names import NAME_LENGTH
 from bitloom.golden.network import Network
 from bitloom.golden.rewrite import Inexact
 
-Arrays = Mapping[str, Mapping[str, Array]]
+ModelArrays = Mapping[str, Mapping[str, Array]]
 """``arrays[layer name][array name]``, as of `bitloom.golden.network.Model`."""
 MOST_PRODUCTS = 10_000_000
 """Products up to which a step's values are compared, a tenth of a second: a board compiles, too."""
@@ -38,11 +38,11 @@ class LayerGraph:
     layers: Mapping[str, Layer]
     """By name, in the order in which a network would list them: new layers come last. Each one names the maps that it
     reads."""
-    arrays: Arrays
+    arrays: ModelArrays
     """By layer. Where a network is rewritten without its arrays, only copies have arrays."""
 
     @classmethod
-    def of(cls, network: Network, arrays: Arrays) -> "LayerGraph":
+    def of(cls, network: Network, arrays: ModelArrays) -> "LayerGraph":
         """The graph of a network."""
         layers = {layer.name: replace(layer, inputs=network.reads[layer.name]) for layer in network.layers}
         return cls(name=network.name, input=network.input, layers=layers, arrays=arrays)
@@ -73,7 +73,7 @@ class LayerGraph:
         """The maps that a layer reads."""
         return [self.maps[name] for name in layer.inputs]
 
-    def with_layers(self, layers: Mapping[str, Layer], arrays: Arrays) -> "LayerGraph":
+    def with_layers(self, layers: Mapping[str, Layer], arrays: ModelArrays) -> "LayerGraph":
         """The graph of other layers.
 
         Parameters
@@ -100,7 +100,7 @@ class CopyLayers:
     """The layers of a copy."""
 
     layers: Mapping[str, Layer]
-    arrays: Arrays
+    arrays: ModelArrays
 
 
 def copy_of_sums(source: Map, reads: str, name: str, weight: Encoding | None = None) -> CopyLayers:

@@ -12,10 +12,10 @@ import numpy as np
 from bitloom.golden.encoding import Array, Ints
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes, plane_order, weight_of_lanes
 
-Layout = Ints
+WordLayout = Ints
 
 
-def chunks(lanes: Array, width: int) -> Layout:
+def chunks(lanes: Array, width: int) -> WordLayout:
     """Put lanes into words, in their order.
 
     Parameters
@@ -37,7 +37,7 @@ def chunks(lanes: Array, width: int) -> Layout:
 
 
 @lru_cache(maxsize=1024)
-def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> Layout:
+def result_layout(kernels: int, levels: int, kgp: int, ol: int) -> WordLayout:
     """Lay out the steps in which the results unit gives a tuple. The layout is kept, and read-only.
 
     Kernel group comes after kernel group; of a group ol kernels at a time; of these, level after level.
@@ -75,7 +75,7 @@ def result_steps(kernels: int, levels: int, kgp: int, ol: int) -> int:
     return levels * (groups * -(-kgp // ol) + -(-rest // ol))
 
 
-def shared_words(values: Ints, kfp: int, lane_step: int) -> Layout:
+def shared_words(values: Ints, kfp: int, lane_step: int) -> WordLayout:
     """Put values of several lanes each into words whose lanes share weights (lanes.weight_of_lanes).
 
     Parameters
@@ -104,7 +104,7 @@ def shared_words(values: Ints, kfp: int, lane_step: int) -> Layout:
     return out
 
 
-def plane_words(channels: int, planes: int, kfp: int, lanes_per_weight: int, lane_step: int) -> tuple[Layout, Ints]:
+def plane_words(channels: int, planes: int, kfp: int, lanes_per_weight: int, lane_step: int) -> tuple[WordLayout, Ints]:
     """Lay out an integer input whose planes follow one another, for an NPU whose lanes share weights.
 
     A channel has the first of the lanes that share its weight. The others stay unused, but in the constant plane, where
@@ -123,7 +123,7 @@ def _plane_codes(planes: int) -> list[int]:
     return [*range(planes - 1), -planes, 0]
 
 
-def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Layout, Ints]:
+def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[WordLayout, Ints]:
     """Lay out an integer input of an engine that reads bits: its bit planes, in words.
 
     Parameters
@@ -152,7 +152,7 @@ def plane_layout(channels: int, planes: int, kfp: int, groups: int) -> tuple[Lay
     return out, np.ones(len(out), np.int64)
 
 
-def planes_side_by_side(channels: Layout, planes: int, kfp: int) -> Layout:
+def planes_side_by_side(channels: WordLayout, planes: int, kfp: int) -> WordLayout:
     """Lay out the bit planes of channels in lane groups.
 
     Parameters

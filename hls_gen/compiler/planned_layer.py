@@ -17,7 +17,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.split_window import BeatTaps
 
-from .layout import Layout, result_layout
+from .layout import WordLayout, result_layout
 from .lowered_layers import LoweredLayer
 from .schedule import StageTables
 from .sequencer_taps import OnSequencer, SequencerTaps
@@ -29,7 +29,7 @@ from .ways import MapWay
 class MapWords:
     """A map on its way to the NPU that reads it."""
 
-    layout: Layout
+    layout: WordLayout
     """(words of a tuple, lanes of a word): lanes of its tuples, or UNUSED."""
     codes: Ints
     """(words of a tuple,): code of the kernel rows that each word meets, which says by which bit plane of an integer
@@ -72,11 +72,11 @@ class PlannedLayer:
     on_pool_unit: OnSequencer | None
     """Its results on the pool unit's sequencer, which hands tuples on where there is no pool; None where they don't
     pass a pool unit."""
-    steps: Layout
+    steps: WordLayout
     """(steps, ol): in which its results leave the results unit."""
-    pooled: Layout
+    pooled: WordLayout
     """(words, pfp): words of a tuple that the pool unit takes; none where results don't pass one."""
-    output: Layout
+    output: WordLayout
     """(words, lanes): what leaves for a window, in words of its reader."""
     chunk_words: int | None = None
     """Words of a chunk of the map that it reads, where that comes from the NPU before; else None."""
@@ -135,12 +135,12 @@ class PlannedLayer:
         return -(-rest // self.npu.results.ol)
 
     @property
-    def activation_steps(self) -> Layout:
+    def activation_steps(self) -> WordLayout:
         """(steps, ol) of its results that have a row in the activation's memory: none where sums leave."""
         return self.steps[:0] if self.layer.raw else self.steps
 
     @property
-    def scale_steps(self) -> Layout:
+    def scale_steps(self) -> WordLayout:
         """(steps, ol) in which the results of a pool unit with weights leave."""
         return regroup(self.pooled, self.npu.results.ol)
 
@@ -225,13 +225,13 @@ def gathered(read: MapWords, lines: FormedLines) -> MapWords:
     return replace(read, layout=layout, codes=np.zeros(lines.windows, np.int64))
 
 
-def map_layout(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> Layout:
+def map_layout(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> WordLayout:
     """(words, reader_lanes): what leaves for a window of a layer, in words of its reader; parameters as of
     `planned_layer`."""
     return _layouts(layer, npu, reader_lanes)[-1]
 
 
-def _layouts(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, Layout, Layout]:
+def _layouts(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[WordLayout, WordLayout, WordLayout]:
     """The steps in which results leave, words for the pool unit (none without one), and words for the reader."""
     pfp = present(npu.pool_unit).pfp if npu.pools_results(raw=layer.raw, pool=layer.pool is not None) else 0
     widths = () if layer.raw else (npu.results.ol,) * (pfp > 0 and npu.depthwise) + (reader_lanes,)
@@ -241,7 +241,7 @@ def _layouts(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> tuple[Layout, 
 @lru_cache(maxsize=1024)
 def _regrouped(
     kernels: int, levels: int, kgp: int, ol: int, pfp: int, widths: tuple[int, ...]
-) -> tuple[Layout, Layout, Layout]:
+) -> tuple[WordLayout, WordLayout, WordLayout]:
     """The steps of `result_layout`, their words of ``pfp`` lanes (none with 0), and what becomes of these, or of the
     steps, in words of each of ``widths``, one after the other. All are kept, and read-only."""
     steps = output = result_layout(kernels, levels, kgp, ol)
@@ -348,7 +348,7 @@ def _taken(
     return gathered(read, lines), lines
 
 
-def check_accumulation(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
+def check_accumulation(layer: LoweredLayer, npu: Npu, layout: WordLayout) -> None:
     """Check that an NPU can accumulate as a lowered layer does.
 
     Parameters
@@ -374,7 +374,7 @@ def check_accumulation(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
         _check_words(layer, npu, layout)
 
 
-def _check_words(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
+def _check_words(layer: LoweredLayer, npu: Npu, layout: WordLayout) -> None:
     """ValueError unless the channels of each word of a layer, and no others, lie in ``word_lanes`` lanes of the NPU."""
     word_channels = layer.arithmetic.word_channels
     word_lanes = npu.value("word_lanes")
@@ -395,7 +395,7 @@ def _check_words(layer: LoweredLayer, npu: Npu, layout: Layout) -> None:
         )
 
 
-def added_in_steps(words: Layout, steps: Layout) -> bool:
+def added_in_steps(words: WordLayout, steps: WordLayout) -> bool:
     """Whether a map in the skip store can be added to results as its words come: cut into steps, or put together to
     steps, they are the ``steps`` in which the results leave."""
     (count, kfp), ol = words.shape, steps.shape[1]

@@ -14,7 +14,7 @@ import numpy as np
 from bitloom.hls_gen.design.npu import Npu
 
 from .input_maps import is_input
-from .layout import Layout
+from .layout import WordLayout
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered
 from .plan import Plan
@@ -28,7 +28,7 @@ class ReadValues:
     """Thermometer bits of a value; 0 for an input of integers, which comes in bit planes."""
     apart: int | None
     """How far the bits of a value lie apart: results that leave in a cycle where it is made; None for the input."""
-    layout: Layout
+    layout: WordLayout
     """(words of a tuple, lanes of a word): lanes of its tuples, or UNUSED."""
 
 
@@ -136,7 +136,7 @@ def _bits(layer: LoweredLayer) -> int:
     return layer.levels if layer.binary else 1
 
 
-def _fits(npu: Npu, channels: Layout) -> bool:
+def _fits(npu: Npu, channels: WordLayout) -> bool:
     """Whether lanes that share a weight have one channel in each word, or all are UNUSED."""
     of_lanes = np.array(npu.array.weight_of_lanes)
     first = np.unique(of_lanes, return_index=True)[1]

@@ -39,7 +39,7 @@ Queues = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class _Step:
+class _StoreStep:
     """A map is made."""
 
     name: str
@@ -49,25 +49,25 @@ class _Step:
     taken: Mapping[str, str]
     """For a copy the store that it reads from, by "copies"; for a workload, by how it needs each map, the map's
     store."""
-    before: "_Step | None"
+    before: "_StoreStep | None"
     """The step before this one."""
 
 
 @dataclass(frozen=True)
-class _Stores:
+class _StoreContents:
     """What the stores hold at some time, the beats of the copies until then, and the last step."""
 
     queues: Queues
     beats: int = 0
-    last: _Step | None = None
+    last: _StoreStep | None = None
 
-    def after(self, step: _Step, beats: int = 0) -> "_Stores":
+    def after(self, step: _StoreStep, beats: int = 0) -> "_StoreContents":
         """The state behind a step, which takes maps from the heads of stores and puts a map at the ends of some."""
         heads = step.taken.values()
         loop, skip = (
             (*queue[store in heads :], *[step.name] * (store in step.to)) for store, queue in zip(STORES, self.queues)
         )
-        return _Stores((loop, skip), self.beats + beats, step)
+        return _StoreContents((loop, skip), self.beats + beats, step)
 
 
 def with_store_copies(workloads: Workloads, mapping: Sequence[int], npus: Sequence[Npu]) -> tuple[Workloads, list[int]]:
@@ -133,7 +133,7 @@ class _Copies:
     def with_copies(self) -> dict[str, Workloads]:
         """By the name of each workload: the copies in front of it, and the workload itself, which needs copies of
         maps."""
-        states = [_Stores(((), ()))]
+        states = [_StoreContents(((), ()))]
         for number, workload in enumerate(self._workloads):
             states = self._behind(number, states)
             if not states:
@@ -144,12 +144,12 @@ class _Copies:
                 )
         return self._runs(states[0])
 
-    def _behind(self, number: int, states: Sequence[_Stores]) -> list[_Stores]:
+    def _behind(self, number: int, states: Sequence[_StoreContents]) -> list[_StoreContents]:
         """The best states behind workload ``number``, those with the fewest beats first: from any of the states in
         front of it, with any number of copies."""
         ranks = count()
         seen = set[Queues]()
-        best = dict[Queues, _Stores]()
+        best = dict[Queues, _StoreContents]()
         heap = [(state.beats + self._ahead(number, state), next(ranks), state) for state in states]
         while heap and len(best) < KEPT and len(seen) < (TRIED if best else MOST):
             *_, state = heappop(heap)
@@ -164,7 +164,7 @@ class _Copies:
                     heappush(heap, (after.beats + self._ahead(number, after), next(ranks), after))
         return sorted(best.values(), key=lambda state: state.beats + self._ahead(number + 1, state))
 
-    def _ahead(self, number: int, state: _Stores) -> int:
+    def _ahead(self, number: int, state: _StoreContents) -> int:
         """Beats that copies take at least until workload ``number`` finds the maps that it needs: copies of all maps in
         front of such a map, and of the map itself where it is added, but isn't in the skip store."""
         if number == len(self._workloads):
@@ -179,7 +179,7 @@ class _Copies:
             most = max(most, min(least))
         return most
 
-    def _computed(self, number: int, state: _Stores) -> Iterator[_Stores]:
+    def _computed(self, number: int, state: _StoreContents) -> Iterator[_StoreContents]:
         """The states behind workload ``number``, which takes the maps that it needs from the heads of the stores."""
         name = self._workloads[number].name
         needed = self._needed[number]
@@ -191,22 +191,22 @@ class _Copies:
             places = [("skip",)]
         for taken in _takings(needed, state.queues):
             for to in places:
-                after = state.after(_Step(name, to, taken, state.last))
+                after = state.after(_StoreStep(name, to, taken, state.last))
                 if all(not left[read] or any(read in queue for queue in after.queues) for read in needed.values()):
                     yield after
 
-    def _copied(self, number: int, state: _Stores) -> Iterator[_Stores]:
+    def _copied(self, number: int, state: _StoreContents) -> Iterator[_StoreContents]:
         """The states behind one copy more in front of workload ``number``."""
         for store, queue in zip(STORES, state.queues):
             there = sum(maps.count(queue[0]) for maps in state.queues) if queue else 0
             for to in PLACES if queue else ():
                 if self._stores.issuperset(to) and there - 1 + len(to) <= self._left[number][queue[0]]:
-                    step = _Step(queue[0], to, {"copies": store}, state.last)
+                    step = _StoreStep(queue[0], to, {"copies": store}, state.last)
                     yield state.after(step, self._beats[queue[0]])
 
-    def _runs(self, state: _Stores) -> dict[str, Workloads]:
+    def _runs(self, state: _StoreContents) -> dict[str, Workloads]:
         """The workloads of the steps to a state, each behind the copies in front of it."""
-        steps = list[_Step]()
+        steps = list[_StoreStep]()
         last = state.last
         while last is not None:
             steps.append(last)

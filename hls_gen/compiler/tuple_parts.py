@@ -21,7 +21,7 @@ from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.lanes import UNUSED
 
 from .in_use import InUse
-from .layout import Layout
+from .layout import WordLayout
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class WeightedLanes:
         key = lanes.shape, np.packbits(lanes).tobytes(), same, even
         return _IN_USE.get(key, lambda: cls(lanes, same, even))
 
-    def part(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+    def part(self, layout: WordLayout, kgp: int) -> tuple[TuplePart, int]:
         """Find the part with the fewest words; parameters and results as of `tuple_part`."""
         if self.spans(layout):
             return TuplePart(len(layout)), 0
@@ -83,7 +83,7 @@ class WeightedLanes:
             self._parts[key] = self._found(layout, kgp)
         return self._parts[key]
 
-    def _found(self, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+    def _found(self, layout: WordLayout, kgp: int) -> tuple[TuplePart, int]:
         """The same, looked for anew."""
         kernels, lanes = self.lanes.shape
         count = kernel_groups(kernels, kgp)
@@ -97,7 +97,7 @@ class WeightedLanes:
                 return part, int(left_out[0])
         return TuplePart(len(layout)), 0
 
-    def spans(self, layout: Layout) -> bool:
+    def spans(self, layout: WordLayout) -> bool:
         """Whether a tuple has one word, or a kernel has weights in the first word and in the last one, so that its
         group reads whole tuples, however many kernels are a group."""
         if len(layout) == 1:
@@ -114,7 +114,7 @@ _IN_USE = InUse[WeightedLanes]()
 """By their values."""
 
 
-def tuple_part(weighted: WeightedLanes | None, layout: Layout, kgp: int) -> tuple[TuplePart, int]:
+def tuple_part(weighted: WeightedLanes | None, layout: WordLayout, kgp: int) -> tuple[TuplePart, int]:
     """Find the part with the fewest words.
 
     Parameters
@@ -152,7 +152,7 @@ def _parts(needed: Array) -> Iterator[TuplePart]:
                 yield TuplePart(most, step, groups)
 
 
-def _left_out(part: TuplePart, count: int, layout: Layout) -> Ints:
+def _left_out(part: TuplePart, count: int, layout: WordLayout) -> Ints:
     """Lanes with a channel in the words that each of ``count`` kernel groups leaves out."""
     channels = (layout != UNUSED).sum(axis=1)
     read = part.firsts(count)[:, None] + np.arange(part.words)

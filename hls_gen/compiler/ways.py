@@ -176,7 +176,7 @@ def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 
 @dataclass(frozen=True)
-class _State:
+class _WaysState:
     """What the ways of the maps so far leave for those that follow."""
 
     last: Mapping[tuple[str, int], int] = field(default_factory=dict)
@@ -220,9 +220,9 @@ def chosen(
     """
     number = {workload.name: i for i, workload in enumerate(workloads)}
     joining = {workload.name for workload in workloads if workload.joins}
-    paths: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {(): (_State(), ())}
+    paths: dict[tuple[object, ...], tuple[_WaysState, tuple[MapWay, ...]]] = {(): (_WaysState(), ())}
     for workload in workloads:
-        following: dict[tuple[object, ...], tuple[_State, tuple[MapWay, ...]]] = {}
+        following: dict[tuple[object, ...], tuple[_WaysState, tuple[MapWay, ...]]] = {}
         for (state, taken), option in product(paths.values(), options[workload.name]):
             after = _after(state, option, on[workload.name], number, joining)
             if after is not None:
@@ -243,7 +243,9 @@ def _takers(map_way: MapWay) -> Iterator[tuple[str, str]]:
         yield "skip", skipped
 
 
-def _after(state: _State, option: MapWay, npu: int, number: Mapping[str, int], joining: set[str]) -> _State | None:
+def _after(
+    state: _WaysState, option: MapWay, npu: int, number: Mapping[str, int], joining: set[str]
+) -> _WaysState | None:
     """The state behind a map that takes this way; None if it can't."""
     last = dict(state.last)
     awaited = dict(state.awaited)
@@ -256,7 +258,7 @@ def _after(state: _State, option: MapWay, npu: int, number: Mapping[str, int], j
                 return None
             if taker not in state.awaited:
                 awaited[taker] = "skip" if store == "loop" else "loop"
-    return _State(last, awaited)
+    return _WaysState(last, awaited)
 
 
 def _refuse(network: str, options: Mapping[str, Sequence[MapWay]], workloads: Workloads, on: Mapping[str, int]) -> None:

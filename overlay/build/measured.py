@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.driver.predictor import Progress
 from bitloom.golden.integers import plain
 from bitloom.golden.network import Model
 from bitloom.golden.reading.json_text import read_json
 from bitloom.hls_gen.design.reader import Reader
 
 from .build import Build
-from .run import Progress, check_cycles, run
+from .run import check_cycles, run
 
 FORMAT = "bitloom-run"
 VERSION = 1

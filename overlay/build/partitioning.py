@@ -64,7 +64,7 @@ def fitting_partitions(
     ValueError
         A layer doesn't fit, not even in slices, or no cuts are found for which all memories together fit.
     """
-    cutter = _Cutter(model, npus, choices, stream_bits)
+    cutter = _Partitioner(model, npus, choices, stream_bits)
     most, got = bram36, inf
     with step("cutting the network into partitions"):
         if cutter.fits_whole(bram36):
@@ -85,7 +85,7 @@ def fitting_partitions(
 
 
 @dataclass(frozen=True)
-class _Cut:
+class _Partitioning:
     """Partitions of the whole network."""
 
     partitions: dict[str, int]
@@ -107,7 +107,7 @@ class _Cut:
         return sum(self.blocks.values())
 
 
-class _Cutter:
+class _Partitioner:
     """Cuts a network, and remembers what its pieces take; parameters are those of `fitting_partitions`."""
 
     def __init__(self, model: Model, npus: Sequence[Npu], choices: CompileChoices, stream_bits: int) -> None:
@@ -131,7 +131,7 @@ class _Cutter:
         limits = dict[str, float]()
         cut = self._cut(limits, most)
         while (excess := cut.total - most) > 0:
-            choices = list[tuple[int, float, float, str, _Cut]]()
+            choices = list[tuple[int, float, float, str, _Partitioning]]()
             for name, blocks in cut.blocks.items():
                 if blocks < min(LARGE * most, excess):
                     continue
@@ -151,7 +151,7 @@ class _Cutter:
             cut = smaller
         return {} if list(cut.partitions.values()) == [1] else cut.partitions
 
-    def _cut(self, limits: MemoryBlocks, most: float) -> _Cut:
+    def _cut(self, limits: MemoryBlocks, most: float) -> _Partitioning:
         """Partitions that take ``most`` blocks each at most, and of a memory no more than its limit."""
         layers = self._model.network.layers
         partitions = dict[str, int]()
@@ -164,7 +164,7 @@ class _Cutter:
                 together[name] = max(blocks, together.get(name, 0))
             more_groups += self._more_groups(begin, end, slices)
             begin = end
-        return _Cut(partitions, together, more_groups)
+        return _Partitioning(partitions, together, more_groups)
 
     def _more_groups(self, begin: int, end: int, slices: int) -> int:
         """Kernel groups of all slices, less those of the whole."""

@@ -1,13 +1,14 @@
 """Run a compiled network on the virtual board, through the driver, and compare every output with golden."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bitloom.driver.predictor import Progress
 from bitloom.golden.kernels import packed
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.compiled_network import CompiledNetwork
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 OPERATIONS = {"binary": "xnor_operations", "integer": "multiplications"}
 """Engine -> what its lanes compute."""
-Progress = Callable[[int, int], None]
-"""Called with (done, all) while something runs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,7 @@ def _set(level: int) -> Callable[[click.Context, click.Parameter, bool], None]:
     return note
 
 
-class _Lines(logging.Handler):
+class _LineHandler(logging.Handler):
     """Gives each record's message to a function, from its making until ``close``."""
 
     def __init__(self, say: Callable[[str], Any]) -> None:
@@ -81,9 +81,9 @@ class _Lines(logging.Handler):
         super().close()
 
 
-def _shown() -> _Lines:
+def _shown() -> _LineHandler:
     """A handler that shows steps."""
-    return _Lines(_say)
+    return _LineHandler(_say)
 
 
 def _say(line: str) -> None:
@@ -95,7 +95,7 @@ def _say(line: str) -> None:
 def step_lines() -> Iterator[list[str]]:
     """The steps that end within the block, a line each."""
     lines: list[str] = []
-    handler = _Lines(lines.append)
+    handler = _LineHandler(lines.append)
     try:
         yield lines
     finally:

@@ -91,7 +91,9 @@ def table(title: str, rows: Mapping[str, str]) -> None:
         Value of each name. A value that is too long for the terminal is wrapped between words, never inside one.
     """
     _print_title(title)
-    _print_columns([_Column("", list(rows)), _Column("", list(rows.values()))], 1, _line_width(), headings=False)
+    _print_columns(
+        [_TableColumn("", list(rows)), _TableColumn("", list(rows.values()))], 1, _line_width(), headings=False
+    )
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], labels: int = 1) -> None:
@@ -114,7 +116,7 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], label
     labels : int
         Columns, from the left, that name the row; >= 1.
     """
-    columns = [_Column(heading, [row[k] for row in rows]) for k, heading in enumerate(header)]
+    columns = [_TableColumn(heading, [row[k] for row in rows]) for k, heading in enumerate(header)]
     room = _line_width()
     _print_title(title)
     for part in _parts(columns, labels, room):
@@ -122,7 +124,7 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], label
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TableColumn:
     """A column of a table."""
 
     heading: str
@@ -165,11 +167,11 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + 3 * len(widths) + 1
 
 
-def _parts(columns: list[_Column], labels: int, room: int | None) -> list[list[_Column]]:
+def _parts(columns: list[_TableColumn], labels: int, room: int | None) -> list[list[_TableColumn]]:
     """The columns in as many parts as fit ``room`` with wrapped headings, each with the label columns first."""
     names = columns[:labels]
     others = columns[labels:]
-    parts: list[list[_Column]] = []
+    parts: list[list[_TableColumn]] = []
     for column in others:
         widths = [c.width_wrapped_heading for c in [*(parts[-1] if parts else names), column]]
         if parts and (room is None or _total(widths) <= room):
@@ -179,7 +181,7 @@ def _parts(columns: list[_Column], labels: int, room: int | None) -> list[list[_
     return parts or [names]
 
 
-def _widths(columns: list[_Column], labels: int, room: int | None) -> list[int]:
+def _widths(columns: list[_TableColumn], labels: int, room: int | None) -> list[int]:
     """Width of each column: as wide as the room allows, and never less than its longest word.
 
     Wrapped are, as far as the room needs it, headings, then values, then labels, then long words of labels; labels only
@@ -215,7 +217,7 @@ def _print_title(title: str) -> None:
     Console().print(Text(title, style="italic"), soft_wrap=True)
 
 
-def _print_columns(columns: list[_Column], labels: int, room: int | None, headings: bool = True) -> None:
+def _print_columns(columns: list[_TableColumn], labels: int, room: int | None, headings: bool = True) -> None:
     """One table on standard output; longer lines than ``room`` only where a word needs them."""
     widths = _widths(columns, labels, room)
     out = Table(show_header=headings)

@@ -49,7 +49,7 @@ class FlowOnDesign:
     """Of each network's programs."""
 
 
-Known = dict[Any, FlowOnDesign | None]
+KnownFlows = dict[Any, FlowOnDesign | None]
 """What has been worked out for candidates, by key; None where one makes no design that finishes."""
 
 
@@ -58,7 +58,7 @@ def figures(
     candidate: Candidate,
     design: Design | None = None,
     also: Sequence[Model] = (),
-    known: Known | None = None,
+    known: KnownFlows | None = None,
 ) -> Figures | None:
     """Figures of a candidate.
 

@@ -20,7 +20,7 @@ import numpy as np
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
 from bitloom.hls_gen.compiler.formers import pays
-from bitloom.hls_gen.compiler.layout import Layout, chunks, result_steps
+from bitloom.hls_gen.compiler.layout import WordLayout, chunks, result_steps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
@@ -341,13 +341,13 @@ class LayerDemand:
         parts: bool = self.cache[key]
         return parts
 
-    def _lanes_in_order(self, kfp: int) -> Layout:
+    def _lanes_in_order(self, kfp: int) -> WordLayout:
         """The words of a tuple of its input, of so many lanes each, if lane follows lane."""
         key = "lanes in order", kfp
         if key not in self.cache:
             ends = np.cumsum(self.joined_channels or (self.channels,))
             self.cache[key] = np.concatenate([chunks(lanes, kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
-        layout: Layout = self.cache[key]
+        layout: WordLayout = self.cache[key]
         return layout
 
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:

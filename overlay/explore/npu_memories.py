@@ -19,7 +19,7 @@ from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed, with_parts
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
-from bitloom.hls_gen.compiler.layout import Layout, chunks
+from bitloom.hls_gen.compiler.layout import WordLayout, chunks
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
 from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
@@ -216,7 +216,7 @@ def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnN
     return _LayerOnNpu(plan, _map_words(plan.output, "loop"))
 
 
-def _map_words(layout: Layout, inlet: str) -> MapWords:
+def _map_words(layout: WordLayout, inlet: str) -> MapWords:
     """A map of bits or of integers in these words."""
     return MapWords(layout, np.zeros(len(layout), np.int64), inlet)
 

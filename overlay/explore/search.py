@@ -56,14 +56,14 @@ SELDOM = 1_000
 objects, of which hardly any lie in cycles."""
 
 THIS_PROCESS = Workers()
-Progress = Callable[..., None]
+SearchProgress = Callable[..., None]
 """Takes tasks that are done and all of them, and by the name ``what`` what is under way."""
 
 
 class Counter:
     """Counts tasks that are done, for a progress bar."""
 
-    def __init__(self, workers: Workers, progress: Progress | None, journal: Journal):
+    def __init__(self, workers: Workers, progress: SearchProgress | None, journal: Journal):
         self.total: int | None = None
         self._journal = journal
         self._workers = workers
@@ -163,7 +163,7 @@ def explore(
     stream_bits: int = 64,
     map_order: str = "both",
     effort: Effort | None = None,
-    progress: Progress | None = None,
+    progress: SearchProgress | None = None,
     resume: Path | None = None,
 ) -> Explored:
     """Search for NPUs, how they are connected, mapping, lanes and memories with which ``model`` keeps to a budget.

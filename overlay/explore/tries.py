@@ -22,7 +22,7 @@ from .candidate import Candidate
 from .chain import Chain
 from .connections import Connections
 from .engines import Engines
-from .figures import Figures, Known, figures, lanes
+from .figures import Figures, KnownFlows, figures, lanes
 from .one_npu import MOST_LUT_ROWS, MOST_LUT_ROWS_FOR_BLOCKS, MappedNpu, NpuChoices
 from .ring import cheapest_ring
 from .task import FEW_NPUS, STEPS, Task, between, candidate_of, raised
@@ -134,7 +134,7 @@ class Tries:
         self._limits = {key: limit for key, limit in limits.items() if limit is not None}
         self._macs = sum(layer.macs for layer in self.layers)
         self._seen: dict[Any, Figures | None] = {}
-        self._flows: Known = {}
+        self._flows: KnownFlows = {}
         self._areas: dict[tuple[tuple[Npu, ...], int], Resources] = {}
         self._fitting: tuple[Figures, ...] = ()
         self._asked = list[NpuChoices]()

@@ -12,6 +12,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array
 from bitloom.overlay.importers.activations import AT_THE_END, CURVES
+from bitloom.overlay.importers.tflite_curves import ScaleAndZero
 from bitloom.overlay.importers.tflite_rules import ENDS
 from bitloom.overlay.importers.tflite_tables import OPTIONS
 
@@ -20,8 +21,6 @@ from .random_files import MOST_CHANNELS, MOST_VALUES, Drawing, RandomFile
 from .tflite_writer import TfliteOperator, TfliteTensor, tflite_bytes
 
 Shape = tuple[int, ...]
-ScaleAndZero = tuple[float, int]
-"""Scale and zero point of a tensor."""
 FIXED: dict[str, ScaleAndZero] = {
     "LOGISTIC": (1 / 256, -128),
     "TANH": (1 / 128, 0),

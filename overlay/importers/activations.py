@@ -43,8 +43,8 @@ from .node_view import NodeView
 from .rationals import fractions, same
 from .rows import row_of
 from .tflite_curves import (
-    Kernel,
-    Tensor,
+    ScaleAndZero,
+    TableKernel,
     abs_kernel,
     by_floats,
     gelu_kernel,
@@ -74,7 +74,7 @@ class ActivationFunction:
     computes."""
     qlinear: bool = False
     """Whether onnxruntime has it of integers with their scales, too: Sigmoid is QLinearSigmoid then."""
-    kernel: Kernel | None = None
+    kernel: TableKernel | None = None
     """What TFLite's kernel computes; None of those that have none, or that the host alone computes."""
     constants: tuple[str, ...] = ()
     """Further inputs, in their order, each of one number or of one a channel: options of TFLite's kernel."""
@@ -213,7 +213,7 @@ CURVES = {activation.tflite: activation for activation in ACTIVATIONS if activat
 """Those that are a table in TFLite's files, by TFLite's name."""
 
 
-def curve_table(kind: str, source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+def curve_table(kind: str, source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
     """The results of a kernel for -128 .. 127: (256,) int64.
 
     Parameters

@@ -20,7 +20,7 @@ from bitloom.golden.window import Window
 
 from .errors import Unsupported
 from .operations import check_weights
-from .sections import Size, in_order
+from .sections import MapSize, in_order
 
 OUTSIDE = -1
 """Place of a padded value."""
@@ -161,7 +161,7 @@ def reaching(index: Array, window: Window) -> tuple[Array, Window | None]:
     return grown.index, more
 
 
-def whole(index: Array, size: Size) -> tuple[Array, Window]:
+def whole(index: Array, size: MapSize) -> tuple[Array, Window]:
     """The index of a tensor in a map that has all its places, and the window of one tap that goes through these."""
     rows, columns, channels = size
     grown = Grown.of(_with_rows(index))
@@ -296,7 +296,7 @@ class Selection:
     turn: AxisOrder
 
     @classmethod
-    def of(cls, index: Array, size: Size) -> "Selection | None":
+    def of(cls, index: Array, size: MapSize) -> "Selection | None":
         """What a tensor with this index is of a map; None if it is no selection."""
         rows, columns, channels = size
         for turn in AxisOrder.all(index.shape):
@@ -355,7 +355,7 @@ class Blocks:
     """The tensor's index in a map that has its values in order."""
 
     @classmethod
-    def of(cls, index: Array, size: Size, axes: tuple[int, ...] = (1, 2, 3)) -> "Blocks | None":
+    def of(cls, index: Array, size: MapSize, axes: tuple[int, ...] = (1, 2, 3)) -> "Blocks | None":
         """What a tensor with this index is of a map; None if it doesn't have all values once, in blocks.
 
         ``axes``: those of channels, rows and columns, if they can be; of a map of one position several can."""
@@ -392,7 +392,7 @@ class Blocks:
         return Copy(window=window, blocks=self.channels[:, ::-1, ::-1])
 
 
-def _of_channels_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> Array | None:
+def _of_channels_of_blocks(index: Array, size: MapSize, block: tuple[int, int]) -> Array | None:
     """Of an index (outputs, rows, columns) whose blocks are made of the channels of a position, `Blocks.channels`; None
     if they aren't."""
     rows, columns, channels = size
@@ -403,7 +403,7 @@ def _of_channels_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> 
     return first if alike and np.array_equal(apart, first[:, None, :, None, :] + places) else None
 
 
-def _of_positions_of_blocks(index: Array, size: Size, block: tuple[int, int]) -> Array | None:
+def _of_positions_of_blocks(index: Array, size: MapSize, block: tuple[int, int]) -> Array | None:
     """Of an index (outputs, rows, columns) whose channels are the positions of blocks, `Blocks.channels`; None if they
     aren't."""
     _, columns, channels = size

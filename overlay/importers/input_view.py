@@ -12,7 +12,7 @@ from .errors import ImportRefused, Unsupported
 from .indexes import Grown
 from .map_view import MapView
 from .operations import Function, Layout, Operation, OperationGraph
-from .sections import Size, golden_order
+from .sections import MapSize, golden_order
 from .source import MOST_CHANNELS
 
 
@@ -27,7 +27,7 @@ def input_view(graph: OperationGraph, branch: Branch) -> MapView:
     return MapView(index=index, size=size, channels_last=graph.channels_last)
 
 
-def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, Size]:
+def _input_order(graph: OperationGraph, operations: Sequence[Operation]) -> tuple[Array, MapSize]:
     """The place of each value of the input in map 0, and the map's size; operations come behind it."""
     shape = graph.shapes[graph.source]
     places = tensor = np.arange(int(np.prod(shape))).reshape(shape)

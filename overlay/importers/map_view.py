@@ -39,7 +39,7 @@ from .operations import (
     Padding,
     Pooling,
 )
-from .sections import Size, in_order
+from .sections import MapSize, in_order
 from .weights import needs_parts, repeats_none
 
 ASIDE = (0, 1, 3, 2)
@@ -52,14 +52,14 @@ class MapView:
 
     index: Array
     """int64 array of the tensor's shape: the place of each value in the map."""
-    size: Size
+    size: MapSize
     """Of the map."""
     padded_with: Fraction = Fraction(0)
     """What stands at padded places, where the tensor has any."""
     channels_last: bool = False
     """Whether tensors of the file have their channels last, but for those that windows read."""
 
-    def of_map(self, size: Size) -> "MapView":
+    def of_map(self, size: MapSize) -> "MapView":
         """The tensor of a new map of this size, (1, channels, rows, columns)."""
         return replace(self, index=in_order(size), size=size)
 

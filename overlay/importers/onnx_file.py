@@ -64,10 +64,10 @@ def to_graph(data: bytes, folder: Path | None = None) -> SourceGraph:
         raise ValueError(f"must have at most {MOST_NODES:,} nodes, got {len(message.graph.node):,}")
     if message.functions:
         raise ValueError("must have no functions of its own, got some: export without functions, or inline them")
-    return _graph(message, _Tensors(folder))
+    return _graph(message, _FileConstants(folder))
 
 
-def _graph(message: Any, tensors: "_Tensors") -> SourceGraph:
+def _graph(message: Any, tensors: "_FileConstants") -> SourceGraph:
     """The source graph of a ModelProto."""
     graph = message.graph
     constants: dict[str, Array] = {}
@@ -177,7 +177,7 @@ def _shapes(values: Iterable[Any]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
+def _nodes(nodes: Any, tensors: "_FileConstants") -> Iterator[SourceNode]:
     """Every node, with a name of its own."""
     taken: set[str] = set()
     for number, node in enumerate(nodes):
@@ -197,7 +197,7 @@ def _nodes(nodes: Any, tensors: "_Tensors") -> Iterator[SourceNode]:
         yield from parts_of(source, source.outputs) if source.op == "Split" else [source]
 
 
-def _attributes(given: Any, tensors: "_Tensors") -> dict[str, Any]:
+def _attributes(given: Any, tensors: "_FileConstants") -> dict[str, Any]:
     """The attributes of a node: name -> value."""
     attributes: dict[str, Any] = {}
     for attribute in given:
@@ -207,7 +207,7 @@ def _attributes(given: Any, tensors: "_Tensors") -> dict[str, Any]:
     return attributes
 
 
-def _attribute(attribute: Any, tensors: "_Tensors") -> Any:
+def _attribute(attribute: Any, tensors: "_FileConstants") -> Any:
     """Value of an attribute."""
     kind = attribute.type
     if kind == attribute.FLOAT:
@@ -231,7 +231,7 @@ MOST_ITEM = 8
 """Bytes of a number at most."""
 
 
-class _Tensors:
+class _FileConstants:
     """Constants of a file and of the files beside it."""
 
     def __init__(self, folder: Path | None) -> None:

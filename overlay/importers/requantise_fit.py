@@ -112,10 +112,10 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
         If a scale fits no multiplier and shift.
     """
     best: Fitted | None = None
-    channels = [_Channel(*each, low) for each in zip(stairs, slopes)]
+    channels = [_ChannelSteps(*each, low) for each in zip(stairs, slopes)]
     for whole in (False, True):
         for half_even in (False, True):
-            tries = [_Tries(channel, sums, whole=whole, half_even=half_even) for channel in channels]
+            tries = [_MultiplierTries(channel, sums, whole=whole, half_even=half_even) for channel in channels]
             fitted = _fit(tries, half_even)
             if fitted and not fitted.wrong:
                 return fitted
@@ -126,7 +126,7 @@ def fit(stairs: Sequence[Staircase], slopes: Sequence[Fraction], low: int, sums:
     return best
 
 
-class _Channel:
+class _ChannelSteps:
     """The steps of a channel, and slopes of lines through them."""
 
     def __init__(self, stair: Staircase, slope: Fraction, low: int):
@@ -150,10 +150,10 @@ class _Channel:
         return _slope_with(self.steps, round((min(biases) + max(biases) + 1) / 2), self.slope)
 
 
-class _Tries:
+class _MultiplierTries:
     """The multipliers that are tried for a channel with one way to round halves, narrow ones first."""
 
-    def __init__(self, channel: _Channel, sums: Encoding, *, whole: bool, half_even: bool):
+    def __init__(self, channel: _ChannelSteps, sums: Encoding, *, whole: bool, half_even: bool):
         self._channel = channel
         self._slope = channel.whole_slope if whole else channel.slope
         self._sums = sums
@@ -220,7 +220,7 @@ class _StepsByHalves:
         return max(least for least, _ in ends), min(below for _, below in ends)
 
 
-def _fit(tries: Sequence[_Tries], half_even: bool) -> Fitted | None:
+def _fit(tries: Sequence[_MultiplierTries], half_even: bool) -> Fitted | None:
     """The factors of all channels; None where a scale fits no multiplier and shift."""
     best: Fitted | None = None
     for bits in WIDTHS:

@@ -27,7 +27,7 @@ from .operations import Closing, Elementwise, Levels, Operation, PairOperation
 from .rows import Boundaries, LevelTable
 from .tflite_rules import KernelRule
 
-Size = tuple[int, int, int]
+MapSize = tuple[int, int, int]
 """Rows, columns, channels."""
 MADE_BITS = 9
 """Bits in two's complement of maps that a layer makes for the integer engine, and of inputs of the binary one."""
@@ -96,7 +96,7 @@ class Section(ABC):
     """Names of all nodes that the section was made of."""
     reads: tuple[MapReading, ...]
     """The maps that it reads."""
-    size: Size
+    size: MapSize
     """Of what it makes in front of pools."""
     quantised: Quantised | None = None
     """What the quantiser makes; None where sums go to the output."""
@@ -351,7 +351,7 @@ class SectionGraph:
     """What the host does with an image, a channel, before it quantises it; nothing where integers come in."""
     source: Quantised
     """Map 0, which the accelerator reads."""
-    size: Size
+    size: MapSize
     """Its rows, columns and channels."""
     order: Array
     """int64 array: of the input tensor's shape, with 1 in front: the place of each value in map 0."""
@@ -398,13 +398,13 @@ class SectionGraph:
         return " and ".join(sorted({*verbs, *["sent as several outputs"] * (len(self.leaving) > 1)}))
 
 
-def in_order(size: Size) -> Array:
+def in_order(size: MapSize) -> Array:
     """The index of a whole map as a tensor (1, channels, rows, columns): the place of each value in golden's map, which
     is row-major over rows, columns, channels."""
     return np.arange(prod(size)).reshape(1, *size).transpose(0, 3, 1, 2)
 
 
-def golden_order(shape: tuple[int, ...]) -> tuple[Array, Size]:
+def golden_order(shape: tuple[int, ...]) -> tuple[Array, MapSize]:
     """A tensor's values in golden's map: the place of each one, and the map's size.
 
     Parameters

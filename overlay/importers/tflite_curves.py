@@ -17,9 +17,9 @@ from .curves import gelu, gelu_by_tanh, infinite_beyond
 from .errors import Unsupported
 from .tflite_rules import HIGH, LOW, Multiplier, multiplier_of, rounded_product, single_scale
 
-Tensor = tuple[float, int]
+ScaleAndZero = tuple[float, int]
 """Scale and zero point of a tensor."""
-Kernel = Callable[[Tensor, Tensor, Mapping[str, Any]], Array]
+TableKernel = Callable[[ScaleAndZero, ScaleAndZero, Mapping[str, Any]], Array]
 """``kernel(source, result, options)`` are (256,) int64 results for -128 .. 127, where ``source`` is the tensor that the
 operator reads, and ``result`` the one that it makes; Unsupported if the kernel refuses the scales."""
 INTEGERS = np.arange(LOW, HIGH + 1)
@@ -30,10 +30,10 @@ WORD_BITS = 15
 """Bits behind the sign of HARD_SWISH's numbers."""
 
 
-def by_floats(function: Callable[[float], float]) -> Kernel:
+def by_floats(function: Callable[[float], float]) -> TableKernel:
     """A kernel that makes its table of a function of real numbers, in single precision."""
 
-    def table(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+    def table(source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
         reals = np.float32(source[0]) * (INTEGERS - source[1]).astype(np.float32)
         with np.errstate(over="ignore"):  # what is beyond single precision is clipped
             values = np.array([infinite_beyond(function)(float(x)) for x in reals], np.float32)
@@ -56,7 +56,7 @@ def single_log(x: float) -> float:
     return float(np.log(np.float32(x))) if x > 0 else -math.inf
 
 
-def abs_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+def abs_kernel(source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
     """ABS: values less their zero point, without their sign, in the result's scale."""
     values = np.abs(INTEGERS - source[1])
     if source[0] != result[0]:
@@ -64,22 +64,22 @@ def abs_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Ar
     return np.asarray(values + result[1])
 
 
-def gelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+def gelu_kernel(source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
     """GELU, as its option ``approximate`` wants it."""
     return by_floats(gelu_by_tanh if options["approximate"] else gelu)(source, result, options)
 
 
-def leaky_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+def leaky_kernel(source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
     """LEAKY_RELU: values less their zero point, times one of two multipliers, by its option ``alpha``."""
     return _bent(source, result, 1, float(options["alpha"]))
 
 
-def prelu_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+def prelu_kernel(source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
     """PRELU with one ``slope``: the same, but the slope is an integer, with a scale."""
     return _bent(source, result, *options["slope"])
 
 
-def _bent(source: Tensor, result: Tensor, slope: int, slope_scale: float) -> Array:
+def _bent(source: ScaleAndZero, result: ScaleAndZero, slope: int, slope_scale: float) -> Array:
     """Values less their zero point in the result's scale; those below 0 times a slope of that scale."""
     values = INTEGERS - source[1]
     above = rounded_product(values, multiplier_of(single_scale(result[0], source[0])))
@@ -87,7 +87,7 @@ def _bent(source: Tensor, result: Tensor, slope: int, slope_scale: float) -> Arr
     return np.where(values >= 0, above, below) + result[1]
 
 
-def hard_swish_kernel(source: Tensor, result: Tensor, options: Mapping[str, Any]) -> Array:
+def hard_swish_kernel(source: ScaleAndZero, result: ScaleAndZero, options: Mapping[str, Any]) -> Array:
     """HARD_SWISH: x * relu6(x + 3) / 6 in numbers of 16 bits."""
     hires = np.float32(1 / 128) * np.float32(source[0])
     output = multiplier_of(float(hires / np.float32(result[0])))

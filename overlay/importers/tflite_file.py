@@ -92,10 +92,10 @@ def to_tflite_graph(data: bytes) -> SourceGraph:
         raise ValueError(f"must have one input, got {len(tables.inputs)}; convert a network with one alone")
     if not 1 <= len(tables.operators) <= MOST_NODES:
         raise ValueError(f"must have 1 to {MOST_NODES:,} operators, got {len(tables.operators):,}")
-    return replace(_Graph(tables, len(data)).graph(), labels=labels_of_texts(data))
+    return replace(_GraphBuilder(tables, len(data)).graph(), labels=labels_of_texts(data))
 
 
-class _Graph:
+class _GraphBuilder:
     """The source graph as it is built, operator by operator."""
 
     def __init__(self, tables: FileTables, size: int) -> None:

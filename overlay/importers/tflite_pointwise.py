@@ -15,7 +15,7 @@ from bitloom.golden.encoding import Array
 from .errors import Unsupported
 from .tflite_rules import HIGH, LOW, multiplier_of, rounded_product
 
-Kernel = Callable[..., Array]
+PointwiseKernel = Callable[..., Array]
 """``kernel(attributes, *values)`` are the results for values of each tensor, int64."""
 COMPARED_BITS = 8
 """Bits by which a comparison shifts its integers to the left."""
@@ -27,7 +27,7 @@ def _scales(attributes: Mapping[str, Any], count: int) -> list[tuple[float, int]
     return [attributes["scales"][place].per_tensor(f"input {place}") for place in range(count)]
 
 
-def _compared(holds: Callable[[Array, Array], Array]) -> Kernel:
+def _compared(holds: Callable[[Array, Array], Array]) -> PointwiseKernel:
     """Real numbers, with 8 bits behind the point, are compared."""
 
     def kernel(attributes: Mapping[str, Any], x: Array, y: Array) -> Array:
@@ -64,7 +64,7 @@ def _squared_difference(attributes: Mapping[str, Any], x: Array, y: Array) -> Ar
     return np.asarray(np.clip(rounded_product((first - second) ** 2, output) + result_zero, LOW, HIGH))
 
 
-POINTWISE: dict[str, Kernel] = {
+POINTWISE: dict[str, PointwiseKernel] = {
     "GREATER": _compared(np.greater),
     "GREATER_EQUAL": _compared(np.greater_equal),
     "LESS": _compared(np.less),

@@ -203,14 +203,14 @@ def read_tables(data: bytes) -> FileTables:
     if data[4:8] != MARK:
         raise ValueError(f"must be a TFLite file, with {MARK.decode()} in bytes 4 to 7, got {data[4:8]!r}")
     try:
-        return _Reader(tflite, data).tables()
+        return _TableReader(tflite, data).tables()
     except Unsupported:
         raise
     except DAMAGE as e:
         raise ValueError(f"must be a whole TFLite file, got: {reason(e)}") from None
 
 
-class _Reader:
+class _TableReader:
     """Reads tables; raises whatever DAMAGE names where they are no tables."""
 
     def __init__(self, tflite: Any, data: bytes) -> None:

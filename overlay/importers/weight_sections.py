@@ -19,7 +19,7 @@ from .indexes import Copy
 from .links import Line, Link, LinkChain
 from .map_view import MapView
 from .operations import Linear, Operation, Pooling, check_weights
-from .sections import MapReading, Quantised, Size, WeightSection
+from .sections import MapReading, MapSize, Quantised, WeightSection
 
 
 def lead_of(links: LinkChain, source: Quantised, channels: int) -> Line:
@@ -100,7 +100,7 @@ def _of_channels(weight: Array, channels: Array | None, count: int) -> Array:
     return whole
 
 
-def of_mean(mean: Pooling, size: Size, reading: MapReading, lead: Line) -> WeightSection:
+def of_mean(mean: Pooling, size: MapSize, reading: MapReading, lead: Line) -> WeightSection:
     """The section of a mean that is quantised: a convolution with weights of 0 and 1, each output of its own channel.
     ``size`` is that of the means."""
     if any(mean.window.padding):
@@ -144,7 +144,7 @@ def of_linear_mean(operation: Linear, mean: Pooling, view: MapView, reading: Map
     )
 
 
-def of_copy(following: Operation, copy: Copy, size: Size, reading: MapReading, lead: Line) -> WeightSection:
+def of_copy(following: Operation, copy: Copy, size: MapSize, reading: MapReading, lead: Line) -> WeightSection:
     """The section of weights that copy values of a map of this size, for an operation that comes next."""
     weight = copy.weight(size[2])
     return WeightSection(

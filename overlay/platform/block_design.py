@@ -53,7 +53,7 @@ Pin = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Cell:
+class CoreInstance:
     """An instance of an IP core."""
 
     instance: str
@@ -208,19 +208,21 @@ class BlockDesign:
         return {"DIGEST": self.digest, "STREAM_BITS": self.stream_bits}
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[CoreInstance, ...]:
         """All cores, the processing system first."""
         ps = self.processor
         return (
-            Cell(ps.instance, ps.vlnv, {**ps.parameters, ps.clock_parameter: f"{self.clock_mhz:g}"}),
-            Cell(RESET, "xilinx.com:ip:proc_sys_reset:5.0"),
-            Cell(CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(self.registers_of)}),
-            Cell(MEMORY, "xilinx.com:ip:smartconnect:1.0", {"NUM_SI": 2, "NUM_MI": 1}),
-            Cell(DMA, self.dma.vlnv, self.dma_parameters),
-            Cell(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(self.lines)}),
-            Cell(INTERRUPTS, "xilinx.com:ip:axi_intc:4.1", {"C_IRQ_CONNECTION": 1}),  # 1: a pin, not a bus
-            Cell(DEVICE, self.vlnv),
-            *([Cell(PACKETIZER, packetizer.VLNV)] if self.packetizer else []),
+            CoreInstance(ps.instance, ps.vlnv, {**ps.parameters, ps.clock_parameter: f"{self.clock_mhz:g}"}),
+            CoreInstance(RESET, "xilinx.com:ip:proc_sys_reset:5.0"),
+            CoreInstance(
+                CONTROL, "xilinx.com:ip:axi_interconnect:2.1", {"NUM_SI": 1, "NUM_MI": len(self.registers_of)}
+            ),
+            CoreInstance(MEMORY, "xilinx.com:ip:smartconnect:1.0", {"NUM_SI": 2, "NUM_MI": 1}),
+            CoreInstance(DMA, self.dma.vlnv, self.dma_parameters),
+            CoreInstance(CONCAT, "xilinx.com:ip:xlconcat:2.1", {"NUM_PORTS": len(self.lines)}),
+            CoreInstance(INTERRUPTS, "xilinx.com:ip:axi_intc:4.1", {"C_IRQ_CONNECTION": 1}),  # 1: a pin, not a bus
+            CoreInstance(DEVICE, self.vlnv),
+            *([CoreInstance(PACKETIZER, packetizer.VLNV)] if self.packetizer else []),
         )
 
     @property

@@ -14,7 +14,7 @@ from .block_design import (
     DEVICE_BYTES,
     BlockDesign,
     BusConnection,
-    Cell,
+    CoreInstance,
     Net,
     Pin,
     access,
@@ -105,7 +105,7 @@ def _ports(design: BlockDesign, instance: str) -> list[str]:
 
 def _module(
     design: BlockDesign,
-    cell: Cell,
+    cell: CoreInstance,
     *,
     parameters: Mapping[str, object] | None = None,
     registers: Sequence[str] = (),

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from bitloom.driver.predictor import Progress
 from bitloom.golden.kernels.tiled import cpu, gpu
 
 from . import torch_conv
@@ -35,7 +36,6 @@ BASELINE = "torch fp32"
 """What speed-ups are relative to."""
 
 TimedRow = dict[str, Any]
-Progress = Callable[[int, int], None]
 
 
 def measure(

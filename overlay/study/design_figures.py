@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.driver.predictor import Progress
 from bitloom.golden.network import Model
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.program import Program
@@ -22,7 +23,7 @@ from bitloom.overlay.build import build as builds
 from bitloom.overlay.build.images import random_images
 from bitloom.overlay.build.measured import FRAMES, Measured, check_even, lengths_of, measure
 from bitloom.overlay.build.reference_designs import ReferenceDesign
-from bitloom.overlay.build.run import Progress, run
+from bitloom.overlay.build.run import run
 
 from .lane_counts import lanes, npu_lanes
 

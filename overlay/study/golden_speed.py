@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bitloom.driver.predictor import Progress
 from bitloom.golden.graph import INPUT
 from bitloom.golden.kernels import packed
 from bitloom.golden.kernels.tiled import cpu
@@ -27,7 +28,7 @@ from bitloom.golden.zoo import mlperf_tiny
 from bitloom.overlay.build.images import random_images
 
 from .contenders import Contender
-from .convolutions import Progress, TimedRow, machine, time_in_turns
+from .convolutions import TimedRow, machine, time_in_turns
 
 GOLDEN = "golden"
 ONNXRUNTIME = "onnxruntime int8"
@@ -97,7 +98,7 @@ def onnxruntime_contender(model: Model, batch: int) -> Contender:
         return Contender(ONNXRUNTIME, reason=f"{e.name} was not found: pip install {e.name}")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = cpu.processors()
-    file = _Writer(model, onnx).message(batch).SerializeToString()
+    file = _ModelWriter(model, onnx).message(batch).SerializeToString()
     session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
     shape = session.get_inputs()[0].shape
     values = np.random.default_rng(1).integers(0, 256, shape, np.uint8)
@@ -105,7 +106,7 @@ def onnxruntime_contender(model: Model, batch: int) -> Contender:
 
 
 @dataclass
-class _Writer:
+class _ModelWriter:
     """A model's layers as nodes on quantised integers."""
 
     model: Model

@@ -7,8 +7,8 @@ from typing import Any
 from bitloom.golden.discrete.machine.training import (
     MOST_PLACES,
     DenseLayer,
-    Kind,
     SourceRule,
+    TensorKind,
     Training,
     VelocityRule,
     Windows,
@@ -69,12 +69,12 @@ class MachineSetting:
 
         weights: dict[str, Any] = {}
         others: dict[str, Any] = {}
-        inputs = Kind()
+        inputs = TensorKind()
         if self.bits:
-            weights = {"weights": Kind(number(TABLES[self.bits]), self.chance), "master": self.master}
+            weights = {"weights": TensorKind(number(TABLES[self.bits]), self.chance), "master": self.master}
         if self.others:
-            inputs = Kind(number(TABLES[self.others]))
-            by_chance = Kind(inputs.table, True)
+            inputs = TensorKind(number(TABLES[self.others]))
+            by_chance = TensorKind(inputs.table, True)
             others = {"results": inputs, "errors": by_chance, "weight_gradients": by_chance}
         layers = []
         before = sizes[0]
@@ -97,7 +97,7 @@ class MachineSetting:
                 DenseLayer(inputs=before, outputs=after, windows=seen, activation=activation, **form, **fields)
             )
             before = layers[-1].vector_outputs
-        layers[-1] = replace(layers[-1], activation="clip", centred=False, normalised=False, results=Kind())
+        layers[-1] = replace(layers[-1], activation="clip", centred=False, normalised=False, results=TensorKind())
         numbered = {n: (table, 1) for n, table in enumerate(tables, 1)}
         return Training(layers=tuple(layers), rule=fallen(self.rule, fall), tables=numbered, inputs=inputs, seed=seed)
 

@@ -60,7 +60,8 @@ RECORDED = {
     "ad": ("mlperf_tiny/ad_reference.npz", 0),
 }
 """Files of the data folder with inputs ``x``, and the number to add to ``x`` for the model's input."""
-Progress = Callable[[str, int, int], None]
+NamedProgress = Callable[[str, int, int], None]
+"""Called with (name, done, all) while something runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,7 @@ def measure(
     names: Sequence[str],
     frames: int,
     folder: Path,
-    progress: Progress | None = None,
+    progress: NamedProgress | None = None,
     *,
     board: str = BOARD,
     npus: Sequence[Npu] = (),

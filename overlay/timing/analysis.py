@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bitloom.overlay.area.netlist import ports, register_name, wire_names
+from bitloom.overlay.area.netlist import Cells, ports, register_name, wire_names
 
 from . import cells
 from .wires import WireModel, is_dedicated
-
-Cells = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

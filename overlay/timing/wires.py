@@ -8,11 +8,9 @@ dedicated wires the delay is 0. tests/clock_fit.py finds the two numbers.
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-Cell = Mapping[str, Any]
+from .cells import Cell
 
 GROWTH = 0.15
 

@@ -12,7 +12,7 @@ from bitloom.golden.discrete.dense import DenseSpec
 from bitloom.golden.discrete.learn import LearnPlan
 from bitloom.golden.discrete.lfsr import Lfsr
 from bitloom.golden.discrete.machine.parameters import MachineParameters
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule
+from bitloom.golden.discrete.machine.training import DenseLayer, SourceRule, TensorKind, Training, VelocityRule
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
 from bitloom.golden.encoding import Encoding, signed
@@ -47,7 +47,7 @@ MADE = {
     "machine": lambda n, b: MachineParameters(slaves=n(2), neuron_words=n(64)),
     "machine's layer": lambda n, b: DenseLayer(**{key: n(value) for key, value in LAYER.items()}, master=b(True)),
     "machine's training": lambda n, b: Training(layers=(DenseLayer(**LAYER),), seed=n(7)),
-    "kind": lambda n, b: Kind(n(1), b(True)),
+    "kind": lambda n, b: TensorKind(n(1), b(True)),
     "discrete layer": lambda n, b: DenseSpec(outputs=n(4), norm=b(False)),
     "rule": lambda n, b: SourceRule(rate_places=n(3), mu_places=n(1)),
     "rule of velocities": lambda n, b: VelocityRule(rate_places=n(3), decay_places=n(1), batch=n(4)),

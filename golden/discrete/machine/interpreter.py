@@ -93,7 +93,7 @@ class Interpreter:
         MachineFault
             A rule was broken.
         """
-        run = _Run(self, np.asarray(data, np.int64))
+        run = _ProgramRun(self, np.asarray(data, np.int64))
         self.work = run.work
         try:
             return run.to_end()
@@ -101,7 +101,7 @@ class Interpreter:
             self.cycles = run.now
 
 
-class _Run:
+class _ProgramRun:
     """One run of a program."""
 
     def __init__(self, owner: Interpreter, data: Array) -> None:

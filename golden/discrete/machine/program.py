@@ -18,7 +18,7 @@ from . import instruction as isa
 from .instruction import Instruction, encode
 from .parameters import MachineParameters
 from .table_words import config_table
-from .training import ACTIVATIONS, MEAN_PLACES, MOMENT_PLACES, Kind, SourceRule, Training
+from .training import ACTIVATIONS, MEAN_PLACES, MOMENT_PLACES, SourceRule, TensorKind, Training
 from .words import MATRICES, LayerState, first_words, kept, sample_words
 
 TURNS, SAMPLES, ROUNDS, FREE = range(isa.COUNTERS)
@@ -685,7 +685,7 @@ class ProgramWriter:
         slopes = [self._compute(functions[1], a=y, d=y, rows=rows)]
         return [*slopes, self._convert(layer.slopes, y, y, rows)] if layer.slopes.table else slopes
 
-    def _convert(self, kind: Kind, a: int, d: int, size: int) -> Instruction:
+    def _convert(self, kind: TensorKind, a: int, d: int, size: int) -> Instruction:
         """Conversion."""
         return self._compute(isa.CONVERT, a=a, d=d, rows=size, **_fields_of("d", kind))
 
@@ -786,7 +786,7 @@ class ProgramWriter:
         yield self._before_sample()
 
 
-def _fields_of(tensor: str, kind: Kind) -> dict[str, int]:
+def _fields_of(tensor: str, kind: TensorKind) -> dict[str, int]:
     """Fields of an instruction that say how it converts: ``tensor`` is "w", weights, or "d", results."""
     values = {"kind": kind.table, "chance": int(kind.chance), "pair": PAIRS.index(kind.pair)}
     return {f"{name}_{tensor}": value for name, value in values.items()}

@@ -20,7 +20,7 @@ MEAN_PLACES = 8
 
 
 @dataclass(frozen=True)
-class Kind:
+class TensorKind:
     """How a tensor is kept: continuous, or as codes of a table."""
 
     table: int = 0
@@ -101,7 +101,7 @@ class DenseLayer:
     """Windows that the neurons see one after another; None: they see all of the layer's input at once."""
     activation: str = "relu"
     """"relu", "clip" or "none"."""
-    weights: Kind = field(default_factory=Kind)
+    weights: TensorKind = field(default_factory=TensorKind)
     master: bool = False
     """Discrete weights have continuous master weights."""
     forward_table: int = 0
@@ -110,15 +110,15 @@ class DenseLayer:
     backwards, with as many bits as that of ``weights``, by which weights are converted; 0 is the same table."""
     normalised: bool = False
     """Sums are normalised over the batch, and times a gain; then the biases are added (C20)."""
-    weight_gradients: Kind = field(default_factory=Kind)
+    weight_gradients: TensorKind = field(default_factory=TensorKind)
     """Of dW of each sample."""
-    slopes: Kind = field(default_factory=Kind)
+    slopes: TensorKind = field(default_factory=TensorKind)
     """Of the activation's derivative f', which is 1 or 0 before it is converted."""
     centred: bool = False
     """Results are less their running mean, which follows them while the layer learns."""
-    results: Kind = field(default_factory=Kind)
+    results: TensorKind = field(default_factory=TensorKind)
     """Of what leaves the activation, centred or not: the inputs of the next layer."""
-    errors: Kind = field(default_factory=Kind)
+    errors: TensorKind = field(default_factory=TensorKind)
     """Of g, the derivatives by the sums."""
 
     def __post_init__(self) -> None:
@@ -218,7 +218,7 @@ class Training:
     rule: SourceRule | VelocityRule = field(default_factory=SourceRule)
     tables: Mapping[int, tuple[CodeTable, int]] = field(default_factory=dict)
     """mapping of int to (CodeTable, int): table and zone by number."""
-    inputs: Kind = field(default_factory=Kind)
+    inputs: TensorKind = field(default_factory=TensorKind)
     """Of the first layer's inputs; codes are sent as codes."""
     seed: int = 1
     """State of the generator, 1 to 2^32 - 1."""

@@ -79,7 +79,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedMemory:
     """Shared memory of a block, and what its threads find by counting."""
 
     features: Array
@@ -116,7 +116,7 @@ def _has_outputs(plan: TilePlan, place: BlockPlace, warp: int, y: int, x: int) -
     )
 
 
-def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: WordReads) -> Shared:
+def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: WordReads) -> SharedMemory:
     """Groups ``first``, ... of what the block needs: every word of global memory is read once."""
     layer, (rows, columns) = plan.layer, plan.output
     groups = slice(first, min(first + plan.stage_groups, layer.groups))
@@ -140,10 +140,10 @@ def _stage(plan: TilePlan, place: BlockPlace, words: Array, first: int, reads: W
     weight[..., : channels.stop - channels.start] = np.moveaxis(layer.weight[channels, groups], 0, -1)
     reads.weight[channels, groups] += 1
     used = popcount(used_bits(layer.channels, layer.word_bits)[groups])
-    return Shared(features, weight, used, counts)
+    return SharedMemory(features, weight, used, counts)
 
 
-def _add(plan: TilePlan, shared: Shared, thread: tuple[int, int, int], dot: Array) -> None:
+def _add(plan: TilePlan, shared: SharedMemory, thread: tuple[int, int, int], dot: Array) -> None:
     """Add what the staged groups give to the dots (32, th, tw) of a warp."""
     warp, y, x = thread
     (th, tw), (sy, sx) = plan.patch, plan.layer.window.stride

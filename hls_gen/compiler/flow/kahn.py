@@ -49,15 +49,15 @@ class FlowProcess:
     """A process: a generator and the stamps that it writes."""
 
     name: str
-    """What the process does, or the part of the NPU that it models."""
+    """What the process does, or the block of the NPU that it models."""
     npu: int | None
     """Number of the NPU that it is part of; None for what lies between NPUs."""
     generator: Process
     """The process at work."""
     writes: Sequence[Stamps]
     """The stamps that it writes."""
-    part: object = None
-    """The part of the network that works so; None: the process is a part itself."""
+    component: object = None
+    """The component that works so; None: the process is a component itself."""
     waits: tuple[Wait, ...] = field(default=(), init=False)
     """What it waits for; nothing when it is done, and before it has begun."""
     begun: bool = field(default=False, init=False)
@@ -145,7 +145,7 @@ def _cycle(process: FlowProcess) -> list[FlowProcess]:
 
 
 def _told(cycle: Sequence[Blocked]) -> str:
-    """Who waits for what: between NPUs if there are several in the cycle, else part by part."""
+    """Who waits for what: between NPUs if there are several in the cycle, else component by component."""
     told = [b for b in cycle if b.npu is not None]
     if len({b.npu for b in told}) > 1:
         ahead = [*told[1:], told[0]]

@@ -1,7 +1,7 @@
 """Runs a network's record in C++ (native/flow.cpp), which is compiled where it first runs.
 
-The parts in Python say what each part does; those in C++ are only faster, and tests hold them equal. Where nothing can
-be compiled, frames are run in Python.
+The components in Python say what each component does; those in C++ are only faster, and tests hold them equal. Where
+nothing can be compiled, frames are run in Python.
 """
 
 import ctypes
@@ -65,7 +65,7 @@ def run(functions: ctypes.CDLL, network: ProcessNetwork, frames: int, apart: int
     """
     record = network.record
     processes = network.processes
-    numbers = record.numbers((process.part or process.generator, process.writes) for process in processes)
+    numbers = record.numbers((process.component or process.generator, process.writes) for process in processes)
     left, accepted = np.zeros((2, frames), np.int64)
     counts = np.zeros((len(network.issuers), frames, len(Count._fields)), np.int64)
     levels = np.zeros(record.count, np.int64)

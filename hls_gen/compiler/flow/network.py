@@ -18,7 +18,7 @@ from .record import Record
 from .results import ResultStages, ResultsUnit, Taker
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource, StreamRegister
-from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
+from .stores import Fork, JoinedSource, SkipFifo, SkipSide, SkipSource
 from .streams import Fifo, PingPong, Ring, Router, Sink, Source
 from .system import System
 from .window_former import WindowFormer
@@ -297,7 +297,7 @@ class ProcessNetwork:
         offered = Stamps("a step of the words in its skip store")
         freed = Stamps("room in front of its addition")
         collected = self._make(CollectedSteps, words, together, count * self.frames, offered, freed)
-        self.processes.append(FlowProcess("collector", n, collected.process(), (*takes, offered), part=collected))
+        self.processes.append(FlowProcess("collector", n, collected.process(), (*takes, offered), component=collected))
         return self._make(AddedSteps, collected, pieces), [freed]
 
     def _behind_activation(self, n: int, taker: Taker, added: AddedSteps) -> Taker:
@@ -337,7 +337,7 @@ class ProcessNetwork:
 
     def _skip_store(self, depth: int | None, maps: list[tuple[int, bool]]) -> SkipFifo:
         """A skip store of so many words."""
-        return self._make(SkipFifo, depth, maps, Side(), Side())
+        return self._make(SkipFifo, depth, maps, SkipSide(), SkipSide())
 
     def stores(
         self, level: Callable[[Ring | Fifo | SkipFifo | PingPong], int] = lambda store: store.level()

@@ -1,9 +1,9 @@
 """A network of processes written down in numbers, of which native/flow.cpp makes the same network.
 
-    make(kind, *values) --> the part in Python, and a line of the record: kind, values
+    make(kind, *values) --> the component in Python, and a line of the record: kind, values
 
-In the record parts and stamps stand by their numbers, a list with its length in front of it, a tuple without, and None
-as -1. Of other values ``_items`` says what of them a part needs.
+In the record components and stamps stand by their numbers, a list with its length in front of it, a tuple without, and
+None as -1. Of other values ``_items`` says what of them a component needs.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,15 +29,15 @@ from .ports import FrameSource, MapResults, RawResults
 from .results import ResultStages, ResultsUnit
 from .sequencer import Issuer, writer
 from .skid import Skid, SkidSource, StreamRegister
-from .stores import Fork, JoinedSource, Side, SkipFifo, SkipSource
+from .stores import Fork, JoinedSource, SkipFifo, SkipSide, SkipSource
 from .streams import Fifo, PingPong, Ring, Router
 from .window_former import WindowFormer
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Kind = Callable[..., Any]
+ComponentType = Callable[..., Any]
 
-KINDS: Sequence[Kind] = (
+KINDS: Sequence[ComponentType] = (
     AddedSteps,
     AdditionUnit,
     CollectedSteps,
@@ -72,12 +72,12 @@ KINDS: Sequence[Kind] = (
     WindowFormer,
     writer,
 )
-"""Kinds of parts, in the order of ``Kind`` in native/flow.cpp."""
+"""Kinds of components, in the order of ``Kind`` in native/flow.cpp."""
 _NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
 def numbers_of_timing() -> dict[str, int]:
-    """Numbers that parts take from elsewhere, by the fields of ``Timing`` in native/streams.h, in their order."""
+    """Numbers that components take from elsewhere, by the fields of ``Timing`` in native/streams.h, in their order."""
     return {
         "give_back": timing.GIVE_BACK,
         "first_step": timing.FIRST_STEP,
@@ -104,24 +104,24 @@ class Record:
     def __init__(self) -> None:
         self.stamps: list[Stamps] = []
         self._number_of_stamps: dict[int, int] = {}
-        self._parts: list[object] = []
-        self._number_of_part: dict[int, int] = {}
+        self._components: list[object] = []
+        self._number_of_component: dict[int, int] = {}
         self._lines: list[Ints] = []
 
     def make(self, kind: Callable[P, T], *values: P.args, **none: P.kwargs) -> T:
-        """Make a part, one of KINDS, of its values."""
+        """Make a component, one of KINDS, of its values."""
         assert not none, "values of a record have no names"
-        part = kind(*values, **none)
+        component = kind(*values, **none)
         self._lines.append(np.array([_NUMBERS[kind]], np.int64))
         self._lines += map(self._line, values)
-        self._number_of_part[id(part)] = len(self._parts)
-        self._parts.append(part)
-        return part
+        self._number_of_component[id(component)] = len(self._components)
+        self._components.append(component)
+        return component
 
     def number(self, item: object) -> int:
-        """Number of a part or of stamps."""
+        """Number of a component or of stamps."""
         if not isinstance(item, Stamps):
-            return self._number_of_part[id(item)]
+            return self._number_of_component[id(item)]
         if id(item) not in self._number_of_stamps:
             self._number_of_stamps[id(item)] = len(self.stamps)
             self.stamps.append(item)
@@ -129,20 +129,20 @@ class Record:
 
     @property
     def count(self) -> int:
-        """Parts that were made."""
-        return len(self._parts)
+        """Components that were made."""
+        return len(self._components)
 
     def numbers(self, processes: Iterable[tuple[object, Sequence[Stamps]]]) -> Ints:
-        """The record: parts, and then those that are processes, with the stamps that they write."""
+        """The record: components, and then those that are processes, with the stamps that they write."""
         running = self._line([(process, list(writes)) for process, writes in processes])
-        head = [*numbers_of_timing().values(), len(self.stamps), len(self._parts)]
+        head = [*numbers_of_timing().values(), len(self.stamps), len(self._components)]
         return np.concatenate([np.array(head, np.int64), *self._lines, running])
 
     def _line(self, value: Any) -> Ints:
         """A value in numbers."""
         if value is None:
             return np.array([-1], np.int64)
-        if isinstance(value, Stamps) or id(value) in self._number_of_part:
+        if isinstance(value, Stamps) or id(value) in self._number_of_component:
             return np.array([self.number(value)], np.int64)
         if isinstance(value, int | np.integer):
             return np.array([value], np.int64)
@@ -183,7 +183,7 @@ def _(value: FormedWindows) -> Iterable[Any]:
 
 
 @_items.register
-def _(value: Side) -> Iterable[Any]:
+def _(value: SkipSide) -> Iterable[Any]:
     return value.puts, value.takes, value.seen
 
 

@@ -18,7 +18,7 @@ from .streams import Sink, Source, level, room_from
 
 
 @dataclass(eq=False)
-class Side:
+class SkipSide:
     """What one side does with its words."""
 
     puts: Stamps = field(default_factory=lambda: Stamps("words in its skip store"))
@@ -44,13 +44,13 @@ class SkipFifo:
         Its two sides.
     """
 
-    def __init__(self, depth: int | None, maps: Sequence[tuple[int, bool]], inlet: Side, addition: Side):
+    def __init__(self, depth: int | None, maps: Sequence[tuple[int, bool]], inlet: SkipSide, addition: SkipSide):
         self._depth = depth
         self._maps = again(maps)
         self._left = 0
         self._added = False
         self._puts: list[int] = []
-        self._of: list[tuple[Side, int]] = []
+        self._of: list[tuple[SkipSide, int]] = []
         """By word: its side, and its number among those of the side."""
         self.inlet = inlet
         self.addition = addition
@@ -85,8 +85,8 @@ class SkipFifo:
         """Most words that were in its memory at a time."""
         return level(self._puts, [out for k in range(len(self._puts)) if (out := self.out(k)) is not None])
 
-    def before(self, number: int) -> tuple[Side, int]:
-        """Side of the word before word ``number`` >= 1, and its number there."""
+    def before(self, number: int) -> tuple[SkipSide, int]:
+        """SkipSide of the word before word ``number`` >= 1, and its number there."""
         return self._of[number - 1]
 
 
@@ -101,7 +101,7 @@ class SkipSource:
         The side of it.
     """
 
-    def __init__(self, store: SkipFifo, side: Side):
+    def __init__(self, store: SkipFifo, side: SkipSide):
         self._store = store
         self._side = side
         self.word: Wait = (side.puts, 0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Array, Ints
 from bitloom.hls_gen.compiler.fixed_kernels import integers
-from bitloom.hls_gen.compiler.layout import Layout
+from bitloom.hls_gen.compiler.layout import WordLayout
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer, Xnor
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.design.array import kernel_groups
@@ -69,14 +69,14 @@ def _order(planned: PlannedLayer) -> Ints:
     return order
 
 
-def _integer_kernels(layer: LoweredLayer, layout: Layout, kgp: int) -> Array:
+def _integer_kernels(layer: LoweredLayer, layout: WordLayout, kgp: int) -> Array:
     """(groups * taps * words, kgp * kfp) weights of a layer for the integer engine."""
     weight = layer.weight.astype(np.int16)  # WEIGHT_BITS at most
     padded = np.concatenate([weight, np.zeros((*weight.shape[:2], 1), weight.dtype)], axis=2)
     return _by_group(padded[_kernels(layer, kgp)][:, :, layout], kgp)
 
 
-def _binary_kernels(layer: LoweredLayer, weight: Array, layout: Layout, npu: Npu) -> Array:
+def _binary_kernels(layer: LoweredLayer, weight: Array, layout: WordLayout, npu: Npu) -> Array:
     """(groups * taps * visits * words, kgp * row weights) weight bits, or magnitudes, of the layer's ``weight``."""
     lanes = weight.reshape(layer.out_channels, layer.weight.shape[1], -1)
     padded = np.concatenate([lanes, np.ones((*lanes.shape[:2], 1), lanes.dtype)], axis=2)
@@ -98,7 +98,7 @@ def _by_group(weights: Array, kgp: int) -> Array:
     return by_group.reshape(groups * places * words, -1)
 
 
-def _stored(layer: LoweredLayer, bits: Array, layout: Layout, npu: Npu) -> Array:
+def _stored(layer: LoweredLayer, bits: Array, layout: WordLayout, npu: Npu) -> Array:
     """The weights of (kernels, places, words, kfp) lanes that are stored: one of each set of lanes that share it.
 
     ValueError where the lanes of a set have different weights. Unused lanes of bit planes may have other weights: what

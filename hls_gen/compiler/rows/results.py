@@ -7,7 +7,7 @@ import numpy as np
 
 from bitloom.golden.encoding import Ints
 from bitloom.hls_gen.compiler.actions import ActivationAction, Addition, UnitAction
-from bitloom.hls_gen.compiler.layout import Layout
+from bitloom.hls_gen.compiler.layout import WordLayout
 from bitloom.hls_gen.compiler.planned_layer import PlannedLayer
 from bitloom.hls_gen.compiler.ranges import Range
 from bitloom.hls_gen.design.memories.memory_map import memory_of
@@ -57,7 +57,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
 
 
 def activation_columns(
-    unit: Unit, activation: ActivationAction, sums: Range, steps: Layout, npu: Npu
+    unit: Unit, activation: ActivationAction, sums: Range, steps: WordLayout, npu: Npu
 ) -> dict[str, Ints]:
     """Columns of the memory of an activation, the results unit's or that of a pool unit with weights.
 
@@ -86,7 +86,7 @@ def activation_columns(
 
 
 def _channel_columns(
-    unit: Unit, numbers: Mapping[str, Ints], unused: Mapping[str, int], steps: Layout, npu: Npu
+    unit: Unit, numbers: Mapping[str, Ints], unused: Mapping[str, int], steps: WordLayout, npu: Npu
 ) -> dict[str, Ints]:
     """Columns of the activation's memory that a unit has.
 

@@ -12,10 +12,10 @@ from bitloom.golden.encoding import Ints
 from .stage import Stage
 
 Flags = NDArray[np.bool_]
-Array = TypeVar("Array", Ints, Flags)
+TapArray = TypeVar("TapArray", Ints, Flags)
 
 
-def frozen(array: Array) -> Array:
+def frozen(array: TapArray) -> TapArray:
     """``array``, read-only from now on."""
     array.flags.writeable = False
     return array

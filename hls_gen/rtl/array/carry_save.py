@@ -18,13 +18,13 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, sid
 
 BitAtLevel = tuple[int, Signal]
 """A wire and the level of logic at which it arrives."""
-Columns = list[list[BitAtLevel]]
+BitColumns = list[list[BitAtLevel]]
 """Bits by weight: 1, 2, 4, ..."""
 
 
-def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: int, tag: str = "") -> Columns:
+def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: int, tag: str = "") -> BitColumns:
     """Registers of matches: a number of 2 bits for each three of ``lanes``, a bit for each of the last ``singles``."""
-    columns: Columns = [[], []]
+    columns: BitColumns = [[], []]
     full = len(lanes) - singles
     for k in range(0, full, 3):
         triple = b.reg(f"triple_{tag}{k // 3}", 2, init=None)
@@ -38,7 +38,7 @@ def matches_by_threes(b: Block, match: Signal, lanes: Sequence[int], singles: in
     return columns
 
 
-def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False) -> Columns:
+def compress(b: Block, columns: BitColumns, tag: str = "", *, sparing: bool = False) -> BitColumns:
     """Add bits until each column has two at the most, three in the lowest that has several.
 
     The sum modulo 2^columns stays the same.
@@ -65,15 +65,15 @@ def compress(b: Block, columns: Columns, tag: str = "", *, sparing: bool = False
     return _compressed(columns, lambda ones, name: _compress(b, ones, tag + name), sparing, patient)
 
 
-def _depth(columns: Columns, *, patient: bool) -> int:
+def _depth(columns: BitColumns, *, patient: bool) -> int:
     """The level at which the last bit arrives after sparing compression."""
     final = _compressed(columns, lambda ones, _: ones[: len(ones).bit_length()], True, patient)
     return max((level for column in final for level, _ in column), default=0)
 
 
 def _compressed(
-    columns: Columns, count: Callable[[list[Signal], str], list[Signal]], sparing: bool, patient: bool
-) -> Columns:
+    columns: BitColumns, count: Callable[[list[Signal], str], list[Signal]], sparing: bool, patient: bool
+) -> BitColumns:
     """What `compress` gives; ``count`` gives the number of ones among some wires, by a name for it."""
     columns = [list(column) for column in columns]
     carry_in = False
@@ -99,7 +99,7 @@ def _compressed(
     return columns
 
 
-def add(b: Block, columns: Columns, tag: str = "") -> Signal:
+def add(b: Block, columns: BitColumns, tag: str = "") -> Signal:
     """Sum of compressed columns, as wide as there are columns; carries above are lost."""
     rows = [[column[r][1] if r < len(column) else const(0, 1) for column in columns] for r in range(3)]
     low = next((k for k, column in enumerate(columns) if len(column) > 1), len(columns))

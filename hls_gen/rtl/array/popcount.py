@@ -38,7 +38,7 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .carry_save import Columns, add, compress, matches_by_threes
+from .carry_save import BitColumns, add, compress, matches_by_threes
 
 
 def popcount(lanes: int, target: Target = "simulation") -> Block:
@@ -81,7 +81,7 @@ def popcount(lanes: int, target: Target = "simulation") -> Block:
     return b
 
 
-def _columns(b: Block, features: Signal, weights: Signal, lanes: int) -> Columns:
+def _columns(b: Block, features: Signal, weights: Signal, lanes: int) -> BitColumns:
     """Registered bits by weight."""
     match = b.wire("match", lanes, ~(features ^ weights))
     ones = matches_by_threes(b, match, range(lanes), lanes % 3)

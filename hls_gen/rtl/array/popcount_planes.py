@@ -39,7 +39,7 @@ from bitloom.hls_gen.rtl.primitives.block import width as width_of
 from bitloom.hls_gen.rtl.primitives.memory import Target
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .carry_save import BitAtLevel, Columns, add, compress, matches_by_threes
+from .carry_save import BitAtLevel, BitColumns, add, compress, matches_by_threes
 
 
 def stages(lanes: int, planes: int) -> int:
@@ -136,9 +136,9 @@ def times(value: Signal, shift: int, w: int) -> Signal:
     return resize(Cat(kept, const(0, shift)) if shift else kept, w)
 
 
-def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, Columns]:
+def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> dict[str, BitColumns]:
     """The bits that each output adds up. All outputs share the registers."""
-    columns: dict[str, Columns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
+    columns: dict[str, BitColumns] = {name: [[] for _ in range(w)] for name, w in widths.items()}
     for g, (low, n) in enumerate(lane_groups(width_of(match), planes)):
         group = range(low, low + n) if g else range(1, n)  # lane 0 is ``rest``
         singles = n % 3 if g else (n - 2) % 3 + 1  # up to three bits of weight 1 are welcome
@@ -155,7 +155,7 @@ def _columns(b: Block, planes: int, match: Signal, widths: dict[str, int]) -> di
     return columns
 
 
-def _into(columns: Columns, weight: int, column: list[BitAtLevel], negative: bool, few: bool) -> None:
+def _into(columns: BitColumns, weight: int, column: list[BitAtLevel], negative: bool, few: bool) -> None:
     """Put bits that are worth 2^weight, or -2^weight where ``negative``, into the columns.
 
     ``few`` negative bits go into all columns above, too (sign extension). Many are inverted, since -x is ~x - 1, and
@@ -179,7 +179,7 @@ def _late(b: Block, name: str, w: int, value: Signal, cycles: int) -> Signal:
     return value
 
 
-def _registered(b: Block, columns: Columns, tag: str) -> Columns:
+def _registered(b: Block, columns: BitColumns, tag: str) -> BitColumns:
     """A register for each bit."""
     return [
         [(0, _late(b, f"{tag}_{weight}_{k}", 1, wire, 1)) for k, (_, wire) in enumerate(column)]

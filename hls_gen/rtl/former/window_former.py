@@ -58,7 +58,7 @@ Fields = dict[str, Signal]
 
 
 @dataclass(frozen=True)
-class _Axis:
+class _AxisCounter:
     """A counter of positions along an axis. Positions in front of the map are negative, that is large numbers. The
     signals of the position at hand are worked out a step ahead and stand in registers, since whether the former takes a
     word is on a long path."""
@@ -89,7 +89,7 @@ class _Position:
 
 
 @dataclass(frozen=True)
-class _Offer:
+class _OfferedWord:
     """The words of windows at the outlet."""
 
     window: Signal
@@ -145,7 +145,7 @@ def window_former(library: Library, npu: Npu) -> Block:
     return b
 
 
-def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _Offer:
+def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _OfferedWord:
     """What is offered. The next position comes with a window's last word, or with the first one where the former goes
     ``ahead``. ``fresh``: there was none yet."""
     b.comment("A window gives its words.")
@@ -153,7 +153,7 @@ def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _
     if "words_minus_1" not in f:
         free = b.wire("free", 1, any_of(~window, out.ready))
         b.on(free, (window, 0))  # the next position may have to wait for its word
-        return _Offer(window, window, free, None, None)
+        return _OfferedWord(window, window, free, None, None)
     last = f["words_minus_1"]
     w = width(last)
     number = b.reg("number", w)
@@ -167,10 +167,10 @@ def _offer(b: Block, f: Fields, out: Stream, fresh: Signal, *, ahead: bool) -> _
         b.on(given, (first, eq(onward, 0)))
     free = b.wire("free", 1, any_of(~window, out.ready & (last_word if first is None else first)))
     b.on(free, (window, 0))
-    return _Offer(window, valid, free, number, first)
+    return _OfferedWord(window, valid, free, number, first)
 
 
-def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _Axis, at: _Position) -> list[Signal]:
+def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _AxisCounter, at: _Position) -> list[Signal]:
     """The columns of the window, the newest first."""
     sizes = present(npu.former_sizes)
     b.comment("Columns: that of the position at hand has the taps of the rows before from the line memory.")
@@ -224,7 +224,7 @@ def _meaning(name: str) -> str:
     return f"{along}: {told[what]}"
 
 
-def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _Axis:
+def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _AxisCounter:
     """The counter along an axis. ``fresh``: take the first position; ``moves``: go on, from the last to the first."""
     first = f[f"{axis}_first"]
     kernel = f[f"{axis}_kernel_minus_1"]
@@ -246,11 +246,11 @@ def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _Axis
     if "positions_minus_1" in f:
         ends = b.reg(f"{axis}_ends", init=None)
         b.on(stepped, (ends, on_map & ~(behind < end)))
-    return _Axis(following, stepped, last, hit, inside, ends)
+    return _AxisCounter(following, stepped, last, hit, inside, ends)
 
 
 def _word_register(
-    b: Block, npu: Npu, f: Fields, streams: tuple[Stream, Stream], come: Signal, axes: tuple[_Axis, _Axis]
+    b: Block, npu: Npu, f: Fields, streams: tuple[Stream, Stream], come: Signal, axes: tuple[_AxisCounter, _AxisCounter]
 ) -> tuple[Signal, Signal]:
     """The word whose positions come: (whether there is one, the position at its low end).
 

@@ -23,7 +23,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 
 @dataclass(frozen=True)
-class _Side:
+class _BufferSide:
     """What one side does in this cycle: the producer puts words, the consumer gets them."""
 
     moves: Signal
@@ -36,7 +36,7 @@ class _Side:
     """Register: place of the word in the buffer."""
 
     @classmethod
-    def of(cls, b: Block, name: str, place: int, moves: Signal) -> "_Side":
+    def of(cls, b: Block, name: str, place: int, moves: Signal) -> "_BufferSide":
         """Registers ``<name>s_buffer`` and ``<name>_word``, which step with ``moves`` and a wire that says "ends"."""
         side = cls(moves, b.wire(f"{name}_end"), b.reg(f"{name}s_buffer"), b.reg(f"{name}_word", place))
         b.on(moves, (side.word, choose(side.ends, 0, add(side.word, 1, place), place)))
@@ -86,14 +86,14 @@ def ping_pong(library: Library, npu: Npu, word_bits: int) -> Block:
     befores = [b.reg(f"before_last_{k}", place, init=None) for k in (0, 1)]
     singles = [b.reg(f"single_{k}", init=None) for k in (0, 1)]  # the chunk has one word
     put = b.wire("put", 1, source.taken)
-    writer = _Side.of(b, "write", place, put)
+    writer = _BufferSide.of(b, "write", place, put)
     chunk_last_word = _chunk_size(b, library, npu, bus, last_layer, put & source.last)
     writer.ends.assign(put & any_of(source.last, eq(writer.word, chunk_last_word)))
 
     b.comment("Emptying: the full buffer, up to its last word; then the other one.")
     reads_buffer = b.wire("reads_full")
     get = b.wire("get", 1, reads_buffer & any_of(~out.valid, out.ready))
-    reader = _Side.of(b, "read", place, get)
+    reader = _BufferSide.of(b, "read", place, get)
     reads_buffer.assign(choose(reader.buffer, full[1], full[0], 1))
     read_before = b.wire("read_before", place, choose(reader.buffer, befores[1], befores[0], place))
     # whether the word at hand is the chunk's last is known ahead, since ``get`` comes late
@@ -132,7 +132,9 @@ def _chunk_size(b: Block, library: Library, npu: Npu, bus: LoadBus, last_layer: 
     return chunk_last_word
 
 
-def _buffers(b: Block, library: Library, sides: tuple[_Side, _Side], word_in: Signal, word_out: Signal) -> None:
+def _buffers(
+    b: Block, library: Library, sides: tuple[_BufferSide, _BufferSide], word_in: Signal, word_out: Signal
+) -> None:
     """Both buffers in one memory, buffer 1 in its upper half; what is read goes into a register."""
     writer, reader = sides
     place = width(writer.word)

@@ -19,7 +19,7 @@ from .memory import Library, ram
 
 
 @dataclass(frozen=True)
-class _Turn:
+class _CounterTurn:
     """The small counter whose turn it was in the cycle before: registers."""
 
     row: Signal
@@ -81,7 +81,9 @@ def counters(
     return b.wire("counter_done", 1, all_of(reading, waited, turn.is_read))
 
 
-def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: Signal, read_address: Signal) -> _Turn:
+def _turn(
+    b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: Signal, read_address: Signal
+) -> _CounterTurn:
     """The small counters, and the one whose turn it was a cycle ago."""
     turn_bits = bits_for(count - 1)
     small_bits = bits_for(count + 1)
@@ -103,4 +105,4 @@ def _turn(b: Block, pulses: Sequence[tuple[Signal, Signal]], count: int, clear: 
     owner = b.wire("owner", address_bits, by_number(turn, [address for address, _ in pulses], address_bits))
     b.on(None, (is_read, eq(owner, read_address)))
     b.on(clear, (picked, 0))
-    return _Turn(row, turn, picked, is_read)
+    return _CounterTurn(row, turn, picked, is_read)

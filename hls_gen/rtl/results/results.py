@@ -58,7 +58,7 @@ MOST_ONES = 4
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _StepPlace:
     """Where the step at hand stands."""
 
     go: Signal
@@ -229,7 +229,7 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     return full
 
 
-def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) -> _Walk:
+def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) -> _StepPlace:
     """Count levels, units of OL results, kernel groups and windows of the layer."""
     units = bits_for(npu.group_steps - 1)
     now = layer.now
@@ -252,7 +252,7 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     last_units = choose(leaves, following["last_units_minus_1"], now["last_units_minus_1"], units)
     of_next = b.wire("units_of_next", units, choose(next_last, last_units, units_minus_1, units))
     unit.advance(any_of(begin, go & level.last), any_of(~layer.loaded, unit.last), of_next)
-    return _Walk(go, level.last, window_last, tuple_last, tuple_last & window.last)
+    return _StepPlace(go, level.last, window_last, tuple_last, tuple_last & window.last)
 
 
 def _queue(b: Block, npu: Npu, idle: Signal, goes_on: Signal, ends: Signal, sums: Signal) -> list[Signal]:

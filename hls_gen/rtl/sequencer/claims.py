@@ -27,7 +27,7 @@ from bitloom.hls_gen.rtl.primitives.block import (
 )
 
 from .layers import Layers
-from .progress import Progress
+from .tap_events import TapEvents
 
 
 class Ahead(NamedTuple):
@@ -39,15 +39,15 @@ class Ahead(NamedTuple):
     """How many, where there are any."""
 
 
-def given_back(b: Block, layers: Layers, progress: Progress, claim: Signal, ahead: Ahead | None) -> Signal:
+def given_back(b: Block, layers: Layers, events: TapEvents, claim: Signal, ahead: Ahead | None) -> Signal:
     """Words that the tap taken at the last clock edge gives back, 0 or more; ``claim``, ``ahead``: what the tap at hand
     claims."""
     if ahead is None:
-        return _given_by_tuples(b, layers, progress, claim)
-    return _given_by_words(b, layers, progress, claim, ahead)
+        return _given_by_tuples(b, layers, events, claim)
+    return _given_by_words(b, layers, events, claim, ahead)
 
 
-def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal, ahead: Ahead) -> Signal:
+def _given_by_words(b: Block, layers: Layers, events: TapEvents, claim: Signal, ahead: Ahead) -> Signal:
     """Words that are given back where several tuples may be claimed at once: with counters, or with a table of tuples
     that taps claim ahead.
 
@@ -55,7 +55,7 @@ def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal,
     ----------
     layers : Layers
         The layer at hand.
-    progress : Progress
+    events : TapEvents
         What happens to the tap at hand.
     claim : Signal
         The tap at hand claims its tuple.
@@ -77,10 +77,10 @@ def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal,
         claims = choose(claim, tuple_words + resize(gap_words, count), 0, count)
     else:
         tuple_words = b.reg("own_words", count)  # a register, since what is given back is on a long path
-        b.on(progress.begin, (tuple_words, add(layers.upcoming.words_minus_1, 1, count)))
+        b.on(events.begin, (tuple_words, add(layers.upcoming.words_minus_1, 1, count)))
         claims = choose(claim, tuple_words, 0, count) + resize(gap_words, count)
     claimed, begun = b.reg("claimed_words", count), b.reg("layer_begun")  # both of the cycle before
-    b.on(None, (claimed, choose(progress.taken, claims, 0, count)), (begun, progress.begin))
+    b.on(None, (claimed, choose(events.taken, claims, 0, count)), (begun, events.begin))
     left = b.wire("hold_left", count, sub(resize(hold, count), claimed, count))
     negative = bits(left, count - 1, 1)
     if count > w + 1:  # else all of them are looked at
@@ -89,20 +89,20 @@ def _given_by_words(b: Block, layers: Layers, progress: Progress, claim: Signal,
     return choose(negative, sub(claimed, hold, count), 0, count)
 
 
-def _given_by_tuples(b: Block, layers: Layers, progress: Progress, claim: Signal) -> Signal:
+def _given_by_tuples(b: Block, layers: Layers, events: TapEvents, claim: Signal) -> Signal:
     """As _given_by_words where one tuple at a time is claimed, and counting needs less logic."""
     start = layers.start.hold_tuples
     w = width(start)
     count = w + 1
     hold = b.reg("hold", w)  # tuples still to be claimed before the first is given back
     holding = b.reg("holding")  # hold is not 0: a register, since what is given back is on a long path
-    change = progress.change
+    change = events.change
     b.on(
-        progress.move & any_of(progress.change, claim & holding),
+        events.move & any_of(events.change, claim & holding),
         (hold, choose(change, start, sub(hold, 1, w), w)),
         (holding, choose(change, nonzero(start), ~eq(hold, 1), 1)),
     )
     given = b.reg("given_words", count)
-    gives = b.wire("gives_back", 1, all_of(layers.have, claim, ~holding) & progress.move)
+    gives = b.wire("gives_back", 1, all_of(layers.have, claim, ~holding) & events.move)
     b.on(None, (given, choose(gives, add(layers.now.words_minus_1, 1, count), 0, count)))
     return given

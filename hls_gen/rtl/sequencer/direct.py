@@ -9,8 +9,8 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, width
 from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 
 from .layers import Layers
-from .progress import Progress
 from .source import ALWAYS, NEVER
+from .tap_events import TapEvents
 
 
 class DirectTaps:
@@ -28,8 +28,8 @@ class DirectTaps:
         self.placed = NEVER
         self.word: Signal | None = None
 
-    def advance(self, progress: Progress) -> Signal:
+    def advance(self, events: TapEvents) -> Signal:
         """Count the taps of each window."""
         now = self._layers.now.window_taps_minus_1
         upcoming = self._layers.upcoming.window_taps_minus_1
-        return self._count.advance(progress.move, progress.change, upcoming, now)
+        return self._count.advance(events.move, events.change, upcoming, now)

@@ -11,9 +11,9 @@ taps, and the row must jump: tables say at which taps and to which rows, counter
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, width
 
 from .layers import Layers
-from .progress import Progress
 from .raster import CounterTaps
 from .tables import TableTaps
+from .tap_events import TapEvents
 
 
 class KernelRows:
@@ -32,12 +32,12 @@ class KernelRows:
         self.row = b.reg("row", w)
         self._group_row = b.reg("group_row", w)  # first row of the kernel group
 
-    def advance(self, progress: Progress, skip: Signal, tables: TableTaps, counters: CounterTaps | None) -> None:
+    def advance(self, events: TapEvents, skip: Signal, tables: TableTaps, counters: CounterTaps | None) -> None:
         """Let the row follow the taps.
 
         Parameters
         ----------
-        progress : Progress
+        events : TapEvents
             What happens to the tap at hand.
         skip : Signal
             The tap at hand is no tap of a window, and has no place in the kernel.
@@ -60,25 +60,25 @@ class KernelRows:
             line = b.reg("line_row", w)  # row of the first tap of this line of the kernel
             line_next = b.wire("line_row_next", w, line + now.raster.kernel.line_rows)
             next_row = choose(counters.serves & counters.line_end, line_next, next_row, w)
-            by_counters = counters.landing(progress, base, self._layers.upcoming.kernel.kernel_base)
+            by_counters = counters.landing(events, base, self._layers.upcoming.kernel.kernel_base)
             landing = choose(counters.serves, by_counters, landing, w)
-        first = self._first_row(progress, b.wire("landing", w, landing))
-        begins = any_of(progress.change, progress.last)  # another pass, which begins at row ``first``
-        moves = progress.move & any_of(progress.change, ~skip)
+        first = self._first_row(events, b.wire("landing", w, landing))
+        begins = any_of(events.change, events.last)  # another pass, which begins at row ``first``
+        moves = events.move & any_of(events.change, ~skip)
         b.on(moves, (row, choose(begins, first, b.wire("next_row", w, next_row), w)))
         if counters is not None:
-            line_ends = progress.move & any_of(progress.change, counters.line_end)
+            line_ends = events.move & any_of(events.change, counters.line_end)
             b.on(line_ends, (line, choose(begins, first, line_next, w)))
 
-    def _first_row(self, progress: Progress, landing: Signal) -> Signal:
+    def _first_row(self, events: TapEvents, landing: Signal) -> Signal:
         """Row of the first tap of the pass that follows."""
         b = self._b
         group_row = self._group_row
         now = self._layers.now.kernel
         upcoming = self._layers.upcoming.kernel.kernel_base
         w = width(group_row)
-        change = progress.change
-        rewind = progress.rewind
+        change = events.change
+        rewind = events.rewind
         first = landing
         group = now.kernel_base
         if rewind is not None:
@@ -86,7 +86,7 @@ class KernelRows:
             first = choose(rewind, pass_row + now.group_rows, first, w)
             group = choose(rewind, group_row + now.group_rows, group, w)
         first = b.wire("first_row", w, choose(change, upcoming + self._layers.start.start_row, first, w))
-        b.on(progress.passes, (group_row, choose(change, upcoming, group, w)))
+        b.on(events.passes, (group_row, choose(change, upcoming, group, w)))
         if rewind is not None:
-            b.on(progress.passes, (pass_row, first))
+            b.on(events.passes, (pass_row, first))
         return first

@@ -17,7 +17,7 @@ from bitloom.hls_gen.rtl.primitives.block import Signal
 
 from .pool_marks import PoolMarks
 
-Row = TypeVar("Row")
+RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +188,7 @@ def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
     return _typed_row(LayerRow, signals, marks=PoolMarks.of(signals), kernel=kernel, raster=raster)
 
 
-def _typed_row(cls: type[Row], signals: Mapping[str, Signal], prefix: str = "", **parts: object) -> Row:
+def _typed_row(cls: type[RowT], signals: Mapping[str, Signal], prefix: str = "", **parts: object) -> RowT:
     """An object of ``cls`` with the signals of its fields' names; only fields with a default may be missing."""
     values = dict(parts)
     for f in fields(cls):

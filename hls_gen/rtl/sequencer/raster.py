@@ -17,8 +17,8 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, 
 
 from .axis import axis_of, ends
 from .layers import Layers
-from .progress import Progress
 from .source import ALWAYS, NEVER
+from .tap_events import TapEvents
 
 
 class CounterTaps:
@@ -75,7 +75,7 @@ class CounterTaps:
         self._left_flags = tuple(b.reg(f"left_{name}") for name in ("row_end", "final", "beyond"))
         self._after = self._after_window()
 
-    def advance(self, progress: Progress) -> Signal:
+    def advance(self, events: TapEvents) -> Signal:
         """Go on to the next tap, to the next line, back to the window's first tap, or to the next window."""
         b = self._b
         row = self._row
@@ -83,30 +83,30 @@ class CounterTaps:
         x = self.x
         line = b.reg("line_word", ring)  # of the tap's line: it begins at the window's first tap
         line_next = b.wire("line_word_next", ring, line + row.line_words)
-        tap_done = progress.move
+        tap_done = events.move
         if self._visited is not None:
-            tap_done = b.wire("visits_done", 1, progress.move & any_of(progress.change, self._visited))
+            tap_done = b.wire("visits_done", 1, events.move & any_of(events.change, self._visited))
         if self._second is not None:
-            b.on(progress.move, (self._second, choose(progress.change, 0, ~self._visited, 1)))
-        change = progress.change
+            b.on(events.move, (self._second, choose(events.change, 0, ~self._visited, 1)))
+        change = events.change
         end = self.row_end
         word = b.wire("window_word", ring, choose(end, self.y.next_at, x.next_at, ring))
-        if progress.rewind is not None:
-            word = choose(progress.rewind, x.at, word, ring)
+        if events.rewind is not None:
+            word = choose(events.rewind, x.at, word, ring)
         first = b.wire("first_word", ring, choose(change, 0, word, ring))  # of the next pass
-        begins = any_of(change, progress.last)
+        begins = any_of(change, events.last)
         onward = choose(x.final, line_next, self.word + self._tuple_words, ring)
         b.on(tap_done, (self.word, choose(begins, first, onward, ring)), (self._line_start, any_of(change, x.final)))
-        again = any_of(change, progress.window_end)
-        line_done = progress.move & any_of(progress.change, self.line_end)
+        again = any_of(change, events.window_end)
+        line_done = events.move & any_of(events.change, self.line_end)
         b.on(
             line_done,
             (line, choose(begins, first, line_next, ring)),
             (self._line_before, choose(again, 0, self._line_new, 1)),
         )
         self._begins = self._begin_flags()
-        last = self._next_place(progress, (tap_done, line_done), self._begins)
-        self._next_window(progress)
+        last = self._next_place(events, (tap_done, line_done), self._begins)
+        self._next_window(events)
         return last
 
     def _after_window(self) -> tuple[tuple[Signal, Signal], ...]:
@@ -144,7 +144,7 @@ class CounterTaps:
         )
 
     def _next_place(
-        self, progress: Progress, moves: tuple[Signal, Signal], begins: tuple[tuple[Signal, Signal], ...]
+        self, events: TapEvents, moves: tuple[Signal, Signal], begins: tuple[tuple[Signal, Signal], ...]
     ) -> Signal:
         """The place of the next tap and whether it is the last one of its line, of its column.
 
@@ -153,7 +153,7 @@ class CounterTaps:
         The result: the next tap is the last one of its window.
         """
         b = self._b
-        change = progress.change
+        change = events.change
         start = self._start
         finals = []
         for axis, moved, lead, (final_begin, _), (first, final) in (
@@ -162,13 +162,13 @@ class CounterTaps:
         ):
             onward = choose(axis.final, axis.lead, axis.next_place, PLACE_BITS)
             last = choose(axis.final, axis.first_final, axis.place_final, 1)
-            place = choose(change, lead, choose(progress.window_end, first, onward, PLACE_BITS), PLACE_BITS)
-            last = choose(change, final_begin, choose(progress.window_end, final, last, 1), 1)
+            place = choose(change, lead, choose(events.window_end, first, onward, PLACE_BITS), PLACE_BITS)
+            last = choose(change, final_begin, choose(events.window_end, final, last, 1), 1)
             b.on(moved, (axis.place, place), (axis.final, last))
             finals.append(last)
             if axis is self.y:
                 fresh = self._row.y.fresh  # not looked at in a layer's first row of windows
-                b.on(moved, (self._reaches, choose(progress.window_end, first >= fresh, onward >= fresh, 1)))
+                b.on(moved, (self._reaches, choose(events.window_end, first >= fresh, onward >= fresh, 1)))
         x_final, y_final = finals
         y_final = choose(any_of(change, self.line_end), y_final, self.y.final, 1)
         if self._visited is not None:
@@ -177,7 +177,7 @@ class CounterTaps:
             x_final = all_of(x_final, any_of(~twice, ~change & ~self._visited))
         return b.wire("counted_last_next", 1, all_of(x_final, y_final))
 
-    def _next_window(self, progress: Progress) -> None:
+    def _next_window(self, events: TapEvents) -> None:
         """What registers become at the end of a window: to the right, or at the left of the next row of windows; and
         when a layer begins."""
         b = self._b
@@ -190,13 +190,13 @@ class CounterTaps:
         left_end, left_final, left_beyond = self._left_flags
         (x_first, x_first_final), (y_first, _) = self._after
         (x_final, x_beyond), (y_final, y_beyond) = self._begins
-        self._windows = progress.windows
-        self._rows = progress.move & any_of(progress.change, progress.window_end & end)
+        self._windows = events.windows
+        self._rows = events.move & any_of(events.change, events.window_end & end)
         x_room = b.wire("x_room_after", SIDE_BITS, choose(end, row.x_room, x.next_room, SIDE_BITS))
         word = b.wire("x_at_after", self._bits, choose(end, y.next_at, x.next_at, self._bits))
         first_end = b.wire("row_end_begin", 1, eq(upcoming.x_room, upcoming.x_room_end))
         self._become(
-            progress,
+            events,
             self._windows,
             (x.lead, x_first, upcoming.x_lead),
             (x.led, choose(end, nonzero(row.x_lead), x.beyond, 1), nonzero(upcoming.x_lead)),
@@ -209,7 +209,7 @@ class CounterTaps:
             (x.beyond, choose(end, left_beyond, x.next_beyond, 1), x_beyond),
         )
         self._become(
-            progress,
+            events,
             self._rows,
             (y.led, y.beyond, nonzero(start.y_lead)),
             (y.room, y.next_room, start.y_room),
@@ -218,15 +218,15 @@ class CounterTaps:
             (y.first_final, y.lead_final, y_final),
             (y.beyond, y.next_beyond, y_beyond),
         )
-        b.on(progress.begin, (left_end, first_end), (left_final, x_final), (left_beyond, x_beyond))
+        b.on(events.begin, (left_end, first_end), (left_final, x_final), (left_beyond, x_beyond))
 
-    def _become(self, progress: Progress, moves: Signal, *values: tuple[Signal, Signal | int, Signal | int]) -> None:
+    def _become(self, events: TapEvents, moves: Signal, *values: tuple[Signal, Signal | int, Signal | int]) -> None:
         """Registers that ``moves`` enables: each becomes its second value when a layer begins, else its first one."""
         for register, onward, first in values:
             w = width(register)
-            self._b.on(moves, (register, choose(progress.change, first, onward, w)))
+            self._b.on(moves, (register, choose(events.change, first, onward, w)))
 
-    def landing(self, progress: Progress, base: Signal, upcoming_base: Signal) -> Signal:
+    def landing(self, events: TapEvents, base: Signal, upcoming_base: Signal) -> Signal:
         """Kernel row of the next window's first tap in the first kernel group; row bits.
 
         To be called after `advance`. Registers have the rows of the next window's lead, and of the next row of
@@ -234,7 +234,7 @@ class CounterTaps:
 
         Parameters
         ----------
-        progress : Progress
+        events : TapEvents
             What happens to the tap at hand.
         base, upcoming_base : Signal
             First kernel row of the layer at hand, and of the one that begins next.
@@ -250,8 +250,8 @@ class CounterTaps:
         y_less = b.wire("y_row_less", w, choose(self.y.next_beyond, y_next - row.y_stride_rows, base, w))
         y_first, y_second = (upcoming_base + rows for rows in (start.y_lead_rows, start.y_second_rows))
         x_onward = choose(end, row.x_second_rows, x_less, w)
-        self._become(progress, self._windows, (x_next, x_onward, upcoming.x_second_rows))
-        self._become(progress, self._rows, (y_row, y_next, y_first), (y_next, y_less, y_second))
+        self._become(events, self._windows, (x_next, x_onward, upcoming.x_second_rows))
+        self._become(events, self._rows, (y_row, y_next, y_first), (y_next, y_less, y_second))
         x_after = b.wire("x_rows_after", w, choose(end, row.x_lead_rows, x_next, w))
         y_after = b.wire("y_row_after", w, choose(end, y_next, y_row, w))
         return b.wire("counted_landing", w, x_after + y_after)

@@ -13,11 +13,11 @@ from typing import Protocol
 
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, choose, const, width
 
-from .progress import Progress
+from .tap_events import TapEvents
 
 ALWAYS: Signal = const(1, 1)
 NEVER: Signal = const(0, 1)
-"""Signals of sources that never change. `choice` makes no gates for them."""
+"""Signals of sources that never change. `served_tap` makes no gates for them."""
 
 
 class TapSource(Protocol):
@@ -37,7 +37,7 @@ class TapSource(Protocol):
     """Address of the tuple's first word, counted from the layer's first word; address bits. None if ``placed`` is
     NEVER."""
 
-    def advance(self, progress: Progress) -> Signal:
+    def advance(self, events: TapEvents) -> Signal:
         """Say what the source's registers do when the issuer takes the tap at hand, and when a layer begins.
 
         Returns
@@ -48,7 +48,7 @@ class TapSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Choice:
+class ServedTap:
     """What the source that serves the layer says of the tap at hand; fields as in TapSource."""
 
     new: Signal
@@ -57,9 +57,9 @@ class Choice:
     word: Signal
 
 
-def choice(b: Block, sources: Sequence[TapSource]) -> Choice:
+def served_tap(b: Block, sources: Sequence[TapSource]) -> ServedTap:
     """Wires in ``b`` with what the source that serves the layer says."""
-    return Choice(
+    return ServedTap(
         new=b.wire("tap_at_hand_new", 1, _served([(source.serves, source.new) for source in sources])),
         skip=b.wire("tap_at_hand_skip", 1, _served([(source.serves, source.skip) for source in sources])),
         placed=b.wire("tap_at_hand_placed", 1, _served([(source.serves, source.placed) for source in sources])),
@@ -67,10 +67,10 @@ def choice(b: Block, sources: Sequence[TapSource]) -> Choice:
     )
 
 
-def next_last(b: Block, sources: Sequence[TapSource], progress: Progress) -> Signal:
+def next_last(b: Block, sources: Sequence[TapSource], events: TapEvents) -> Signal:
     """Lets all sources advance. The result is a wire in ``b``: the tap after the next move is the last one of a pass
     over its window. Much follows from that, so it goes to a register."""
-    lasts = [(source.will_serve, source.advance(progress)) for source in sources]
+    lasts = [(source.will_serve, source.advance(events)) for source in sources]
     return b.wire("next_tap_last", 1, _served(lasts))
 
 

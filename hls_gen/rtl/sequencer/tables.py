@@ -17,11 +17,11 @@ from bitloom.hls_gen.rtl.primitives.block import Signal, add, all_of, any_of, ch
 from .context import Context
 from .layer_row import LayerRow
 from .layers import Layers
-from .progress import Progress
 from .source import ALWAYS, NEVER
+from .tap_events import TapEvents
 
 
-class _Table:
+class _TableRegisters:
     """A table, and what it says at hand.
 
     Attributes
@@ -44,49 +44,49 @@ class _Table:
         # register, what it becomes as a layer begins, and with the next row
         self._fields = [(self.now[field], start.firsts[table.first(field)], row) for field, row in fields.items()]
 
-    def advance(self, progress: Progress, serves: Signal, used: Signal) -> None:
+    def advance(self, events: TapEvents, serves: Signal, used: Signal) -> None:
         """Go on by a row where the tap at hand ``used`` what the table says; back to the window's first tap; or to what
         a layer begins with. In a layer that no table ``serves`` all that is at hand stays 0, as the layer's row has
         it. The memory is read with every move, the same row again where the table doesn't go on: whether it does would
         stand between the move, which is known last, and the memory."""
         b = self._b
-        rewind = progress.rewind
+        rewind = events.rewind
         goes = used
         if rewind is not None:  # in a window of one tap the next pass begins with what is at hand
-            goes = choose(rewind, ~progress.first, used, 1)
-        goes = b.wire(f"{self._name}_goes", 1, any_of(progress.change, all_of(serves, goes)))
+            goes = choose(rewind, ~events.first, used, 1)
+        goes = b.wire(f"{self._name}_goes", 1, any_of(events.change, all_of(serves, goes)))
         pointer = self._pointer
         w = width(pointer)
-        after = self._after(progress, pointer, self._base, add(pointer, 1, w))
+        after = self._after(events, pointer, self._base, add(pointer, 1, w))
         after = b.wire(f"{self._name}_pointer_next", w, after)
         self._read_row.assign(choose(goes, after, pointer, w))
-        moves = b.wire(f"{self._name}_moves", 1, progress.move & goes)
+        moves = b.wire(f"{self._name}_moves", 1, events.move & goes)
         b.on(moves, (pointer, after))
         for register, first, following in self._fields:
-            b.on(moves, (register, self._after(progress, register, first, following)))
+            b.on(moves, (register, self._after(events, register, first, following)))
 
-    def _after(self, progress: Progress, register: Signal, first: Signal, following: Signal) -> Signal:
+    def _after(self, events: TapEvents, register: Signal, first: Signal, following: Signal) -> Signal:
         """What a register becomes where the table goes on: ``first`` as a layer begins; what it was at the window's
         first tap for the next pass; else ``following``."""
         b = self._b
         w = width(register)
-        if progress.rewind is not None:
+        if events.rewind is not None:
             saved = b.reg(f"{register.name}_saved", w, init=None)
-            b.on(progress.move & progress.first, (saved, register))
-            following = choose(progress.rewind, saved, following, w)
-        return choose(progress.change, first, following, w)
+            b.on(events.move & events.first, (saved, register))
+            following = choose(events.rewind, saved, following, w)
+        return choose(events.change, first, following, w)
 
-    def last_after(self, progress: Progress) -> Signal:
+    def last_after(self, events: TapEvents) -> Signal:
         """Field ``last`` after the next move, of the table that has it."""
         assert self._last is not None, "flags alone say which tap is the last one"
         begins, after = self._last
-        if progress.rewind is not None:
+        if events.rewind is not None:
             b = self._b
             saved = b.reg("flags_last_saved", init=None)  # of the window's first tap
-            b.on(progress.move & progress.first, (saved, progress.last))
+            b.on(events.move & events.first, (saved, events.last))
             # in a window of one tap the flags at hand stay
-            after = choose(progress.rewind, any_of(progress.first, saved), after, 1)
-        return choose(progress.change, begins, after, 1)
+            after = choose(events.rewind, any_of(events.first, saved), after, 1)
+        return choose(events.change, begins, after, 1)
 
 
 class TableTaps:
@@ -111,7 +111,7 @@ class TableTaps:
         now = layers.now
         jumps = "" if now.kernel is None else ", of jumps for each jump of the kernel row"
         b.comment(f"Taps from tables: a row of flags for each tap, of olds for each old tuple{jumps}.")
-        tables = {table: _Table(context, table, layers) for table in context.spec.kind.tables}
+        tables = {table: _TableRegisters(context, table, layers) for table in context.spec.kind.tables}
         flags = tables[FLAGS].now
         self.serves = b.reg("by_tables", init=None)
         b.on(layers.begin, (self.serves, _by_tables(layers.upcoming)))
@@ -135,11 +135,11 @@ class TableTaps:
         used = {FLAGS: ALWAYS, OLDS: self.placed, JUMPS: self.jump, AHEADS: self.claims_ahead}
         self._used = [(table, used[name]) for name, table in tables.items()]
 
-    def advance(self, progress: Progress) -> Signal:
+    def advance(self, events: TapEvents) -> Signal:
         """Go on by a row of flags with every tap; by a row of each other table with every tap that has one."""
         for table, used in self._used:
-            table.advance(progress, self.serves, used)
-        return self._flags.last_after(progress)
+            table.advance(events, self.serves, used)
+        return self._flags.last_after(events)
 
 
 def _by_tables(row: LayerRow) -> Signal:

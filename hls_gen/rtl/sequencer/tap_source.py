@@ -23,12 +23,12 @@ from .context import Context
 from .direct import DirectTaps
 from .kernel_rows import KernelRows
 from .layers import Layers
-from .progress import Pointer, Progress
 from .raster import CounterTaps
-from .source import Choice, TapSource, choice, next_last
+from .source import ServedTap, TapSource, next_last, served_tap
 from .spec import SequencerSpec
 from .tables import TableTaps
 from .tap import Tap
+from .tap_events import Pointer, TapEvents
 from .tuple_parts import TupleParts
 from .weights import WeightsBegun, weights_missing
 
@@ -69,22 +69,22 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
     # counters first, as the one that is looked at where no other serves: their own mark has many readers
     sources: list[TapSource] = [*([] if counters is None else [counters]), tables, DirectTaps(b, layers)]
     b.comment("What is said of the tap at hand by the one that makes the taps of this layer.")
-    chosen = choice(b, sources)
+    chosen = served_tap(b, sources)
     last = b.reg("tap_at_hand_last", init=None)  # a register, as whether the layer ends and what follows depend on it
-    progress, first_pass, counts_end = _progress(b, layers, taken, last)
+    events, first_pass, counts_end = _events(b, layers, taken, last)
     b.comment("Whether the tap that follows is the last one of its pass, and of its layer.")
-    last_after = next_last(b, sources, progress)
+    last_after = next_last(b, sources, events)
     b.on(layers.move, (last, last_after))
     layers.follow(all_of(last_after, counts_end))
     b.comment("Claims: the first tap that reads a tuple waits for its words; what no tap reads any more is given back.")
     claim = b.wire("claims", 1, chosen.new if first_pass is None else chosen.new & first_pass)
     ahead = _ahead(b, layers, tables, counters, first_pass)
-    part = None if now.kernel is None or now.kernel.part is None else TupleParts(b, layers, progress)
-    given = given_back(b, layers, progress, claim, ahead)
+    part = None if now.kernel is None or now.kernel.part is None else TupleParts(b, layers, events)
+    given = given_back(b, layers, events, claim, ahead)
     placed = chosen
     if counters is not None:  # addresses by counters don't depend on what is new, and are on a long path
         placed = replace(chosen, new=any_of(layers.now.direct, tables.new))
-    address = _address(b, layers, progress, placed, tuple_words, tables.ahead_words)
+    address = _address(b, layers, events, placed, tuple_words, tables.ahead_words)
     words_minus_1 = now.words_minus_1
     if part is not None and ahead is not None:
         address = address + part.first
@@ -100,7 +100,7 @@ def tap_source(library: Library, spec: SequencerSpec) -> Block:
         begins = "; each pass begins anew at its kernel group" * (not spec.pool)
         b.comment(f"Kernel row that the tap meets{begins}.")
         rows = KernelRows(b, layers)
-        rows.advance(progress, chosen.skip, tables, counters)
+        rows.advance(events, chosen.skip, tables, counters)
         tap.assign(row=rows.row, offset=now.kernel.tap_offset, streamed=now.kernel.kernel_stream)
         tap.assign(inner_groups_minus_1=now.kernel.inner_groups_minus_1)
         if held is not None:
@@ -126,7 +126,7 @@ def _contract(spec: SequencerSpec) -> str:
     return f"{SUMMARY}\n{ways}\n\n{order}"
 
 
-def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Progress, Signal | None, Signal]:
+def _events(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[TapEvents, Signal | None, Signal]:
     """(what happens to the tap at hand, is this the first pass over its window, is the pass of the tap that follows the
     layer's last one).
 
@@ -152,7 +152,7 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
         first = b.reg("first_of_pass", init=None)
         b.on(layers.move, (first, any_of(layers.change, last)))
     window_end = b.wire("window_end", 1, window_end)
-    progress = Progress(
+    events = TapEvents(
         begin=layers.begin,
         change=layers.change,
         taken=taken,
@@ -166,9 +166,9 @@ def _progress(b: Block, layers: Layers, taken: Signal, last: Signal) -> tuple[Pr
     )
     upcoming = layers.start.windows_minus_1
     windows = Countdown(b, "windows", width(upcoming))
-    windows_end = windows.advance(progress.windows, layers.change, upcoming)
+    windows_end = windows.advance(events.windows, layers.change, upcoming)
     last_window = choose(any_of(layers.change, window_end), windows_end, windows.last, 1)
-    return progress, first_pass, last_window if counts_end is None else all_of(counts_end, last_window)
+    return events, first_pass, last_window if counts_end is None else all_of(counts_end, last_window)
 
 
 def _ahead(
@@ -192,7 +192,7 @@ def _ahead(
 
 
 def _address(
-    b: Block, layers: Layers, progress: Progress, chosen: Choice, tuple_words: Signal, ahead_words: Signal | None
+    b: Block, layers: Layers, events: TapEvents, chosen: ServedTap, tuple_words: Signal, ahead_words: Signal | None
 ) -> Signal:
     """Place of the tap's tuple in the tuple memory.
 
@@ -220,7 +220,7 @@ def _address(
     if raster is not None:
         after = choose(raster.by_counters, old + tuple_words, after, ring)
     after = b.wire("new_word_after", ring, after)
-    new_word.advance(progress, after)
+    new_word.advance(events, after)
     b.on(layers.begin, (layer_word, after))
     b.on(~layers.have, (layer_word, 0))
     address.assign(choose(chosen.placed, old, new, ring))

@@ -12,8 +12,8 @@ from bitloom.hls_gen.rtl.primitives.countdown import Countdown
 
 from .claims import Ahead
 from .layers import Layers
-from .progress import Progress
 from .source import ALWAYS
+from .tap_events import TapEvents
 
 
 class TupleParts:
@@ -25,20 +25,20 @@ class TupleParts:
         Register: number of its first word in a tuple; address bits.
     """
 
-    def __init__(self, b: Block, layers: Layers, progress: Progress):
+    def __init__(self, b: Block, layers: Layers, events: TapEvents):
         b.comment("Which words of each tuple the kernel group at hand reads.")
         self._b = b
         now = layers.now.kernel.part
         upcoming = layers.upcoming.kernel.part
         w = width(now.step)
         self.first, self._rest = b.reg("part_first", w), b.reg("part_rest", w, init=None)
-        b.on(progress.begin, (self._rest, sub(layers.upcoming.words_minus_1, upcoming.words_minus_1, w)))
+        b.on(events.begin, (self._rest, sub(layers.upcoming.words_minus_1, upcoming.words_minus_1, w)))
         groups = Countdown(b, "part_groups", width(now.groups_minus_1))
-        limit = choose(progress.change, upcoming.groups_minus_1, now.groups_minus_1, width(now.groups_minus_1))
-        anew = any_of(progress.change, progress.window_end)
-        groups.advance(progress.passes, anew, limit, now.groups_minus_1)
+        limit = choose(events.change, upcoming.groups_minus_1, now.groups_minus_1, width(now.groups_minus_1))
+        anew = any_of(events.change, events.window_end)
+        groups.advance(events.passes, anew, limit, now.groups_minus_1)
         onward = choose(groups.last, self.first + now.step, self.first, w)
-        b.on(progress.passes, (self.first, choose(anew, 0, onward, w)))
+        b.on(events.passes, (self.first, choose(anew, 0, onward, w)))
 
     def claimed_beside(self, claim: Signal, ahead: Ahead) -> Ahead:
         """Words that the tap at hand claims and that its pass doesn't read: words ``ahead``, which are of other tuples,

@@ -49,7 +49,7 @@ class CodedOperand:
 
 
 @dataclass(frozen=True)
-class Value:
+class DecodedOperand:
     """An operand with its value."""
 
     word: Signal
@@ -58,7 +58,7 @@ class Value:
     """Register, a cycle earlier: its entry in the table, if it is a code."""
 
 
-def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOperand) -> Value:
+def decoded(b: Block, machine: MachineParameters, name: str, operand: CodedOperand) -> DecodedOperand:
     """Two register stages: the entry of a code, and the word that it stands for."""
     codes = machine.code_bits
     form = machine.form
@@ -69,7 +69,7 @@ def value_of(b: Block, machine: MachineParameters, name: str, operand: CodedOper
     b.on(None, (entry, selected), (cell, operand.cell))
     word = b.reg(f"{name}_word", form.bits, init=None)
     b.on(None, (word, choose(operand.coded, constant(b, machine, name, entry), cell, form.bits)))
-    return Value(word, entry)
+    return DecodedOperand(word, entry)
 
 
 def constant(b: Block, machine: MachineParameters, name: str, entry: Signal) -> Signal:

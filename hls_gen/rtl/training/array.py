@@ -57,7 +57,7 @@ def given_ports(machine: MachineParameters) -> dict[str, tuple[int, str]]:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _BeatPlace:
     """Where the beats stand: registers, and wires that compare them."""
 
     held: dict[str, Signal]
@@ -139,7 +139,7 @@ def _counters(
     start: Signal,
     given: dict[str, Signal],
     fill: dict[str, Signal] | None,
-) -> _Place:
+) -> _BeatPlace:
     """Rows, columns and slaves of the beats."""
     b.comment("Counters.")
     slave_w = facts.slave_bits(machine)
@@ -204,10 +204,10 @@ def _counters(
     b.on(all_of(other, after_c), (c, 0), (j, more(j)))
     b.on(all_of(other, any_of(after_c, at["SCATTER"])), (x_row, more(x_row)))
     ends = {"column": last_c, "slave": last_here, "one_by_one": one_by_one}
-    return _Place(held, row, c, k, x_row, j, at, step, end, ends)
+    return _BeatPlace(held, row, c, k, x_row, j, at, step, end, ends)
 
 
-def _beats(b: Block, machine: MachineParameters, p: _Place, fill: dict[str, Signal] | None) -> None:
+def _beats(b: Block, machine: MachineParameters, p: _BeatPlace, fill: dict[str, Signal] | None) -> None:
     """The beat, a cycle after the counters: the neuron cache is read meanwhile."""
     b.comment("Beats.")
     widths = facts.beat_widths(machine)
@@ -255,7 +255,7 @@ def _beats(b: Block, machine: MachineParameters, p: _Place, fill: dict[str, Sign
         b.on(fresh, (out, value))
 
 
-def _up(b: Block, machine: MachineParameters, p: _Place, start: Signal) -> None:
+def _up(b: Block, machine: MachineParameters, p: _BeatPlace, start: Signal) -> None:
     """Sums become words of the neuron cache; what is stored leaves."""
     b.comment("What comes up the tree.")
     form = machine.form

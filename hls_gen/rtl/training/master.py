@@ -62,7 +62,7 @@ def told_widths(machine: MachineParameters) -> dict[str, int]:
 
 
 @dataclass(frozen=True)
-class _Master:
+class _MasterBlock:
     """The master under construction."""
 
     b: Block
@@ -154,7 +154,7 @@ def master(library: Library, machine: MachineParameters) -> Block:
     # # #
 
     table = _tables(b, library, machine, told, outs)
-    m = _Master(b, library, machine, told, table)
+    m = _MasterBlock(b, library, machine, told, table)
     numbers = place(b, library.get(generator, library), "generator", "number_", set=told["seed_set"], seed=told["seed"])
     cells = place(b, library.get(neuron_cache, library, machine), "neuron_cache", "cell_")
     io = _access(m, streams, outs, cells)
@@ -188,7 +188,7 @@ def _tables(
 
 
 def _access(
-    m: _Master, streams: dict[str, Signal], outs: dict[str, Signal], cells: dict[str, Signal]
+    m: _MasterBlock, streams: dict[str, Signal], outs: dict[str, Signal], cells: dict[str, Signal]
 ) -> dict[str, Signal]:
     """The data access unit, at the neuron cache."""
     told = m.told
@@ -213,7 +213,11 @@ def _access(
 
 
 def _array(
-    m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal], io: dict[str, Signal]
+    m: _MasterBlock,
+    outs: dict[str, Signal],
+    cells: dict[str, Signal],
+    numbers: dict[str, Signal],
+    io: dict[str, Signal],
 ) -> dict[str, Signal]:
     """The array and the tree, with settings that stand while it is at work; what is connected to the array."""
     b = m.b
@@ -302,7 +306,7 @@ def _array(
     return lead
 
 
-def _fills(m: _Master, start: Signal, applies: Signal) -> Signal:
+def _fills(m: _MasterBlock, start: Signal, applies: Signal) -> Signal:
     """Wire: the instruction that begins has other kinds of factors than the last one, of those for sums or of those for
     weight gradients, so that the slaves' tables of products are filled first."""
     b = m.b
@@ -329,7 +333,7 @@ def _fills(m: _Master, start: Signal, applies: Signal) -> Signal:
     return fills
 
 
-def _learning(m: _Master, start: Signal, kind_w: Signal, settings: dict[str, Signal]) -> tuple[Signal, Signal]:
+def _learning(m: _MasterBlock, start: Signal, kind_w: Signal, settings: dict[str, Signal]) -> tuple[Signal, Signal]:
     """Settings of UPDATE, ACCUMULATE and APPLY; wires: the instruction that begins is ACCUMULATE, APPLY."""
     b = m.b
     told = m.told
@@ -356,7 +360,7 @@ def _learning(m: _Master, start: Signal, kind_w: Signal, settings: dict[str, Sig
 
 
 def _vector(
-    m: _Master, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal]
+    m: _MasterBlock, outs: dict[str, Signal], cells: dict[str, Signal], numbers: dict[str, Signal]
 ) -> dict[str, Signal]:
     """The master's own arithmetic, with settings that stand while it is at work; what is connected to it."""
     b = m.b

@@ -18,7 +18,7 @@ from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import CodedOperand, Value, leave, shifted_magnitude, value_of
+from .arithmetic import CodedOperand, DecodedOperand, decoded, leave, shifted_magnitude
 from .word import largest, magnitude_of, sign_of, word_of
 
 
@@ -40,8 +40,8 @@ def product_unit(library: Library, machine: MachineParameters) -> Block:
 
     # # #
 
-    x = value_of(b, machine, "x", left)
-    y = value_of(b, machine, "y", right)
+    x = decoded(b, machine, "x", left)
+    y = decoded(b, machine, "y", right)
     left_value.assign(x.word)
     right_value.assign(y.word)
     shifted, shift_sign = _by_code(b, machine, x, y, right.coded)
@@ -57,7 +57,9 @@ def product_unit(library: Library, machine: MachineParameters) -> Block:
     return b
 
 
-def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_coded: Signal) -> tuple[Signal, Signal]:
+def _by_code(
+    b: Block, machine: MachineParameters, x: DecodedOperand, y: DecodedOperand, right_coded: Signal
+) -> tuple[Signal, Signal]:
     """(magnitude, sign) of a word times a code, two stages after the values."""
     b.comment("A code: the other operand is doubled and shifted by the entry's places.")
     w = machine.form.bits
@@ -72,7 +74,7 @@ def _by_code(b: Block, machine: MachineParameters, x: Value, y: Value, right_cod
     return choose(bits(fine, w - 1, 1), most, bits(fine, 0, w - 1), w - 1), late_sign
 
 
-def _by_word(b: Block, machine: MachineParameters, x: Value, y: Value) -> tuple[Signal, Signal]:
+def _by_word(b: Block, machine: MachineParameters, x: DecodedOperand, y: DecodedOperand) -> tuple[Signal, Signal]:
     """(magnitude, sign) of a word times a word, two stages after the values."""
     b.comment("Two words: partial products of what a DSP block takes, and their sum.")
     form = machine.form

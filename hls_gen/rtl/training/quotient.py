@@ -15,7 +15,7 @@ from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import FINE_BITS, CodedOperand, leave, value_of
+from .arithmetic import FINE_BITS, CodedOperand, decoded, leave
 from .word import largest, magnitude_of, sign_of, word_of
 
 
@@ -36,8 +36,8 @@ def quotient_unit(library: Library, machine: MachineParameters) -> Block:
     # # #
 
     w = form.bits
-    x = value_of(b, machine, "x", left)
-    y = value_of(b, machine, "y", right)
+    x = decoded(b, machine, "x", left)
+    y = decoded(b, machine, "y", right)
     leave(b, "divisor", y.word)
     entry = b.reg("late_entry", ENTRY_BITS, init=None)
     b.on(None, (entry, y.entry))

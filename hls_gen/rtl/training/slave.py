@@ -37,7 +37,7 @@ from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library, ram
 from bitloom.hls_gen.rtl.primitives.text import Header
 
-from .arithmetic import CodedOperand, shifted, value_of, word_sum
+from .arithmetic import CodedOperand, decoded, shifted, word_sum
 from .converter import ConversionPorts
 from .converters import converter_of
 from .port_means import BEAT, SETTINGS
@@ -300,7 +300,7 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     draw_d = c.late("draw_d", c.beat["draw_d"] ^ turned, facts.PRODUCT_AT, DRAW_BITS)
     code = _converted(c, "d", product, draw_d)
     cell = b.wire("gradient_code", form.bits, Cat(const(0, form.bits - machine.code_bits), code))
-    coded_value = value_of(b, machine, "coded", CodedOperand(cell, const(1, 1), s["d_entries"], s["d_mask"]))
+    coded_value = decoded(b, machine, "coded", CodedOperand(cell, const(1, 1), s["d_entries"], s["d_mask"]))
     plain = c.late("plain_dw", product, at.gradient - 1 - facts.PRODUCT_AT, form.bits)
     velocity = c.late("velocity", caches.gradients, facts.SHIFT_LATENCY - 1, form.bits)
     dw = choose(s["d_coded"], coded_value.word, plain, form.bits)
@@ -319,7 +319,7 @@ def _learn(c: SlaveContext, caches: _Caches, product: Signal) -> None:
     codes_alone = b.wire("codes_alone", 1, s["w_coded"] & ~s["master"])
     old_code = Cat(const(0, form.bits - machine.code_bits), caches.codes)
     cell = b.wire("weight_before", form.bits, choose(codes_alone, old_code, caches.words, form.bits))
-    old = value_of(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
+    old = decoded(b, machine, "old", CodedOperand(cell, codes_alone, s["w_entries"], s["w_mask"]))
     zones = [(b.wire(f"has_zone_{k}", 1, eq(s["w_zone"], k)), form.fraction + k - 1) for k in ZONES]
     new = word_sum(b, "new_weight", old.word, step, const(1, 1), zones)
     draw_w = c.late("draw_w", c.beat["draw_w"] ^ turned, at.weight, DRAW_BITS)

@@ -91,7 +91,7 @@ KINDS = {
 
 
 @dataclass(eq=False)
-class _Finding(Exception):
+class _WrongImport(Exception):
     """Something that is wrong."""
 
     word: str
@@ -99,7 +99,7 @@ class _Finding(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class _Results:
+class _ImportResults:
     """What an imported network makes of images."""
 
     imported: Imported
@@ -155,13 +155,13 @@ class ImportCampaign:
         data, twin = (decompressobj().decompress(b64decode(case[name]), LARGEST) for name in ("file", "twin"))
         try:
             word = _judged(kind, data, twin, case)
-        except _Finding as finding:
+        except _WrongImport as finding:
             return finding.word, f"{kind}: {finding.what}"
         return f"{kind} {word}", ""
 
 
 def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
-    """How a case ends; _Finding where something is wrong."""
+    """How a case ends; _WrongImport where something is wrong."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         imported = _imported(kind, data, case)
@@ -171,10 +171,10 @@ def _judged(kind: str, data: bytes, twin: bytes, case: Case) -> str:
         try:
             verify(imported, 1, case["seed"])
         except ValueError as error:
-            raise _Finding("not verified", str(error)) from None
+            raise _WrongImport("not verified", str(error)) from None
         results = _results(imported, case["seed"])
     if warned:
-        raise _Finding("warning", f"there must be no warning, got: {warned[0].message}")
+        raise _WrongImport("warning", f"there must be no warning, got: {warned[0].message}")
     simulated = _simulated(results)
     word = _by_authority(KINDS[kind].authority, data, twin, results, exact=case["halves"])
     return word if simulated else f"{word}, not simulated"
@@ -190,7 +190,7 @@ def _imported(kind: str, data: bytes, case: Case) -> Imported | str:
         result = _refusal(error)
     took = time.process_time() - begin
     if took > SECONDS:
-        raise _Finding("slow", f"an import must take at most {SECONDS:g} s, got {took:.1f}")
+        raise _WrongImport("slow", f"an import must take at most {SECONDS:g} s, got {took:.1f}")
     return result
 
 
@@ -199,7 +199,7 @@ def _refusal(error: ValueError) -> str:
     lines = error.lines if isinstance(error, ImportRefused) else tuple(str(error).splitlines())
     unclear = [line for line in lines if not line.isprintable() or len(line) > LONGEST_LINE]
     if not lines or unclear or not (isinstance(error, ImportRefused) or len(lines) == 1):
-        raise _Finding("unclear", f"must be refused in one line for each reason, got: {unclear or lines}")
+        raise _WrongImport("unclear", f"must be refused in one line for each reason, got: {unclear or lines}")
     return f"refused: {_rule(lines[0])}"
 
 
@@ -217,7 +217,7 @@ def _build(imported: Imported) -> None:
         design = chosen.design(model.network.name, [model])
         compile_model(model, Manifest.of(design, DIGEST), chosen.choices, host=imported.host)
     except ValueError as error:
-        raise _Finding("not built", f"what is imported must be built, got: {error}") from None
+        raise _WrongImport("not built", f"what is imported must be built, got: {error}") from None
 
 
 def _images(imported: Imported, seed: int) -> Array:
@@ -234,18 +234,18 @@ def _images(imported: Imported, seed: int) -> Array:
     return np.concatenate([inside, more.astype(source.dtype)])
 
 
-def _results(imported: Imported, seed: int) -> _Results:
+def _results(imported: Imported, seed: int) -> _ImportResults:
     """What golden makes of images."""
     images = _images(imported, seed)
     network = imported.model.network
     host = hosts.from_bytes(hosts.to_bytes(imported.host), imported.host.digest, network.input, network.output)
     features = host.to_input(images, network.input.shape)
-    return _Results(imported, host, images, features, imported.model.forward(features))
+    return _ImportResults(imported, host, images, features, imported.model.forward(features))
 
 
-def _simulated(results: _Results) -> bool:
-    """Whether one of the designs `IMPORTED` can run the network, on which it then computed some of the images; _Finding
-    unless as golden does."""
+def _simulated(results: _ImportResults) -> bool:
+    """Whether one of the designs `IMPORTED` can run the network, on which it then computed some of the images;
+    _WrongImport unless as golden does."""
     engines = set(results.imported.choice.engines)
     if len(engines) > 1:
         return False
@@ -256,12 +256,12 @@ def _simulated(results: _Results) -> bool:
         return False
     word, what = compared(target, program, results.features[:SIMULATED], results.outputs[:SIMULATED])
     if what:
-        raise _Finding(word, what)
+        raise _WrongImport(word, what)
     return True
 
 
-def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _Results, *, exact: bool) -> str:
-    """How golden's outputs compare with those of an authority; _Finding where they differ, and nothing says why."""
+def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _ImportResults, *, exact: bool) -> str:
+    """How golden's outputs compare with those of an authority; _WrongImport where they differ, and nothing says why."""
     if authority.missing:
         return f"not compared: {authority.package} is not installed"
     try:
@@ -273,12 +273,12 @@ def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _Resu
         try:
             off = images_off(results.imported, results.features)
         except ValueError as error:
-            raise _Finding("not verified", str(error)) from None
+            raise _WrongImport("not verified", str(error)) from None
     return _compared(results.host, results.outputs, computed, exact=exact, off=off)
 
 
 def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off: Array) -> str:
-    """How outputs compare with an authority's; _Finding where they differ, and nothing says why. ``off``: images of
+    """How outputs compare with an authority's; _WrongImport where they differ, and nothing says why. ``off``: images of
     which a map is off as the import says."""
     different = np.zeros(len(found), bool)
     says = ""
@@ -290,7 +290,7 @@ def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off:
             room = WRITTEN * steps.scale
             got, wanted = (np.maximum(x, max(steps.least, LEAST_LOGARITHM)) for x in (got, wanted))
         if got.size != wanted.size:
-            raise _Finding("wrong", f"{output.name}: must have the shape {wanted.shape}, got {got.shape}")
+            raise _WrongImport("wrong", f"{output.name}: must have the shape {wanted.shape}, got {got.shape}")
         got, wanted = (x.reshape(len(found), -1) for x in (got, wanted))
         with np.errstate(invalid="ignore"):
             away = np.where(got == wanted, 0, np.abs(got - wanted))
@@ -302,7 +302,7 @@ def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off:
         return "exact"
     unexplained = different & ~off
     if unexplained.any() and (exact or (unexplained & ~computed.tied).any()):
-        raise _Finding("wrong", f"outputs must be the authority's, got others in {says}")
+        raise _WrongImport("wrong", f"outputs must be the authority's, got others in {says}")
     return "tied" if unexplained.any() else "inexact"
 
 

@@ -16,7 +16,7 @@ FRAMES = 4
 
 
 @dataclass(frozen=True)
-class Span:
+class WorkSpan:
     """The array of an NPU at work for a layer of a frame."""
 
     layer: int
@@ -46,7 +46,7 @@ class Timeline:
     """Frames back to back, from the cycle on in which the first header is accepted. All of them go through a program,
     and then the next one is loaded, a stream word a cycle."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[WorkSpan, ...]
     """By program, frame and layer."""
     left: tuple[int, ...]
     """Cycles in which frames have left the last program."""
@@ -68,7 +68,7 @@ class Timeline:
 
 def timeline(compiled: Compiled, frames: int, loading: Loading | None = None) -> Timeline:
     """The first FRAMES frames, with the figures of a steady stream of ``frames``, an even number."""
-    spans = list[Span]()
+    spans = list[WorkSpan]()
     loads = list[tuple[int, int]]()
     programs = list[ProgramTimes]()
     left: tuple[int, ...] = ()
@@ -94,7 +94,7 @@ def timeline(compiled: Compiled, frames: int, loading: Loading | None = None) ->
     return Timeline(tuple(spans), left, tuple(loads), tuple(programs))
 
 
-def _spans(network: ProcessNetwork, n: int) -> list[Span]:
+def _spans(network: ProcessNetwork, n: int) -> list[WorkSpan]:
     """Spans of NPU ``n``: its results come layer after layer, frame after frame, ``inner`` at the end of a pass."""
     issuer = network.issuers[n]
     numbers = network.system.of(n)
@@ -108,5 +108,5 @@ def _spans(network: ProcessNetwork, n: int) -> list[Span]:
         for i, layer, cycles in zip(numbers, layers, lengths):
             begin = arrived[first + layer.inner - 1] - latency - cycles + 1
             first += layer.reading.windows * layer.results
-            out.append(Span(i, n, frame, begin, arrived[first - 1] - latency))
+            out.append(WorkSpan(i, n, frame, begin, arrived[first - 1] - latency))
     return out

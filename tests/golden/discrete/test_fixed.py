@@ -7,8 +7,8 @@ from bitloom.golden.discrete.dense import DenseSpec
 from bitloom.golden.discrete.fixed import FixedTrainer, first_state
 from bitloom.golden.discrete.machine.training import (
     DenseLayer,
-    Kind,
     SourceRule,
+    TensorKind,
     Training,
     VelocityRule,
     Windows,
@@ -58,7 +58,7 @@ class Plain:
         """Words of the codes of a table."""
         return [int(value * 4096) for value in self.t.tables[table][0].values]
 
-    def convert(self, kind: Kind, word: int, number: int | None) -> int:
+    def convert(self, kind: TensorKind, word: int, number: int | None) -> int:
         """The code that a word becomes, or the word."""
         if not kind.table:
             return word
@@ -75,21 +75,21 @@ class Plain:
         high = min((v for v in values if v >= y), default=values[-1])
         return known.index(high if (y - low) * 2**17 > (2 * number + 1) * (high - low) else low)
 
-    def word(self, kind: Kind, cell: int) -> int:
+    def word(self, kind: TensorKind, cell: int) -> int:
         return self.values(kind.table)[cell] if kind.table else cell
 
-    def vector(self, kind: Kind, words: list[int]) -> list[int]:
+    def vector(self, kind: TensorKind, words: list[int]) -> list[int]:
         """Words after a conversion: those of the codes' values."""
         by_chance = kind.table and kind.chance
         return [self.word(kind, self.convert(kind, word, self.draw() if by_chance else None)) for word in words]
 
-    def draws_of(self, kinds: list[Kind], inputs: int) -> list[list[int] | None]:
+    def draws_of(self, kinds: list[TensorKind], inputs: int) -> list[list[int] | None]:
         """For each kind a number for each input, drawn input by input."""
         wanted = [kind.table and kind.chance for kind in kinds]
         rows = [[self.draw() if want else None for want in wanted] for _ in range(inputs)]
         return [[row[k] for row in rows] if want else None for k, want in enumerate(wanted)]
 
-    def matrix(self, kind: Kind, words: list[list[int]], numbers: list[int] | None) -> list[list[int]]:
+    def matrix(self, kind: TensorKind, words: list[list[int]], numbers: list[int] | None) -> list[list[int]]:
         """Cells of a matrix after a conversion."""
 
         def number(i: int, j: int) -> int | None:
@@ -139,7 +139,9 @@ class Plain:
         layer = self.layers[n]
         source = isinstance(self.t.rule, SourceRule)
         dw = [[self.times(a, b) for b in x] for a in g]
-        drawn_d, drawn_w = self.draws_of([layer.weight_gradients, layer.weights if source else Kind()], layer.inputs)
+        drawn_d, drawn_w = self.draws_of(
+            [layer.weight_gradients, layer.weights if source else TensorKind()], layer.inputs
+        )
         dw = [
             [self.word(layer.weight_gradients, cell) for cell in row]
             for row in self.matrix(layer.weight_gradients, dw, drawn_d)
@@ -292,7 +294,7 @@ def test_a_batch_that_is_not_whole():
 
 def test_slopes_without_an_activation():
     with value_error("layer: slopes must be continuous without an activation, got table 2"):
-        DenseLayer(inputs=2, outputs=3, activation="none", slopes=Kind(2))
+        DenseLayer(inputs=2, outputs=3, activation="none", slopes=TensorKind(2))
 
 
 def test_wrong_rules():

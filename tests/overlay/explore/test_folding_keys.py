@@ -13,7 +13,7 @@ from bitloom.overlay.area_model.estimate import estimate_outlets
 from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.explore import folding_keys
 from bitloom.overlay.explore.candidate import Candidate
-from bitloom.overlay.explore.figures import Known, figures
+from bitloom.overlay.explore.figures import KnownFlows, figures
 from bitloom.overlay.explore.folding_keys import ARRAY_CYCLES, FOLDING, LAYER_NEEDS, OUTLETS, POOL_WORK
 from bitloom.overlay.explore.npu_memories import NpuMemories
 from bitloom.overlay.explore.one_npu import OUT, NpuChoices
@@ -132,7 +132,7 @@ def test_candidates_that_differ_in_area_alone_have_one_run_of_the_flow_model() -
     )
     others = {"kernel_ram": "distributed", "kernels_per_multiplier": 2, "pool_scale_ram": "block"}
     assert others.keys() == folding_keys.AREA_ALONE.keys()
-    known: Known = {}
+    known: KnownFlows = {}
     areas = set()
 
     def candidate_with(**values: Any) -> Candidate:

@@ -10,7 +10,14 @@ from bitloom.golden.discrete.fixed import FixedTrainer, first_state
 from bitloom.golden.discrete.machine.interpreter import Interpreter
 from bitloom.golden.discrete.machine.parameters import MachineParameters
 from bitloom.golden.discrete.machine.program import ProgramWriter
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, MovingRule, SourceRule, Training, VelocityRule
+from bitloom.golden.discrete.machine.training import (
+    DenseLayer,
+    MovingRule,
+    SourceRule,
+    TensorKind,
+    Training,
+    VelocityRule,
+)
 from bitloom.golden.discrete.machine.words import first_words, read_states, sample_words
 from bitloom.golden.discrete.table import THREE_BITS, TWO_BITS
 from bitloom.golden.zoo.digits import load_digits
@@ -68,7 +75,12 @@ def test_an_epoch_of_digits(name, slaves):
     print(f"{name}, {slaves} slaves: {cycles:.0f} cycles a sample, interpreter {least:.0f}, ideal {ideal:.0f}")
 
 
-CODES = {"weights": Kind(1), "master": True, "weight_gradients": Kind(2, True), "errors": Kind(2, True)}
+CODES = {
+    "weights": TensorKind(1),
+    "master": True,
+    "weight_gradients": TensorKind(2, True),
+    "errors": TensorKind(2, True),
+}
 UNITS = {
     "shifters": {"products": "shifter"},
     "tables": {"products": "table"},
@@ -86,8 +98,8 @@ def test_cycles_by_units(name):
     t = training(VelocityRule(rate_places=7, bias_places=7, batch=16))
     if not name.startswith("words"):
         first, last = (replace(layer, **CODES) for layer in t.layers)
-        layers = replace(first, results=Kind(2)), last
-        t = replace(t, layers=layers, tables={1: (TWO_BITS, 1), 2: (THREE_BITS, 1)}, inputs=Kind(2), seed=5)
+        layers = replace(first, results=TensorKind(2)), last
+        t = replace(t, layers=layers, tables={1: (TWO_BITS, 1), 2: (THREE_BITS, 1)}, inputs=TensorKind(2), seed=5)
     machine = MachineParameters(slaves=8, weight_words=4096, **UNITS[name])
     form, rng = machine.form, np.random.default_rng(0)
     digits = load_digits()

@@ -43,7 +43,7 @@ class CollectedSteps : public Process, public Source {
     Cycle free = -1, cycle = 0, there = 0;
 };
 
-class AddedSteps : virtual public Part {
+class AddedSteps : virtual public Component {
   public:
     AddedSteps(Source* source, int64_t pieces) : source(source), pieces(pieces) {}
 

@@ -7,7 +7,7 @@
 
 namespace {
 
-// Kinds of parts, in the order of KINDS in record.py.
+// Kinds of components, in the order of KINDS in record.py.
 enum class Kind : int64_t {
     ADDED_STEPS,
     ADDITION_UNIT,
@@ -44,10 +44,10 @@ enum class Kind : int64_t {
     WRITER,
 };
 
-// Reads a record, and makes the parts of which it tells.
+// Reads a record, and makes the components of which it tells.
 class Network {
   public:
-    std::vector<std::unique_ptr<Part>> parts;
+    std::vector<std::unique_ptr<Component>> components;
     std::vector<Process*> processes;
     std::vector<Stamps> stamps;
     std::vector<Issuer*> issuers;
@@ -57,9 +57,9 @@ class Network {
         timing = {number(), number(), number(), number(), number(), number(), number(), number(), number(), number()};
         stamps.resize(size_t(number()));
         const int64_t count = number();
-        while (int64_t(parts.size()) < count) parts.push_back(part(Kind(number())));
+        while (int64_t(components.size()) < count) components.push_back(component(Kind(number())));
         for (int64_t left = number(); left; left--) {
-            processes.push_back(&next_part<Process>());
+            processes.push_back(&next_component<Process>());
             processes.back()->writes = list<Stamps*>([this] { return &next_stamps(); });
         }
     }
@@ -74,7 +74,7 @@ class Network {
     bool flag() { return number() != 0; }
     Stamps& next_stamps() { return stamps[size_t(number())]; }
     Stamps* stamps_if_any() { return *at < 0 ? (at++, nullptr) : &next_stamps(); }
-    template <class Role> Role& next_part() { return dynamic_cast<Role&>(*parts[size_t(number())]); }
+    template <class Role> Role& next_component() { return dynamic_cast<Role&>(*components[size_t(number())]); }
     template <class Item, class Read> std::vector<Item> list(const Read& read) {
         std::vector<Item> items;
         for (int64_t left = number(); left; left--) items.push_back(read());
@@ -97,34 +97,34 @@ class Network {
         return list<MapSteps>([this] { return MapSteps{number(), flag()}; });
     }
 
-    // Makes a part of values in braces, which are read in their order; arguments of a function might not be.
+    // Makes a component of values in braces, which are read in their order; arguments of a function might not be.
     template <class Made> struct New {
         std::unique_ptr<Made> made;
         template <class... Values>
         explicit New(Values&&... values) : made(std::make_unique<Made>(std::forward<Values>(values)...)) {}
-        operator std::unique_ptr<Part>() { return std::move(made); }
+        operator std::unique_ptr<Component>() { return std::move(made); }
     };
 
-    std::unique_ptr<Part> part(Kind kind) {
+    std::unique_ptr<Component> component(Kind kind) {
         switch (kind) {
-        case Kind::ADDED_STEPS: return New<AddedSteps>{&next_part<Source>(), number()};
+        case Kind::ADDED_STEPS: return New<AddedSteps>{&next_component<Source>(), number()};
         case Kind::ADDITION_UNIT:
-            return New<AdditionUnit>{number(), map_steps(), &next_part<AddedSteps>(), &next_part<Taker>()};
+            return New<AdditionUnit>{number(), map_steps(), &next_component<AddedSteps>(), &next_component<Taker>()};
         case Kind::COLLECTED_STEPS:
-            return New<CollectedSteps>{&next_part<Source>(), number(), number(), next_stamps(), next_stamps()};
+            return New<CollectedSteps>{&next_component<Source>(), number(), number(), next_stamps(), next_stamps()};
         case Kind::FIFO: return New<Fifo>{timing, number(), next_stamps(), next_stamps()};
-        case Kind::FORK: return New<Fork>{&next_part<Sink>(), &next_part<Sink>()};
+        case Kind::FORK: return New<Fork>{&next_component<Sink>(), &next_component<Sink>()};
         case Kind::FRAME_SOURCE: {
             New<FrameSource> source{timing,       number(),     number(),        number(),       flag(),
                                     next_stamps(), next_stamps(), stamps_if_any(), stamps_if_any()};
             frame_source = source.made.get();
             return source;
         }
-        case Kind::FROM_POOL: return New<FromPool>{numbers(), &next_part<Taker>(), next_stamps()};
-        case Kind::GEARBOX: return New<Gearbox>{number(), number(), &next_part<Sink>()};
-        case Kind::LINE_GEARBOX: return New<LineGearbox>{number(), number(), &next_part<LineFormer>()};
+        case Kind::FROM_POOL: return New<FromPool>{numbers(), &next_component<Taker>(), next_stamps()};
+        case Kind::GEARBOX: return New<Gearbox>{number(), number(), &next_component<Sink>()};
+        case Kind::LINE_GEARBOX: return New<LineGearbox>{number(), number(), &next_component<LineFormer>()};
         case Kind::GEARS: {
-            const auto map = [this] { return MapGearbox{number(), &next_part<Gearbox>()}; };
+            const auto map = [this] { return MapGearbox{number(), &next_component<Gearbox>()}; };
             return New<Gears>{list<MapGearbox>(map)};
         }
         case Kind::ISSUER: {
@@ -135,60 +135,63 @@ class Network {
         }
         case Kind::JOINED_SOURCE: {
             std::vector<Source*> order;
-            for (Source* source : list<Source*>([this] { return &next_part<Source>(); }))
+            for (Source* source : list<Source*>([this] { return &next_component<Source>(); }))
                 order.insert(order.end(), size_t(number()), source);
             return New<JoinedSource>{order};
         }
-        case Kind::KEPT_STEPS: return New<KeptSteps>{map_steps(), &next_part<Sink>(), &next_part<Taker>()};
+        case Kind::KEPT_STEPS: return New<KeptSteps>{map_steps(), &next_component<Sink>(), &next_component<Taker>()};
         case Kind::LINE_FORMER: {
             const auto map = [this] { return FormedLines{number(), number(), numbers(), numbers()}; };
-            return New<LineFormer>{&next_part<Sink>(), list<FormedLines>(map)};
+            return New<LineFormer>{&next_component<Sink>(), list<FormedLines>(map)};
         }
         case Kind::MAP_RESULTS: return New<MapResults>{timing, numbers(), number(), number(), next_stamps()};
         case Kind::OUTLET:
-            return New<Outlet>{number(), readings(), number(), next_stamps(), next_stamps(), &next_part<Taker>()};
+            return New<Outlet>{number(), readings(), number(), next_stamps(), next_stamps(), &next_component<Taker>()};
         case Kind::PING_PONG: {
             const auto map = [this] { return MapChunks{number(), number()}; };
             return New<PingPong>{list<MapChunks>(map), next_stamps(), next_stamps()};
         }
         case Kind::PASS_BY: {
             const auto map = [this] { return PassByMap{number(), number()}; };
-            return New<PassBy>{list<PassByMap>(map), &next_part<Taker>(), &next_part<Taker>(), next_stamps()};
+            return New<PassBy>{list<PassByMap>(map), &next_component<Taker>(), &next_component<Taker>(), next_stamps()};
         }
         case Kind::POOL_ISSUER:
             return New<PoolIssuer>{timing,        number(),      number(),   next_stamps(), next_stamps(),
                                    next_stamps(), next_stamps(), readings(), number()};
         case Kind::POOL_RESULTS:
-            return New<PoolResults>{number(),   number(), next_stamps(), next_stamps(), &next_part<ResultStages>(),
+            return New<PoolResults>{number(),   number(), next_stamps(), next_stamps(), &next_component<ResultStages>(),
                                     readings(), number()};
         case Kind::RAW_RESULTS: return New<RawResults>{number(), next_stamps()};
-        case Kind::RESULT_STAGES: return New<ResultStages>{number(), &next_part<Taker>()};
+        case Kind::RESULT_STAGES: return New<ResultStages>{number(), &next_component<Taker>()};
         case Kind::RESULTS_UNIT:
-            return New<ResultsUnit>{flag(), next_stamps(), next_stamps(), &next_part<ResultStages>(),
-                                    &next_part<ResultStages>(), layers(), number()};
+            return New<ResultsUnit>{flag(), next_stamps(), next_stamps(), &next_component<ResultStages>(),
+                                    &next_component<ResultStages>(), layers(), number()};
         case Kind::RING: return New<Ring>{timing, number(), next_stamps(), next_stamps()};
-        case Kind::ROUTER: return New<Router>{list<MapSink>([this] { return MapSink{number(), &next_part<Sink>()}; })};
-        case Kind::SKID: return New<Skid>{&next_part<Taker>()};
-        case Kind::SKID_SOURCE: return New<SkidSource>{&next_part<Source>()};
+        case Kind::ROUTER: {
+            const auto map = [this] { return MapSink{number(), &next_component<Sink>()}; };
+            return New<Router>{list<MapSink>(map)};
+        }
+        case Kind::SKID: return New<Skid>{&next_component<Taker>()};
+        case Kind::SKID_SOURCE: return New<SkidSource>{&next_component<Source>()};
         case Kind::SKIP_FIFO: {
             const auto map = [this] { return SkippedMap{number(), flag()}; };
             return New<SkipFifo>{timing, number(), list<SkippedMap>(map), side(), side()};
         }
-        case Kind::SKIP_SOURCE: return New<SkipSource>{next_part<SkipFifo>(), side()};
-        case Kind::STREAM_REGISTER: return New<StreamRegister>{&next_part<Sink>()};
+        case Kind::SKIP_SOURCE: return New<SkipSource>{next_component<SkipFifo>(), side()};
+        case Kind::STREAM_REGISTER: return New<StreamRegister>{&next_component<Sink>()};
         case Kind::WEIGHT_LOADER: {
             const auto packet = [this] { return WeightPacket{number(), number(), &next_stamps(), &next_stamps()}; };
             return New<WeightLoader>{timing,       list<WeightPacket>(packet), number(), number(), next_stamps(),
                                      next_stamps(), number()};
         }
         case Kind::WINDOW_FORMER: {
-            Source* source = &next_part<Source>();
+            Source* source = &next_component<Source>();
             FormedWindows formed{number(), number(), flag(), numbers(), numbers()};
             return New<WindowFormer>{source, formed, number()};
         }
         case Kind::WRITER: {
-            const auto map = [this] { return MapSource{number(), &next_part<Source>()}; };
-            return New<Writer>{list<MapSource>(map), &next_part<Sink>(), number()};
+            const auto map = [this] { return MapSource{number(), &next_component<Source>()}; };
+            return New<Writer>{list<MapSource>(map), &next_component<Sink>(), number()};
         }
         }
         return nullptr;
@@ -283,7 +286,7 @@ class SteadyStream {
 //   done, accepted  numbers of stamps: when frames left, when they are admitted
 //   left, headers   cycles in which frames have left, and in which their headers were accepted
 //   counts          what issuers had counted at the end of each frame: [issuers][frames]
-//   levels          most words that were in each part at a time; 0 of one that is no store
+//   levels          most words that were in each component at a time; 0 of one that is no store
 //   stuck           of each process that can't go on the stamps that it waits for; -1 of one that is done
 extern "C" __attribute__((visibility("default"))) int64_t bitloom_flow(const int64_t* record, int64_t frames,
                                                                        int64_t apart, int64_t done, int64_t admitted,
@@ -301,8 +304,8 @@ extern "C" __attribute__((visibility("default"))) int64_t bitloom_flow(const int
             auto* out = reinterpret_cast<Count*>(counts) + n * size_t(frames);
             std::copy(each.begin(), each.end(), out);
         }
-        for (size_t k = 0; k < network.parts.size(); k++) {
-            auto* store = dynamic_cast<Sink*>(network.parts[k].get());
+        for (size_t k = 0; k < network.components.size(); k++) {
+            auto* store = dynamic_cast<Sink*>(network.components[k].get());
             levels[k] = store ? store->level() : 0;
         }
         for (size_t k = 0; k < network.processes.size(); k++) {

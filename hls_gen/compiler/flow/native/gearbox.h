@@ -5,7 +5,7 @@
 #include "formers.h"
 
 // Takes steps.
-struct Taker : virtual Part {
+struct Taker : virtual Component {
     // Cycle, >= the given one, in which the next step is taken, or UNKNOWN; `last`: a tuple ends with it.
     virtual Cycle take(Cycle cycle, bool last) = 0;
     // Give on all that can be; false if it is not known yet when that leaves.

@@ -41,13 +41,13 @@ struct Wait {
 using Waits = std::vector<Wait>;
 
 // What a network consists of.
-struct Part {
-    virtual ~Part() = default;
+struct Component {
+    virtual ~Component() = default;
 };
 
 // A process: `resume` goes on until it needs a stamp that does not exist yet. PAUSE leaves it, and the next call of it
 // goes on behind that place; so what must last is a member.
-struct Process : virtual Part {
+struct Process : virtual Component {
     std::vector<Stamps*> writes;
     Waits waits;  // what it waits for; nothing when it is done, and before it has begun
     bool begun = false;

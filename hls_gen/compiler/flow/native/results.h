@@ -7,7 +7,7 @@
 
 // The register stages of an activation: what steps pass from the value register to what takes them; see results.py for
 // moves and lags.
-class ResultStages : virtual public Part {
+class ResultStages : virtual public Component {
   public:
     ResultStages(int64_t depth, Taker* behind) : depth(depth), behind(behind), lags{{0, 0}} {}
 

@@ -4,7 +4,7 @@
 
 #include "kahn.h"
 
-// Numbers that parts take from elsewhere, in the order of numbers_of_timing in record.py.
+// Numbers that components take from elsewhere, in the order of numbers_of_timing in record.py.
 struct Timing {
     Cycle give_back, first_step, credits, lut_ram_words, map_held, frames_in_flight, judging, header_bits, to_memory,
         long_ago;
@@ -20,7 +20,7 @@ struct Gear {
 };
 
 // Takes words in.
-struct Sink : virtual Part {
+struct Sink : virtual Component {
     // Cycle in which the next word goes in, >= the given one; or UNKNOWN, and then `room` is what it waits for.
     virtual Cycle put(Cycle cycle) = 0;
     virtual Wait room() const = 0;
@@ -61,7 +61,7 @@ class StreamRegister : public Sink {
 };
 
 // Gives words out.
-struct Source : virtual Part {
+struct Source : virtual Component {
     // First cycle in which the next word can be taken; or UNKNOWN, and then `word` is what it waits for.
     virtual Cycle next() = 0;
     virtual void taken(Cycle cycle) = 0;

@@ -6,7 +6,7 @@ import numpy as np
 
 from bitloom.golden.discrete.converter import Converter
 from bitloom.golden.discrete.fixed import first_state
-from bitloom.golden.discrete.machine.training import DenseLayer, Kind, SourceRule, Training, VelocityRule, Windows
+from bitloom.golden.discrete.machine.training import DenseLayer, SourceRule, TensorKind, Training, VelocityRule, Windows
 from bitloom.golden.discrete.machine.words import LayerState
 from bitloom.golden.discrete.table import CodeTable
 from bitloom.golden.discrete.word import WordFormat
@@ -38,7 +38,7 @@ def training(*, sizes=(5, 7, 3), activation="relu", last="none", rule=None, inpu
         )
     tables = {**TABLES, **SCALED} if "forward_table" in fields else TABLES
     rule = rule or SourceRule(rate_places=3)
-    return Training(layers=tuple(layers), rule=rule, tables=tables, inputs=inputs or Kind(), seed=0x1234567)
+    return Training(layers=tuple(layers), rule=rule, tables=tables, inputs=inputs or TensorKind(), seed=0x1234567)
 
 
 def momentum(places: int) -> SourceRule:
@@ -48,27 +48,31 @@ def momentum(places: int) -> SourceRule:
 CASES = {
     "continuous": training(),
     "continuous, momentum": training(rule=momentum(1), activation="clip"),
-    "weights of 1 bit, master": training(weights=Kind(1), master=True),
-    "weights of 2 bits by chance, master": training(weights=Kind(2, True), master=True, rule=momentum(0)),
-    "weights of 3 bits, codes alone": training(weights=Kind(3, True)),
-    "inputs and results": training(inputs=Kind(2), results=Kind(3)),
-    "gradients": training(weight_gradients=Kind(2, True), errors=Kind(3, True)),
-    "inputs and gradients": training(inputs=Kind(2), results=Kind(1), weights=Kind(3), errors=Kind(2), master=True),
+    "weights of 1 bit, master": training(weights=TensorKind(1), master=True),
+    "weights of 2 bits by chance, master": training(weights=TensorKind(2, True), master=True, rule=momentum(0)),
+    "weights of 3 bits, codes alone": training(weights=TensorKind(3, True)),
+    "inputs and results": training(inputs=TensorKind(2), results=TensorKind(3)),
+    "gradients": training(weight_gradients=TensorKind(2, True), errors=TensorKind(3, True)),
+    "inputs and gradients": training(
+        inputs=TensorKind(2), results=TensorKind(1), weights=TensorKind(3), errors=TensorKind(2), master=True
+    ),
     "weights and their gradients by chance": training(
-        weights=Kind(2, True), weight_gradients=Kind(3, True), master=True
+        weights=TensorKind(2, True), weight_gradients=TensorKind(3, True), master=True
     ),
     "all": training(
-        inputs=Kind(2),
-        results=Kind(3, True),
-        weights=Kind(2, True),
-        weight_gradients=Kind(3),
-        errors=Kind(2),
+        inputs=TensorKind(2),
+        results=TensorKind(3, True),
+        weights=TensorKind(2, True),
+        weight_gradients=TensorKind(3),
+        errors=TensorKind(2),
         rule=momentum(2),
     ),
-    "one layer": training(sizes=(4, 9), weights=Kind(2), master=True),
-    "three layers": training(sizes=(3, 6, 4, 2), results=Kind(2), activation="clip"),
-    "slopes": training(sizes=(3, 6, 4, 2), slopes=Kind(2), activation="clip", centred=True),
-    "slopes by chance": training(sizes=(3, 6, 4, 2), slopes=Kind(3, True), results=Kind(2, True), errors=Kind(2, True)),
+    "one layer": training(sizes=(4, 9), weights=TensorKind(2), master=True),
+    "three layers": training(sizes=(3, 6, 4, 2), results=TensorKind(2), activation="clip"),
+    "slopes": training(sizes=(3, 6, 4, 2), slopes=TensorKind(2), activation="clip", centred=True),
+    "slopes by chance": training(
+        sizes=(3, 6, 4, 2), slopes=TensorKind(3, True), results=TensorKind(2, True), errors=TensorKind(2, True)
+    ),
 }
 
 
@@ -78,24 +82,30 @@ def batch(size: int, decay: int | None = None) -> VelocityRule:
 
 BATCH_CASES = {
     "batch, continuous": training(rule=batch(3), last="clip", centred=True),
-    "batch, master": training(rule=batch(2), weights=Kind(2), master=True, forward_table=4, centred=True, last="clip"),
+    "batch, master": training(
+        rule=batch(2), weights=TensorKind(2), master=True, forward_table=4, centred=True, last="clip"
+    ),
     "batch, codes alone": training(
-        rule=batch(1, 2), weights=Kind(1), forward_table=5, backward_table=5, centred=True, last="clip"
+        rule=batch(1, 2), weights=TensorKind(1), forward_table=5, backward_table=5, centred=True, last="clip"
     ),
     "batch, by chance": training(
-        rule=batch(4, 1), weights=Kind(3, True), weight_gradients=Kind(2, True), master=True, sizes=(4, 6, 5, 3)
+        rule=batch(4, 1),
+        weights=TensorKind(3, True),
+        weight_gradients=TensorKind(2, True),
+        master=True,
+        sizes=(4, 6, 5, 3),
     ),
     "batch, all": training(
         rule=batch(6),
         sizes=(4, 6, 5, 3),
-        inputs=Kind(2),
-        results=Kind(3, True),
-        weights=Kind(2),
+        inputs=TensorKind(2),
+        results=TensorKind(3, True),
+        weights=TensorKind(2),
         master=True,
         forward_table=4,
-        weight_gradients=Kind(3, True),
-        errors=Kind(2, True),
-        slopes=Kind(3),
+        weight_gradients=TensorKind(3, True),
+        errors=TensorKind(2, True),
+        slopes=TensorKind(3),
         activation="clip",
         last="clip",
         centred=True,
@@ -104,13 +114,13 @@ BATCH_CASES = {
 """By the rule of velocities; 12 samples are whole batches of each."""
 NORMAL_CASES = {
     "normalised": training(rule=batch(4), last="clip", normalised=True),
-    "normalised, no activation": training(rule=batch(2), activation="none", normalised=True, weights=Kind(2)),
+    "normalised, no activation": training(rule=batch(2), activation="none", normalised=True, weights=TensorKind(2)),
     "normalised, all": replace(BATCH_CASES["batch, all"], rule=batch(4, 1)),
 }
 NORMAL_CASES["normalised, all"] = replace(
     NORMAL_CASES["normalised, all"],
     layers=tuple(
-        replace(layer, normalised=n != 1, weights=Kind(2, True))
+        replace(layer, normalised=n != 1, weights=TensorKind(2, True))
         for n, layer in enumerate(NORMAL_CASES["normalised, all"].layers)
     ),
 )
@@ -124,7 +134,7 @@ MORE_WINDOWS = Windows(height=3, width=4, channels=3, size=2, stride=2)
 def windowed(rule: VelocityRule, **fields) -> Training:
     """Two convolutions and a layer behind them; the first one has all the ``fields``, but is alone centred."""
     last = DenseLayer(inputs=8, outputs=3, activation="clip")
-    between = DenseLayer(inputs=12, outputs=4, windows=MORE_WINDOWS, weights=Kind(2), master=True)
+    between = DenseLayer(inputs=12, outputs=4, windows=MORE_WINDOWS, weights=TensorKind(2), master=True)
     first = DenseLayer(inputs=8, outputs=3, windows=WINDOWS, centred=True, **fields)
     return Training(layers=(first, between, last), rule=rule, tables=TABLES, seed=0x1234567)
 
@@ -133,25 +143,28 @@ WINDOW_CASES = {
     "windows": windowed(batch(3)),
     "windows, all": windowed(
         batch(2, 1),
-        weights=Kind(2, True),
-        weight_gradients=Kind(3, True),
-        results=Kind(2, True),
-        errors=Kind(2, True),
-        slopes=Kind(3, True),
+        weights=TensorKind(2, True),
+        weight_gradients=TensorKind(3, True),
+        results=TensorKind(2, True),
+        errors=TensorKind(2, True),
+        slopes=TensorKind(3, True),
         activation="clip",
     ),
 }
 """Convolutions, whose windows the program copies out of images."""
 PAIR_CASES = {
     "pairs of weights": training(
-        weights=Kind(3, True, "nearest"), weight_gradients=Kind(2, True), errors=Kind(2, True, "nearest"), master=True
+        weights=TensorKind(3, True, "nearest"),
+        weight_gradients=TensorKind(2, True),
+        errors=TensorKind(2, True, "nearest"),
+        master=True,
     ),
     "pairs, all": training(
-        inputs=Kind(2),
-        results=Kind(3, True, "nearest"),
-        weights=Kind(3, True),
-        weight_gradients=Kind(2, True, "nearest"),
-        errors=Kind(2, True, "nearest"),
+        inputs=TensorKind(2),
+        results=TensorKind(3, True, "nearest"),
+        weights=TensorKind(3, True),
+        weight_gradients=TensorKind(2, True, "nearest"),
+        errors=TensorKind(2, True, "nearest"),
     ),
 }
 """Conversions between the two nearest codes, for machines whose converters have a multiplier."""

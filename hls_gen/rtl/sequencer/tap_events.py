@@ -6,7 +6,7 @@ from bitloom.hls_gen.rtl.primitives.block import Block, Signal, choose, width
 
 
 @dataclass(frozen=True)
-class Progress:
+class TapEvents:
     """Events of the present cycle, one bit each.
 
     Whether a tap is taken is known last in a cycle. So ``taken``, and what depends on it, only enables registers; which
@@ -58,12 +58,12 @@ class Pointer:
         self._have = have
         self.value = b.reg(name, w)
 
-    def advance(self, progress: Progress, stepped: Signal) -> None:
+    def advance(self, events: TapEvents, stepped: Signal) -> None:
         """Let the pointer follow the taps.
 
         Parameters
         ----------
-        progress : Progress
+        events : TapEvents
             What happens to the tap at hand.
         stepped : Signal
             The pointer's value for the window's next tap.
@@ -71,10 +71,10 @@ class Pointer:
         b = self._b
         after = stepped
         w = width(self.value)
-        if progress.rewind is not None:
+        if events.rewind is not None:
             saved = b.reg(f"{self._name}_saved", w)  # where the window's first tap was
-            after = b.wire(f"{self._name}_next", w, choose(progress.rewind, saved, stepped, w))
-            b.on(progress.move & progress.window_end, (saved, after))
+            after = b.wire(f"{self._name}_next", w, choose(events.rewind, saved, stepped, w))
+            b.on(events.move & events.window_end, (saved, after))
             b.on(~self._have, (saved, 0))
-        b.on(progress.move, (self.value, after))
+        b.on(events.move, (self.value, after))
         b.on(~self._have, (self.value, 0))

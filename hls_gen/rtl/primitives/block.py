@@ -211,8 +211,12 @@ class Block:
         self.values: Mapping[str, int] = {}
         self.clk = self.input("clk") if clocked else None
         self.rst = self.input("rst") if clocked and reset else None
-        self._control, self._data = _Registers("Control registers, with reset."), _Registers("Data registers.")
-        self._localparams: dict[str, Signal] = {}
+        self._control, self._data = (
+            _BlockRegisters("Control registers, with reset."),
+            _BlockRegisters("Data registers."),
+        )
+        self._localparams: dict[str, tuple[Signal, str]] = {}
+        """By name: the constant, and its value and width as text."""
         self.m.block = self
         self.m.add_hook(self._make_registers)
 
@@ -324,15 +328,21 @@ class Block:
         Raises
         ------
         ValueError
-            If the value doesn't fit ``w`` bits.
+            If the value doesn't fit ``w`` bits, or the module has the name with another value or width.
         """
-        if name not in self._localparams:
-            if isinstance(value, int) and not 0 <= value < 1 << w:
-                raise ValueError(f"{self.m.name}: localparam {name} must fit {w} bits, got {value}")
-            number = Int(value, width=w, base=base) if isinstance(value, int) else value
-            self._localparams[name] = self.m.Localparam(name, number, _range(w))
-            self.m.items.insert(len(self._localparams) - 1, self.m.items.pop())  # before all that may use them
-        return self._localparams[name]
+        what = f"{value} of {w} bits"
+        if name in self._localparams:
+            constant, known = self._localparams[name]
+            if what != known:
+                raise ValueError(f"{self.m.name}: localparam {name} must have one value, got {known} and {what}")
+            return constant
+        if isinstance(value, int) and not 0 <= value < 1 << w:
+            raise ValueError(f"{self.m.name}: localparam {name} must fit {w} bits, got {value}")
+        number = Int(value, width=w, base=base) if isinstance(value, int) else value
+        constant = self.m.Localparam(name, number, _range(w))
+        self._localparams[name] = constant, what
+        self.m.items.insert(len(self._localparams) - 1, self.m.items.pop())  # before all that may use them
+        return constant
 
     def comment(self, text: str) -> None:
         """A comment at this place of the module, on as many lines as it needs."""
@@ -405,7 +415,7 @@ class _Update:
 
 
 @dataclass
-class _Registers:
+class _BlockRegisters:
     """The registers of one always block."""
 
     title: str

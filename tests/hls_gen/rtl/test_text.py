@@ -208,6 +208,15 @@ def test_a_localparam_fits_its_width(value):
         block.localparam("NEXT", value, 3)
 
 
+@pytest.mark.parametrize(("value", "bits"), [(6, 3), (7, 4)])
+def test_a_localparam_has_one_value(value, bits):
+    block = Block("counter")
+    assert block.localparam("LAST", 7, 3) is block.localparam("LAST", 7, 3)
+    message = f"counter: localparam LAST must have one value, got 7 of 3 bits and {value} of {bits} bits"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        block.localparam("LAST", value, bits)
+
+
 def test_parameters():
     """They stand in front of the ports; an instance sets them; ports are as wide as its values say."""
     b = Block("rows", clocked=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layer import Map
+from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.accumulate import Accumulator
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
@@ -38,10 +38,8 @@ PRODUCTS = 10
 KINDS = ("popcount", "or", "both")
 WORD_KINDS = ("or_words", "popcount_words", "both_words")
 """What an NPU accumulates; with ``_words`` layers may also choose ``or_words``."""
-POINTS = {
-    "parallel": ("parallel", 10), "serial_1": ("serial", 1), "serial_3": ("serial", 3), "collect_1": ("collect", 1),
-    "collect_3": ("collect", 3), "collect_10": ("collect", 10),
-}  # fmt: skip
+POINTS = {"parallel": ("parallel", 10), "serial_1": ("serial", 1), "serial_3": ("serial", 3)}
+POINTS |= {f"collect_{lanes}": ("collect", lanes) for lanes in (1, 3, 10)}
 """Structure and lanes; "parallel" is "serial" with as many lanes as a window has products."""
 
 LATENCY = {"popcount": 3, "both": 3, "or_words": 3, "or": 2}
@@ -52,8 +50,9 @@ def npu_of(kind: str, structure: str, lanes: int, products: int = PRODUCTS, **mo
     """With words of so many lanes as divide ``lanes``, up to 11."""
     collect = lanes * -(-products // lanes) if structure == "collect" else 0
     word = max(w for w in (1, 2, 3, 5, 11) if lanes % w == 0) if "words" in kind else 0
-    return Npu.of(kfp=lanes, accumulate=kind.removesuffix("_words") if kind != "or_words" else kind, word_lanes=word,
-               collect=collect, acc_bits=12, shift_bits=0, **more)  # fmt: skip
+    accumulate = kind.removesuffix("_words") if kind != "or_words" else kind
+    size = {"kfp": lanes, "word_lanes": word, "collect": collect}
+    return Npu.of(accumulate=accumulate, acc_bits=12, shift_bits=0, **size, **more)
 
 
 def code_of(npu: Npu, accumulate: str) -> int:
@@ -66,8 +65,8 @@ def code_of(npu: Npu, accumulate: str) -> int:
 NPUS = {f"{kind}_{name}": npu_of(kind, *point) for kind in KINDS for name, point in POINTS.items()} | {
     f"{kind}_{name}": npu_of(kind, *POINTS[name]) for kind in WORD_KINDS for name in ("parallel", "collect_3")
 }
-WIDE = {f"{kind}_wide_{s}": npu_of(kind, s, lanes, 130) for kind in (*KINDS, *WORD_KINDS[::2])
-        for s, lanes in (("collect", 5), ("serial", 77))}  # fmt: skip
+WIDE = {f"{kind}_wide_collect": npu_of(kind, "collect", 5, 130) for kind in (*KINDS, *WORD_KINDS[::2])}
+WIDE |= {f"{kind}_wide_serial": npu_of(kind, "serial", 77, 130) for kind in (*KINDS, *WORD_KINDS[::2])}
 SEVERAL = {f"{kind}_several": npu_of(kind, "serial", 4, accumulators=4) for kind in (*KINDS, "or_words")}
 MORE = {
     "both_planes": Npu.of(kfp=7, accumulate="both", planes=2, acc_bits=12),
@@ -153,39 +152,49 @@ def test_several_accumulators_and_other_codes(bench, name):
 # What an NPU may be.
 
 
-@pytest.mark.parametrize(("parameters", "message"), [
-    ({"accumulate": "or", "shift_bits": 3}, "npu: shift_bits must be 0 for accumulate or, got 3"),
-    ({"accumulate": "or", "planes": 4}, "npu: planes must be 0 for accumulate or, got 4"),
-    ({"accumulate": "or_words", "word_lanes": 4, "planes": 4}, "npu: planes must be 0 for accumulate or_words, got 4"),
-    ({"accumulate": "or_words"}, "npu: word_lanes must be an integer >= 1, got 0"),
-    ({"accumulate": "or_words", "word_lanes": 3}, "npu: word_lanes must divide kfp = 8, got 3"),
-    ({"word_lanes": 3}, "npu: word_lanes must be 0 or divide kfp = 8, got 3"),
-    ({"word_lanes": -1}, "npu: word_lanes must be an integer >= 0, got -1"),
-    ({"accumulate": "or", "word_lanes": 4}, "npu: word_lanes must be 0 for accumulate or, got 4"),
-    ({"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "word_lanes": 4},
-     "npu: word_lanes must be 0 for engine integer, got 4"),
-    ({"accumulate": "both", "engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0},
-     "npu: accumulate must be popcount for engine integer, got both"),
-    ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
-    ({"accumulate": "or", "collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
-    ({"collect": 16, "shift_bits": 3}, "npu: shift_bits must be 0 for collect = 16, got 3"),
-    ({"collect": 16, "accumulate": "both", "planes": 4}, "npu: planes must be 0 for collect = 16, got 4"),
-    ({"collect": 16, "accumulators": 2}, "npu: accumulators must be 1 for collect = 16, got 2"),
-    ({"collect": 128, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
-])  # fmt: skip
+INTEGER = {"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"accumulate": "or", "shift_bits": 3}, "npu: shift_bits must be 0 for accumulate or, got 3"),
+        ({"accumulate": "or", "planes": 4}, "npu: planes must be 0 for accumulate or, got 4"),
+        (
+            {"accumulate": "or_words", "word_lanes": 4, "planes": 4},
+            "npu: planes must be 0 for accumulate or_words, got 4",
+        ),
+        ({"accumulate": "or_words"}, "npu: word_lanes must be an integer >= 1, got 0"),
+        ({"accumulate": "or_words", "word_lanes": 3}, "npu: word_lanes must divide kfp = 8, got 3"),
+        ({"word_lanes": 3}, "npu: word_lanes must be 0 or divide kfp = 8, got 3"),
+        ({"word_lanes": -1}, "npu: word_lanes must be an integer >= 0, got -1"),
+        ({"accumulate": "or", "word_lanes": 4}, "npu: word_lanes must be 0 for accumulate or, got 4"),
+        ({**INTEGER, "word_lanes": 4}, "npu: word_lanes must be 0 for engine integer, got 4"),
+        ({"accumulate": "both", **INTEGER}, "npu: accumulate must be popcount for engine integer, got both"),
+        ({"collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
+        ({"accumulate": "or", "collect": 20}, "npu: collect must be 0 or a multiple of kfp = 8, got 20"),
+        ({"collect": 16, "shift_bits": 3}, "npu: shift_bits must be 0 for collect = 16, got 3"),
+        ({"collect": 16, "accumulate": "both", "planes": 4}, "npu: planes must be 0 for collect = 16, got 4"),
+        ({"collect": 16, "accumulators": 2}, "npu: accumulators must be 1 for collect = 16, got 2"),
+        ({"collect": 128, "acc_bits": 8}, "npu: acc_bits must be >= 9 for collect = 128, got 8"),
+    ],
+)
 def test_bad_parameters(parameters, message):
     with value_error(message):
         Npu.of(**parameters)
 
 
-@pytest.mark.parametrize(("parameters", "reducer"), [
+REDUCERS = [
     ({}, SerialPopcount(shift_bits=3)),
     ({"planes": 4, "accumulate": "both"}, SerialPopcount(accumulate="both", planes=4, shift_bits=3)),
     ({"collect": 16, "word_lanes": 2}, CollectedPopcount(collect=16, word_lanes=2)),
     ({"accumulate": "or"}, Or()),
     ({"accumulate": "or", "collect": 8}, Or(collect=8)),
     ({"accumulate": "or_words", "word_lanes": 4}, OrWords(word_lanes=4)),
-], ids=str)  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("parameters", "reducer"), REDUCERS, ids=str)
 def test_values_choose_a_kind_of_reducer(parameters, reducer):
     """Files have the values that it lacks as 0, and give the same NPU."""
     npu = Npu.of(**parameters)
@@ -206,9 +215,10 @@ def test_a_change_of_the_kind_leaves_values_out_that_the_new_one_lacks():
         npu.changed(accumulate="or", planes=8)
 
 
-@pytest.mark.parametrize(("parameters", "code_bits"), [
-    ({}, 5), ({"shift_bits": 0}, 1), ({"planes": 3}, 2), ({"collect": 16, "shift_bits": 0}, 1),
-])  # fmt: skip
+CODE_BITS = [({}, 5), ({"shift_bits": 0}, 1), ({"planes": 3}, 2), ({"collect": 16, "shift_bits": 0}, 1)]
+
+
+@pytest.mark.parametrize(("parameters", "code_bits"), CODE_BITS)
 def test_one_more_code_bit_chooses(parameters, code_bits):
     assert Npu.of(accumulate="both", **parameters).code_bits == code_bits
     assert Npu.of(word_lanes=4, **parameters).code_bits == code_bits
@@ -232,32 +242,48 @@ def test_verilog_is_clean(name):
 # What doesn't fit.
 
 
-def dense_model(accumulate: str, **more: int) -> Model:
-    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
-        Dense(name="dense", out_channels=2, accumulate=accumulate, **more),))  # fmt: skip
+def one_layer(layer: Layer) -> Model:
+    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(layer,))
     return random_model(network, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize(("layer", "npu", "needs"), [
-    ("or", Npu.of(), "or needs an NPU that accumulates or or both, got popcount"),
-    ("popcount", Npu.of(accumulate="or", shift_bits=0), "popcount needs an NPU that accumulates popcount or both, got or"),  # noqa: E501
-])  # fmt: skip
-def test_an_npu_that_cannot(layer, npu, needs):
-    with value_error(f"dense: accumulate {needs}"):
+def dense_model(accumulate: str, **more: int) -> Model:
+    return one_layer(Dense(name="dense", out_channels=2, accumulate=accumulate, **more))
+
+
+@pytest.mark.parametrize(
+    ("layer", "npu", "accumulates"),
+    [
+        ("or", Npu.of(), "or or both, got popcount"),
+        ("popcount", Npu.of(accumulate="or", shift_bits=0), "popcount or both, got or"),
+    ],
+)
+def test_an_npu_that_cannot(layer, npu, accumulates):
+    with value_error(f"dense: accumulate {layer} needs an NPU that accumulates {accumulates}"):
         size_memories("design", [dense_model(layer)], npu)
 
 
-@pytest.mark.parametrize(("word", "npu", "message"), [
-    (2, Npu.of(), "dense: accumulate or_words needs an NPU with word_lanes, got 0"),
-    (3, Npu.of(kfp=4, word_lanes=4), "dense: each word of 3 channels must fill a group of word_lanes = 4 lanes alone, "
-     "got [[0, 0, 0, 1]] as the words of the groups' lanes"),
-    (4, Npu.of(kfp=4, word_lanes=2), "dense: accumulate or_words with words of 4 channels needs an NPU with "
-     "word_lanes >= 4, since a PE takes the OR of a word in one beat, got word_lanes = 2 and kfp = 4"),
-    (2, Npu.of(kfp=1, word_lanes=1), "dense: accumulate or_words with words of 2 channels needs an NPU with "
-     "word_lanes >= 2, since a PE takes the OR of a word in one beat, got word_lanes = 1 and kfp = 1"),
-])  # fmt: skip
+SHORT = (
+    "or_words with words of {} channels needs an NPU with word_lanes >= {}, since a PE takes the OR of a word in one "
+)
+SHORT += "beat, got word_lanes = {} and kfp = {}"
+SHARED = (
+    "each word of 3 channels must fill a group of word_lanes = 4 lanes alone, got [[0, 0, 0, 1]] as the words of the "
+)
+SHARED += "groups' lanes"
+
+
+@pytest.mark.parametrize(
+    ("word", "npu", "message"),
+    [
+        (2, Npu.of(), "accumulate or_words needs an NPU with word_lanes, got 0"),
+        (3, Npu.of(kfp=4, word_lanes=4), SHARED),
+        (4, Npu.of(kfp=4, word_lanes=2), f"accumulate {SHORT.format(4, 4, 2, 4)}"),
+        (2, Npu.of(kfp=1, word_lanes=1), f"accumulate {SHORT.format(2, 2, 1, 1)}"),
+    ],
+)
 def test_words_that_do_not_fit_the_lanes(word, npu, message):
-    with value_error(message):
+    with value_error(f"dense: {message}"):
         size_memories("design", [dense_model("or_words", word_channels=word)], npu)
 
 
@@ -285,9 +311,7 @@ def test_a_layer_of_products_needs_an_npu_that_counts_them():
 
 def test_a_window_that_does_not_fit_the_register():
     """6 taps of 4 channels, 3 lanes a beat: 6 * 2 * 3 bits."""
-    network = Network(name="net", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
-        Conv(name="conv", out_channels=2, kernel=(2, 3)),))  # fmt: skip
-    model = random_model(network, np.random.default_rng(0))
+    model = one_layer(Conv(name="conv", out_channels=2, kernel=(2, 3)))
     small = Design(name="small", npus=(Npu.of(kfp=3, shift_bits=0, collect=33),))
     manifest = Manifest.from_dict(generate(small, checked=False).manifest, "small")
     with value_error("net: collect must be >= 36, design small has 33"):

@@ -19,6 +19,7 @@ from bitloom.hls_gen.design.results import ADDITION
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.addition import addition
 from bitloom.hls_gen.rtl.results.step import number_bits
+from tests.npus import integer_npu
 
 from .bench import Bench, Sink, Source, load, pack, run
 
@@ -29,20 +30,20 @@ LATENCY = 8
 
 
 def npu(feature_bits: int, kfp: int, ol: int, **more: Any) -> Npu:
-    return Npu.of(
-        engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=32, kfp=kfp, kgp=16, ol=ol,
-        layers=8, skip_words=9, **more,
-    )  # fmt: skip
+    return integer_npu(feature_bits, 2, 32, kfp=kfp, kgp=16, ol=ol, layers=8, skip_words=9, **more)
 
 
+IN_LUTS = {"lut_products": ("addition",)}
 NPUS = {
-    "f9_k8_o2": npu(9, 8, 2, pool=False, lut_products=("addition",)), "f18_k3_o1": npu(18, 3, 1),
+    "f9_k8_o2": npu(9, 8, 2, pool=False, **IN_LUTS),
+    "f18_k3_o1": npu(18, 3, 1),
     "f8_k4_o4": npu(8, 4, 4, pool=False),
-    "f5_k2_o4": npu(5, 2, 4, add_factor_bits=9, add_bias_bits=12), "f2_k3_o1_small": npu(2, 3, 1, add_factor_bits=2,
-    add_bias_bits=2), "f4_k10_o2": npu(4, 10, 2, add_factor_bits=6, add_bias_bits=20),
+    "f5_k2_o4": npu(5, 2, 4, add_factor_bits=9, add_bias_bits=12),
+    "f2_k3_o1_small": npu(2, 3, 1, add_factor_bits=2, add_bias_bits=2),
+    "f4_k10_o2": npu(4, 10, 2, add_factor_bits=6, add_bias_bits=20),
     "f9_k4_o2_products": npu(9, 4, 2, map_products=1),
-    "f8_k4_o2_products": npu(8, 4, 2, add_factor_bits=5, add_bias_bits=12, map_products=1, lut_products=("addition",)),
-}  # fmt: skip
+    "f8_k4_o2_products": npu(8, 4, 2, add_factor_bits=5, add_bias_bits=12, map_products=1, **IN_LUTS),
+}
 
 
 @dataclass
@@ -149,9 +150,9 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
 QUICK = ("f9_k8_o2", "f18_k3_o1", "f5_k2_o4", "f9_k4_o2_products")
 
 
-@pytest.fixture(scope="module", params=[
-    name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NPUS
-])  # fmt: skip
+@pytest.fixture(
+    scope="module", params=[name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in NPUS]
+)
 def built(request):
     one = NPUS[request.param]
     with Bench(addition(Library(32), one)) as made:
@@ -168,10 +169,8 @@ def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float
     memory = memory_of(one, "additions")
     load(bench, memory, 0, [pack(memory, row) for row in made.rows])
     names = ["data", "last", *(["side"] if one.result_side_bits else [])]
-    return [
-        Source(bench, "in_", made.steps, stalls[0]), Source(bench, "skip_", made.words, stalls[1], seed=2),
-        Sink(bench, "features_", names, len(made.sums), stalls[2]),
-    ]  # fmt: skip
+    sources = [Source(bench, "in_", made.steps, stalls[0]), Source(bench, "skip_", made.words, stalls[1], seed=2)]
+    return [*sources, Sink(bench, "features_", names, len(made.sums), stalls[2])]
 
 
 @pytest.mark.sample(6)

@@ -10,8 +10,8 @@ from bitloom.hls_gen.rtl.sequencer.tap import Tap
 
 from .test_sequencer import spec_of
 
-INTEGER = {"engine": "integer", "feature_bits": 4, "weight_bits": 4, "shift_bits": 0, "inlets": ("host", "loop"),
-           "outlets": ("loop", "host")}  # fmt: skip
+INTEGER = {"engine": "integer", "feature_bits": 4, "weight_bits": 4, "shift_bits": 0}
+INTEGER |= {"inlets": ("host", "loop"), "outlets": ("loop", "host")}
 ALL = Npu.of(**INTEGER, depthwise=True, skip_words=8)
 MARKS = {"target": 2, "forks": 1, "for_addition": 1, "average": 1, "depthwise": 1}
 """Widths where an NPU has all marks; its maps may go to two outlets or to the skip store."""
@@ -23,11 +23,14 @@ def test_marks_are_ports_of_the_bundles_that_contain_them(bundle, prefix):
     assert {name: widths.get(f"{prefix}{name}") for name in MARKS} == MARKS
 
 
-@pytest.mark.parametrize(("npu", "pool", "expected"), [
-    (ALL, False, set()),  # the array's sequencer has none
-    (Npu.of(**INTEGER), True, {"target", "average"}),
-    (Npu.of(outlets=("loop",)), True, set()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("npu", "pool", "expected"),
+    [
+        (ALL, False, set()),  # the array's sequencer has none
+        (Npu.of(**INTEGER), True, {"target", "average"}),
+        (Npu.of(outlets=("loop",)), True, set()),
+    ],
+)
 def test_a_mark_without_a_field_has_no_port(npu, pool, expected):
     assert {port.name for port in PoolMarks.port_list(spec_of(npu, pool))} == expected
 

@@ -95,8 +95,10 @@ def test_sampled_sums_of_every_count(benches, bits):
     assert play(benches[bits], bits, cases) == quotients(cases)
 
 
-@pytest.mark.parametrize(("bits", "power", "bound"), [(5, 23, "8 bits (n <= 2 * 127 * 128 + 127)"),
-                                                      (9, 24, "9 bits (n <= 2 * 127 * 256 + 127)")])  # fmt: skip
+BOUNDS = [(5, 23, "8 bits (n <= 2 * 127 * 128 + 127)"), (9, 24, "9 bits (n <= 2 * 127 * 256 + 127)")]
+
+
+@pytest.mark.parametrize(("bits", "power", "bound"), BOUNDS)
 def test_the_header_has_the_numbers_of_its_features(bits, power, bound):
     (text,) = divide(Library(32), npu(bits)).modules().values()
     header = " ".join(line.removeprefix("//").strip() for line in text.splitlines() if line.startswith("//"))

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from functools import lru_cache
+from typing import Any
 
 import pytest
 
@@ -20,52 +21,53 @@ from bitloom.hls_gen.rtl.generate import Verilog, generate
 from bitloom.overlay.virtual.sim import lint
 from tests.paths import ROOT
 
-LEAST = {"layers": 2, "tuple_words": 2, "pool_words": 2, "taps": 2, "olds": 2, "jumps": 2, "pool_taps": 2,
-         "pool_olds": 2,
-         "kernel_rows": 2, "threshold_rows": 2, "map_words": 2}  # fmt: skip
-ODD = {"layers": 3, "taps": 5, "olds": 7, "jumps": 3, "pool_taps": 6, "pool_olds": 5, "kernel_rows": 9,
-       "threshold_rows": 11,
-       "map_words": 70}  # fmt: skip
+MEMORIES = ("layers", "tuple_words", "pool_words", "taps", "olds", "jumps", "pool_taps", "pool_olds")
+LEAST = dict.fromkeys((*MEMORIES, "kernel_rows", "threshold_rows", "map_words"), 2)
+ODD = {"layers": 3, "taps": 5, "olds": 7, "jumps": 3, "pool_taps": 6, "pool_olds": 5}
+ODD |= {"kernel_rows": 9, "threshold_rows": 11, "map_words": 70}
+LANES = ("kfp", "kgp", "pfp", "ol", "acc_bits")
+SKIPS = {"skip_words": 70, "aheads": 9}
+ROUNDINGS = {"half_even": 1, "round_twice": 1}
+
+
+def binary(*lanes: int, **more: Any) -> Npu:
+    """An NPU of these lanes, and bits of sums."""
+    return Npu.of(**dict(zip(LANES, lanes)), **more)
+
+
+def integer(feature_bits: int, weight_bits: int, *lanes: int, **more: Any) -> Npu:
+    """The same of the integer engine."""
+    kind = {"engine": "integer", "feature_bits": feature_bits, "weight_bits": weight_bits, "shift_bits": 0}
+    return Npu.of(**kind, **dict(zip(LANES, lanes)), **more)
+
+
+def design(name: str, *npus: Npu, bits: int = 32) -> Design:
+    return Design(name=name, npus=npus, stream_bits=bits)
+
+
+FOUR = {"engine": "integer", "feature_bits": 4, "weight_bits": 3, "shift_bits": 0, "kgp": 4, "acc_bits": 20}
+FIRST = {"kfp": 2, "ol": 4, "pool": False, "raster": True, "outlets": ("ring", "loop")}
+ADDS = {"skip_words": 5, "aheads": 2, "add_factor_bits": 7, "add_bias_bits": 9}
+SECOND = {"kfp": 3, "inlets": ("ring",), "outlets": ("host",)}
+WIDEST = {"multiplier_bits": 31, "bias_fraction_bits": 16, **ROUNDINGS}
 DESIGNS = {
-    "one_lane": Design(name="one_lane", npus=(Npu.of(kfp=1, kgp=1, pfp=1, ol=1, acc_bits=4, shift_bits=0, **LEAST),)),
-    "one_lane_64": Design(name="one_lane_64", stream_bits=64, npus=(Npu.of(kfp=1, kgp=3, pfp=70, ol=2, acc_bits=32,
-    **ODD),)),
-    "wide": Design(name="wide", npus=(Npu.of(kfp=70, kgp=3, pfp=5, ol=3, acc_bits=19, planes=8, **ODD),)),
-    "wide_64": Design(name="wide_64", stream_bits=64, npus=(Npu.of(kfp=64, kgp=70, pfp=32, ol=7, acc_bits=11,
-    shift_bits=0),)),
-    "words_of_the_stream": Design(name="words", npus=(Npu.of(kfp=32, kgp=64, pfp=64, ol=1, acc_bits=32, shift_bits=1,
-    **ODD),)),
-    "no_banks": Design(name="no_banks", stream_bits=64, npus=(Npu.of(
-        engine="integer", feature_bits=2, weight_bits=3, shift_bits=0, kfp=1, kgp=2, pfp=1, ol=1, acc_bits=6,
-        **LEAST),)),
-    "integer": Design(name="integer", stream_bits=64, npus=(Npu.of(
-        engine="integer", feature_bits=7, weight_bits=5, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=21,
-        **ODD),)),
-    "integer_as_wide_as_can_be": Design(name="integer", npus=(Npu.of(
-        engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=32,
-        multiplier_bits=31, bias_fraction_bits=16, half_even=1, round_twice=1, **ODD),)),
-    "addition": Design(name="addition", npus=(Npu.of(
-        engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
-        skip_words=70, aheads=9, **ODD),)),
-    "addition_of_a_chain": Design(name="addition", stream_bits=64, npus=(Npu.of(
-        engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=2, kgp=4, ol=4, acc_bits=20, pool=False,
-        skip_words=5, aheads=2, raster=True, add_factor_bits=7, add_bias_bits=9, outlets=("ring", "loop")), Npu.of(
-        engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, kfp=3, kgp=4, acc_bits=20, inlets=("ring",),
-        outlets=("host",)))),
-    "products": Design(name="products", npus=(Npu.of(
-        engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
-        skip_words=70, aheads=9, add_factor_bits=7, map_products=1, **ODD),)),
-    "lookups": Design(name="lookups", npus=(Npu.of(
-        engine="integer", feature_bits=7, weight_bits=8, shift_bits=0, kfp=3, kgp=5, pfp=2, ol=2, acc_bits=24,
-        lookup_rows=768, **ODD),)),
-    "one_lookup": Design(name="lookups", stream_bits=64, npus=(Npu.of(
-        engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=8, kgp=6, pfp=4, ol=2, acc_bits=24,
-        skip_words=70, aheads=9, lookup_rows=256, **ODD),)),
-    "nine_planes": Design(name="planes", npus=(Npu.of(kfp=12, kgp=3, pfp=3, ol=2, planes=9, acc_bits=14, **ODD),)),
-    "nine_shifts": Design(name="shifts", npus=(Npu.of(kfp=3, kgp=3, pfp=3, ol=2, shift_bits=4, acc_bits=14, **ODD),)),
-    "planes_in_64": Design(name="planes", stream_bits=64, npus=(Npu.of(kfp=130, kgp=1, pfp=3, ol=1, planes=2,
-    acc_bits=14, **LEAST),)),
-}  # fmt: skip
+    "one_lane": design("one_lane", binary(1, 1, 1, 1, 4, shift_bits=0, **LEAST)),
+    "one_lane_64": design("one_lane_64", binary(1, 3, 70, 2, 32, **ODD), bits=64),
+    "wide": design("wide", binary(70, 3, 5, 3, 19, planes=8, **ODD)),
+    "wide_64": design("wide_64", binary(64, 70, 32, 7, 11, shift_bits=0), bits=64),
+    "words_of_the_stream": design("words", binary(32, 64, 64, 1, 32, shift_bits=1, **ODD)),
+    "no_banks": design("no_banks", integer(2, 3, 1, 2, 1, 1, 6, **LEAST), bits=64),
+    "integer": design("integer", integer(7, 5, 3, 5, 2, 2, 21, **ODD), bits=64),
+    "integer_as_wide_as_can_be": design("integer", integer(9, 8, 3, 5, 2, 2, 32, **WIDEST, **ODD)),
+    "addition": design("addition", integer(9, 8, 8, 6, 4, 2, 24, **SKIPS, **ODD)),
+    "addition_of_a_chain": design("addition", Npu.of(**FOUR, **FIRST, **ADDS), Npu.of(**FOUR, **SECOND), bits=64),
+    "products": design("products", integer(9, 8, 8, 6, 4, 2, 24, **SKIPS, add_factor_bits=7, map_products=1, **ODD)),
+    "lookups": design("lookups", integer(7, 8, 3, 5, 2, 2, 24, lookup_rows=768, **ODD)),
+    "one_lookup": design("lookups", integer(9, 8, 8, 6, 4, 2, 24, **SKIPS, lookup_rows=256, **ODD), bits=64),
+    "nine_planes": design("planes", binary(12, 3, 3, 2, 14, planes=9, **ODD)),
+    "nine_shifts": design("shifts", binary(3, 3, 3, 2, 14, shift_bits=4, **ODD)),
+    "planes_in_64": design("planes", binary(130, 1, 3, 1, 14, planes=2, **LEAST), bits=64),
+}
 
 
 @lru_cache
@@ -116,14 +118,16 @@ def test_same_text_again():
 def test_same_text_in_another_process():
     """Whatever the order of sets and hashes there."""
     names = ["one_lane_64", "wide"]
-    program = ("import json, sys; from bitloom.hls_gen.design.design import Design; "
-               "from bitloom.hls_gen.rtl.generate import generate; "
-               "texts = [generate(Design.from_dict(d), checked=False).text for d in json.load(sys.stdin)]; "
-               "json.dump(texts, sys.stdout)")  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", program], input=json.dumps([DESIGNS[n].to_dict() for n in names]), capture_output=True,
-        text=True, check=True, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": "4711"},
-    )  # fmt: skip
+    program = """
+import json, sys
+from bitloom.hls_gen.design.design import Design
+from bitloom.hls_gen.rtl.generate import generate
+json.dump([generate(Design.from_dict(d), checked=False).text for d in json.load(sys.stdin)], sys.stdout)
+"""
+    designs = json.dumps([DESIGNS[n].to_dict() for n in names])
+    surroundings = {"cwd": ROOT, "env": {**os.environ, "PYTHONHASHSEED": "4711"}}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, input=designs, capture_output=True, text=True, check=True, **surroundings)
     assert json.loads(done.stdout) == [generated(n).text for n in names]
 
 
@@ -152,8 +156,8 @@ def test_manifest(made):
     )
     assert manifest.design == design
     for memory, described in zip(memory_map(design.npus[0]), verilog.manifest["npus"][0]["memories"], strict=True):
-        assert (described["name"], described["id"], described["depth"], described["width"]) == (
-            memory.name, memory.id, memory.depth, memory.width)  # fmt: skip
+        wanted = (memory.name, memory.id, memory.depth, memory.width)
+        assert tuple(described[what] for what in ("name", "id", "depth", "width")) == wanted
         low = 0
         for (name, width), field in zip(memory.widths.items(), described["fields"], strict=True):
             assert field == [name, low, width]

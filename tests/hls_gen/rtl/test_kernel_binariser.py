@@ -38,8 +38,8 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
                 for here in (*[0] * int(rng.integers(0, 2)), 1):  # another memory's word changes nothing
                     data = whole >> stream * bank if here else int(rng.integers(0, 1 << 31))
                     memory = sent.id if here else sent.id + 1
-                    bench.set(load_valid=1, load_memory=memory, load_row=row,
-                              load_data=data & (1 << bench.widths["load_data"]) - 1)  # fmt: skip
+                    word = data & (1 << bench.widths["load_data"]) - 1
+                    bench.set(load_valid=1, load_memory=memory, load_row=row, load_data=word)
                     if "load_bank" in bench:
                         bench["load_bank"] = bank
                     if bench["bits_valid"]:

@@ -77,11 +77,8 @@ def layers(spec: SequencerSpec, rng: random.Random) -> list[Layer]:
         windows = rng.randint(max(1, most - 1), most)
         steps = (windows - 1) * stride + taps - left
         window = Window(kernel=(taken, taps), stride=(line_stride, stride), padding=(top, left, 0, right))
-        formed = FormedLines(
-            words=words, lines=lines, positions=min(width, steps), window=window, windows=windows,
-            flags=beside,
-        )  # fmt: skip
-        drawn.append((formed, width))
+        taken = {"words": words, "lines": lines, "positions": min(width, steps)}
+        drawn.append((FormedLines(**taken, window=window, windows=windows, flags=beside), width))
     return drawn
 
 

@@ -79,9 +79,8 @@ class Rig(SimpleNamespace):
     def network(self, frame_words: int) -> np.ndarray:
         """LOAD of the network row for frames of so many input words."""
         pieces = max(1, self.design.stream_bits // self.kfp)
-        row = {"frame_words": frame_words,
-               "frame_beats": len(self.payload(frame_words)) * 32 // self.design.stream_bits,
-               "frame_tail": (frame_words - 1) % pieces, **LAST}  # fmt: skip
+        beats = len(self.payload(frame_words)) * 32 // self.design.stream_bits
+        row = {"frame_words": frame_words, "frame_beats": beats, "frame_tail": (frame_words - 1) % pieces, **LAST}
         if self.design.npus[0].loader.stream_weights:
             row["streamed_layers"] = STREAMED
         memory = self.manifest.memory(0, "network")
@@ -251,20 +250,23 @@ def test_words_in_are_counted(rig):
 
 # Errors
 
-BAD = {
-    "magic": ("BAD_HEADER", {"magic": 0xB0}), "check": ("BAD_HEADER", {"check": 1 << 31}),
-    "check_0": ("BAD_HEADER", {"check": 1}),
-    "kind_0": ("BAD_KIND", {"kind": 0}), "kind_3": ("BAD_KIND", {"kind": 3}), "kind_9": ("BAD_KIND", {"kind": 9}),
-    "npu": ("BAD_NPU", {"npu": 1}), "npu_255": ("BAD_NPU", {"npu": 255}), "npu_of_frame": ("BAD_NPU", {"kind": 2,
-    "npu": 2}),
-    "memory": ("BAD_MEMORY", {"memory": 13}), "memory_255": ("BAD_MEMORY", {"memory": 255}),
-    "no_rows": ("BAD_RANGE", {"length": 0}), "beyond": ("BAD_RANGE", {"address": 9}), "over_the_end": ("BAD_RANGE",
-    {"address": 5, "length": 5}),
-    "huge": ("BAD_RANGE", {"address": 0xFFFFFFFF}), "wraps": ("BAD_RANGE", {"address": 0xFFFFFFFF, "length": 2}),
-    "wraps_row": ("BAD_RANGE", {"address": 1 << 31, "length": 1 << 31}), "not_loaded": ("NOT_LOADED", {"kind": 2,
-    "length": 5}),
-}  # fmt: skip
-"""name: (error, header)."""
+HEADERS = {
+    "BAD_HEADER": {"magic": {"magic": 0xB0}, "check": {"check": 1 << 31}, "check_0": {"check": 1}},
+    "BAD_KIND": {f"kind_{kind}": {"kind": kind} for kind in (0, 3, 9)},
+    "BAD_NPU": {"npu": {"npu": 1}, "npu_255": {"npu": 255}, "npu_of_frame": {"kind": 2, "npu": 2}},
+    "BAD_MEMORY": {"memory": {"memory": 13}, "memory_255": {"memory": 255}},
+    "BAD_RANGE": {
+        "no_rows": {"length": 0},
+        "beyond": {"address": 9},
+        "over_the_end": {"address": 5, "length": 5},
+        "huge": {"address": 0xFFFFFFFF},
+        "wraps": {"address": 0xFFFFFFFF, "length": 2},
+        "wraps_row": {"address": 1 << 31, "length": 1 << 31},
+    },
+    "NOT_LOADED": {"not_loaded": {"kind": 2, "length": 5}},
+}
+"""By errors and names: what is wrong in the header."""
+BAD = {name: (error, parts) for error, headers in HEADERS.items() for name, parts in headers.items()}
 
 
 def faulty(rig: Rig, name: str) -> tuple[str, list[dict[str, int]], np.ndarray]:
@@ -333,10 +335,11 @@ def test_truncated_header(rig, at):
     assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["TRUNCATED"])
 
 
-@pytest.mark.parametrize(("name", "change"), [
-    ("BAD_ORDER", {"number": 1}), ("BAD_ORDER", {"number": 3}), ("BAD_ORDER", {"number": 0x82}),
-    *(("BAD_PROGRAM", {"flip": 1 << bit}) for bit in (0, 1, 15, 30, 31)), ("BAD_PROGRAM", {"flip": 0xFFFFFFFF}),
-])  # fmt: skip
+CHANGES = [("BAD_ORDER", {"number": number}) for number in (1, 3, 0x82)]
+CHANGES += [("BAD_PROGRAM", {"flip": flip}) for flip in (1, 1 << 1, 1 << 15, 1 << 30, 1 << 31, 0xFFFFFFFF)]
+
+
+@pytest.mark.parametrize(("name", "change"), CHANGES)
 def test_a_frame_out_of_order_or_for_other_parameters(rig, name, change):
     """Frames 0 and 1 are taken; what should be number 2 is not, and none of its words."""
     sink, flag = Sink(rig.bench, "words_"), Sink(rig.bench, "flag_", ready="flag_ready_out")
@@ -474,8 +477,8 @@ def test_a_new_network_row_changes_the_frames(rig):
 
 # Several NPUs
 
-TRIPLE = cascade([Npu.of(kfp=7, kgp=5, ol=2, **SMALL), Npu.of(kfp=9, kgp=1, **WITHOUT_POOL),
-                  Npu.of(kfp=2, kgp=3, **{**SMALL, "kernel_rows": 4})])  # fmt: skip
+THIRD = Npu.of(kfp=2, kgp=3, **{**SMALL, "kernel_rows": 4})
+TRIPLE = cascade([Npu.of(kfp=7, kgp=5, ol=2, **SMALL), Npu.of(kfp=9, kgp=1, **WITHOUT_POOL), THIRD])
 
 
 class Buses(Agent):
@@ -539,10 +542,8 @@ def test_each_npu_gets_its_own_rows(several):
     assert bus.words == expected
     assert (several.bench["error"], several.bench["loaded"]) == (0, 1)
     assert {name: several.bench[name] for name in wanted} == wanted
-    assert set(wanted) == {
-        "npu0_last_layer", "npu0_last_pool_layer", "npu1_last_layer", "npu1_last_chunk", "npu2_last_layer",
-        "npu2_last_pool_layer", "npu2_last_chunk",
-    }  # fmt: skip
+    pools, chunks = ("npu0_last_pool_layer", "npu2_last_pool_layer"), ("npu1_last_chunk", "npu2_last_chunk")
+    assert set(wanted) == {*(f"npu{n}_last_layer" for n in range(3)), *pools, *chunks}
 
 
 @pytest.mark.parametrize("missing", range(3))
@@ -561,18 +562,22 @@ def test_all_network_rows_must_be_there(several, missing):
     assert sink.values == words
 
 
-@pytest.mark.parametrize(("parts", "error"), [
-    ({"npu": 3}, "BAD_NPU"), ({"npu": 131}, "BAD_NPU"), ({"npu": 3, "kind": 2}, "BAD_NPU"),
+NOT_THERE = [
+    ({"npu": 3}, "BAD_NPU"),
+    ({"npu": 131}, "BAD_NPU"),
+    ({"npu": 3, "kind": 2}, "BAD_NPU"),
     ({"npu": 1, "memory": 10}, "BAD_MEMORY"),  # NPU 1 has no pool
     ({"npu": 0, "memory": 13}, "BAD_MEMORY"),  # NPU 0 has no inlet ring, NPU 2 has its chunks there
     ({"npu": 1, "memory": 5, "length": 4}, "BAD_RANGE"),  # jumps: 3 rows there, 7 elsewhere
     ({"npu": 2, "memory": 6, "length": 5}, "BAD_RANGE"),  # kernels: 4 rows
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("parts", "error"), NOT_THERE)
 def test_every_npu_has_memories_of_its_own(several, parts, error):
-    assert [[m.name for m in memory_map(npu)][9:] for npu in several.manifest.npus] == [
-        ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"], ["chunks"],
-        ["pool_inputs", "pool_layers", "pool_flags", "pool_olds", "chunks"],
-    ]  # fmt: skip
+    pool = ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"]
+    memories = [[m.name for m in memory_map(npu)][9:] for npu in several.manifest.npus]
+    assert memories == [pool, ["chunks"], [*pool, "chunks"]]
     made = header(several, **parts)
     bus = Buses(several.bench)
     run(several.bench, several.source(several.items(made, rows_of(several, 0, "jumps", 7))), bus)

@@ -13,6 +13,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.results import LOOKUP
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.results.lookup import lookup
+from tests.npus import integer_npu
 
 from .bench import Bench, load
 
@@ -21,8 +22,7 @@ LATENCY = 2
 
 
 def npu(feature_bits: int, tables: int) -> Npu:
-    return Npu.of(engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=24, kfp=2, kgp=4,
-                  lookup_rows=256 * tables)  # fmt: skip
+    return integer_npu(feature_bits, 2, 24, kfp=2, kgp=4, lookup_rows=256 * tables)
 
 
 NPUS = {"f8_1": npu(8, 1), "f9_3": npu(9, 3), "f5_2": npu(5, 2), "f12_1": npu(12, 1)}

@@ -114,7 +114,7 @@ def test_how_many_kernels_share_a_multiplier(feature_bits, weight_bits, kernels)
         ({"kernels_per_multiplier": 2, "kgp": 1}, "npu: kernels_per_multiplier must be <= kgp = 1, got 2"),
         ({"kernels_per_multiplier": 0}, "npu: kernels_per_multiplier must be 1..6, got 0"),
     ],
-)  # fmt: skip
+)
 def test_refused(given, message):
     with value_error(message):
         Npu.of(**{"engine": "integer", "shift_bits": 0, "feature_bits": 8, "weight_bits": 8, "kgp": 8} | given)

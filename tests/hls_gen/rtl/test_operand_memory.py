@@ -46,8 +46,8 @@ def test_weights_and_words_keep_apart(name: str) -> None:
             place, content = rng.randrange(first), rng.getrandbits(npu.array.word_bits)
             source = rng.choice(list(words)) if words and use == "fetch" else None
             row = rng.choice(rows)
-            bench.set(word_write=write, word_row=place, word_data=content, fetch=source is not None,
-                      fetch_row=source or 0, beat=use == "beat", kernel_row=row)  # fmt: skip
+            bench.set(word_write=write, word_row=place, word_data=content, beat=use == "beat", kernel_row=row)
+            bench.set(fetch=source is not None, fetch_row=source or 0)
             bench.tick()
             if fetched is not None:  # a word is there two cycles after its fetch
                 expected_word = fetched

@@ -26,9 +26,7 @@ NPUS = {
     "shifted_narrow": Npu.of(kfp=1, acc_bits=4, shift_bits=3),
     "shifted_1": Npu.of(kfp=70, acc_bits=11, shift_bits=1),
 }
-LATENCY = {"flat": 3, "flat_wide": 4, "grouped": 3, "grouped_wide": 4, "grouped_few": 3, "grouped_narrow": 3,
-           "shifted": 3, "shifted_narrow": 3, "shifted_1": 4, "grouped_9": 3,
-           "shifted_9": 3}  # fmt: skip
+LATENCY = dict.fromkeys(NPUS, 3) | dict.fromkeys(("flat_wide", "grouped_wide", "shifted_1"), 4)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.timing import LUT_RAM_WORDS
 from bitloom.hls_gen.rtl.ports.ping_pong import ping_pong
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from tests.npus import integer_npu
 
 from .bench import Bench, Sink, Source, load, run, steady, together
 
@@ -18,10 +19,7 @@ NPUS = {
     f"{place}_{words}": Npu.of(kfp=kfp, inlets=("ring", "loop"), buffer_words=words, layers=MAPS, acc_bits=16)
     for place, words, kfp in (("least", 2, 1), ("lut", 16, 9), ("largest_lut", 32, 33), ("block", 64, 7))
 }
-NPUS["bits_16"] = Npu.of(
-    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=6, inlets=("ring", "loop"),
-    layers=MAPS,
-)  # fmt: skip
+NPUS["bits_16"] = integer_npu(8, 8, 24, kfp=6, inlets=("ring", "loop"), layers=MAPS)
 """Behind a binary NPU a word has a bit for each lane."""
 LATENCY = 2
 """Cycles from a chunk's last word to its first word out."""

@@ -10,19 +10,19 @@ from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.layers.rounding import rounded_quotient
 from bitloom.hls_gen.compiler.rows.pool_unit import reciprocals
 from bitloom.hls_gen.design.memories.memory_map import memory_of
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.timing import DEPTHWISE_LATENCY
 from bitloom.hls_gen.rtl.pool_unit.pool_results import pool_results
 from bitloom.hls_gen.rtl.pool_unit.pool_unit import pool_unit
 from bitloom.hls_gen.rtl.primitives.memory import Library
+from tests.npus import integer_npu
 
 from .bench import Bench, Sink, Source, load, pack, run, steady
 from .pool_units import PoolBeat, PoolUnitTests, beats_of, marks_of, packed, side_of
 
-NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=19, kfp=2, kgp=5, pfp=2, ol=2,
-          pool_words=16, multiplier_bits=31, depthwise=True, pool_kernel_rows=32, pool_scale_rows=8, layers=8,
-          half_even=1, round_twice=1)  # fmt: skip
+LANES = {"kfp": 2, "kgp": 5, "pfp": 2, "ol": 2, "multiplier_bits": 31, "depthwise": True}
+SIZES = {"pool_words": 16, "pool_kernel_rows": 32, "pool_scale_rows": 8, "layers": 8}
+NPU = integer_npu(6, 5, 19, **LANES, **SIZES, half_even=1, round_twice=1)
 LATENCY = 1 + DEPTHWISE_LATENCY + 2
 """Cycles from the beat to the word at the output: one, the product's, and the FIFO's two."""
 LOW, HIGH = -(1 << NPU.array.feature_bits - 1), (1 << NPU.array.feature_bits - 1) - 1
@@ -114,8 +114,8 @@ def loaded(bench: Bench, made: dict[str, np.ndarray]) -> None:
     memory = memory_of(NPU, "pool_results")
     for number, rounding in enumerate(LAYERS):
         low, high = limits(number)
-        row = {"depthwise": rounding is not None, "scale_base": number, "low": low, "high": high,
-               "half_even": rounding == "even", "round_twice": rounding == "twice"}  # fmt: skip
+        row = {"depthwise": rounding is not None, "scale_base": number, "low": low, "high": high}
+        row |= {"half_even": rounding == "even", "round_twice": rounding == "twice"}
         load(bench, memory, number, [pack(memory, row)])
     bench["last_layer"] = len(LAYERS) - 1
     bench.reset()

@@ -27,8 +27,9 @@ from tests.rows import by_row
 from .bench import Bench, Source, run
 from .test_sequencer import Beats, Rows, Stage, check, load_tables, loop, pool_loop, spec_of
 
-NPU = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=512, pool_words=512, taps=2, olds=2, jumps=2,
-          pool_taps=2, pool_olds=2, kernel_rows=4096, raster=True)  # fmt: skip
+SIZES = {"layers": 8, "tuple_words": 512, "pool_words": 512, "kernel_rows": 4096}
+TABLES = dict.fromkeys(("taps", "olds", "jumps", "pool_taps", "pool_olds"), 2)
+NPU = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, raster=True, **SIZES, **TABLES)
 """No layer of several taps fits these tables."""
 FRAMES, CASES = 2, 12
 
@@ -82,8 +83,8 @@ def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
             fields = {"target": draw.randint(0, 1)}
         else:
             rows = part.stage.window.taps * words * visits
-            fields = {"kernel_base": row_base, "group_rows": rows, "groups_minus_1": groups - 1,
-                      "tap_offset": draw.getrandbits(8), "twice": visits - 1}  # fmt: skip
+            fields = {"kernel_base": row_base, "group_rows": rows, "groups_minus_1": groups - 1}
+            fields |= {"tap_offset": draw.getrandbits(8), "twice": visits - 1}
             row_base += rows * groups
         layers.append(layer_rows(part, words, visits, pool, fields, reread=groups > 1))
         parts.append((part, visits))
@@ -197,9 +198,10 @@ def test_ring_of_hold_tuples(pool, stall, room):
         check(beats.found, expected, pool)
 
 
+INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}
+
+
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("kind", [{}, {"accumulators": 4}, {"stream_weights": True},
-                                  {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0,
-                                   "acc_bits": 32}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("kind", [{}, {"accumulators": 4}, {"stream_weights": True}, INTEGER], ids=str)
 def test_lint(kind):
     assert lint(generate(Design(name="raster", npus=(Npu.of(raster=True, **kind),))).text) == []

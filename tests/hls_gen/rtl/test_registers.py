@@ -20,27 +20,29 @@ MAP_BY_OFFSET = {r.offset: r for r in MAP.values()}
 OKAY, SLVERR = 0, 2
 LIMIT = 100
 
-LEVELS = {"idle": 1, "loaded": 1, "loader_state": 5, "error_code": 9, "error_header": 0xB1020304,
-          "error_address": 0x89ABCDEF,
-          "error_length": 0xFEDCBA98, "signature": 0x5A5AA5A5, "npu0_state": 0x7123456}  # fmt: skip
+ERROR = {"error_code": 9, "error_header": 0xB1020304, "error_address": 0x89ABCDEF, "error_length": 0xFEDCBA98}
+LEVELS = {"idle": 1, "loaded": 1, "loader_state": 5, **ERROR, "signature": 0x5A5AA5A5, "npu0_state": 0x7123456}
 """What the test puts on the status inputs."""
 
-RESET = {
-    "IDENT": IDENT, "VERSION": VERSION["MAJOR"] << 16 | VERSION["MINOR"] << 8 | VERSION["PATCH"],
-    **{f"DIGEST_{k}": int(DIGEST[8 * k : 8 * k + 8], 16) for k in range(4)}, "GEOMETRY": 1 | 64 << 8, "SCRATCH": 0,
-    "CONTROL": 0,
-    "STATUS": 1 | 1 << 2 | 5 << 4, "ERROR_CODE": 9, "ERROR_HEADER": 0, "ERROR_ADDRESS": 0, "ERROR_LENGTH": 0,
-    "SIGNATURE": 0x5A5AA5A5, "OWNER": 0, "IRQ_ENABLE": 0, "IRQ_STATUS": 0, "CYCLES": 0, "FRAMES": 0, "WORDS_IN": 0,
-    "WORDS_OUT": 0,
-    "NPU0_LANES": 24 | 5 << 16, "NPU0_WIDTHS": 7 | 2 << 16, "NPU0_BEATS": 0, "NPU0_WAIT_INPUT": 0, "NPU0_WAIT_ROOM": 0,
-    "NPU0_WAIT_TABLE": 0, "NPU0_STATE": 0x7123456,
-}  # fmt: skip
-"""Every register, with those inputs."""
-
-COUNTERS = {"FRAMES": "frame_left", "WORDS_IN": "word_taken", "WORDS_OUT": "word_given", "NPU0_BEATS": "npu0_beat",
-            "NPU0_WAIT_INPUT": "npu0_wait_input", "NPU0_WAIT_ROOM": "npu0_wait_room",
-            "NPU0_WAIT_TABLE": "npu0_wait_table", "CYCLES": "computing"}  # fmt: skip
+COUNTERS = {"FRAMES": "frame_left", "WORDS_IN": "word_taken", "WORDS_OUT": "word_given", "NPU0_BEATS": "npu0_beat"}
+COUNTERS |= {f"NPU0_WAIT_{what.upper()}": f"npu0_wait_{what}" for what in ("input", "room", "table")}
+COUNTERS["CYCLES"] = "computing"
 """Counter: the input that it counts."""
+ZERO = ("SCRATCH", "CONTROL", "ERROR_HEADER", "ERROR_ADDRESS", "ERROR_LENGTH", "OWNER", "IRQ_ENABLE", "IRQ_STATUS")
+RESET = {
+    "IDENT": IDENT,
+    "VERSION": VERSION["MAJOR"] << 16 | VERSION["MINOR"] << 8 | VERSION["PATCH"],
+    **{f"DIGEST_{k}": int(DIGEST[8 * k : 8 * k + 8], 16) for k in range(4)},
+    "GEOMETRY": 1 | 64 << 8,
+    "STATUS": 1 | 1 << 2 | 5 << 4,
+    "ERROR_CODE": 9,
+    "SIGNATURE": 0x5A5AA5A5,
+    "NPU0_LANES": 24 | 5 << 16,
+    "NPU0_WIDTHS": 7 | 2 << 16,
+    "NPU0_STATE": 0x7123456,
+    **dict.fromkeys((*ZERO, *COUNTERS), 0),
+}
+"""Every register, with those inputs."""
 
 
 @pytest.fixture(scope="module")
@@ -189,10 +191,11 @@ def test_status_follows_its_inputs(bench):
     assert read(bench, "STATUS") == 1 << 1 | 2 << 4
 
 
-@pytest.mark.parametrize("shape", [
-    {}, {"address_delay": 1}, {"data_delay": 1}, {"address_delay": 7}, {"data_delay": 7}, {"response_delay": 30},
-    {"address_delay": 3, "response_delay": 5}, {"data_delay": 2, "response_delay": 1},
-], ids=str)  # fmt: skip
+SHAPES = [{}, *({f"{part}_delay": delay} for part in ("address", "data") for delay in (1, 7)), {"response_delay": 30}]
+SHAPES += [{"address_delay": 3, "response_delay": 5}, {"data_delay": 2, "response_delay": 1}]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_write_shapes(bench, shape):
     """Address and data in any order, the answer taken late."""
     write(bench, "SCRATCH", 0x13579BDF, **shape)
@@ -263,9 +266,11 @@ def test_start(bench):
 
 def axi_write(bench: Bench, *items: tuple[str, int]) -> list[Agent]:
     """Agents that make these writes as fast as the block takes them."""
-    return [Source(bench, "s_axi_aw", [{"addr": offset(name)} for name, _ in items]),
-            Source(bench, "s_axi_w", [{"data": data, "strb": 15} for _, data in items]),
-            Sink(bench, "s_axi_b", ["resp"], len(items))]  # fmt: skip
+    return [
+        Source(bench, "s_axi_aw", [{"addr": offset(name)} for name, _ in items]),
+        Source(bench, "s_axi_w", [{"data": data, "strb": 15} for _, data in items]),
+        Sink(bench, "s_axi_b", ["resp"], len(items)),
+    ]
 
 
 def test_soft_reset_keeps_enable_and_clears_pending(bench):
@@ -392,7 +397,6 @@ def test_several_npus():
         bench.tick(4)
         for n, counts in totals.items():
             shown = {name.removeprefix("NPU0_"): read(bench, offsets[name.replace("0", str(n), 1)]) for name in names}
-            assert shown == {
-                "LANES": 3 + n | 5 * n + 1 << 16, "WIDTHS": 7 - n | 1 << 16, "STATE": 0x5A5A5A0 + n,
-                **{name.upper() if name != "beat" else "BEATS": total for name, total in counts.items()},
-            }  # fmt: skip
+            wanted = {"LANES": 3 + n | 5 * n + 1 << 16, "WIDTHS": 7 - n | 1 << 16, "STATE": 0x5A5A5A0 + n}
+            counted = {name.upper() if name != "beat" else "BEATS": total for name, total in counts.items()}
+            assert shown == {**wanted, **counted}

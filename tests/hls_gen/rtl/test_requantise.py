@@ -17,6 +17,7 @@ from bitloom.hls_gen.rtl.primitives.pipeline import Ready
 from bitloom.hls_gen.rtl.results.requantise import requantise
 from bitloom.hls_gen.rtl.results.step import Step, give
 from bitloom.overlay.virtual.sim import lint
+from tests.npus import integer_npu
 
 from .bench import Bench, Sink, Source, run, steady, text_of
 
@@ -27,23 +28,30 @@ LATENCY = 6
 def npu(
     feature_bits: int, acc_bits: int, ol: int, multiplier_bits: int = 16, fraction: int = 0, **roundings: int
 ) -> Npu:
-    return Npu.of(
-        engine="integer", feature_bits=feature_bits, weight_bits=2, shift_bits=0, acc_bits=acc_bits, kfp=1, kgp=4,
-        ol=ol, multiplier_bits=multiplier_bits, bias_fraction_bits=fraction, **roundings,
-    )  # fmt: skip
+    size = {"kfp": 1, "kgp": 4, "ol": ol, "multiplier_bits": multiplier_bits, "bias_fraction_bits": fraction}
+    return integer_npu(feature_bits, 2, acc_bits, **size, **roundings)
 
 
 NPUS = {
-    "f8_a32": npu(8, 32, 1), "f8_a22": npu(8, 22, 3), "f5_a12": npu(5, 12, 4), "f2_a5": npu(2, 5, 2),
-    "f4_a14_m1": npu(4, 14, 2, 1), "f3_a9_m5": npu(3, 9, 2, 5), "f3_a7_m0": npu(3, 7, 2, 0),
-    "f8_a32_m0": npu(8, 32, 1, 0), "f9_a32_m31": npu(9, 32, 1, 31), "f9_a31_m15_b16": npu(9, 31, 1, 15, 16),
-    "f4_a9_m3_b5": npu(4, 9, 3, 3, 5), "f3_a8_m0_b2": npu(3, 8, 2, 0, 2),
-    "f8_a32_even": npu(8, 32, 1, half_even=1), "f4_a9_m3_b5_even": npu(4, 9, 3, 3, 5, half_even=1),
+    "f8_a32": npu(8, 32, 1),
+    "f8_a22": npu(8, 22, 3),
+    "f5_a12": npu(5, 12, 4),
+    "f2_a5": npu(2, 5, 2),
+    "f4_a14_m1": npu(4, 14, 2, 1),
+    "f3_a9_m5": npu(3, 9, 2, 5),
+    "f3_a7_m0": npu(3, 7, 2, 0),
+    "f8_a32_m0": npu(8, 32, 1, 0),
+    "f9_a32_m31": npu(9, 32, 1, 31),
+    "f9_a31_m15_b16": npu(9, 31, 1, 15, 16),
+    "f4_a9_m3_b5": npu(4, 9, 3, 3, 5),
+    "f3_a8_m0_b2": npu(3, 8, 2, 0, 2),
+    "f8_a32_even": npu(8, 32, 1, half_even=1),
+    "f4_a9_m3_b5_even": npu(4, 9, 3, 3, 5, half_even=1),
     "f3_a7_m0_even": npu(3, 7, 2, 0, half_even=1),
     "f9_a25_m31_b4_twice": npu(9, 25, 2, 31, 4, round_twice=1, half_even=1),
     "f9_a22_m31_b4_twice": npu(9, 22, 2, 31, 4, round_twice=1),
     "f3_a7_m0_b3_twice": npu(3, 7, 2, 0, 3, round_twice=1),
-}  # fmt: skip
+}
 
 
 def probe(one: Npu) -> Block:

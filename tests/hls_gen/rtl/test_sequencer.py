@@ -5,8 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from bitloom.golden.encoding import BIPOLAR
-from bitloom.golden.layer import Map
+from bitloom.golden.layer import Layer, Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
@@ -20,28 +19,39 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.sequencer.sequencer import SequencerSpec, sequencer
-from tests.cases import cases, random_model
+from tests.cases import case_map, cases, random_model
 from tests.rows import memory_rows
 
 from .bench import Agent, Bench, Source, load, pack, run, steady
 
-BIG = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, layers=8, tuple_words=2048, pool_words=2048, taps=8192, olds=8192,
-          jumps=1024, pool_taps=1024, pool_olds=1024, kernel_rows=4096)  # fmt: skip
+SIZES = {"layers": 8, "tuple_words": 2048, "pool_words": 2048, "taps": 8192, "olds": 8192, "kernel_rows": 4096}
+SIZES |= dict.fromkeys(("jumps", "pool_taps", "pool_olds"), 1024)
+BIG = Npu.of(kfp=5, kgp=4, pfp=3, ol=2, acc_bits=20, **SIZES)
 """Rings that hold every case: nothing ever waits for free words."""
 
 FRAMES = 3
 PULSES = Npu.of(stream_weights=True).pulses
 
-CHAIN = Network(name="chain", input=Map(height=8, width=7, channels=6, encoding=BIPOLAR), layers=(
-    Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(2, 0, 1, 1)), Threshold(name="threshold_1"),
+CHAIN = [
+    Conv(name="conv_1", out_channels=9, kernel=(3, 2), padding=(2, 0, 1, 1)),
+    Threshold(name="threshold_1"),
     MaxPool(name="pool_1", kernel=(2, 3), stride=(1, 2), padding=(1, 0, 0, 0)),
-    Conv(name="conv_2", out_channels=3, kernel=(2, 3), stride=(2, 1)), Threshold(name="threshold_2", levels=2),
-    Dense(name="dense_1", out_channels=13), Threshold(name="threshold_3"), Dense(name="dense_2", out_channels=2),
-))  # fmt: skip
-MODELS = {"chain": random_model(CHAIN, np.random.default_rng(5))} | {name: model for name, model in cases() if name in {
-    "dense_33_31", "conv_strides", "conv_padding", "conv_padding_stride", "one_window_with_padding", "max_pool_of_bits",
-    "signed_8_input", "levels", "ternary",
-}}  # fmt: skip
+    Conv(name="conv_2", out_channels=3, kernel=(2, 3), stride=(2, 1)),
+    Threshold(name="threshold_2", levels=2),
+    Dense(name="dense_1", out_channels=13),
+    Threshold(name="threshold_3"),
+    Dense(name="dense_2", out_channels=2),
+]
+
+
+def network(name: str, source: Map, *layers: Layer) -> Network:
+    return Network(name=name, input=source, layers=layers)
+
+
+NAMES = ["dense_33_31", "conv_strides", "conv_padding", "conv_padding_stride", "one_window_with_padding"]
+NAMES += ["max_pool_of_bits", "signed_8_input", "levels", "ternary"]
+MODELS = {"chain": random_model(network("chain", case_map(8, 7, 6), *CHAIN), np.random.default_rng(5))}
+MODELS |= {name: model for name, model in cases() if name in NAMES}
 POOLED = ("chain", "conv_strides", "max_pool_of_bits", "levels", "signed_8_input")
 
 
@@ -113,8 +123,8 @@ def loop(parts: list[Stage], words: list[list[list[int]]], acc_bits: int) -> lis
                                 first = number == visit == word == 0
                                 final = (number, visit, word) == (len(window) - 1, stage.visits - 1, stage.words - 1)
                                 at = row + (place * stage.visits + visit) * stage.words + word
-                                out.append((stream[index * stage.words + word], int(first), int(final), at,
-                                            offset % (1 << acc_bits)))  # fmt: skip
+                                item = stream[index * stage.words + word]
+                                out.append((item, int(first), int(final), at, offset % (1 << acc_bits)))
                 window = []
     return out
 
@@ -128,9 +138,8 @@ def pool_loop(parts: list[Stage], words: list[list[list[int]]]) -> list[tuple[in
             for number, (_, index, final) in enumerate(taps):
                 map_last = int(number == len(taps) - 1)
                 for word in range(stage.words):
-                    out.append((stream[index * stage.words + word], int(first), int(final), word,
-                    int(word == stage.words - 1),
-                                map_last, stage.row["target"]))  # fmt: skip
+                    item, tuple_last = stream[index * stage.words + word], int(word == stage.words - 1)
+                    out.append((item, int(first), int(final), word, tuple_last, map_last, stage.row["target"]))
                 first = final
     return out
 
@@ -211,11 +220,12 @@ class Rig:
             streams = {"in_": [w for frame in words for layer in frame for w in layer]}
             expected = pool_loop(parts, words)
         else:
-            streams = {"host_": [w for frame in words for w in frame[0]],
-                       "loop_": [w for frame in words for layer in frame[1:] for w in layer]}  # fmt: skip
+            maps = [w for frame in words for layer in frame[1:] for w in layer]
+            streams = {"host_": [w for frame in words for w in frame[0]], "loop_": maps}
             expected = loop(parts, words, self.npu.array.acc_bits)
-        sources = [Source(bench, name, [{"data": w} for w in data], stall, seed=k)
-                   for k, (name, data) in enumerate(streams.items())]  # fmt: skip
+        sources = []
+        for k, (name, data) in enumerate(streams.items()):
+            sources.append(Source(bench, name, [{"data": w} for w in data], stall, seed=k))
         return Beats(bench, self.pool, len(expected), room), sources, expected
 
 
@@ -300,10 +310,13 @@ def test_pool_one_beat_a_cycle(pool, name, order):
 def test_conv_rate_of_a_stream(conv):
     """Dense layers in one group want a new word every cycle, and the writer gives it: no idle cycle after the
     first word."""
-    network = Network(name="dense", input=Map(height=2, width=3, channels=9, encoding=BIPOLAR), layers=(
-        Dense(name="dense_1", out_channels=4), Threshold(name="threshold_1"), Dense(name="dense_2",
-        out_channels=2)))  # fmt: skip
-    made = plan(random_model(network, np.random.default_rng(1)), [BIG])
+    layers = (
+        Dense(name="dense_1", out_channels=4),
+        Threshold(name="threshold_1"),
+        Dense(name="dense_2", out_channels=2),
+    )
+    model = random_model(network("dense", case_map(2, 3, 9), *layers), np.random.default_rng(1))
+    made = plan(model, [BIG])
     beats, sources, expected = conv.start(made, frames=5)
     run(conv.bench, beats, *sources)
     check(beats.found, expected, pool=False)
@@ -369,10 +382,10 @@ def test_conv_ring_of_hold_tuples(tight, stall, room):
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
 def test_pool_ring_of_hold_tuples(stall, room):
     """A 2 x 2 pool of a map 7 wide in raster order: a row and one more, 8 tuples of one word."""
-    network = Network(name="pool", input=Map(height=5, width=7, channels=2, encoding=BIPOLAR), layers=(
-        Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"),
-        MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2)))  # fmt: skip
-    made = plan(random_model(network, np.random.default_rng(1)), [BIG], CompileChoices(map_order="raster"))
+    layers = (Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"))
+    layers += (MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2))
+    model = random_model(network("pool", case_map(5, 7, 2), *layers), np.random.default_rng(1))
+    made = plan(model, [BIG], CompileChoices(map_order="raster"))
     assert memory_rows(made)["pool_layers"][0]["hold_words"] == 8
     rig = Rig(BIG.changed(pool_words=8), pool=True)
     beats, sources, expected = rig.start(made, stall=stall, room=room)
@@ -406,11 +419,11 @@ def test_each_layer_takes_its_own_inlet(inlets):
         bench.set(rst=1, last_layer=count - 1)
         load_tables(bench, npu, {**tables, "inputs": inputs}, "")
         bench["rst"] = 0
-        sources = [
-            Source(bench, f"{name}_", [{"data": w} for frame in words for s, part in zip(chosen, frame) for w in part
-                                       if s == number], 0.3, seed=number)
-            for number, name in enumerate(inlets)
-        ]  # fmt: skip
+        sources = []
+        for number, name in enumerate(inlets):
+            parts_of_inlet = [part for frame in words for s, part in zip(chosen, frame) if s == number]
+            data = [{"data": w} for part in parts_of_inlet for w in part]
+            sources.append(Source(bench, f"{name}_", data, 0.3, seed=number))
         shown = []
 
         class Inlet(Agent):

@@ -34,8 +34,10 @@ def steps(seed: int) -> list[dict[str, int]]:
 def test_bits_go_on_and_integers_are_kept(bench, stall_in, stall_bits, stall_store):
     bench.reset()
     words = steps(int(10 * (stall_in + stall_bits)))
-    bits = [((w["data"] >> 2 & 1 ^ 1) | (w["data"] >> 5 & 1 ^ 1) << 1, w["last"], w["side"] & (1 << SIDE) - 1)
-            for w in words]  # fmt: skip
+    bits = []
+    for w in words:
+        signs = (w["data"] >> 2 & 1 ^ 1) | (w["data"] >> 5 & 1 ^ 1) << 1
+        bits.append((signs, w["last"], w["side"] & (1 << SIDE) - 1))
     kept = [(w["data"],) for w in words if w["side"] >> SIDE]
     out = Sink(bench, "out_", ["data", "last", "side"], STEPS, stall_bits, 1)
     store = Sink(bench, "skip_", ["data"], len(kept), stall_store, 2)

@@ -19,9 +19,8 @@ def bench():
 
 
 def words(count: int) -> list[dict[str, int]]:
-    draw = random.Random(count)
-    return [{"data": draw.getrandbits(WIDTH), "last": draw.getrandbits(1), "side": draw.getrandbits(SIDE)}
-            for _ in range(count)]  # fmt: skip
+    draw, widths = random.Random(count), {"data": WIDTH, "last": 1, "side": SIDE}
+    return [{name: draw.getrandbits(bits) for name, bits in widths.items()} for _ in range(count)]
 
 
 @pytest.mark.parametrize(("stall_in", "stall_out"), [(0.5, 0.5), (0.1, 0.7), (0.7, 0.1)])

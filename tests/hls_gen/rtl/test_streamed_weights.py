@@ -55,9 +55,12 @@ def test_kinds_and_errors():
         assert ("NPU0_WAIT_WEIGHTS" in found) == npu.loader.stream_weights
 
 
+STREAMING = [Npu.of(stream_weights=True), INTEGER.changed(stream_weights=True)]
+STREAMING.append(Npu.of(kfp=16, kgp=3, planes=8, accumulators=4, stream_weights=True))
+
+
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("npu", [Npu.of(stream_weights=True), INTEGER.changed(stream_weights=True),
-                                 Npu.of(kfp=16, kgp=3, planes=8, accumulators=4, stream_weights=True)])  # fmt: skip
+@pytest.mark.parametrize("npu", STREAMING)
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_verilog_is_clean(npu, stream_bits):
     text = generate(Design(name="d", stream_bits=stream_bits, npus=(npu,)), checked=False).text
@@ -250,11 +253,13 @@ def test_frames_and_weights_keep_their_order(rig):
     assert bus.words == rig.expected(packets[0], packets[2])
 
 
+OUT_OF_ORDER = [(0, 1), (1, 0), (1, 2), (2, 3), (3, 1), (2, 0x82)]
+OUT_OF_ORDER = [(done, {"layer": layer}) for done, layer in OUT_OF_ORDER]
+OUT_OF_ORDER += [(done, {"number": number}) for done, number in ((1, 0), (1, 2), (2, 0x42))]
+
+
 @pytest.mark.sample(9)
-@pytest.mark.parametrize(("done", "change"), [
-    (0, {"layer": 1}), (1, {"layer": 0}), (1, {"layer": 2}), (2, {"layer": 3}), (3, {"layer": 1}), (2, {"layer": 0x82}),
-    (1, {"number": 0}), (1, {"number": 2}), (2, {"number": 0x42}),
-])  # fmt: skip
+@pytest.mark.parametrize(("done", "change"), OUT_OF_ORDER)
 def test_weights_out_of_order(rig, done, change):
     """Whole layers have come before; neither another layer's weights nor a packet with another number are written."""
     before = [rig.weights(k, 1, ahead=9) for k in range(done)]
@@ -284,10 +289,8 @@ def test_a_network_without_streamed_layers_refuses_weights(rig):
     assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["BAD_ORDER"])
 
 
-BAD = {
-    "BAD_KIND": {"kind": 4}, "BAD_NPU": {"npu": 1}, "BAD_RANGE": {"address": 8, "length": 2}, "BAD_HEADER": {},
-    "TRUNCATED": {}, "NOT_LOADED": {},
-}  # fmt: skip
+BAD = {"BAD_KIND": {"kind": 4}, "BAD_NPU": {"npu": 1}, "BAD_RANGE": {"address": 8, "length": 2}}
+BAD |= {"BAD_HEADER": {}, "TRUNCATED": {}, "NOT_LOADED": {}}
 
 
 @pytest.mark.parametrize("name", BAD)

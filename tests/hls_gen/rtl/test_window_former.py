@@ -57,11 +57,9 @@ def shape(npu: Npu, rng: random.Random) -> FormedWindows:
     most = sizes.channels // channels if packed and npu.engine == "integer" else 1
     together = max(n for n in range(1, min(stride[0], kernel[0], most) + 1) if stride[0] % n == 0)
     rows, columns = (rng.randint(max(1, most - 1), most) for most in window.output_size(height, width))
-    return FormedWindows(
-        height=height, width=width, channels=channels, window=window, rows=rows, columns=columns,
-        column_lanes=present(npu.former_sizes).column, word_lanes=npu.array.plane_lanes, packed=packed,
-        together=together, ahead=bool(sizes.ahead),
-    )  # fmt: skip
+    size = {"height": height, "width": width, "channels": channels, "rows": rows, "columns": columns}
+    lanes = {"column_lanes": present(npu.former_sizes).column, "word_lanes": npu.array.plane_lanes}
+    return FormedWindows(**size, **lanes, window=window, packed=packed, together=together, ahead=bool(sizes.ahead))
 
 
 def shapes(npu: Npu, count: int) -> list[FormedWindows]:

@@ -13,8 +13,8 @@ from bitloom.hls_gen.rtl.sequencer.writer import writer
 
 from .bench import Agent, Bench, Source, load, pack, run, steady
 
-NPU = Npu.of(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, kfp=2, kgp=2, skip_words=9, joined_words=5,
-          layers=4, tuple_words=16)  # fmt: skip
+LANES, SIZES = {"kfp": 2, "kgp": 2}, {"skip_words": 9, "joined_words": 5, "layers": 4, "tuple_words": 16}
+NPU = Npu.of(engine="integer", feature_bits=3, weight_bits=2, shift_bits=0, **LANES, **SIZES)
 HOST, LOOP, SKIP = range(3)
 MAPS = [(HOST, 0, 7, 0, 0), (LOOP, 1, 24, 1, 5), (SKIP, 0, 5, 3, 3), (LOOP, 1, 6, 2, 1)]
 """Of each layer: inlet, whether it reads two maps, words of all tuples, words of a tuple that are of either map."""

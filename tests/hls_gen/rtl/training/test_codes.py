@@ -68,10 +68,9 @@ def passes(form: WordFormat, table: CodeTable, codes: np.ndarray, x: np.ndarray,
         planes = planes_of(form, x[group])[: form.bits - places]
         for k, plane in enumerate(planes):
             final = k == len(planes) - 1
-            yield {
-                "plane": plane, "minus": minus, "used": used, "signs": int(k == 0), "lowest": int(final),
-                "first": int(final and number == 0), "last": int(final and number == len(every) - 1),
-            }  # fmt: skip
+            marks = {"signs": k == 0, "lowest": final, "first": final and number == 0}
+            marks["last"] = final and number == len(every) - 1
+            yield {"plane": plane, "minus": minus, "used": used, **{name: int(mark) for name, mark in marks.items()}}
 
 
 def serial_sums(bench: Bench, sums: list, stall: float, seed: int, bits: int) -> list[int]:

@@ -80,8 +80,8 @@ class Told(Agent):
         return not self.awaited and self.program[self.place].key == (isa.NOP, isa.END)
 
 
-ON_ARRAY = {(isa.COMPUTE, function) for function in isa.ON_SLAVES} | {(isa.MOVE, isa.SCATTER)} | {
-    (isa.IO, function) for function in isa.FUNCTIONS[isa.IO].values() if function & 3}  # fmt: skip
+ON_ARRAY = {(isa.COMPUTE, function) for function in isa.ON_SLAVES} | {(isa.MOVE, isa.SCATTER)}
+ON_ARRAY |= {(isa.IO, function) for function in isa.FUNCTIONS[isa.IO].values() if function & 3}
 """Instructions of the array."""
 
 

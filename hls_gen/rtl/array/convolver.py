@@ -126,7 +126,7 @@ def _binarised(b: Block, library: Library, npu: Npu, bus: LoadBus) -> LoadBus:
     ports = {name: b.wire(name, width(port)) for name, port in unit.m.io_variable.items() if name.startswith("bits_")}
     b.instance(unit, "kernel_binariser", **bus.to(unit), **ports)
     valid, bank, row, data = (ports.get(f"bits_{name}") for name in ("valid", "bank", "row", "data"))
-    return LoadBus(valid, bus.memory, bank, row, data)
+    return LoadBus({"kernels": valid}, bank, row, data)
 
 
 def _operands(

@@ -9,8 +9,8 @@ the cycle in which its last stream word is there. Golden twin: golden/training/t
 
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import KERNEL_BITS, MEMORY_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, all_of, any_of, bits, choose, eq, side_by_side, width
+from bitloom.hls_gen.design.widths import KERNEL_BITS, bits_for
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of, bits, choose, eq, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -42,8 +42,7 @@ def kernel_binariser(library: Library, npu: Npu) -> Block:
     # # #
 
     b.comment("A stream word's integers, of which the sign alone counts.")
-    memory_id = b.localparam("KERNELS_MEMORY", sent.id, MEMORY_BITS)
-    here = b.wire("here", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
+    here = bus.writes["kernels"]
     signs = _signs(b, bus.data)
     row.assign(bus.row)
     if bus.bank is None:

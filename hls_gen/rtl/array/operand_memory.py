@@ -11,11 +11,10 @@ so the write port never has two to serve.
 
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, operand_bits
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
+from bitloom.hls_gen.design.widths import bits_for
 from bitloom.hls_gen.rtl.primitives.block import (
     Block,
     Signal,
-    all_of,
     any_of,
     bits,
     choose,
@@ -75,15 +74,13 @@ def operand_memory(library: Library, npu: Npu) -> Block:
     from_row = choose(word["fetch"], resize(word["fetch_row"], npu.array.row_bits), row, npu.array.row_bits)
     read_row = b.wire("read_row", npu.array.row_bits, from_row)
     read = b.wire("read", 1, any_of(word["fetch"], beat))
-    memory_id = b.localparam("KERNELS_MEMORY", memory.id, MEMORY_BITS)
-    loads = b.wire("loads", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
     to_row = choose(word["word_write"], resize(word["word_row"], npu.array.row_bits), bus.row, npu.array.row_bits)
     to_row = b.wire("write_row", npu.array.row_bits, to_row)
     parts = []
     for i, w in enumerate(library.banks(operand_bits(npu))):
         out = b.wire(f"bank_{i}", w)
         block = ram(library, w, memory.depth, latency=1, style=npu.array.kernel_ram)
-        write, content = _written(b, (i, i * library.stream_bits, w), loads, bus, word)
+        write, content = _written(b, (i, i * library.stream_bits, w), bus, word)
         ports = {"write": write, "write_row": to_row, "write_data": content}
         b.instance(block, f"bank_{i}_ram", **ports, read=read, read_row=read_row, read_data=out)
         parts.append(out)
@@ -97,10 +94,11 @@ def operand_memory(library: Library, npu: Npu) -> Block:
 
 
 def _written(
-    b: Block, bank: tuple[int, int, int], loads: Signal, bus: LoadBus, word: dict[str, Signal]
+    b: Block, bank: tuple[int, int, int], bus: LoadBus, word: dict[str, Signal]
 ) -> tuple[Signal, Signal]:
     """Whether a bank, (number, first bit of the row, width), is written in this cycle, and what with."""
     number, low, w = bank
+    loads = bus.writes["kernels"]
     hit = loads if bus.bank is None else b.wire(f"loads_{number}", 1, loads & eq(bus.bank, number))
     loaded = resize(bits(bus.data, 0, min(w, width(bus.data))), w)
     part = min(w, width(word["word_data"]) - low)  # bits of a word of features in this bank

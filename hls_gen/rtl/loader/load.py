@@ -1,7 +1,7 @@
 """Rows of a LOAD, and of WEIGHTS: which memory they are for, and the load bus that carries them there.
 
     header --> NPU, depth and banks of the addressed memory
-    stream word --> load bus: valid for each NPU; memory, bank, row, data for all
+    stream word --> load bus: a bit for each memory of each NPU; bank, row, data for all
 
 A row is sent in stream words, low bits first, each of which is one bank of the memory; so a row is never put together
 in registers. The bus is a register, which cuts the long way from the stream to memories all over the chip.
@@ -15,6 +15,7 @@ from bitloom.hls_gen.design.memories.memory import Memory
 from bitloom.hls_gen.design.memories.memory_map import memory_map, memory_of
 from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, all_of, bits, by_number, choose, eq, width
+from bitloom.hls_gen.rtl.primitives.memory import write_port
 from bitloom.hls_gen.rtl.primitives.places import Places
 
 from .header import HeaderWords, kind_number
@@ -162,8 +163,8 @@ class LoadedWord:
 def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port: LoadPort) -> LoadedWord:
     """Takes rows in state LOAD, and puts them on the load bus a cycle later.
 
-    The loader gets the ports ``npu<n>_load_valid``, ``load_memory``, ``load_bank`` (where a memory has several banks),
-    ``load_row`` and ``load_data``.
+    The loader gets the ports ``npu<n>_load_to_<memory>``, ``load_bank`` (where a memory has several banks), ``load_row``
+    and ``load_data``.
     """
     b = c.b
     b.comment("Load bus: a register, which cuts the long way to memories all over the chip.")
@@ -177,11 +178,14 @@ def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port
         (cursor.row, add(cursor.row, 1, port.row_bits)),
     )
     cursor.places.advance(taken & row_ends, c.at["JUDGE"])
-    for n in range(len(c.design.npus)):
-        addressed = all_of(taken, *target.of_npu[n : n + 1])
-        b.on(None, (b.output_reg(f"npu{n}_load_valid"), addressed))
+    for n, npu in enumerate(c.design.npus):
+        id_bits = bits_for(len(memory_map(npu)) - 1)  # the judge refuses other ids
+        for memory in memory_map(npu):
+            if memory.name != "network":
+                here = eq(bits(target.memory, 0, id_bits), bits(memory_id(b, n, memory), 0, id_bits))
+                written = b.output_reg(f"npu{n}_{write_port(memory.name)}")
+                b.on(None, (written, all_of(taken, *target.of_npu[n : n + 1], here)))
     for name, w, value in (
-        ("memory", MEMORY_BITS, target.memory),
         *([("bank", port.bus_bank_bits, cursor.bank)] if port.bus_bank_bits else []),
         ("row", port.row_bits, cursor.row),
         ("data", port.data_bits, bits(c.data, 0, port.data_bits)),

@@ -178,22 +178,33 @@ def _collector(count: int) -> Block:
         b.on(take, (out_valid, 1), (out_data, source.data), (out_last, source.last), (out_side, source.side))
         return b
     b.comment("A collection is complete when all places are filled, or with in_last; then it waits at out.")
-    first = b.localparam("FIRST_PLACE", 1, count)
-    at = b.reg("at_place", count, init=first)  # where the next word goes: a bit a place, since ``take`` comes late
-    complete = b.wire("complete", 1, bits(at, count - 1, 1) | source.last)
-    b.on(take, (at, Cat(bits(at, 0, count - 1), const(0, 1))), (out_valid, complete))
-    b.on(take & complete, (at, first))
+    begins = b.reg("begins", init=1)  # the next word begins a collection; where it doesn't, none waits at out
+    goes_on = b.wire("goes_on", 1, ~begins)
+    places = _later_places(b, source, goes_on, count - 1)
+    complete = b.wire("complete", 1, source.last | places[-1])
+    b.on(take, (begins, complete), (out_valid, complete))
     # what a word's place takes without a word means nothing: in_valid, which comes late, isn't asked for many bits
-    words: list[Signal] = []
-    for k in range(count):
-        word = b.reg(f"word_{k}", width, init=None)
-        if k:  # a new collection: an old word must not be left where this one ends early
-            b.on(source.ready & bits(at, 0, 1), (word, 0))
-        b.on(source.ready & bits(at, k, 1), (word, source.data))
-        words.append(word)
+    words = [b.reg(f"word_{k}", width, init=None) for k in range(count)]
+    first = b.wire("at_0", 1, source.ready & begins)
+    b.on(first, (words[0], source.data))
+    for word, place in zip(words[1:], places):
+        b.on(first, (word, 0))  # an old word must not be left where this collection ends early
+        b.on(place, (word, source.data))
     out_data.assign(side_by_side(words))
     b.on(source.ready, (out_last, source.last), (out_side, source.side))
     return b
+
+
+def _later_places(b: Block, source: Stream, goes_on: Signal, count: int) -> list[Signal]:
+    """Whether a word that goes on with a collection (``goes_on``) goes to each of ``count`` places behind the first."""
+    if count == 1:
+        return [goes_on]
+    second = b.localparam("SECOND_PLACE", 1, count)
+    at = b.reg("at_place", count, init=second)  # a bit a place, which don't ask out_ready, since that comes late
+    moves = b.wire("moves", 1, source.valid & goes_on)
+    b.on(moves, (at, Cat(bits(at, 0, count - 1), bits(at, count - 1, 1))))
+    b.on(moves & source.last, (at, second))
+    return [b.wire(f"at_{k}", 1, goes_on & bits(at, k - 1, 1)) for k in range(1, count + 1)]
 
 
 def _divider() -> Block:

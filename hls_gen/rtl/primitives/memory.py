@@ -7,7 +7,7 @@ never assembled in registers. One write port and one read port: block RAM (read 
 rows are never read while they are written, one port serves both: LUT RAM of three quarters of the LUTs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,9 +16,9 @@ from veriloggen import Cat, If
 from bitloom.hls_gen.design.memories.memory import FieldWidths, Memory
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import ONE_PORT
-from bitloom.hls_gen.design.widths import MEMORY_BITS, bits_for
+from bitloom.hls_gen.design.widths import bits_for
 
-from .block import Block, Signal, all_of, bits, choose, eq, resize, width
+from .block import Block, Signal, bits, choose, eq, resize, width
 from .parameters import row_width
 from .text import Header
 
@@ -32,10 +32,8 @@ Target = Literal["simulation", "synthesis"]
 class LoadBus:
     """The load bus as ports of a block, no wider than the block's memories need."""
 
-    valid: Signal
-    """1 where ``data`` is to be written in this cycle."""
-    memory: Signal
-    """Id of the memory, MEMORY_BITS wide."""
+    writes: Mapping[str, Signal]
+    """By name of a memory, 1 where ``data`` is to be written to that memory in this cycle."""
     bank: Signal | None
     """Which stream word of the row; None where every row is one bank."""
     row: Signal
@@ -50,8 +48,7 @@ class LoadBus:
         row_bits = max(bits_for(m.depth - 1) for m in memories)
         data_bits = max(m.width for m in memories)
         return cls(
-            b.input("load_valid"),
-            b.input("load_memory", MEMORY_BITS),
+            {m.name: b.input(write_port(m.name)) for m in memories},
             b.input("load_bank", bits_for(banks - 1)) if banks > 1 else None,
             b.input("load_row", row_bits),
             b.input("load_data", min(stream_bits, data_bits)),
@@ -60,14 +57,18 @@ class LoadBus:
     def to(self, block: Block) -> dict[str, Signal]:
         """Port map for an instance of ``block``."""
         whole = {
-            "load_valid": self.valid,
-            "load_memory": self.memory,
+            **{write_port(name): signal for name, signal in self.writes.items()},
             "load_bank": self.bank,
             "load_row": self.row,
             "load_data": self.data,
         }
         widths = block.port_widths
         return {name: resize(signal, widths[name]) for name, signal in whole.items() if name in widths}
+
+
+def write_port(memory: str) -> str:
+    """Name of the port of the load bus that says whether the memory of this name is written."""
+    return f"load_to_{memory}"
 
 
 RAMS: dict[tuple[int, str], str] = {
@@ -207,7 +208,7 @@ class Library:
             Read enable of a memory whose row comes a cycle later; None for one that is read at once
             (``Memory.read_at_once``), which is LUT RAM.
         style : str
-            What synthesis makes of it, as in `ram`. With `ONE_PORT` no row may be read while the load bus is valid.
+            What synthesis makes of it, as in `ram`. With `ONE_PORT` no row may be read while one is written.
 
         Returns
         -------
@@ -223,15 +224,14 @@ class Library:
             raise ValueError(f"{memory.name}: read must be None just where read_at_once, got {memory.read_at_once}")
         name = memory.name
         address = bits_for(memory.depth - 1)
-        memory_id = b.localparam(f"{name.upper()}_MEMORY", memory.id, MEMORY_BITS)
-        selected = b.wire(f"{name}_selected", 1, all_of(bus.valid, eq(bus.memory, memory_id)))
+        written = bus.writes[name]
         read_row = resize(row, address)
         load_row = bits(bus.row, 0, address)
         rows = {"write_row": load_row, "read_row": read_row}
         if style == ONE_PORT:
-            rows = {"row": b.wire(f"{name}_at", address, choose(bus.valid, load_row, read_row, address))}
+            rows = {"row": b.wire(f"{name}_at", address, choose(written, load_row, read_row, address))}
         banks = self.banks(memory.width)
-        hits = [selected] if bus.bank is None else _bank_hits(b, name, selected, bus.bank, len(banks))
+        hits = [written] if bus.bank is None else _bank_hits(b, name, written, bus.bank, len(banks))
         parts = []
         for i, bank_width in enumerate(banks):
             tag = f"{name}_{i}" if len(banks) > 1 else name
@@ -251,17 +251,17 @@ class Library:
         return split(b, whole, list(memory.widths.items()), f"{name}_")
 
 
-def _bank_hits(b: Block, name: str, selected: Signal, bank: Signal, count: int) -> list[Signal]:
-    """Whether each of ``count`` banks of the memory ``name``, which is ``selected``, has the number ``bank``.
+def _bank_hits(b: Block, name: str, written: Signal, bank: Signal, count: int) -> list[Signal]:
+    """Whether each of ``count`` banks of the memory ``name`` has the number ``bank`` while the memory is ``written``.
 
     Of many banks the two parts of the number are looked at once for all: synthesis takes two LUTs a bank for the
     whole number, and one for this.
     """
     if count <= 1 << LOW_BANK_BITS:
-        return [selected & eq(bank, i) for i in range(count)]
+        return [written & eq(bank, i) for i in range(count)]
     low, high = bits(bank, 0, LOW_BANK_BITS), bits(bank, LOW_BANK_BITS, width(bank) - LOW_BANK_BITS)
     places = [b.wire(f"{name}_place_{k}", 1, eq(low, k)) for k in range(1 << LOW_BANK_BITS)]
-    groups = [b.wire(f"{name}_group_{k}", 1, selected & eq(high, k)) for k in range(-(-count // len(places)))]
+    groups = [b.wire(f"{name}_group_{k}", 1, written & eq(high, k)) for k in range(-(-count // len(places)))]
     return [groups[i // len(places)] & places[i % len(places)] for i in range(count)]
 
 

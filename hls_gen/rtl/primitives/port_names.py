@@ -60,8 +60,6 @@ SHARED = {
     "word_given": "pulse: a stream word was given",
     "frame_left": "pulse: the results of a frame have left",
     "result_left": "pulse: a word with tlast has left",
-    "load_valid": "load bus: load_data is to be written in this cycle",
-    "load_memory": "load bus: id of the memory",
     "load_bank": "load bus: which stream word of the row",
     "load_row": "load bus: number of the row",
     "load_data": "load bus: contents of the bank",
@@ -105,6 +103,8 @@ def meaning_of(port: str) -> str:
     if npu:
         inner = meaning_of(npu[2])
         return f"NPU {npu[1]}: {inner}" if inner else ""
+    if port.startswith("load_to_"):
+        return f"load bus: load_data is to be written to memory {port.removeprefix('load_to_')} in this cycle"
     if port.startswith("former_"):
         return "window former: a field of the network's row (hls_gen/design/memories/window_former.py)"
     if port.startswith("s_axi_"):

@@ -83,8 +83,8 @@ def results(library: Library, npu: Npu) -> Block:
     tables = [memory_of(npu, unit.table.memory) for unit in units if unit.table]
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])
     last_layer = b.input("last_layer", LAYER_BITS, means="number of the network's last layer")
-    taken = b.input("taken", means="the last beat of a window was issued: its results will come")
-    room = b.output("room", means="the last beat of another window may be issued")
+    taken = b.input("taken", means="a beat takes the place of another window's results")
+    room = b.output("room", means="there is a place for another window's results")
     arrived = b.input("result_valid", means="results of a window are there, from this cycle on")
     sums = b.input("results", npu.array.kgp * acc, means="results of the window, kernel 0 low")
     sums_offset = b.input("result_offset", acc, means="what is taken from each of them") if binary else None

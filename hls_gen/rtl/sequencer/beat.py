@@ -15,7 +15,7 @@ class Beat(Bundle):
     """A beat: one word goes to the array or to the pool unit. The word itself follows a cycle later.
 
     Everything counts in cycles with ``beat`` alone. Nothing stalls behind the issuer: it makes a beat only if what the
-    beat gives rise to has room. The array's sequencer has ``kernel_row`` and what stands below it, the pool's has
+    beat gives rise to has room. The array's sequencer has ``takes_room`` and what stands below it, the pool's has
     ``tuple_last`` and what stands below that, and ``kernel_row`` where the pool unit has weights.
     """
 
@@ -26,6 +26,9 @@ class Beat(Bundle):
     last: Annotated[
         Signal, Meaning(lambda s: "the beat is of its window's last tap" if s.pool else "last beat of a pass")
     ]
+    takes_room: Annotated[
+        Signal | None, Meaning("the beat takes the place of a result behind the array", lambda s: int(not s.pool))
+    ] = None
     kernel_row: Annotated[
         Signal | None, Meaning("kernel row that the word meets", lambda s: s.layer_bits("kernel_base"))
     ] = None

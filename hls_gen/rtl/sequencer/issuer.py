@@ -159,6 +159,8 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     counts = Counts.registers(b, spec)
     work = TapAtWork.registers(b, spec, tap)
     there = b.wire("there", 1, counts.there(work.claim))
+    # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
+    # its first beat, since all kernel groups are at work at a time.
     needs_room = work.pass_last if work.inner is None else work.first
     clear = b.wire("clear", 1, any_of(room, ~needs_room))
     ready = fetched_word(b, all_of(work.busy, there), waits) if spec.one_memory else there
@@ -179,6 +181,8 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     has_free.assign(counts.has_free)
     (_pool_beat if spec.pool else _array_beat)(b, tap, work, events, beat)
     if not spec.pool:
+        # beat & needs_room, but not by way of ``can_go``, which hundreds of registers read
+        beat.assign(takes_room=ready & (work.busy & needs_room & room))
         _waits(b, tap, work, (there, ready, clear), waits)
     return b
 

@@ -68,14 +68,11 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
     array = _array(c, beats, drain_slot)
     unit = c.library.get(results, c.library, npu)
     raw = Stream.output_of(b, "raw", unit)
-    # One accumulator: a window needs a place when its results leave the array. Several: the window takes its place with
-    # its first beat, since all kernel groups are at work at a time.
-    taken = beats["beat"] & beats["last" if drain_slot is None else "first"]
     out = c.place(
         unit,
         "results_unit",
         last_layer=c.settings["last_layer"],
-        taken=taken,
+        taken=beats["takes_room"],
         **({} if drain_slot is None else {"drain_slot": drain_slot}),
         result_valid=array["result_valid"],
         results=array["results"],

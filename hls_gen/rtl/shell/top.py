@@ -10,11 +10,12 @@ Parts: hls_gen/rtl/loader, hls_gen/rtl/ports/result_words.py; npu.py, ring.py, r
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.manifest import TOP
 from bitloom.hls_gen.design.memories.loader import settings
+from bitloom.hls_gen.design.memories.memory_map import memory_map
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.rtl.loader import loader, weights_ports
 from bitloom.hls_gen.rtl.ports.result_words import output_register, result_words
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, any_of
-from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, Target
+from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, Target, write_port
 from bitloom.hls_gen.rtl.primitives.stream import Stream
 from bitloom.hls_gen.rtl.primitives.text import Header
 
@@ -138,9 +139,8 @@ def _npu(b: Block, library: Library, design: Design, n: int, load: dict[str, Sig
         skipped=design.keeper(n) != n,
     )
     block = library.get(npu, library, params, words)
-    bus = LoadBus(
-        load[f"npu{n}_load_valid"], load["load_memory"], load.get("load_bank"), load["load_row"], load["load_data"]
-    )
+    writes = {m.name: load[f"npu{n}_{write_port(m.name)}"] for m in memory_map(params) if m.name != "network"}
+    bus = LoadBus(writes, load.get("load_bank"), load["load_row"], load["load_data"])
     given = {**bus.to(block), **{name: load[f"npu{n}_{name}"] for name, _ in settings(params)}}
     if n == 0:
         given |= Stream.of(load, "words").ports("host")

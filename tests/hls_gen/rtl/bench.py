@@ -416,16 +416,24 @@ class World:
         return value
 
 
+def on_load_bus(bench: Bench, npu: int = 0) -> list[tuple[str, int, int, int]]:
+    """What the loader on the bench writes in this cycle to memories of an NPU: (memory, bank, row, data)."""
+    written = [name for name in bench.widths if name.startswith(f"npu{npu}_load_to_") and bench[name]]
+    word = tuple(bench[f"load_{part}"] for part in ("bank", "row", "data"))
+    return [(name.partition("load_to_")[2], *word) for name in written]
+
+
 def load(bench: Bench, memory: Any, first_row: int, rows: Sequence[int], stream_bits: int = 32) -> None:
-    """Rows of ``memory`` (id, width) over the load bus, a stream word a cycle."""
+    """Rows of ``memory`` (name, width) over the load bus, a stream word a cycle."""
+    written = f"load_to_{memory.name}"
     for number, row in enumerate(rows, first_row):
         for bank in range(-(-memory.width // stream_bits)):
             data = (int(row) >> (bank * stream_bits)) & ((1 << min(stream_bits, bench.widths["load_data"])) - 1)
-            bench.set(load_valid=1, load_memory=memory.id, load_row=number, load_data=data)
+            bench.set(**{written: 1}, load_row=number, load_data=data)
             if "load_bank" in bench:
                 bench["load_bank"] = bank
             bench.tick()
-    bench["load_valid"] = 0
+    bench[written] = 0
 
 
 def pack(memory: Any, values: Mapping[str, int]) -> int:

@@ -35,11 +35,10 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
         for row, signed in enumerate(numbers):
             whole = sum((int(z) & 255) << 8 * k for k, z in enumerate(signed))
             for bank in range(-(-sent.width // stream)):
-                for here in (*[0] * int(rng.integers(0, 2)), 1):  # another memory's word changes nothing
+                for here in (*[0] * int(rng.integers(0, 2)), 1):  # a word for another memory changes nothing
                     data = whole >> stream * bank if here else int(rng.integers(0, 1 << 31))
-                    memory = sent.id if here else sent.id + 1
-                    word = data & (1 << bench.widths["load_data"]) - 1
-                    bench.set(load_valid=1, load_memory=memory, load_row=row, load_data=word)
+                    data &= (1 << bench.widths["load_data"]) - 1
+                    bench.set(load_to_kernels=here, load_row=row, load_data=data)
                     if "load_bank" in bench:
                         bench["load_bank"] = bank
                     if bench["bits_valid"]:
@@ -47,7 +46,7 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
                         assert bench["bits_row"] == row
                         found[row, bench["bits_bank"] if banks > 1 else 0] = bench["bits_data"]
                     bench.tick()
-                bench["load_valid"] = 0
+                bench["load_to_kernels"] = 0
                 assert not bench["bits_valid"]
     assert sorted(found) == [(row, bank) for row in range(5) for bank in range(banks)]
     mask = (1 << stored.width) - 1

@@ -35,11 +35,11 @@ def test_weights_and_words_keep_apart(name: str) -> None:
         for row, content in weights.items():
             for bank in range(-(-width // 32)):
                 part = content >> 32 * bank & (1 << bench.widths["load_data"]) - 1
-                bench.set(load_valid=1, load_memory=memory_of(npu, "kernels").id, load_row=row, load_data=part)
+                bench.set(load_to_kernels=1, load_row=row, load_data=part)
                 if "load_bank" in bench:
                     bench["load_bank"] = bank
                 bench.tick()
-        bench["load_memory"] = memory_of(npu, "kernels").id + 1  # what is for others changes nothing
+        bench["load_to_kernels"] = 0  # what is for others changes nothing
         expected_row = expected_word = fetched = None
         for _ in range(300):
             write, use = rng.random() < 0.5, rng.choice(("beat", "fetch", "none"))

@@ -415,7 +415,7 @@ def test_each_layer_takes_its_own_inlet(inlets):
         [[draw.getrandbits(npu.array.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)
     ]
     with Bench(sequencer(Library(32), spec_of(npu, False))) as bench:
-        assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets, "load"}
+        assert {name.removesuffix("_valid") for name in bench.widths if name.endswith("_valid")} == {*inlets}
         bench.set(rst=1, last_layer=count - 1)
         load_tables(bench, npu, {**tables, "inputs": inputs}, "")
         bench["rst"] = 0

@@ -30,7 +30,7 @@ def probe(one: Npu) -> Block:
     b, library, parts = Block("skip_probe"), Library(32, npus=[one]), one.map_marks
     words = Stream.input(b, "in", one.array.word_bits, last=True, side_bits=5)
     ways = {name: Stream.output(b, name, one.array.word_bits) for name in ("to_addition", "to_inlet")}
-    bus = LoadBus(b.input("load_valid"), b.input("load_memory"), None, b.input("load_row"), b.input("load_data"))
+    bus = LoadBus({}, None, b.input("load_row"), b.input("load_data"))
     store = skip_store(NpuContext(b, library, one, RingWords(one.array.word_bits), bus, {}))
     out = Stream.output(b, "out", one.array.word_bits, last=True, side_bits=3)
     block = map_fork(library, one, parts, parts[:2])

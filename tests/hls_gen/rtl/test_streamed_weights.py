@@ -21,7 +21,7 @@ from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.overlay.virtual.sim import lint
 from tests.rows import memory_rows
 
-from .bench import Agent, Bench, Sink, run
+from .bench import Agent, Bench, Sink, on_load_bus, run
 from .test_loader import SMALL, words_of
 from .test_loader import Rig as LoaderRig
 from .test_sequencer import BIG, FRAMES, check, made_plan
@@ -82,8 +82,8 @@ class Bus(Agent):
         self.bench, self.words, self.cycles, self.restart = bench, [], [], set()
 
     def look(self) -> None:
-        if self.bench["npu0_load_valid"]:
-            self.words.append(tuple(self.bench[f"load_{n}"] for n in ("memory", "bank", "row", "data")))
+        if words := on_load_bus(self.bench):
+            self.words += words
             self.cycles.append(self.bench.cycle)
             self.restart.add(self.bench["restart"])
 
@@ -95,7 +95,7 @@ class Rig(LoaderRig):
         made[:4] = PacketHeader(WEIGHTS, 0, ahead, first, rows, last).words(0xB1)
         return made
 
-    def expected(self, *packets: np.ndarray) -> list[tuple[int, ...]]:
+    def expected(self, *packets: np.ndarray) -> list[tuple[str, int, int, int]]:
         """What these WEIGHTS put on the load bus."""
         loads = [packet.copy() for packet in packets]
         for load in loads:

@@ -47,13 +47,13 @@ def _collectors() -> Iterator[Proof]:
             block=lambda w=width, n=count, s=side: collector(Library(32), w, n, s),
             rules="collector",
             sizes={"IN": width, "COUNT": count, "SIDE": side},
-            flags=("SEVERAL",) if several else (),
+            flags=("SEVERAL",) * several + ("PLACES",) * (count > 2),
             reach=count + 5,
             breaks=(
                 Broken("in_ready = ~out_valid | out_ready;", "in_ready = 1'd1;", "sink"),
                 Broken("out_last <= in_last;", "out_last <= 1'd0;", "last_and_side_of_the_newest"),
-                *([Broken("{ at_place[1:0], 1'd0 }", "at_place", "word_in_its_place")] * (count == 3)),
-                *([Broken("| in_last;", "| 1'd0;", "each_collection_once")] * several),
+                *([Broken("{ at_place[0], at_place[1] }", "at_place", "word_in_its_place")] * (count == 3)),
+                *([Broken("in_last | ", "", "each_collection_once")] * several),
             ),
             quick=count == 2,
         )

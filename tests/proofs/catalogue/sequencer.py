@@ -23,6 +23,7 @@ SPECS = {
 def _issuers() -> Iterator[Proof]:
     for name, spec in SPECS.items():
         gaps = (Broken("arrived_left = claims_ahead ?", "arrived_left = tap_taken ?", "arrived_counts"),)
+        rooms = (Broken("(busy & pass_last & room)", "(busy & room)", "place_of_a_result"),)
         ports, sign = issuer(Library(32, npus=[spec.npu]), spec).m.io_variable, spec.count_bits - 1
         yield Proof(
             name=name,
@@ -31,7 +32,7 @@ def _issuers() -> Iterator[Proof]:
             rules="issuer",
             sizes={"RING": RING},
             hidden={"HOLD": spec.layer_bits("hold_words")},
-            flags=("GAP",) if "tap_gap_words" in ports else (),
+            flags=("GAP",) * ("tap_gap_words" in ports) + ("ARRAY",) * ("takes_room" in ports),
             steps=2,
             reach=14,
             breaks=(
@@ -39,6 +40,7 @@ def _issuers() -> Iterator[Proof]:
                 Broken(f"at_claim ? arrived_minus_1[{sign}] : arrived[{sign}]", f"arrived[{sign}]", "word_is_there"),
                 Broken("(skips & at_claim) ?", "skips ?", "arrived_counts"),
                 *(gaps if "tap_gap_words" in ports else ()),
+                *(rooms if "takes_room" in ports else ()),
             ),
         )
 

@@ -71,8 +71,12 @@ module proof (
 
 `ifdef INVARIANTS
 `ifdef SEVERAL
-  (* hierconn *) wire [`COUNT-1:0] \dut.at_place ;
-  always @* if (running) assert (\dut.at_place == 1 << place);
+  (* hierconn *) wire \dut.begins ;
+  always @* if (running) assert (\dut.begins == (place == 0));
+`endif
+`ifdef PLACES
+  (* hierconn *) wire [`COUNT-2:0] \dut.at_place ;
+  always @* if (running) assert (\dut.at_place == 1 << (place == 0 ? 0 : place - 1));
 `endif
   always @* if (running) begin
     assert (words <= `COUNT);

@@ -71,6 +71,9 @@ module proof (
     if (beat) word_is_there: assert (busy & ~skip & enough);
     if (beat) word_of_the_tap: assert (read_row == address + used[BITS-1:0]);
     if (busy & ~skip & enough & room) goes_on: assert (beat);
+`ifdef ARRAY
+    place_of_a_result: assert (takes_room == (beat & last));
+`endif
     tap_after_tap: assert (tap_ready == (~busy | done));
     arrived_counts: assert (arrived == unclaimed);
     free_counts: assert (free == RING - in_ring - $signed(gives_before));

@@ -93,9 +93,7 @@ def operand_memory(library: Library, npu: Npu) -> Block:
     return b
 
 
-def _written(
-    b: Block, bank: tuple[int, int, int], bus: LoadBus, word: dict[str, Signal]
-) -> tuple[Signal, Signal]:
+def _written(b: Block, bank: tuple[int, int, int], bus: LoadBus, word: dict[str, Signal]) -> tuple[Signal, Signal]:
     """Whether a bank, (number, first bit of the row, width), is written in this cycle, and what with."""
     number, low, w = bank
     loads = bus.writes["kernels"]

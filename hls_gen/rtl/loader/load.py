@@ -163,8 +163,8 @@ class LoadedWord:
 def load_rows(c: LoaderContext, target: AddressedMemory, cursor: RowCursor, port: LoadPort) -> LoadedWord:
     """Takes rows in state LOAD, and puts them on the load bus a cycle later.
 
-    The loader gets the ports ``npu<n>_load_to_<memory>``, ``load_bank`` (where a memory has several banks), ``load_row``
-    and ``load_data``.
+    The loader gets the ports ``npu<n>_load_to_<memory>``, ``load_bank`` (where a memory has several banks),
+    ``load_row`` and ``load_data``.
     """
     b = c.b
     b.comment("Load bus: a register, which cuts the long way to memories all over the chip.")

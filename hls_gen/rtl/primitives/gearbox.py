@@ -200,7 +200,7 @@ def _later_places(b: Block, source: Stream, goes_on: Signal, count: int) -> list
     if count == 1:
         return [goes_on]
     second = b.localparam("SECOND_PLACE", 1, count)
-    at = b.reg("at_place", count, init=second)  # a bit a place, which don't ask out_ready, since that comes late
+    at = b.reg("at_place", count, init=second)  # a bit a place; out_ready, which comes late, isn't asked
     moves = b.wire("moves", 1, source.valid & goes_on)
     b.on(moves, (at, Cat(bits(at, 0, count - 1), bits(at, count - 1, 1))))
     b.on(moves & source.last, (at, second))

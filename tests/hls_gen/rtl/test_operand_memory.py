@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
+from bitloom.hls_gen.design.memories.memory_map import kernel_store
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.rtl.array.operand_memory import operand_memory
 from bitloom.hls_gen.rtl.primitives.memory import Library

@@ -121,6 +121,10 @@ REFERENCE_DESIGNS: dict[str, ReferenceDesign] = {
         choices=PULL,
     ),
     "cifar-quick-int8": ReferenceDesign(network="cifar-quick-int8", npus=(INTEGER,), choices=PULL),
+    "cifar-quick-int8-former": ReferenceDesign(
+        network="cifar-quick-int8",
+        npus=(INTEGER.changed(pfp=2, window_former=True),),  # with PFP 1 conv_1 takes less time than its pool
+    ),
     "cifar-quick-int8-cascade3": ReferenceDesign(network="cifar-quick-int8", npus=cascade([INTEGER] * 3), choices=PULL),
     "cifar-quick-int8-ring2": ReferenceDesign(network="cifar-quick-int8", npus=ring([INTEGER] * 2), choices=PULL),
     "bnn-int8-ends": ReferenceDesign(

@@ -1,43 +1,23 @@
-"""Real networks with window formers: B20's first layer and three of CNV fill the lanes, cycle for cycle."""
+"""Chains of NPUs with window formers: words of maps of several bits a channel, and windows that come a beat each."""
 
 import numpy as np
-import pytest
 
-from bitloom.golden import zoo
 from bitloom.golden.encoding import BIPOLAR, unsigned
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.threshold import Threshold
-from bitloom.golden.network import Model, Network
+from bitloom.golden.network import Network
 from bitloom.hls_gen.compiler.choices import CompileChoices
-from bitloom.hls_gen.compiler.flow import Result, simulate
-from bitloom.hls_gen.compiler.plan import Plan, plan
+from bitloom.hls_gen.compiler.flow import simulate
+from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.compiler.sizing import size_memories
 from bitloom.hls_gen.compiler.weight_order import whole_system
-from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import pipeline
-from bitloom.overlay.build.reference_designs import binary_npu, reference_design
+from bitloom.overlay.build.reference_designs import binary_npu
 from tests.cases import random_model
 from tests.simulated import compare
-
-
-def quick_npus() -> tuple[Npu, ...]:
-    """64 lanes, as spec B20 has them; the pool unit keeps up with the first layer."""
-    return (reference_design("cifar-quick-int8").npus[0].changed(pfp=2, window_former=True),)
-
-
-def sized(network: str, npus: tuple[Npu, ...]) -> tuple[Design, Model]:
-    model = zoo.load(network)
-    return size_memories(f"{network}-former", [model], npus, stream_bits=64), model
-
-
-def planned(network: str, npus: tuple[Npu, ...]) -> tuple[Plan, Result]:
-    """The plan of a network, and what the flow model says of it."""
-    design, model = sized(network, npus)
-    network_plan = plan(model, design.npus)
-    return network_plan, simulate(whole_system(network_plan, design), 2)
 
 
 def test_maps_of_several_bits_a_channel_come_level_after_level() -> None:
@@ -79,10 +59,3 @@ def test_a_window_a_beat() -> None:
     compared = compare(design, model, choices, batches=(2,))
     assert [count for _, count in compared.plan.ideal] == [100, 64, 64]
     assert simulate(whole_system(compared.plan, design), 4).cycles_per_frame == 12 * 12
-
-
-@pytest.mark.slow
-def test_the_8_bit_network_of_b20_on_64_lanes() -> None:
-    found, flow = planned("cifar-quick-int8", quick_npus())
-    assert found.ideal[0] == ("conv_1", 40_960)  # 1,024 windows of 75 lanes, for 32 kernels: 94,864 tap by tap
-    assert flow.cycles_per_frame == 166_818

@@ -52,10 +52,55 @@ class Kept:
     """The other one."""
 
 
+class FollowedMaps:
+    """The map that each addition follows, of layers that are taken in their order.
+
+    Of the maps that a layer makes for the addition alone, and behind which an addition may stand, it is the one with
+    the most weighted layers before it, so that the shorter way's map is the one that waits; of those the last one. A
+    map of a layer that reads a concatenation is followed only where there is no other: the two stores of an NPU have no
+    third map for such a layer.
+
+    Parameters
+    ----------
+    readers : mapping of str to sequence of str
+        Map -> names of the layers that read it. A layer that reads a map twice stands there twice.
+
+    Attributes
+    ----------
+    joining : set of str
+        Maps of weighted layers that read a concatenation, and of the layers behind these that read one map.
+    """
+
+    def __init__(self, readers: Mapping[str, Sequence[str]]):
+        self.joining = set[str]()
+        self._readers = readers
+        self._layers: dict[str, Layer] = {}
+        self._depth = {INPUT: 0}
+        """Map -> weighted layers on the longest way to it."""
+
+    def take(self, layer: Layer, reads: Sequence[str]) -> None:
+        """Take the next layer, which reads these maps."""
+        weighted = isinstance(layer, Weighted)
+        self._layers[layer.name] = layer
+        self._depth[layer.name] = max(self._depth[name] for name in reads) + weighted
+        joins = isinstance(self._layers.get(reads[0]), Concat) if weighted else reads[0] in self.joining
+        if layer.input_count == 1 and joins:
+            self.joining.add(layer.name)
+
+    def of(self, addition: str, reads: Sequence[str]) -> str | None:
+        """The map of ``reads`` that an addition follows; None where no layer makes one for it alone."""
+        alone = [name for name in reads if name in self._layers and self._readers[name] == (addition,)]
+        possible = [name for name in alone if self._layers[name].kind in BEFORE_ADD]
+        return self.deepest([name for name in possible if name not in self.joining] or possible) if possible else None
+
+    def deepest(self, names: Sequence[str]) -> str:
+        """Of some maps the one with the most weighted layers before it; of those the one that was taken last."""
+        order = {name: number for number, name in enumerate(self._depth)}
+        return max(names, key=lambda name: (self._depth[name], order[name]))
+
+
 def kept_maps(network: Network) -> Mapping[str, Kept]:
-    """Choose for each addition the map that it follows: of two that are possible the one with more weighted layers
-    before it, so that the shorter way's map is the one that waits; but no map of a layer that reads a concatenation
-    where there is another, since the two stores of an NPU have no third map for that layer.
+    """Choose for each addition the map that it follows (`FollowedMaps`).
 
     Returns
     -------
@@ -67,31 +112,20 @@ def kept_maps(network: Network) -> Mapping[str, Kept]:
     ValueError
         If neither map of an addition is made, for it alone, by a layer that it may stand behind.
     """
-    followed = {layer.name for layer in network.layers if layer.kind in BEFORE_ADD}
-    concatenations = {layer.name for layer in network.layers if isinstance(layer, Concat)}
-    joining = set[str]()  # maps of weighted layers that read a concatenation, and of what follows these
-    depth, kept_by_addition = {INPUT: 0}, dict[str, Kept]()  # depth: weighted layers on the longest way to a map
+    followed = FollowedMaps(network.readers)
+    kept_by_addition = dict[str, Kept]()
     for layer in network.layers:
         names = network.reads[layer.name]
-        depth[layer.name] = max(depth[name] for name in names) + isinstance(layer, Weighted)
-        if layer.input_count == 1 and names[0] in (concatenations if isinstance(layer, Weighted) else joining):
-            joining.add(layer.name)
         if isinstance(layer, Pairwise):
-            possible = [name for name in names if network.readers[name] == (layer.name,) and name in followed]
-            if not possible:
+            kept = followed.of(layer.name, names)
+            if kept is None:
                 kinds = " or ".join(sorted(BEFORE_ADD))
                 raise ValueError(
                     f"{layer.name}: a {kinds} must make one of its maps for it alone, got {' and '.join(names)}"
                 )
-            kept = deepest([name for name in possible if name not in joining] or possible, depth)
             kept_by_addition[layer.name] = Kept(kept, names[names[0] == kept])
+        followed.take(layer, names)
     return kept_by_addition
-
-
-def deepest(names: Sequence[str], depth: Mapping[str, int]) -> str:
-    """Of some maps the one with the most weighted layers before it; of those the one that comes last in ``depth``."""
-    order = {name: number for number, name in enumerate(depth)}
-    return max(names, key=lambda name: (depth[name], order[name]))
 
 
 @dataclass(frozen=True, kw_only=True)

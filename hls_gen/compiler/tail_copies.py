@@ -33,8 +33,8 @@ from bitloom.golden.layers.threshold import Threshold
 
 from .layer_graph import LayerGraph, copy_of_sums, copy_of_values, free_name
 from .pools import canonical
-from .segments import Segment, deepest
-from .trips import BEFORE_ADD, INTEGER, INTEGER_ADD
+from .segments import FollowedMaps, Segment
+from .trips import INTEGER, INTEGER_ADD
 
 
 def first_pools_of_bits_follow_copies(graph: LayerGraph) -> LayerGraph | None:
@@ -133,7 +133,7 @@ def layers_without_weights_follow_copies(graph: LayerGraph) -> LayerGraph | None
     two maps that one convolution makes."""
     if _has_bits(graph) or not any(isinstance(layer, Weighted) for layer in graph.layers.values()):
         return None
-    tails = _Tails(graph, {INPUT: 0}, {})
+    tails = _Tails(graph, FollowedMaps(graph.readings), {})
     for layer in _in_order(graph):
         read = tails.copied_for(layer)
         if read is not None:
@@ -182,8 +182,8 @@ class _Tails:
     """What engines compute, as far as the layers of a graph have been taken, in their order."""
 
     graph: LayerGraph
-    depth: dict[str, int]
-    """Map -> weighted layers on the longest way to it."""
+    followed: FollowedMaps
+    """The maps that additions follow."""
     tails: dict[str, tuple[Weighted, tuple[Layer, ...]]]
     """Map -> the weighted layer that it comes from, and the layers behind that."""
 
@@ -200,7 +200,7 @@ class _Tails:
 
     def take(self, layer: Layer) -> None:
         """Take the next layer, which needs no copy."""
-        self.depth[layer.name] = max(self.depth[read] for read in layer.inputs) + isinstance(layer, Weighted)
+        self.followed.take(layer, layer.inputs)
         if isinstance(layer, Weighted):
             self.tails[layer.name] = (layer, ())
         elif not isinstance(layer, Concat | Outputs):
@@ -214,11 +214,9 @@ class _Tails:
         return self.tails[name][0].name if name in self.tails else name
 
     def _followed(self, layer: Layer) -> str:
-        """The map that a layer follows: of an addition's two maps the one that a layer makes for it alone, which the
-        addition may stand behind, if there is one, else the deepest."""
-        kinds = {name: self.graph.layers[name].kind for name in layer.inputs if name in self.graph.layers}
-        alone = [name for name in layer.inputs if kinds.get(name) in BEFORE_ADD and self._alone(name)]
-        return deepest(alone or layer.inputs, self.depth)
+        """The map that a layer follows; of an addition that can follow none of its maps, the one that it follows a copy
+        of."""
+        return self.followed.of(layer.name, layer.inputs) or self.followed.deepest(layer.inputs)
 
     def _alone(self, name: str) -> bool:
         """Whether one layer reads a map, and reads it once."""
@@ -234,7 +232,7 @@ class _Tails:
             return True
         source = self.graph.maps[begun.inputs[0]]
         segment = Segment(layer=begun, source=source, tail=(*tail, layer), reads="", readers=())
-        joins = isinstance(layer, Pairwise) and isinstance(self.graph.layers.get(begun.inputs[0]), Concat)
+        joins = isinstance(layer, Pairwise) and read in self.followed.joining
         return self._alone(read) and canonical(segment).tail_kinds in (*INTEGER.tails, *INTEGER_ADD.tails) and not joins
 
 

@@ -47,10 +47,12 @@ STORED = {
 
 
 def test_an_addition_follows_no_layer_of_two_maps():
-    """Both maps are as deep. The later one is of a layer that reads two maps: a third one finds no store."""
+    """Both maps are as deep. The later one is of a layer that reads two maps: a third one finds no store. The addition
+    follows the other map, and so needs no copy."""
     branches = "conv_2 act_1, conv_3 act_2, concat_4 act_1 act_2, conv_5 concat_4"
     net = residual(f"conv_1 @input, {branches}, add_6 act_5 act_3")
     assert kept_maps(net)["add_6"] == Kept("act_3", "act_5")
+    assert engine_form_of(net).layers == net.layers
 
 
 def stored(made):

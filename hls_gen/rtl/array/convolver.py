@@ -91,7 +91,8 @@ def convolver(library: Library, npu: Npu) -> Block:
         part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
     else:
         style = kernel_ram_style(npu, npu.array.kernel_ram)
-        part = library.loadable(b, kernel_store(npu), stored, row, read=beat, style=style)
+        may_beat = b.input("may_beat", means="there may be a beat: its row is read, whether there is one or not")
+        part = library.loadable(b, kernel_store(npu), stored, row, read=may_beat, style=style)
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)

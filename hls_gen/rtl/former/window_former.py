@@ -84,6 +84,11 @@ class _Position:
     """Its channels, where it comes; more may follow above them."""
     inside: Signal
     """It lies on the map."""
+    may: Signal
+    """It may go into the window, as far as words go that come."""
+    free: Signal
+    """It may go there, as far as words go that leave. This is known last: each of the columns' many bits, the line
+    memory and the counters has a gate of its own behind it."""
     step: Signal
     """It goes into the window in this cycle."""
 
@@ -119,22 +124,27 @@ def window_former(library: Library, npu: Npu) -> Block:
 
     # # #
 
-    begun, step = b.reg("begun"), b.wire("step")  # the first position is known a cycle after the network
+    begun = b.reg("begun")  # the first position is known a cycle after the network
     b.on(None, (begun, f["on"]))
-    b.comment("Where the position at hand lies: beside the map, or on it, and whether it completes a window.")
     fresh = b.wire("fresh", 1, ~begun)
-    x = _axis(b, f, "x", fresh, step)
-    y = _axis(b, f, "y", fresh, b.wire("row_ends", 1, step & x.last))
-    inside = b.wire("on_map", 1, x.inside & y.inside)
-    begins = b.reg("begins", init=1)  # at the first position of a frame; it waits for the frame, wherever it lies
-    b.on(step, (begins, x.last & y.last))
     ahead = present(npu.former_sizes).ahead > 0
     offer = _offer(b, f, out, fresh, ahead=ahead)
+    b.comment("Where the position at hand lies: beside the map, or on it, and whether it completes a window.")
+    may = b.wire("may_step")
+    moves = b.wire("moves", 1, any_of(fresh, offer.free & may))
+    x = _axis(b, f, "x", fresh, moves)
+    y = _axis(b, f, "y", fresh, any_of(fresh, offer.free & (may & x.last)))
+    inside = b.wire("on_map", 1, x.inside & y.inside)
+    step = b.wire("step", 1, offer.free & (begun & may))
+    begins = b.reg("begins", init=1)  # at the first position of a frame; it waits for the frame, wherever it lies
+    b.on(step, (begins, x.last & y.last))
     b.on(step, (offer.window, x.hit & y.hit))
-    come = b.wire("come", 1, step & inside)
-    there, position = _word_register(b, npu, f, (source, out), come, (x, y))
-    step.assign(all_of(begun, offer.free, any_of(there, ~any_of(inside, begins))))
-    words = _words(b, npu, f, _columns(b, library, npu, f, x, _Position(position, inside, step)))
+    there = b.reg("there")
+    may.assign(any_of(there, ~any_of(inside, begins)))
+    come = b.wire("come", 1, offer.free & (begun & there & inside))
+    word = _word_register(b, npu, f, (source, out), there, come, (x, y))
+    position = _Position(word, inside, begun & may, offer.free, step)
+    words = _words(b, npu, f, _columns(b, library, npu, f, x, position))
     if ahead and offer.first is not None:
         copies = [b.reg(f"copy_{m}", width(word), init=None) for m, word in enumerate(words[1:], 1)]
         b.on(offer.first, *zip(copies, words[1:]))
@@ -186,24 +196,28 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _AxisCounter, a
             library,
             "line_memory",
             sizes.line,
-            write=b.wire("keep", 1, at.step & x.inside),
+            write=b.wire("keep", 1, at.free & (at.may & x.inside)),
             write_row=place,
             write_data=bits(column, 0, kept),
             read=at.step,
             read_row=bits(x.following, 0, address),
             read_data=before,
         )
-    columns = [b.reg(f"column_{k}", width(column), init=None) for k in range(sizes.columns)]
-    # beside the map no row of a column is on it, whatever the line memory has there
+    # Beside the map no row of a column is on it, whatever the line memory has there. The newest column is cleared where
+    # it may go on, whether it does or not: it is at hand then, or a frame begins, which needs no columns before.
+    beside = b.wire("beside_map", 1, at.free & ~x.inside)
     lane = npu.former_granule_bits
-    newest = [
-        choose(all_of(x.inside, *_used(npu, f, "lanes", k)), bits(column, low, lane), 0, lane)
-        for k, low in enumerate(range(0, width(column), lane))
-    ]
-    moved = [b.wire("newest", width(column), side_by_side(newest)), *columns]
-    for k, register in enumerate(columns):
-        used = _used(npu, f, "columns", k)
-        b.on(at.step, (register, choose(used[0], moved[k], 0, width(register)) if used else moved[k]))
+    newest = [b.reg(f"column_0_{k}", lane, init=None) for k in range(width(column) // lane)]
+    for k, register in enumerate(newest):
+        b.on(at.step, (register, bits(column, k * lane, lane)))
+        b.on(any_of(beside, *(~used for used in _used(npu, f, "lanes", k))), (register, 0))
+    columns = [b.wire("column_0", width(column), side_by_side(newest))]
+    for k in range(1, sizes.columns):
+        register = b.reg(f"column_{k}", width(column), init=None)
+        b.on(at.step, (register, columns[-1]))
+        for used in _used(npu, f, "columns", k):
+            b.on(~used, (register, 0))
+        columns.append(register)
     return columns
 
 
@@ -225,7 +239,8 @@ def _meaning(name: str) -> str:
 
 
 def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _AxisCounter:
-    """The counter along an axis. ``fresh``: take the first position; ``moves``: go on, from the last to the first."""
+    """The counter along an axis. ``moves``: go on, from the last position to the first; to the first one where it is
+    ``fresh``, too."""
     first = f[f"{axis}_first"]
     kernel = f[f"{axis}_kernel_minus_1"]
     end = f[f"{axis}_end"]
@@ -239,37 +254,46 @@ def _axis(b: Block, f: Fields, axis: str, fresh: Signal, moves: Signal) -> _Axis
     following = b.wire(f"{axis}_next", w, choose(any_of(last, fresh), first, after, w))
     behind = b.wire(f"{axis}_behind", w, add(following, 1, w))
     again = choose(hit, f[f"{axis}_stride_minus_1"], sub(wait, 1, PLACE_BITS), PLACE_BITS)
-    stepped = any_of(moves, fresh)
     on_map = following < end
-    b.on(stepped, (wait, choose(any_of(last, fresh), kernel, again, PLACE_BITS)))
-    b.on(stepped, (after, behind), (last, eq(following, f[f"{axis}_last"])), (inside, on_map))
+    b.on(moves, (wait, choose(any_of(last, fresh), kernel, again, PLACE_BITS)))
+    b.on(moves, (after, behind), (last, eq(following, f[f"{axis}_last"])), (inside, on_map))
     if "positions_minus_1" in f:
         ends = b.reg(f"{axis}_ends", init=None)
-        b.on(stepped, (ends, on_map & ~(behind < end)))
-    return _AxisCounter(following, stepped, last, hit, inside, ends)
+        b.on(moves, (ends, on_map & ~(behind < end)))
+    return _AxisCounter(following, moves, last, hit, inside, ends)
 
 
 def _word_register(
-    b: Block, npu: Npu, f: Fields, streams: tuple[Stream, Stream], come: Signal, axes: tuple[_AxisCounter, _AxisCounter]
-) -> tuple[Signal, Signal]:
-    """The word whose positions come: (whether there is one, the position at its low end).
+    b: Block,
+    npu: Npu,
+    f: Fields,
+    streams: tuple[Stream, Stream],
+    there: Signal,
+    come: Signal,
+    axes: tuple[_AxisCounter, _AxisCounter],
+) -> Signal:
+    """The word whose positions come: the position at its low end. Drives the register ``there``: there is a word.
 
     A frame begins with a word: what is left of the last one when the frame's positions have all come is dropped.
     """
     b.comment("Word register: positions leave it at its low end.")
-    (source, out), there, word = streams, b.reg("there"), b.reg("frame_word", npu.array.word_bits, init=None)
-    b.on(come, (word, _by_channels(npu, f, lambda c: _less_a_position(word, c, npu))))
-    emptied = come
-    if "positions_minus_1" in f:
+    source, out = streams
+    word = b.reg("frame_word", npu.array.word_bits, init=None)
+    moves = b.wire("word_moves", 1, any_of(~there, come))
+    room = moves
+    if "positions_minus_1" not in f:
+        b.on(moves, (word, source.data))
+    else:
         left = b.reg("left", width(f["positions_minus_1"]), init=None)
-        emptied = b.wire("emptied", 1, all_of(come, any_of(eq(left, 0), all_of(*(axis.ends for axis in axes)))))
-        b.on(come, (left, sub(left, 1, width(left))))
-    room = b.wire("room", 1, any_of(~there, emptied))
+        last = b.wire("last_position", 1, any_of(eq(left, 0), all_of(*(axis.ends for axis in axes))))
+        fills = b.wire("fills", 1, any_of(~there, last))  # ``room`` would do, and comes late: many bits choose by it
+        rest = _by_channels(npu, f, lambda c: _less_a_position(word, c, npu))
+        b.on(moves, (word, choose(fills, source.data, rest, width(word))))
+        b.on(moves, (left, choose(fills, f["positions_minus_1"], sub(left, 1, width(left)), width(left))))
+        room = b.wire("room", 1, any_of(~there, come & last))
     source.ready.assign(choose(f["on"], room, out.ready, 1))
-    b.on(room, (there, all_of(f["on"], source.valid)), (word, source.data))
-    if "positions_minus_1" in f:
-        b.on(room, (left, f["positions_minus_1"]))
-    return there, bits(word, 0, present(npu.former_sizes).channels * npu.former_lane_bits)
+    b.on(room, (there, all_of(f["on"], source.valid)))
+    return bits(word, 0, present(npu.former_sizes).channels * npu.former_lane_bits)
 
 
 def _by_channels(npu: Npu, f: Fields, make: Callable[[int], Signal]) -> Signal:

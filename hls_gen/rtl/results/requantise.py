@@ -176,7 +176,7 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
 
 
 def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
-    """(product of lane ``k``, what is added to round it, shift), registers: two stages."""
+    """(product of lane ``k``, what is added to it, at least to round it, shift), registers: two stages."""
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
     lane_product = shared.pipe.register(f"product_{k}", wide, scaled)
@@ -209,7 +209,7 @@ def _half_of_split(
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
     the second one, together with what is added to round it. What is added depends on the product's sign, which is the
-    value's.
+    value's. The rows of the value's low bits go with it: a DSP block's product comes late, so few are added to that.
     """
     value, factor, shift = given
     wide = npu.product_bits
@@ -234,7 +234,6 @@ def _half_of_split(
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
         rows = pipe.register(f"product_rows_{k}", split.apart + width(factor), sum_of_rows(low, factor))
-        parts.append(resize(rows, wide))
     product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
     negative = pipe.register(f"product_negative_{k}", 1, bits(value, width(value) - 1, 1))
 
@@ -246,7 +245,8 @@ def _half_of_split(
     rounding = choose(negative, ~above, power, wide)
     if shared.round_twice is not None:
         rounding = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
-    b.on(pipe.move, (half, choose(some, rounding, 0, wide)))
+    rounding = choose(some, rounding, 0, wide)
+    b.on(pipe.move, (half, rounding + resize(rows, wide) if split.apart else rounding))
     return half_product, half, half_shift
 
 

@@ -76,10 +76,13 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     # # #
 
     b.comment("The layer at work, and where in a line of its map the word at hand is.")
-    line_done = b.wire("line_done")
     lines = Countdown(b, "lines", memory.widths["lines_minus_1"])
     begins = [field.name for field in line_fields(sequencer) if field.begins]
-    layer = LayerAtWork.of(b, library, bus, memory, last_layer, line_done, lines.last, begins=begins)
+    # ``moves``, which comes last, ends a line, and a layer, a gate behind it
+    moves, line_ends = b.wire("moves"), b.wire("line_ends")
+    layer_ends = b.wire("layer_ends", 1, line_ends & lines.last)
+    layer = LayerAtWork.of(b, library, bus, memory, last_layer, moves, layer_ends, begins=begins)
+    line_done = b.wire("line_done", 1, moves & line_ends)
     line_begins = b.wire("line_begins", 1, any_of(layer.starts, line_done))
     lines.advance(line_begins, layer.change, layer.next["lines_minus_1"])
     now = layer.now
@@ -94,14 +97,15 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
     complete = b.wire("complete", 1, hit.last & line_hit.last) if keeps else hit.last
     blocked = b.wire("blocked", 1, complete & ~out.ready)
     waits = b.wire("waits", 1, inside & ~source.valid)
-    moves = b.wire("moves", 1, all_of(layer.loaded, ~waits, ~blocked))
+    moves.assign(all_of(layer.loaded, ~waits, ~blocked))
     out.valid.assign(all_of(layer.loaded, ~waits, complete))
     source.ready.assign(all_of(layer.loaded, inside, ~blocked))
     word = b.reg("word", memory.widths["words_minus_1"])  # number of the word in its tuple
     tuple_last = b.wire("tuple_last", 1, eq(word, now["words_minus_1"]))
     b.on(moves, (word, choose(tuple_last, 0, add(word, 1, width(word)), width(word))))
     step = b.wire("step", 1, moves & tuple_last)
-    _place(b, layer, (step, line_done, line_begins), (inside, beside_map), hit)
+    last_position = _place(b, layer, (step, line_begins), (inside, beside_map), hit)
+    line_ends.assign(tuple_last & last_position)
     b.comment("The positions before: whether they are on the map, and the words of each.")
     rows, columns = sequencer.beat.rows, sequencer.beat.columns
     before = [b.reg(f"before_{k}") for k in range(1, columns)]
@@ -129,11 +133,12 @@ def line_former(library: Library, spec: SequencerSpec) -> Block:
 
 
 def _place(
-    b: Block, layer: LayerAtWork, events: tuple[Signal, Signal, Signal], on_map: tuple[Signal, Signal], hit: Countdown
-) -> None:
-    """Where in its line the position at hand is. ``events``: a position is done; the line is, which is assigned here; a
-    line begins. ``on_map``: registers that say whether the position is on the map, and whether it is not."""
-    step, line_done, line_begins = events
+    b: Block, layer: LayerAtWork, events: tuple[Signal, Signal], on_map: tuple[Signal, Signal], hit: Countdown
+) -> Signal:
+    """Where in its line the position at hand is; returns a register that says whether it is the last one. ``events``: a
+    position is done; a line begins. ``on_map``: registers that say whether the position is on the map, and whether it
+    is not."""
+    step, line_begins = events
     inside, beside_map = on_map
 
     def first(name: str) -> Signal:
@@ -148,9 +153,9 @@ def _place(
     positions = Countdown(b, "positions", width(layer.now["positions_minus_1"]))
     positions.advance(moves, change, first("positions_minus_1"))
     hit.advance(moves, change, first("first"), layer.now["stride_minus_1"])
-    line_done.assign(step & steps.last)
     b.on(step & positions.last, (inside, 0), (beside_map, 1))
     b.on(line_begins, (inside, 1), (beside_map, 0))
+    return steps.last
 
 
 def _lines_before(

@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
+from veriloggen import Cat
+
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.ports import INLET_BITS, SOURCES
 from bitloom.hls_gen.design.widths import LAYER_BITS, bits_for
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, choose, const, eq, resize, sub, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, add, any_of, bits, choose, const, eq, resize, sub, width
 from bitloom.hls_gen.rtl.primitives.gearbox import collected
 from bitloom.hls_gen.rtl.primitives.layer_counter import layer_counter
 from bitloom.hls_gen.rtl.primitives.memory import Library
@@ -179,17 +181,26 @@ def _formed(context: Context, last_layer: Signal, out: Written) -> Stream:
 
 
 def _select(b: Block, inlets: Mapping[str, Stream], source: Signal, can: Signal) -> tuple[Signal, Signal]:
-    """Takes words from the inlet with number ``source`` and from no other; (there is one, the word)."""
-    widest = max(inlet.data_bits for inlet in inlets.values())
+    """Takes words from the inlet with number ``source`` and from no other; (there is one, the word). What lies above a
+    word that is narrower than others means nothing."""
+    widest = max(inlets.values(), key=lambda inlet: inlet.data_bits)
+
+    def word(inlet: Stream) -> Signal:
+        """The word of the inlet, as wide as that of the widest one, by whose bits it is filled up: so these bits ask
+        neither for the inlet nor for its word, which may come late."""
+        w = inlet.data_bits
+        filled = widest.data_bits - w
+        return Cat(bits(widest.data, w, filled), inlet.data) if filled else inlet.data
+
     first = next(iter(inlets.values()))
     valid = first.valid
-    data = resize(first.data, widest)
+    data = word(first)
     for number, (name, inlet) in enumerate(inlets.items()):
         selected = b.wire(f"from_{name}", 1, eq(source, _source(b, name, number, width(source))))
         inlet.ready.assign(can & selected)
         if number:
             valid = choose(selected, inlet.valid, valid, 1)
-            data = choose(selected, resize(inlet.data, widest), data, widest)
+            data = choose(selected, word(inlet), data, widest.data_bits)
     return valid, data
 
 

@@ -21,21 +21,19 @@ NPUS = {
 }
 
 
-SEVERAL = (Broken("(fresh | last_word) ? 1'd0 :", "fresh ? 1'd0 :", "word_of_the_window"),)
-"""Breaks of formers that count the words of a window."""
 BREAKS = {
     "windows of a word": (
         Broken("if (free) begin", "if (1'd0) begin", "each_word_once"),
         Broken("free = ~offering | out_ready;", "free = 1'd1;", "leaves_in_time"),
-        Broken("~(on_map | begins)", "1'd1", "position_of_a_word"),
+        Broken("~(on_map | begins)", "1'd1", "step_of_a_word"),
     ),
     "windows of two words": (
-        *SEVERAL,
+        Broken("(fresh | last_word) ? 1'd0 :", "fresh ? 1'd0 :", "word_of_the_window"),
         Broken("out_ready & last_word", "out_ready", "leaves_in_time"),
-        Broken(" | x_ends & y_ends);", ");", "when_it_is_empty"),
+        Broken(" | x_ends & y_ends;", ";", "when_it_is_empty"),
     ),
     "windows of two words, ahead": (
-        *SEVERAL,
+        Broken("(fresh | last_word) ? 1'd0 :", "fresh ? 1'd0 :", "each_word_once"),
         Broken("if (first_word) begin", "if (offering) begin", "word_of_the_window"),
         Broken("offering | ~first_word;", "offering;", "each_word_once"),
     ),

@@ -11,7 +11,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import ring
 from bitloom.hls_gen.rtl.loader import loader
 from bitloom.hls_gen.rtl.loader.load import LoadPort
-from bitloom.hls_gen.rtl.primitives.memory import Library
+from bitloom.hls_gen.rtl.primitives.memory import Library, write_port
 from tests.proofs.engine import Broken, Proof
 
 NPU = Npu.of(kfp=8, kgp=3, pfp=3, ol=1, acc_bits=16, layers=2)
@@ -29,6 +29,18 @@ def _table(design: Design, value: Callable[[Memory], int]) -> str:
     return f"{24 * len(numbers)}'h{''.join(f'{number:06x}' for number in reversed(numbers))}"
 
 
+def _loads(design: Design) -> str:
+    """The bits of the load bus that say what is written, as a concatenation in Verilog: of each NPU, by id of a memory.
+    The network's row, with id 0, stays in the loader."""
+    names = [{m.id: m.name for m in memory_map(npu)[1:]} for npu in design.npus]
+    places = [
+        f"npu{n}_{write_port(of_npu[k])}" if k in of_npu else "1'd0"
+        for n, of_npu in enumerate(names)
+        for k in range(MEMORIES)
+    ]
+    return ",".join(reversed(places))
+
+
 def _proofs() -> Iterator[Proof]:
     for name, design in DESIGNS.items():
         port, stream_bits = LoadPort.of(design), design.stream_bits
@@ -43,6 +55,7 @@ def _proofs() -> Iterator[Proof]:
                 **{error.name: error.code for error in ERRORS},
                 "DEPTHS": _table(design, lambda m: m.depth),
                 "LAST_BANKS": _table(design, lambda m, bits=stream_bits: -(-m.width // bits) - 1),
+                "LOADS": _loads(design),
                 "MAGIC": MAGIC,
                 "ROW_BITS": port.row_bits,
                 "BANK_BITS": port.bank_bits,

@@ -21,6 +21,7 @@ NPUS = {
 
 def _results() -> Iterator[Proof]:
     for name, npu in NPUS.items():
+        block = results(Library(32, npus=[npu]), npu)
         several = npu.array.accumulators > 1
         windows = npu.array.accumulators if several else timing.CREDITS
         binary = windows > MOST_ONES
@@ -32,6 +33,7 @@ def _results() -> Iterator[Proof]:
             rules="results",
             sizes={"WINDOWS": windows},
             hidden={
+                "LOADS": ",".join(port for port in block.port_widths if port.startswith("load_to_")),
                 "SEVERAL": int(several), "QUEUE": npu.group_steps * npu.results.ol * npu.array.acc_bits,
                 "STAGES": timing.latencies(npu).activation, "FULL": count_bits if several else 1,
                 "CREDIT": count_bits, **({"BINARY": 1} if binary else {}),

@@ -17,7 +17,7 @@ module proof (
   given_reset given_reset (.*);
   given_source #(.WIDTH(WIDTH)) source (.valid(in_valid), .ready(in_ready), .word(in_data), .*);
   keeps_word #(.WIDTH(TAPS * PLACE)) sink (.valid(out_valid), .ready(out_ready), .word(out_data), .*);
-  always @* assume (~load_valid | rst);
+  always @* assume (~load_to_pool_lines | rst);
   (* anyconst *) reg [7:0] last;
   always @* assume (last_layer == last);
 

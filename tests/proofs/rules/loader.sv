@@ -11,11 +11,7 @@ module proof (
   wire in_load = loader_state == `LOAD, in_frame = loader_state == `FRAME, in_drain = loader_state == `DRAIN;
   wire taken = s_axis_tvalid & s_axis_tready;
   wire [63:0] data = s_axis_tdata;
-`ifdef TWO_NPUS
-  wire [1:0] loads = {npu1_load_valid, npu0_load_valid};
-`else
-  wire [1:0] loads = npu0_load_valid;
-`endif
+  wire [16*`NPUS-1:0] loads = {`LOADS};  // of each NPU, the memory with id 0 low
 
   // The header's words, as they come.
   reg [31:0] word_0, word_1, word_2, word_3;
@@ -126,7 +122,8 @@ module proof (
     if (in_header | in_load) words_are_taken: assert (s_axis_tready | cut);
     if (loads != 0) written_by_a_load: assert (after & state_before == `LOAD & taken_before & is_load);
     if (loads != 0) written_where_told: assert (
-        loads == 1 << npu & load_memory == memory & load_row >= address & load_row < end_row & load_row < depth);
+        loads == 1 << {npu, memory[3:0]} & load_row >= address & load_row < end_row & load_row < depth);
+    if (after & state_before == `LOAD & taken_before & is_load & memory != 0) each_word_written: assert (loads != 0);
     if (after & taken_before & final_before) packet_ends: assert (in_header);
     if (after & (state_before == `LOAD | state_before == `FRAME) & ~(taken_before & final_before) & ~cut_before)
       packet_goes_on: assert (loader_state == state_before);

@@ -2,7 +2,7 @@
 //
 // Memory `chunks` is loaded in reset, as the loader does it, and then stays; what it holds may be anything.
 module proof (
-    input clk, input rst, input load_valid, input [7:0] load_memory, input [`MAP-1:0] load_row,
+    input clk, input rst, input load_to_chunks, input [`MAP-1:0] load_row,
     input [`PLACE-1:0] load_data, input in_valid, input [`WIDTH-1:0] in_data, input in_last, input out_ready,
     input watch
 );
@@ -16,7 +16,7 @@ module proof (
   given_source #(.WIDTH(`WIDTH + 1)) source (
       .valid(in_valid), .ready(in_ready), .word({in_last, in_data}), .*);
   keeps_word #(.WIDTH(`WIDTH)) sink (.valid(out_valid), .ready(out_ready), .word(out_data), .*);
-  always @* if (~rst) assume (~load_valid);
+  always @* if (~rst) assume (~load_to_chunks);
 
   wire [`PLACE+2:0] inside, ahead;
   wire watching;

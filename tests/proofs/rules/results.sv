@@ -9,7 +9,7 @@ module proof (
   wire running;
   `DUT dut (.*);
   given_reset given_reset (.*);
-  always @* if (~rst) assume (~load_valid);
+  always @* if (~rst) assume ({`LOADS} == 0);
   keeps_word #(.WIDTH($bits(features_data) + 1)) features (
       .valid(features_valid), .ready(features_ready), .word({features_last, features_data}), .*);
   keeps_word #(.WIDTH($bits(raw_data) + 1)) raw (

@@ -31,6 +31,7 @@ module proof (
 
   // Words of complete windows that have not left.
   (* hierconn *) wire \dut.step , \dut.x_hit , \dut.y_hit , \dut.come , \dut.x_ends , \dut.y_ends ;
+  (* hierconn *) wire \dut.moves , \dut.on_map , \dut.fresh ;
   (* hierconn *) wire [WORDS*WIDTH-1:0] \dut.window ;
   wire completes = \dut.step & \dut.x_hit & \dut.y_hit ;
   wire give = former_on & out_valid & out_ready, take = former_on & in_valid & in_ready;
@@ -68,6 +69,8 @@ module proof (
     if (known & out_valid & at >= 0) word_of_the_window: assert (out_data == window[at[2:0] * WIDTH +: WIDTH]);
     if (completes) leaves_in_time: assert (owed - give <= `COPIED * (words - 1));
     if (\dut.come ) position_of_a_word: assert (positions != 0);
+    step_of_a_word: assert (\dut.come == (\dut.step & \dut.on_map ));
+    step_of_all: assert (\dut.moves == (\dut.step | \dut.fresh ));
     when_it_is_empty: assert (in_ready == (positions == 0 | \dut.come & (positions == 1 | of_the_frame)));
     waits_for_a_word: cover (owed == 0 & ~complete & positions == 0 & ~in_valid & known == 0 & \dut.x_hit );
     window_after_window: cover (complete & completes);

@@ -92,7 +92,7 @@ def test_the_message_has_the_blocks_of_the_board(monkeypatch):
     npu = Npu.of(
         engine="integer", kfp=4, kgp=2, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block"
     )
-    monkeypatch.setattr(partitioning._Cutter, "together", lambda self, partitions, most: most + 3)
+    monkeypatch.setattr(partitioning._Partitioner, "together", lambda self, partitions, most: most + 3)
     with value_error("block: memories of all partitions must fit 9 BRAM36, got 12 at last"):
         fitting_partitions(residual(), (npu,), 9, CompileChoices(), 32)
 

@@ -1,13 +1,5 @@
-"""Results unit: accumulators leave one after another, through the activation or as they are.
-
-    results[KGP] --> queue --> OL of them --> activation (threshold.py, requantise.py) --> skid register --> features
-                                          `--> raw values
-
-A step takes OL results of a window, by their place in the queue. Where a feature has several levels (k thresholds) each
-step is repeated k times, against one threshold after the other. Features that aren't taken wait in the skid register.
-So whether stages of a requantisation move is a register, not logic. ``room`` says whether another window may end: with
-one accumulator a processing element two windows' results fit, one in the queue and one that the array holds; with
-several a result waits in its accumulator, at ``drain_slot``, and ``room`` says whether another one is free.
+"""Results unit: accumulators leave one after another, through the activation (threshold.py, requantise.py) or, in an
+NPU whose sums leave, as they are. What each NPU's module says of itself: `_contract`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,6 +45,15 @@ LANES: Mapping[type[FeatureLayer], Lane] = {Lookup: lookup}
 """The module of a lane of each feature unit, by its layer."""
 COUNTED = ("level", "group", "window")
 """What a layer says how many there are of, in fields such as ``levels_minus_1``."""
+LEVELS = """Where a feature has several levels (k thresholds) each step is repeated k times, against one threshold after
+the other."""
+SKID = "Features that aren't taken wait in the skid register."
+SKID_AHEAD = SKID + " So whether stages move is a register, not logic."
+ROOM_OF_WINDOWS = """``room`` says whether another window may end: two windows' results fit, one in the queue and one
+that the array holds."""
+ROOM_OF_ACCUMULATORS = """A result waits in its accumulator, at ``drain_slot``, until the queue takes it; ``room`` says
+whether an accumulator is free."""
+"""LEVELS, SKID, SKID_AHEAD, ROOM_OF_WINDOWS, ROOM_OF_ACCUMULATORS: what the Verilog says of some NPUs."""
 MOST_ONES = 4
 """Counts of windows up to this one are as many ones; larger ones are binary, in fewer registers."""
 
@@ -128,9 +129,7 @@ def results(library: Library, npu: Npu) -> Block:
         to_outlets=npu.gives_ways,
     )
     placers = [unit_placer(unit, LANES[unit.layer], b, library, npu, bus) for unit in units]
-    # thresholds have one stage: where raw values leave it, too, nobody knows ahead whether what is in it will be taken
-    ahead = npu.requantises or "raw" not in step.layer
-    ready = ready_ahead(b) if ahead else Ready(b.wire("step_ready"))
+    ready = ready_ahead(b) if _looks_ahead(npu) else Ready(b.wire("step_ready"))
     give(b, library, _features(b, npu, step, load, sums_offset, placers, ready), ready)
     return b
 
@@ -143,12 +142,36 @@ def _header(npu: Npu) -> Header:
         "value_bits" if npu.keeps_steps else "feature_bits": npu.value_bits,
         "accumulators": npu.array.accumulators,
     }
+    latency = f"{activation} cycle{'s' * (activation > 1)} from a step to its features"
     return Header(
-        __doc__,
+        _contract(npu),
         rate="one step of OL results a cycle",
-        latency=f"{activation} cycle{'s' * (activation > 1)} from a step to its features, 1 to its raw values",
+        latency=latency + ", 1 to its raw values" * npu.ports.sends_results,
         parameters=sizes,
     )
+
+
+def _contract(npu: Npu) -> str:
+    """The module's text."""
+    activation = "requantisation" if npu.requantises else "thresholds"
+    first = f"Results unit: accumulators leave one after another, through {activation}"
+    picture = f"    results[KGP] --> queue --> OL of them --> {activation} --> skid register --> features"
+    if npu.ports.sends_results:
+        first += " or as they are"
+        picture += "\n" + " " * picture.index("--> " + activation) + "`--> raw values"
+    told = [
+        "A step takes OL results of a window, by their place in the queue.",
+        *([] if npu.requantises else [LEVELS]),
+        SKID_AHEAD if _looks_ahead(npu) else SKID,
+        ROOM_OF_ACCUMULATORS if npu.array.accumulators > 1 else ROOM_OF_WINDOWS,
+    ]
+    return f"{first}.\n\n{picture}\n\n{' '.join(told)}\n"
+
+
+def _looks_ahead(npu: Npu) -> bool:
+    """Whether stages of the activation know in the cycle before whether they move. Thresholds have one stage: where raw
+    values leave it, too, nobody knows ahead whether what is in it will be taken."""
+    return npu.requantises or not npu.ports.sends_results
 
 
 def _features(

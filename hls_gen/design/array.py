@@ -29,6 +29,10 @@ class PeArray(NpuPart):
     """What both kinds of array have."""
 
     engine: ClassVar[str]
+    most_visits: ClassVar[int]
+    """Times that a layer visits a tap, one after another, at most."""
+    zero_weights: ClassVar[bool]
+    """Whether a weight may be 0, by which a lane adds nothing whatever its feature is."""
 
     kfp: int = number(8, means="Input channels that a PE takes in a cycle.")
     kgp: int = number(8, means="PEs: kernels that work in parallel.")
@@ -92,6 +96,8 @@ class BinaryArray(PeArray):
     """Array of PEs that count where bits of features and weights match. Features and weights have 1 bit."""
 
     engine: ClassVar[str] = "binary"
+    most_visits: ClassVar[int] = 2
+    zero_weights: ClassVar[bool] = False
     feature_bits: ClassVar[int] = 1
     weight_bits: ClassVar[int] = 1
     kernels_per_multiplier: ClassVar[int] = 1
@@ -130,6 +136,11 @@ class BinaryArray(PeArray):
     def planes(self) -> int:
         """Bit planes of an integer input that lie side by side in a word; 0: none do."""
         return self.reducer.planes if isinstance(self.reducer, SerialPopcount) else 0
+
+    @property
+    def offset_bits(self) -> int:
+        """Width of what is taken off the sums of a window, which may count twice before; 0: sums stay as they are."""
+        return self.acc_bits
 
     @property
     def least_acc_bits(self) -> int:
@@ -176,6 +187,9 @@ class IntegerArray(PeArray):
     """Array of PEs that multiply features by weights, both in two's complement."""
 
     engine: ClassVar[str] = "integer"
+    most_visits: ClassVar[int] = 1
+    zero_weights: ClassVar[bool] = True
+    offset_bits: ClassVar[int] = 0
     reducer: ClassVar[Reducer] = ProductSum()
     planes: ClassVar[int] = 0
     kernel_binariser: ClassVar[bool] = False

@@ -22,7 +22,7 @@ from .former import Former, FormerSizes, has_place
 from .gearbox import geared
 from .loader import Loader
 from .parts import present
-from .pool_unit import PRODUCTS, Beside, PoolReduction, PoolUnit, PoolWeights, Reduction
+from .pool_unit import PRODUCTS, Beside, PoolReduction, PoolUnit, PoolWeights, Reduction, pools_of
 from .ports import SOURCES, Ports
 from .reader import Reader
 from .results import REQUANTISATION, THRESHOLDS, ActivationUnit, Results
@@ -262,7 +262,12 @@ class Npu:
     @property
     def pools(self) -> tuple[PoolReduction, ...]:
         """The pools that layers may have; none where there is no pool unit."""
-        return self.pool_unit.pools(self.engine) if self.pool_unit else ()
+        return pools_of(self.engine) if self.pool_unit else ()
+
+    @property
+    def averages(self) -> bool:
+        """Whether layers may have pools whose results are divided."""
+        return any(pool.divides for pool in self.pools)
 
     @property
     def reductions(self) -> tuple[Reduction, ...]:
@@ -297,7 +302,7 @@ class Npu:
     @property
     def multiplies(self) -> bool:
         """Whether the array multiplies features by weights: engine integer."""
-        return self.array.engine == "integer"
+        return self.engine == "integer"
 
     @property
     def loops_maps(self) -> bool:
@@ -307,7 +312,7 @@ class Npu:
     @property
     def activation(self) -> ActivationUnit:
         """What makes results of sums: integers in the integer engine, and in a binary NPU that adds maps."""
-        return REQUANTISATION if self.array.engine == "integer" or self.has_skip else THRESHOLDS
+        return REQUANTISATION if self.multiplies or self.has_skip else THRESHOLDS
 
     @property
     def requantises(self) -> bool:
@@ -317,12 +322,12 @@ class Npu:
     @property
     def keeps_steps(self) -> bool:
         """Whether steps of results go to the skip store, integers of which the signs go on: in a binary NPU."""
-        return self.array.engine == "binary" and self.has_skip
+        return self.has_skip and not self.multiplies
 
     @property
     def forks_maps(self) -> bool:
         """Whether words of maps go to the skip store: in an integer NPU."""
-        return self.array.engine == "integer" and self.has_skip
+        return self.has_skip and self.multiplies
 
     @property
     def value_bits(self) -> int:
@@ -498,7 +503,7 @@ class Npu:
         """Width of a lane of the pool unit's queue: what the taps of a window gave so far."""
         if self.depthwise:
             return self.array.acc_bits
-        return self.pool_sum_bits if self.engine == "integer" else self.array.feature_bits
+        return self.pool_sum_bits if self.averages else self.array.feature_bits
 
     @property
     def pool_queue_bits(self) -> int:

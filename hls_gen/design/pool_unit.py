@@ -3,6 +3,7 @@ it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
@@ -89,6 +90,12 @@ PRODUCTS = Reduction(
 """The sum of products of a depthwise convolution, in pool units with weights."""
 
 
+@cache
+def pools_of(engine: str) -> tuple[PoolReduction, ...]:
+    """The pools of a pool unit in an NPU of this engine."""
+    return tuple(pool for pool in POOLS if engine in pool.engines)
+
+
 class ReducedWindow(NamedTuple):
     """What a pool unit computes for a layer: a window, and how it makes one value of its taps."""
 
@@ -169,10 +176,6 @@ class PoolUnit(NpuPart):
         """How a line former in front of it splits the window of a pool: tap by tap that of an average, which divides by
         the number of valid taps, as the sequencer counts them."""
         return SplitWindow(window) if reduction.divides else self.beat.split(window)
-
-    def pools(self, engine: str) -> tuple[PoolReduction, ...]:
-        """The pools that it has in an NPU of this engine."""
-        return tuple(pool for pool in POOLS if engine in pool.engines)
 
     @property
     def table_rows(self) -> dict[TapTable, int]:

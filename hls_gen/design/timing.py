@@ -146,7 +146,7 @@ class Latencies:
 
 def latencies(npu: Npu) -> Latencies:
     """Latencies of the units of an NPU."""
-    divides = npu.engine == "integer" and not npu.depthwise
+    divides = npu.averages and not npu.depthwise
     return Latencies(
         array=array_latency(npu),
         activation=len(activation_stages(npu)),

@@ -26,10 +26,9 @@ def array_blocks(npu: Npu, stream_bits: int, n: int) -> Iterator[AreaBlock]:
     """The array of NPU ``n``."""
     yield from pe_blocks(npu, n)
     banks = -(-kernel_bits(npu) // stream_bits)
-    binary = npu.engine == "binary"
     sizes = {
         "one": 1,
-        "acc": npu.array.acc_bits * binary,
+        "acc": npu.array.offset_bits,
         "banks": banks,
         "slot": slot_bits(npu),
         "code": npu.code_bits,
@@ -46,8 +45,8 @@ def array_stores(npu: Npu) -> Iterator[Store]:
     if npu.array.accumulators > 1:
         width = 1 if isinstance(npu.array.reducer, Or) else npu.array.acc_bits
         yield Store(SUMS, width, npu.array.accumulators, 0, 2 * npu.array.kgp, registered=True)
-        if npu.engine == "binary":
-            yield Store("offsets", npu.array.acc_bits, npu.array.accumulators, 0, registered=True)
+        if npu.array.offset_bits:
+            yield Store("offsets", npu.array.offset_bits, npu.array.accumulators, 0, registered=True)
 
 
 def slot_bits(npu: Npu) -> int:

@@ -61,7 +61,7 @@ def _sequencer(sequencer: NpuSequencer, n: int) -> AreaBlock:
         "ring": ring,
         "counts": sum(bits_for(count) for count in counts),
         "tables": sum(bits for _, bits in bases(sequencer, tables)),
-        "average": npu.engine == "integer",
+        "average": npu.averages,
         "raster": kind.counters,
         "raster_ring": ring * kind.counters,
     }

@@ -31,7 +31,7 @@ def sequencer_blocks(npu: Npu, n: int) -> Iterator[AreaBlock]:
         "tables": sum(bits for _, bits in bases(sequencer, sequencer.kind.tables)),
         "several": npu.array.accumulators > 1,
         "slot": slot_bits(npu),
-        "acc": npu.array.acc_bits * (npu.engine == "binary"),
+        "acc": npu.array.offset_bits,
         "source": npu.array.word_bits * others,
         "inlets": others,
         "raster": counters,

@@ -34,7 +34,7 @@ def _former(npu: Npu, sizes: FormerSizes) -> dict[str, Any]:
     registered = sizes.line <= LUT_RAM_WORDS  # a register behind LUT RAM
     kept = (column - npu.former_granule_bits) * registered
     choice = npu.array.word_bits * (npu.former_words - 1)
-    lane = (1.3 if npu.engine == "binary" else 0.4) if sizes.channels <= 2 * sizes.granule else 2.2
+    lane = (0.4 if npu.array.zero_weights else 1.3) if sizes.channels <= 2 * sizes.granule else 2.2
     numbers = max(sizes.channels // sizes.granule - 4, 0)  # of four numbers one LUT a bit chooses
     lut = 139 + 2.04 * npu.array.word_bits + 0.425 * choice + lane * column
     lut += 0.55 * numbers * (npu.array.word_bits + column)

@@ -7,12 +7,15 @@ why the result doesn't depend on them. So a value that is new is in each key unt
 Example: two NPUs that differ in PFP have the same cycles of the array, and different keys of cycles with the pool unit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.hls_gen.design.parts import NpuPart
+from bitloom.hls_gen.design.reducer import ProductSum
 
 Key = Callable[[Npu], tuple[Any, ...]]
 """Gives an NPU's key."""
@@ -74,14 +77,28 @@ def key_of(*sizes: str, without: Mapping[str, str]) -> Key:
     names = [*(name for name in flat.CHOSEN if name not in without), *sizes]
     places = dict.fromkeys(map(_place, names))
     of_npu = attrgetter(*(place for place in places if not place.startswith(("pool_unit", REDUCER))))
-    of_reducer = [place.removeprefix(REDUCER) for place in places if place.startswith(REDUCER)]
+    of_reducer = _of_reducer([place.removeprefix(REDUCER) for place in places if place.startswith(REDUCER)])
     inside = [place.removeprefix("pool_unit.") for place in places if place.startswith("pool_unit.")]
-    of_unit = attrgetter(*inside) if inside else lambda unit: None
-    return lambda npu: (
-        *of_npu(npu),
-        *[getattr(npu.array.reducer, name, None) for name in of_reducer],
-        npu.pool_unit and of_unit(npu.pool_unit),
-    )
+    if not inside:
+        return lambda npu: (*of_npu(npu), of_reducer(npu))
+    of_unit = attrgetter(*inside)
+    return lambda npu: (*of_npu(npu), of_reducer(npu), npu.pool_unit and of_unit(npu.pool_unit))
+
+
+def _of_reducer(names: Sequence[str]) -> Callable[[Npu], Any]:
+    """What gives the values of these fields of an NPU's reducer: those that its kind has, in a key with its kind."""
+    if not names:
+        return lambda npu: None
+    of_kind = dict[type[NpuPart], Callable[[Any], Any]]()
+    for kind in (*flat.KINDS["array.reducer"], ProductSum):
+        own = [item.name for item in fields(kind) if item.name in names]
+        of_kind[kind] = attrgetter(*own) if own else lambda reducer: None
+
+    def values(npu: Npu) -> Any:
+        reducer = npu.array.reducer
+        return type(reducer), of_kind[type(reducer)](reducer)
+
+    return values
 
 
 def _place(name: str) -> str:

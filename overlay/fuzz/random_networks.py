@@ -26,7 +26,7 @@ from bitloom.golden.window import BESIDE, Window
 from bitloom.hls_gen.compiler.taps import Taps
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.pool_unit import PoolUnit
+from bitloom.hls_gen.design.pool_unit import pools_of
 from bitloom.hls_gen.design.widths import PLANES
 
 from .pick import Pick
@@ -201,7 +201,7 @@ class IntegerChoices:
     """How requantisations round, of golden.layers.requantise.ROUNDINGS."""
     behind: Sequence[type[FeatureLayer]] = ()
     """Kinds of layers that may stand behind a requantisation, in their order."""
-    pools: Sequence[type[Pool]] = tuple(pool.layer for pool in PoolUnit().pools("integer"))
+    pools: Sequence[type[Pool]] = tuple(pool.layer for pool in pools_of("integer"))
     """Kinds of pools."""
 
     @classmethod

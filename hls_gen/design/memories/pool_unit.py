@@ -24,7 +24,7 @@ def pool_unit_memories(npu: Npu) -> dict[str, Rows]:
     weights = pool_unit.weights
     words = ("words", bits_for(npu.sequencer.input_words))
     memories = reading_memories(sequencer, [words], _layer_fields(sequencer))
-    if npu.engine == "integer":
+    if npu.averages:
         row = [("reciprocal", npu.reciprocal_bits)]
         memories["reciprocals"] = Rows(1 << COUNT_BITS, row, read_at_once=True, registered=not weights)
     if weights:

@@ -85,7 +85,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *(npu.way_fields if npu.gives_ways else ()),
         *([("pooled", 1)] if npu.passes_by else []),
         *addition_marks(npu),
-        *([("double", 1)] if npu.engine == "binary" else []),
+        *([("double", 1)] if npu.array.offset_bits else []),
         *fields_of(npu, npu.activation.of_layer),
         *(field for unit in npu.results.feature_units for field in _unit_fields(npu, unit)),
     ]

@@ -131,20 +131,20 @@ def _layer_fields(sequencer: NpuSequencer) -> FieldWidths:
     """A layer to the array's sequencer."""
     npu = sequencer.npu
     row = sequencer.row_bits
-    binary = npu.engine == "binary"
+    offset = npu.array.offset_bits
     fields = [
         *reading_fields(sequencer),
         *starts(sequencer, SOMETIMES),
         *((name, row) for name in ("start_row", "kernel_base", "group_rows")),
         ("groups_minus_1", bits_for(npu.sequencer.groups - 1)),
         *_part_fields(npu),
-        *([("tap_offset", npu.array.acc_bits)] if binary else []),
+        *([("tap_offset", offset)] if offset else []),
     ]
     if npu.array.accumulators > 1:
         fields += [("inner_groups_minus_1", npu.array.slot_bits), ("tap_rows_minus_1", row)]
     if npu.loader.stream_weights:
         fields.append(("kernel_stream", 1))
-    twice = [("twice", 1)] if binary and sequencer.kind.counters else []
+    twice = [("twice", 1)] if npu.array.most_visits > 1 and sequencer.kind.counters else []
     return [*fields, *counter_fields(sequencer), *twice, *kernel_moves(sequencer)]
 
 

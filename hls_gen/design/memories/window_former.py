@@ -25,6 +25,6 @@ def former_fields(npu: Npu) -> FieldWidths:
         place = bits_for(sizes.line) if axis == "x" else SIDE_BITS + 1  # negative beside the map: none is met twice
         fields += [(f"former_{axis}_{what}", place) for what in ("first", "end", "last")]
         fields += [(f"former_{axis}_{what}_minus_1", PLACE_BITS) for what in ("kernel", "stride")]
-    if npu.engine == "binary":
+    if not npu.array.zero_weights:
         fields += [("former_lanes_used", bits_for(column)), ("former_columns_used", bits_for(sizes.columns))]
     return fields

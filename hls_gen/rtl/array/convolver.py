@@ -71,14 +71,12 @@ def convolver(library: Library, npu: Npu) -> Block:
     first = b.input("first", means="the beat is the first of its window")
     last = b.input("last", means="the beat is the last of its window")
     row = b.input("kernel_row", npu.array.row_bits, means="row of the kernel memory with the beat's weights")
-    binary = npu.engine == "binary"
+    offset_bits = npu.array.offset_bits
     several = npu.array.accumulators > 1
-    offset = (
-        b.input("offset", npu.array.acc_bits, means="what is taken from the window's sums later") if binary else None
-    )
+    offset = b.input("offset", offset_bits, means="what is taken from the window's sums later") if offset_bits else None
     given = None if npu.array.one_memory else b.input("features", npu.array.word_bits, means=FEATURES)
     result_valid = b.output("result_valid", means="the results of a window are there, from this cycle on")
-    result_offset = b.output("result_offset", npu.array.acc_bits, means="offset of that window") if binary else None
+    result_offset = b.output("result_offset", offset_bits, means="offset of that window") if offset_bits else None
     results = b.output("results", npu.array.kgp * npu.array.acc_bits, means="results of that window, kernel 0 low")
     slot = b.input("slot", npu.array.slot_bits, means="accumulator of the beat") if several else None
     drain = b.input("drain_slot", npu.array.slot_bits, means="accumulator whose results are read") if several else None

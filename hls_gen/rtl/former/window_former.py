@@ -330,9 +330,9 @@ def _column(b: Block, npu: Npu, f: Fields, at: _Position, before: Signal | None)
 
 
 def _used(npu: Npu, f: Fields, what: str, k: int) -> list[Signal]:
-    """Whether lane or column ``k`` of a window has taps; nothing in an NPU of integers, whose weights are 0 where there
-    is none. A binary NPU clears the registers of the others: 0 adds nothing, and clearing a register is no logic."""
-    return [f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))] if npu.engine == "binary" else []
+    """Whether lane or column ``k`` of a window has taps; nothing where weights are 0 that meet none. Else an NPU clears
+    the registers of the others: 0 adds nothing, and clearing a register is no logic."""
+    return [] if npu.array.zero_weights else [f[f"{what}_used"] > const(k, width(f[f"{what}_used"]))]
 
 
 def _all(flag: Signal, w: int) -> Signal:

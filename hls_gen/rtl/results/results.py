@@ -76,7 +76,6 @@ class _StepPlace:
 def results(library: Library, npu: Npu) -> Block:
     """The results unit of an NPU, with its activation: module ``results_unit``."""
     b = Block(library.name("results_unit", npu), _header(npu))
-    binary = npu.engine == "binary"
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
     factors = memory_of(npu, npu.activation.memory)
@@ -88,7 +87,8 @@ def results(library: Library, npu: Npu) -> Block:
     room = b.output("room", means="there is a place for another window's results")
     arrived = b.input("result_valid", means="results of a window are there, from this cycle on")
     sums = b.input("results", npu.array.kgp * acc, means="results of the window, kernel 0 low")
-    sums_offset = b.input("result_offset", acc, means="what is taken from each of them") if binary else None
+    has_offset = npu.array.offset_bits > 0
+    sums_offset = b.input("result_offset", acc, means="what is taken from each of them") if has_offset else None
 
     # # #
 

@@ -76,7 +76,7 @@ def engine(c: NpuContext, words: dict[str, Stream], skipped: Stream | None) -> E
         **({} if drain_slot is None else {"drain_slot": drain_slot}),
         result_valid=array["result_valid"],
         results=array["results"],
-        **({"result_offset": array["result_offset"]} if npu.engine == "binary" else {}),
+        **({"result_offset": array["result_offset"]} if npu.array.offset_bits else {}),
         **({} if raw is None else raw.ports("raw")),
     )
     room.assign(out["room"])

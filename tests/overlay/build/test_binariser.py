@@ -41,13 +41,11 @@ def network(name: str, encoding: Encoding, binarise: bool) -> Network:
     return Network(name=name, input=Map(height=6, width=5, channels=7, encoding=encoding), layers=layers)
 
 
+KINDS = {"unsigned_8": unsigned(8), "signed_3": signed(3), "binary": BIPOLAR, "planes": signed(4)}
 MODELS = {
-    name: random_model(network(name, encoding, binarise), seed)
-    for seed, (name, encoding, binarise) in enumerate(
-        [("unsigned_8", unsigned(8), True), ("signed_3", signed(3), True), ("binary", BIPOLAR, False),
-         ("planes", signed(4), False)]
-    )
-}  # fmt: skip
+    name: random_model(network(name, encoding, name in ("unsigned_8", "signed_3")), seed)
+    for seed, (name, encoding) in enumerate(KINDS.items())
+}
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +94,8 @@ def test_both_directions_occur() -> None:
 
 def test_what_the_binariser_cannot_take_is_told(tmp_path: Path) -> None:
     wide = random_model(network("wide", unsigned(9), True), 0)
-    with value_error("entry: the binariser makes one bit of integers of 9 bits in two's complement, "
-                     "got 1 levels of unsigned 9 bit (0..511)"):  # fmt: skip
+    rule = "entry: the binariser makes one bit of integers of 9 bits in two's complement"
+    with value_error(f"{rule}, got 1 levels of unsigned 9 bit (0..511)"):
         size_memories("binariser", [wide], FOLDING)
 
 

@@ -49,20 +49,21 @@ def asked(*words: str) -> Wanted:
     return found[0]
 
 
+NUMBERS = {"kfp": 12, "kgp": 12, "pfp": 3, "ol": 2, "planes": 7, "shift_bits": 0, "word_lanes": 4, "accumulators": 4}
+PLAIN = {"planes": 0, "shift_bits": 0}
 OPTIONS = {
-    "--kfp 12": {"kfp": 12}, "--kgp 12": {"kgp": 12}, "--pfp 3": {"pfp": 3}, "--ol 2": {"ol": 2},
-    "--planes 7": {"planes": 7}, "--shift-bits 0": {"shift_bits": 0}, "--binariser 5": {"binariser_bits": 5},
-    "--accumulate both": {"accumulate": "both"}, "--word-lanes 4": {"word_lanes": 4},
-    "--accumulators 4": {"accumulators": 4},
-    "--collect 64 --planes 0 --shift-bits 0": {"collect": 64, "planes": 0, "shift_bits": 0},
-    "--collect 64": {"collect": 64, "planes": 0, "shift_bits": 0},
-    "--accumulate or": {"accumulate": "or", "planes": 0, "shift_bits": 0},
-    "--accumulate or_words --word-lanes 4": {
-        "accumulate": "or_words", "word_lanes": 4, "planes": 0, "shift_bits": 0,
-    },
+    **{f"--{name.replace('_', '-')} {number}": {name: number} for name, number in NUMBERS.items()},
+    "--binariser 5": {"binariser_bits": 5},
+    "--accumulate both": {"accumulate": "both"},
+    "--collect 64 --planes 0 --shift-bits 0": {"collect": 64, **PLAIN},
+    "--collect 64": {"collect": 64, **PLAIN},
+    "--accumulate or": {"accumulate": "or", **PLAIN},
+    "--accumulate or_words --word-lanes 4": {"accumulate": "or_words", "word_lanes": 4, **PLAIN},
     "--kernel-ram block": {"kernel_ram": "block"},
-    "--raster": {"raster": True}, "--no-raster": {"raster": False}, "--no-pool": {"pool": False},
-}  # fmt: skip
+    "--raster": {"raster": True},
+    "--no-raster": {"raster": False},
+    "--no-pool": {"pool": False},
+}
 
 
 @pytest.mark.parametrize("words", OPTIONS)
@@ -217,6 +218,10 @@ def test_equal_npus(topology: str) -> None:
     assert [npu.value("shift_bits") for npu in shifting] == [3, 0]
 
 
+ONCE = "'--dataflow': must be given once, or once for each LAYER=, got"
+DATAFLOWS = "output_stationary, input_stationary, input_stationary:N (N >= 2), auto"
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
@@ -225,14 +230,20 @@ def test_equal_npus(topology: str) -> None:
         (Wanted(topology="ring"), "digits-cnn: a ring must have 1..32 NPUs, got None"),
         (Wanted(topology="cascade", npus=33), "digits-cnn: a cascade must have 1..32 NPUs, got 33"),
         (Wanted(folding={"kfp": 0}), "npu: kfp must be an integer >= 1, got 0"),
-        (Wanted(design="digits-cnn-pipeline", topology="ring", npus=2),
-         "digits-cnn-pipeline: its NPUs are connected already, got topology ring"),
-        (Wanted(folding={"buffer_words": 32}),
-         "digits-cnn: buffer_words needs an NPU behind another one, got 32 without"),
-        (Wanted(design="bnn-int8-ends", folding={"planes": 6}),
-         "bnn-int8-ends: planes needs a binary NPU that reads frames, got 6 without"),
+        (
+            Wanted(design="digits-cnn-pipeline", topology="ring", npus=2),
+            "digits-cnn-pipeline: its NPUs are connected already, got topology ring",
+        ),
+        (
+            Wanted(folding={"buffer_words": 32}),
+            "digits-cnn: buffer_words needs an NPU behind another one, got 32 without",
+        ),
+        (
+            Wanted(design="bnn-int8-ends", folding={"planes": 6}),
+            "bnn-int8-ends: planes needs a binary NPU that reads frames, got 6 without",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
     with value_error(message):
         chosen_design(networks.load("digits-cnn"), wanted)
@@ -241,20 +252,18 @@ def test_what_there_can_not_be_is_told(wanted: Wanted, message: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--dataflow bad",
-         "'--dataflow': must be [LAYER=] one of output_stationary, input_stationary, input_stationary:N (N >= 2), "
-         "auto, got 'bad'"),
-        ("--dataflow auto --dataflow auto", "'--dataflow': must be given once, or once for each LAYER=, got auto auto"),
-        ("--dataflow a=auto --dataflow a=auto",
-         "'--dataflow': must be given once, or once for each LAYER=, got a=auto a=auto"),
-        ("--dataflow auto --dataflow a=auto",
-         "'--dataflow': must be given once, or once for each LAYER=, got auto a=auto"),
+        ("--dataflow bad", f"'--dataflow': must be [LAYER=] one of {DATAFLOWS}, got 'bad'"),
+        ("--dataflow auto --dataflow auto", f"{ONCE} auto auto"),
+        ("--dataflow a=auto --dataflow a=auto", f"{ONCE} a=auto a=auto"),
+        ("--dataflow auto --dataflow a=auto", f"{ONCE} auto a=auto"),
         ("--mapping 0,x", "'--mapping': must be numbers with commas between them, got '0,x'"),
-        ("--chunk rows:0",
-         "'--chunk': must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'"),
+        (
+            "--chunk rows:0",
+            "'--chunk': must be one of tuples, rows, columns, perhaps with :N, N from 1 on, got 'rows:0'",
+        ),
         ("--mapping 0,", "'--mapping': must be numbers with commas between them, got '0,'"),
     ],
-)  # fmt: skip
+)
 def test_options_that_are_none(words: str, message: str) -> None:
     result = CliRunner().invoke(bitloom, ["area", "digits-cnn", *words.split()])
     assert result.exit_code == 2
@@ -263,8 +272,8 @@ def test_options_that_are_none(words: str, message: str) -> None:
 
 def test_several_networks_on_one_design(tmp_path: Path) -> None:
     """And the build's listing says how it was asked for."""
-    words = ["build", "digits-cnn", "digits-or", "--accumulate", "both", "--map-order", "raster", "--raster",
-             "--dataflow", "auto", "--mapping", "0,0,0,0", "--out", str(tmp_path / "two")]  # fmt: skip
+    options = "--accumulate both --map-order raster --raster --dataflow auto --mapping 0,0,0,0"
+    words = ["build", "digits-cnn", "digits-or", *options.split(), "--out", str(tmp_path / "two")]
     result = CliRunner().invoke(bitloom, words)
     assert result.exit_code == 0, result.output
     loaded = builds.load(tmp_path / "two")
@@ -278,17 +287,21 @@ def test_several_networks_on_one_design(tmp_path: Path) -> None:
     )
 
 
+BIT_EXACT = [
+    "digits-cnn --topology pipeline --kfp 16 --kgp 8",
+    "digits-cnn --topology cascade --npus 2 --kernel-ram block",
+    "digits-cnn --topology ring --npus 2 --buffer-words 32",
+    "digits-cnn --topology ring --npus 2 --chunk columns:2",
+    "digits-cnn --topology pipeline --kfp 16 --kgp 8 --buffer-words 64 --chunk rows",
+    "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4",
+    "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4 --raster --map-order raster --one-memory",
+    "digits-cnn --accumulators 4 --dataflow auto",
+    "lfc-w1a1 --collect 64 --kfp 32 --kgp 8 --shift-bits 0",
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    ["digits-cnn --topology pipeline --kfp 16 --kgp 8", "digits-cnn --topology cascade --npus 2 --kernel-ram block",
-     "digits-cnn --topology ring --npus 2 --buffer-words 32",
-     "digits-cnn --topology ring --npus 2 --chunk columns:2",
-     "digits-cnn --topology pipeline --kfp 16 --kgp 8 --buffer-words 64 --chunk rows",
-     "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4",
-     "bnn-int8-ends --topology pipeline --kfp 8 --kgp 4 --raster --map-order raster --one-memory",
-     "digits-cnn --accumulators 4 --dataflow auto", "lfc-w1a1 --collect 64 --kfp 32 --kgp 8 --shift-bits 0"],
-)  # fmt: skip
+@pytest.mark.parametrize("words", BIT_EXACT)
 def test_bit_exact(words: str, tmp_path: Path) -> None:
     name, *options = words.split()
     model = networks.load(name)

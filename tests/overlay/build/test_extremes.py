@@ -75,26 +75,23 @@ def images(model: Model) -> np.ndarray:
 
 
 ACT, REQUANTISE = Threshold(name="act_1"), Requantise(name="act_1", encoding=INT8)
+BITS = {
+    "bits_raw": Extreme(8190, BIPOLAR, BIPOLAR),
+    "bits": Extreme(8190, BIPOLAR, BIPOLAR, (ACT,)),
+    "ternary": Extreme(4095, BIPOLAR, TERNARY, (ACT,), too_many=4097),  # an odd number of them counts twice
+}
+BYTES = {"int8_raw": Extreme(63, INT8, BIPOLAR), "int8": Extreme(63, INT8, BIPOLAR, (ACT,))}
+INTEGERS = {
+    "int_raw": Extreme(127, INT8, INT8),
+    "int": Extreme(127, INT8, INT8, (REQUANTISE,), (-32640, 16382)),
+}
+BIAS = Extreme(127, INT8, INT8, (REQUANTISE,), (-(1 << 31) + (1 << 21) + 1, (1 << 31) - (1 << 21)))
 EXTREMES: dict[str, tuple[Npu, int, dict[str, Extreme]]] = {
-    "binary": (BINARY, 14, {
-        "bits_raw": Extreme(8190, BIPOLAR, BIPOLAR),
-        "bits": Extreme(8190, BIPOLAR, BIPOLAR, (ACT,)),
-        "ternary": Extreme(4095, BIPOLAR, TERNARY, (ACT,), too_many=4097),  # an odd number of them counts twice
-        "int8_raw": Extreme(63, INT8, BIPOLAR),
-        "int8": Extreme(63, INT8, BIPOLAR, (ACT,)),
-    }),
-    "planes": (PLANES, 14, {
-        "int8_raw": Extreme(63, INT8, BIPOLAR),
-        "int8": Extreme(63, INT8, BIPOLAR, (ACT,)),
-    }),
-    "integer": (INTEGER, 22, {
-        "int_raw": Extreme(127, INT8, INT8),
-        "int": Extreme(127, INT8, INT8, (REQUANTISE,), (-32640, 16382)),
-    }),
-    "integer_32": (INTEGER, 32, {
-        "int_bias": Extreme(127, INT8, INT8, (REQUANTISE,), (-(1 << 31) + (1 << 21) + 1, (1 << 31) - (1 << 21))),
-    }),
-}  # fmt: skip
+    "binary": (BINARY, 14, BITS | BYTES),
+    "planes": (PLANES, 14, BYTES),
+    "integer": (INTEGER, 22, INTEGERS),
+    "integer_32": (INTEGER, 32, {"int_bias": BIAS}),
+}
 
 MARGIN = {"integer": 1}
 """Bits that sizing adds for biases that are trained anew; none for thresholds, and no more than 32 bits in all."""

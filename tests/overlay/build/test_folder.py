@@ -46,10 +46,9 @@ def test_a_build_is_written_and_replaced(tmp_path: Path) -> None:
     assert json.loads((folder / "build.json").read_text())["name"] == "another"
 
 
-MINE = {
-    "rtl/my_testbench.v": b"1", "from_vivado_2023.bit": b"2", "vivado/my_timing.tcl": b"3", "vivado/work/x.bit": b"4",
-    "notes.program.npz": b"5", "my_top.v": b"6", ".hidden": b"7", "vivado/src/mine.v": b"8",
-}  # fmt: skip
+MINE = ["rtl/my_testbench.v", "from_vivado_2023.bit", "vivado/my_timing.tcl", "vivado/work/x.bit", "notes.program.npz"]
+MINE += ["my_top.v", ".hidden", "vivado/src/mine.v"]
+MINE = {name: str(number).encode() for number, name in enumerate(MINE, 1)}
 
 
 def test_what_no_build_wrote_stays(tmp_path: Path) -> None:
@@ -68,9 +67,8 @@ def test_changed_files_are_kept_and_named(tmp_path: Path) -> None:
         (tmp_path / path).write_bytes(b"by hand")
     (tmp_path / "rtl/c.v").write_bytes(b"mine")  # where the new build has a file
     kept = put(tmp_path, NEW)
-    assert set(kept) == {
-        KeptFile("rtl/a.v", "rtl/a.v.kept"), KeptFile("rtl/b.v", "rtl/b.v"), KeptFile("rtl/c.v", "rtl/c.v.kept"),
-    }  # fmt: skip
+    names = {"rtl/a.v": "rtl/a.v.kept", "rtl/b.v": "rtl/b.v", "rtl/c.v": "rtl/c.v.kept"}
+    assert set(kept) == {KeptFile(*names) for names in names.items()}
     mine = {"rtl/a.v.kept": b"by hand", "rtl/b.v": b"by hand", "rtl/c.v.kept": b"mine"}
     assert others(tmp_path) == NEW | mine
     assert put(tmp_path, NEW) == ()
@@ -224,8 +222,8 @@ def test_a_full_disk_leaves_the_old_build(tmp_path: Path, monkeypatch: pytest.Mo
 
 def run(program: str, *arguments: object) -> str:
     environment = {**os.environ, "PYTHONPATH": f"{SOURCES}:{ROOT}"}
-    done = subprocess.run([sys.executable, "-c", program, *map(str, arguments)], env=environment, capture_output=True,
-                          text=True, timeout=300, check=False)  # fmt: skip
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

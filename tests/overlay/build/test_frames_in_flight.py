@@ -22,11 +22,12 @@ from tests.simulated import compare
 
 NPUS = 9
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=4, kgp=4, ol=4, pool=False)
-NETWORK = Network(name="many", input=Map(height=1, width=1, channels=4, encoding=signed(6)), layers=tuple(
-    layer for k in range(NPUS) for layer in (
-        Dense(name=f"fc_{k}", out_channels=4, weight=signed(5)), Requantise(name=f"requantise_{k}", encoding=signed(6)),
-    )
-))  # fmt: skip
+LAYERS = [
+    (Dense(name=f"fc_{k}", out_channels=4, weight=signed(5)), Requantise(name=f"requantise_{k}", encoding=signed(6)))
+    for k in range(NPUS)
+]
+SOURCE = Map(height=1, width=1, channels=4, encoding=signed(6))
+NETWORK = Network(name="many", input=SOURCE, layers=tuple(layer for pair in LAYERS for layer in pair))
 
 
 @pytest.mark.slow

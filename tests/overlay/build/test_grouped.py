@@ -32,8 +32,8 @@ def block(weight: Encoding, act: type[Threshold] | type[Requantise]) -> Network:
     acts = {Threshold: {}, Requantise: {"encoding": signed(4)}}[act]
     layers: list[Layer] = []
     for n, (kernels, side, parts) in enumerate([(16, 1, 1), (16, 3, 4), (8, 2, 2)]):
-        shape = {"name": f"conv_{n}", "out_channels": kernels, "kernel": (side, side), "weight": weight,
-                 "padding": (side // 2,) * 4}  # fmt: skip
+        shape = {"name": f"conv_{n}", "out_channels": kernels, "kernel": (side, side), "weight": weight}
+        shape["padding"] = (side // 2,) * 4
         layers += [GroupedConv(groups=parts, **shape) if parts > 1 else Conv(**shape), act(name=f"act_{n}", **acts)]
     encoding = signed(4) if act is Requantise else BIPOLAR
     return Network(name="block", input=Map(height=5, width=6, channels=7, encoding=encoding), layers=tuple(layers))
@@ -67,8 +67,8 @@ def test_rows_of_nonsense_do_no_lasting_harm(field: str) -> None:
     model, images = random_model(network, 1, 16), random_images(network, 2, 1)
     program = compile_model(model, manifest)
     layers, parameters = manifest.memory(0, "layers"), program.parameters.copy()
-    one, (at,) = layers.field(field), [rows for header, memory, rows in packets(manifest, parameters)
-                                       if memory.name == "layers"]  # fmt: skip
+    one = layers.field(field)
+    (at,) = [rows for header, memory, rows in packets(manifest, parameters) if memory.name == "layers"]
     for bit_number in range(one.lsb, one.lsb + one.width):
         at[1, bit_number // 32] |= np.uint32(1 << bit_number % 32)
     with loaded(bit, program, timeout_cycles=50_000) as (accelerator, _):

@@ -76,6 +76,6 @@ def whole(folder: Path) -> builds.Build:
 @pytest.mark.parametrize("moments", [3, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments(moments: int, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{SOURCES}:{ROOT}"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path), str(moments)], env=environment,
-                          capture_output=True, text=True, check=False)  # fmt: skip
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path), str(moments)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

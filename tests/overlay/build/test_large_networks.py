@@ -111,9 +111,8 @@ def test_one_memory_gets_smaller_where_that_takes_fewest_programs():
     source = Map(height=32, width=32, channels=8, encoding=BYTES)
     model = seeded(Network(name="late", input=source, layers=tuple(layers)))
     npu = Npu.of(
-        engine="integer", kfp=8, kgp=8, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block",
-        raster=True,
-    )  # fmt: skip
+        engine="integer", kfp=8, kgp=8, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block"
+    ).changed(raster=True)
     cuts = fitting_partitions(model, (npu,), 20, CompileChoices(), 32)
     assert cuts == {"conv_1": 1, "conv_5": 2, "conv_6": 2}
     assert estimate(size_memories("late", [model], npu, CompileChoices(partitions=cuts))).bram36 <= 20

@@ -63,8 +63,8 @@ def check(case: BoardCase, pick: Pick) -> set[str]:
     with kind.surroundings(pick):
         try:
             choices = replace(choices, dataflow=suited(choices, design, model))
-            comparison = compare(design, model, choices, batches=kind.batches, stalls=stalls,
-                                 stalled_batch=batch, seed=seed)  # fmt: skip
+            pauses = {"batches": kind.batches, "stalls": stalls, "stalled_batch": batch}
+            comparison = compare(design, model, choices, **pauses, seed=seed)
         except ValueError as e:
             if BLOCKED.fullmatch(str(e)):
                 check_blocked(design, model, choices, str(e), **stalls, seed=seed)

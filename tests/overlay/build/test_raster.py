@@ -27,12 +27,14 @@ START = 22
 
 
 def model(encoding: Encoding, side: int) -> Model:
-    network = Network(name="large", input=Map(height=side, width=side, channels=3, encoding=encoding), layers=(
+    layers = (
         Conv(name="conv_1", out_channels=4, kernel=(3, 3), stride=(2, 2), padding=(1, 1, 1, 1)),
         Threshold(name="act_1"),
         MaxPool(name="pool_1", kernel=(3, 3), stride=(2, 2), padding=(1, 1, 0, 0)),
         Conv(name="conv_2", out_channels=2, kernel=(3, 2), stride=(3, 2), padding=(0, 0, 1, 0)),
-    ))  # fmt: skip
+    )
+    source = Map(height=side, width=side, channels=3, encoding=encoding)
+    network = Network(name="large", input=source, layers=layers)
     return random_model(network, 7)
 
 

@@ -19,9 +19,9 @@ from .board_cases import GRAPH_NPU
 
 def conv(name: str, reads: str, channels: int, side: int = 1, stride: int = 1) -> tuple[Layer, Layer]:
     """A convolution and its requantisation, which is called after it."""
-    act, size = name.replace("conv", "act"), {"kernel": (side, side), "stride": (stride, stride)}
-    layer = Conv(name=name, out_channels=channels, padding=(0, 0, side - 1, side - 1), weight=signed(8),
-                 inputs=(reads,), **size)  # fmt: skip
+    act, padding = name.replace("conv", "act"), (0, 0, side - 1, side - 1)
+    window = {"kernel": (side, side), "stride": (stride, stride), "padding": padding}
+    layer = Conv(name=name, out_channels=channels, weight=signed(8), inputs=(reads,), **window)
     return layer, Requantise(name=act, encoding=signed(8), inputs=(name,))
 
 
@@ -35,10 +35,9 @@ def model_of(name: str, shape: tuple[int, int, int], layers: list[Layer]) -> Mod
 @pytest.mark.parametrize("aheads", [0, 2])
 def test_more_comes_by_than_the_tuple_memory_holds(aheads: int) -> None:
     """Tuples of 16 words, of which one layer reads every fourth: between two of its windows 8 others come by."""
-    model = model_of("wide", (5, 7, 4), [
-        *conv("conv_1", INPUT, 64), *conv("conv_2", "act_1", 4), *conv("conv_3", "act_2", 4, 2, 2),
-        *conv("conv_4", "act_1", 4, 1, 2), Add(name="add_5", encoding=signed(8), inputs=("act_3", "act_4")),
-    ])  # fmt: skip
+    long = [*conv("conv_1", INPUT, 64), *conv("conv_2", "act_1", 4), *conv("conv_3", "act_2", 4, 2, 2)]
+    add = Add(name="add_5", encoding=signed(8), inputs=("act_3", "act_4"))
+    model = model_of("wide", (5, 7, 4), [*long, *conv("conv_4", "act_1", 4, 1, 2), add])
     choices = CompileChoices(map_order="raster")
     npu = GRAPH_NPU.changed(kfp=4, kgp=4, pfp=4, ol=2, aheads=aheads)
     design = size_memories(f"wide_{aheads}", [model], npu, choices)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
+from bitloom.golden.layer import Layer
 from bitloom.golden.layers.conv import Conv
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Network
@@ -14,7 +14,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade
 from bitloom.overlay.fuzz.campaigns.device import packets_of
 from bitloom.overlay.fuzz.hardware import Hardware
-from tests.cases import random_model
+from tests.cases import case_map, random_model
 from tests.networks import random_images
 
 NPU = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=4, kgp=4, ol=4, pool=False)
@@ -24,12 +24,11 @@ FRAMES = 3
 
 def network(count: int) -> Network:
     """Convolutions, one an NPU, of which the last one's map leaves."""
-    return Network(name="resets", input=Map(height=6, width=6, channels=4, encoding=signed(6)), layers=tuple(
-        layer for k in range(count) for layer in (
-            Conv(name=f"conv_{k}", out_channels=4, kernel=(2, 2), weight=signed(5)),
-            Requantise(name=f"requantise_{k}", encoding=signed(6)),
-        )
-    ))  # fmt: skip
+    layers: list[Layer] = []
+    for k in range(count):
+        layers.append(Conv(name=f"conv_{k}", out_channels=4, kernel=(2, 2), weight=signed(5)))
+        layers.append(Requantise(name=f"requantise_{k}", encoding=signed(6)))
+    return Network(name="resets", input=case_map(6, 6, 4, signed(6)), layers=tuple(layers))
 
 
 @pytest.mark.sample(1)

@@ -108,8 +108,9 @@ def test_each_order_is_run_once(model: Model) -> None:
 def test_a_layer_that_is_too_large(model: Model) -> None:
     design = tight(model, ring([DIGITS, NEXT]), -1)
     rows = [npu.array.kernel_rows for npu in design.npus]
-    told = [f"kernel_rows must be >= {has + 1} for {layer}, NPU {n} of design {design.name} has {has}"
-            for n, (has, layer) in enumerate(zip(rows, ("conv_3", "dense_4")))]  # fmt: skip
+    told = []
+    for n, (has, layer) in enumerate(zip(rows, ("conv_3", "dense_4"))):
+        told.append(f"kernel_rows must be >= {has + 1} for {layer}, NPU {n} of design {design.name} has {has}")
     with value_error(f"digits-cnn: {told[0]}; {told[1]}"):
         compile_model(model, Manifest.of(design, "0" * 64), PULL)
 

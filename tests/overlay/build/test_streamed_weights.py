@@ -84,7 +84,7 @@ def test_weights_are_loaded_while_layers_are_computed(model: Model, made: builds
 # Memories for exactly the two layers in use, and for one
 
 
-NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding=signed(6)), layers=(
+LAYERS = (
     Conv(name="conv_1", out_channels=5, kernel=(3, 2), padding=(1, 1, 0, 0), weight=signed(4)),
     Requantise(name="requantise_1", encoding=signed(6), relu=True),
     Conv(name="conv_2", out_channels=9, kernel=(2, 2), weight=signed(5)),
@@ -94,7 +94,8 @@ NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding
     Dense(name="fc_1", out_channels=14, weight=signed(5)),
     Requantise(name="requantise_4", encoding=signed(6), relu=True),
     Dense(name="fc_2", out_channels=6, weight=signed(3)),
-))  # fmt: skip
+)
+NETWORK = Network(name="five", input=Map(height=6, width=5, channels=4, encoding=signed(6)), layers=LAYERS)
 INTEGER = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
 
 
@@ -185,10 +186,11 @@ def send(accelerator, words) -> None:
         accelerator._wait(lambda: False, "test")
 
 
-@pytest.mark.parametrize(("name", "change"), [
-    ("BAD_RANGE", {"address": 1 << 23}), ("BAD_RANGE", {"length": 0}), ("BAD_NPU", {"npu": 1}),
-    ("BAD_KIND", {"kind": 4}), ("TRUNCATED", {}),
-])  # fmt: skip
+REFUSED = [("BAD_RANGE", {"address": 1 << 23}), ("BAD_RANGE", {"length": 0}), ("BAD_NPU", {"npu": 1})]
+REFUSED += [("BAD_KIND", {"kind": 4}), ("TRUNCATED", {})]
+
+
+@pytest.mark.parametrize(("name", "change"), REFUSED)
 def test_the_device_refuses_and_recovers(board, accelerator, name, change) -> None:
     header, rows = board.streamed()[0]
     words = np.concatenate([replace(header, **change).words(board.manifest.packet_magic), rows.ravel()])
@@ -216,10 +218,9 @@ def test_too_few_weights(board, accelerator) -> None:
 def test_weights_in_another_order(board, accelerator, order) -> None:
     """The layers' numbers are out of order: an error, and right results after it."""
     a, b, *others = board.streamed()
-    parts = {
-        "two swapped": [b, a, *others], "one twice": [a, b, b, *others], "one lost": [a, *others],
-        "the last one first": [others[-1] if others else b, a, *others[:-1]],
-    }[order]  # fmt: skip
+    parts = {"two swapped": [b, a, *others], "one twice": [a, b, b, *others], "one lost": [a, *others]}
+    parts["the last one first"] = [others[-1] if others else b, a, *others[:-1]]
+    parts = parts[order]
     for before in (0, 1, len(parts)):
         accelerator.program = board.with_weights(parts, before)
         with pytest.raises(PacketError) as e:

@@ -86,14 +86,12 @@ def test_the_fast_way_equals_the_definition(model, batch):
 
 def test_edges_of_a_graph():
     net = residual()
-    assert net.reads == {
-        "conv_1": (INPUT,), "conv_2": ("conv_1",), "subtract_3": ("conv_1", "conv_2"), "requantise_4": ("subtract_3",),
-        "subtract_5": ("requantise_4", INPUT), "dense_6": ("subtract_5",),
-    }  # fmt: skip
-    assert net.readers == {
-        INPUT: ("conv_1", "subtract_5"), "conv_1": ("conv_2", "subtract_3"), "conv_2": ("subtract_3",),
-        "subtract_3": ("requantise_4",), "requantise_4": ("subtract_5",), "subtract_5": ("dense_6",), "dense_6": (),
-    }  # fmt: skip
+    reads = {"conv_1": (INPUT,), "conv_2": ("conv_1",), "subtract_3": ("conv_1", "conv_2")}
+    reads |= {"requantise_4": ("subtract_3",), "subtract_5": ("requantise_4", INPUT), "dense_6": ("subtract_5",)}
+    assert net.reads == reads
+    readers = {INPUT: ("conv_1", "subtract_5"), "conv_1": ("conv_2", "subtract_3"), "conv_2": ("subtract_3",)}
+    readers |= {"subtract_3": ("requantise_4",), "requantise_4": ("subtract_5",), "subtract_5": ("dense_6",)}
+    assert net.readers == {**readers, "dense_6": ()}
     assert list(net.maps) == [INPUT, *(layer.name for layer in net.layers)]
     assert net.output == net.maps["dense_6"]
     assert net.sources(net.layers[2]) == (net.maps["conv_1"], net.maps["conv_2"])
@@ -110,9 +108,8 @@ def test_the_list_of_layers_may_have_any_order():
 
 def test_only_inputs_that_are_not_the_layer_before_are_written(model):
     data = json.loads(json.dumps(model.network.to_dict()))
-    assert [layer.get("inputs") for layer in data["layers"]] == [
-        None, None, ["conv_1", "conv_2"], None, ["requantise_4", "@input"], None,
-    ]  # fmt: skip
+    inputs = [None, None, ["conv_1", "conv_2"], None, ["requantise_4", "@input"], None]
+    assert [layer.get("inputs") for layer in data["layers"]] == inputs
     assert Network.from_dict(data) == model.network
 
 
@@ -156,18 +153,22 @@ def test_order_of_a_graph():
     assert readers("n", reads) == {INPUT: ("a",), "d": (), "c": ("d",), "b": ("d",), "a": ("c", "b")}
 
 
-WIDE = Network(
-    name="wide", input=SOURCE,
-    layers=(Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 1, 1, 1)),
-            Threshold(name="threshold_1"),
-            Conv(name="conv_2", out_channels=2, kernel=(1, 1)),
-            Threshold(name="threshold_2"),
-            Subtract(name="subtract_3", inputs=("threshold_1", "threshold_2"))))  # fmt: skip
+LAYERS = (
+    Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 1, 1, 1)),
+    Threshold(name="threshold_1"),
+    Conv(name="conv_2", out_channels=2, kernel=(1, 1)),
+    Threshold(name="threshold_2"),
+    Subtract(name="subtract_3", inputs=("threshold_1", "threshold_2")),
+)
+WIDE = Network(name="wide", input=SOURCE, layers=LAYERS)
 ONES = {"threshold": np.zeros((2, 1), int), "direction": np.ones(2, int)}
 ARRAYS = {
-    "conv_1": {"weight": np.ones((2, 3, 3, 2), int)}, "threshold_1": ONES, "threshold_2": ONES,
-    "conv_2": {"weight": np.ones((2, 1, 1, 2), int)}, "subtract_3": {"sign": np.ones(2, int)},
-}  # fmt: skip
+    "conv_1": {"weight": np.ones((2, 3, 3, 2), int)},
+    "threshold_1": ONES,
+    "conv_2": {"weight": np.ones((2, 1, 1, 2), int)},
+    "threshold_2": ONES,
+    "subtract_3": {"sign": np.ones(2, int)},
+}
 RULE = "takes a chain of layers, where one layer reads each map, got threshold_1 read by conv_2 and subtract_3"
 
 
@@ -213,6 +214,16 @@ A = CHAIN[0]
 CIRCLE = "n: layers must not read each other in a circle"
 
 
+def other_shapes():
+    layers = (Conv(name="c", out_channels=1, kernel=(2, 2)), Subtract(name="s", inputs=("c", INPUT)))
+    return Network(name="n", input=case_map(2, 3, 1), layers=layers)
+
+
+def other_signs():
+    network = Network(name="n", input=SOURCE, layers=(Subtract(name="s", inputs=(INPUT, INPUT)),))
+    return Model(network, {"s": {"sign": np.ones(3, int)}})
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -233,22 +244,11 @@ CIRCLE = "n: layers must not read each other in a circle"
         (lambda: replace(A, inputs=("a", "b")), "a: inputs must be a tuple with the names of 1 map, got ('a', 'b')"),
         (lambda: replace(A, inputs="a"), "a: inputs must be a tuple with the names of 1 map, got 'a'"),
         (lambda: replace(A, inputs=(1,)), "a: inputs must be a tuple with the names of 1 map, got (1,)"),
-        (
-            lambda: Network(name="n", input=case_map(2, 3, 1), layers=(
-                Conv(name="c", out_channels=1, kernel=(2, 2)), Subtract(name="s", inputs=("c", INPUT)))),
-            "s: maps must have one shape, got (1, 2, 1) and (2, 3, 1)",
-        ),
-        (
-            lambda: Model(chain((), ()), {"a": {}}),
-            "a: arrays must be ['bias', 'multiplier', 'shift'], got []",
-        ),
-        (
-            lambda: Model(Network(name="n", input=SOURCE, layers=(Subtract(name="s", inputs=(INPUT, INPUT)),)),
-                          {"s": {"sign": np.ones(3, int)}}),
-            "s.sign: shape must be (2,), got (3,)",
-        ),
+        (other_shapes, "s: maps must have one shape, got (1, 2, 1) and (2, 3, 1)"),
+        (lambda: Model(chain((), ()), {"a": {}}), "a: arrays must be ['bias', 'multiplier', 'shift'], got []"),
+        (other_signs, "s.sign: shape must be (2,), got (3,)"),
     ],
-)  # fmt: skip
+)
 def test_graphs_that_are_refused(call, message):
     with value_error(message):
         call()

@@ -54,7 +54,7 @@ MADE = {
     "learning": lambda n, b: LearnPlan(hidden=(n(4), n(5)), epochs=n(3), seed=n(200), held_out=b(True)),
     "converter": lambda n, b: Converter(table=CodeTable((-1.0, 1.0)), zone=n(2)),
     "draws": lambda n, b: (Lfsr(n(200)).draw(9).tolist(), Lfsr.seeded(n(255)).draw(9).tolist()),
-}  # fmt: skip
+}
 
 UNCHECKED = ("window", "choices", "machine's layer", "machine's training", "kind", "converter", "draws")
 """Of MADE those that others check: a window its layer, a mapping the compiler."""

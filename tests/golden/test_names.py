@@ -15,11 +15,25 @@ from tests.errors import value_error
 from tests.golden.test_network import ARRAYS, NETWORK
 
 GOOD = ["a", "1", "_", "cnv-w1a1", "LFC.v2_b", "a" * 64, "0" * 64]
-HOSTILE = [
-    "", ".", "..", "../a", "/etc/a", "a/b", "a\\b", ".hidden", "-rf", "a b", " a", "a\n", "a\nb", "a\0", "a\tb", "a\rb",
-    "$(id)", "$x", "`id`", "a;b", "a#b", "a'b", 'a"b', "[exit]", "{a", "a}", "<b>", "a&b", "a*/b", "a:b", "a=b", "ä",
-    "é", "\u202ea", "\x1b[31m", "a" * 65, "%s", "~", "a,b", "(a)", "a|b", "a!b", "a@b", None, 5, b"a", ["a"],
-]  # fmt: skip
+HOSTILE = ["", ".", "..", "../a", "/etc/a", "a/b", "a\\b", ".hidden", "-rf", "a" * 65, None, 5, b"a", ["a"]]
+HOSTILE += [f"a{character}b" for character in " \n\t\r;#'\"&:=,|!@"] + [f"a{character}" for character in "\n\0}"]
+HOSTILE += [
+    " a",
+    "$(id)",
+    "$x",
+    "`id`",
+    "[exit]",
+    "{a",
+    "<b>",
+    "a*/b",
+    "ä",
+    "é",
+    "\u202ea",
+    "\x1b[31m",
+    "%s",
+    "~",
+    "(a)",
+]
 LABELS = ["0", "tabby cat", "Häuschen", "<b>&\"'", "$x$ {y} [z] \\", "木", "a" * 100]
 BAD_LABELS = ["", " ", "a\nb", "a\0", "\x1b[2J", "\u202ea", "\u2028", "a" * 101, 5, None, b"a"]
 

@@ -70,9 +70,8 @@ def test_dot_is_the_saturated_sum_of_products(rows, x):
         return Continuous(of.words[index]) if isinstance(of, Continuous) else Discrete(of.codes[index], of.table)
 
     matrix, vectors = operand(rows, (5, 9)), operand(x, (4, 9))
-    sums = [
-        [int(operate(FORM, "*", part(matrix, i), part(vectors, n)).sum()) for i in range(5)] for n in range(4)
-    ]  # fmt: skip
+    rows = [[operate(FORM, "*", part(matrix, i), part(vectors, n)) for i in range(5)] for n in range(4)]
+    sums = [[int(products.sum()) for products in row] for row in rows]
     right = [[max(-FORM.largest, min(FORM.largest, total)) for total in row] for row in sums]
     assert dot(FORM, matrix, vectors).tolist() == right
     assert dot(FORM, matrix, part(vectors, 2)).tolist() == right[2]

@@ -43,33 +43,33 @@ def test_the_network_computes_what_the_perceptron_does():
     magnitude = 2.0 ** -SPECS[-1].places
     np.testing.assert_array_equal(sums * magnitude, mlp.outputs(of.real(of.test), preset))
     assert len(np.unique(sums)) > 3
-    assert [layer.name for layer in model.network.layers] == [
-        "dense_1", "threshold_1", "dense_2", "threshold_2", "dense_3",
-    ]  # fmt: skip
+    names = ["dense_1", "threshold_1", "dense_2", "threshold_2", "dense_3"]
+    assert [layer.name for layer in model.network.layers] == names
 
 
 def without(**changes: object) -> DiscreteTensors:
     return replace(SETTINGS["hardware"].rest, **changes)
 
 
+SIGNS = "layer 2: inputs must be converted to +1 and -1 for hardware"
+LAST = "layer 3: the last layer must have neither normalisation, bias nor activation for hardware"
+HIDDEN = "hidden layers must have normalisation and activation clip for hardware"
+TWO_MAGNITUDES = "layer 2: weights must have one magnitude for hardware, got 1 and others"
+
+
 @pytest.mark.parametrize(
     ("layer", "change", "message"),
     [
         (0, {"tensors": without()}, "layer 1: inputs of the first layer must be continuous for hardware"),
-        (1, {"tensors": without(inputs=None)}, "layer 2: inputs must be converted to +1 and -1 for hardware"),
-        (1, {"tensors": without(inputs=Converter(table=TWO_BITS))},
-         "layer 2: inputs must be converted to +1 and -1 for hardware"),
-        (1, {"norm": False}, "layer 2: hidden layers must have normalisation and activation clip for hardware"),
-        (0, {"activation": "relu"},
-         "layer 1: hidden layers must have normalisation and activation clip for hardware"),
-        (2, {"norm": True},
-         "layer 3: the last layer must have neither normalisation, bias nor activation for hardware"),
-        (2, {"bias": True},
-         "layer 3: the last layer must have neither normalisation, bias nor activation for hardware"),
-        (1, {"tensors": without(weights=Converter(table=TWO_BITS))},
-         "layer 2: weights must have one magnitude for hardware, got 1 and others"),
+        (1, {"tensors": without(inputs=None)}, SIGNS),
+        (1, {"tensors": without(inputs=Converter(table=TWO_BITS))}, SIGNS),
+        (1, {"norm": False}, f"layer 2: {HIDDEN}"),
+        (0, {"activation": "relu"}, f"layer 1: {HIDDEN}"),
+        (2, {"norm": True}, LAST),
+        (2, {"bias": True}, LAST),
+        (1, {"tensors": without(weights=Converter(table=TWO_BITS))}, TWO_MAGNITUDES),
     ],
-)  # fmt: skip
+)
 def test_what_hardware_cannot_have(layer, change, message):
     specs = list(SPECS)
     specs[layer] = replace(specs[layer], **change)

@@ -110,14 +110,13 @@ class Plain:
             x = [self.values(self.t.inputs.table)[code] for code in x]
         inputs, slopes = [x], []
         for n, layer in enumerate(self.layers):
-            v = [self.clip(self.clip(sum(self.times(w, a) for w, a in zip(row, inputs[-1]))) + b)
-                 for row, b in zip(self.multiplied(n, layer.forward_table), self.biases[n])]  # fmt: skip
-            slope = {
-                "relu": [a > 0 for a in v], "clip": [abs(a) <= 4096 for a in v], "none": [True for a in v],
-            }[layer.activation]  # fmt: skip
-            x = {
-                "relu": [max(a, 0) for a in v], "clip": [max(-4096, min(4096, a)) for a in v], "none": v,
-            }[layer.activation]  # fmt: skip
+            sums = [
+                [self.times(w, a) for w, a in zip(row, inputs[-1])] for row in self.multiplied(n, layer.forward_table)
+            ]
+            v = [self.clip(self.clip(sum(products)) + b) for products, b in zip(sums, self.biases[n])]
+            slopes_of = {"relu": lambda a: a > 0, "clip": lambda a: abs(a) <= 4096, "none": lambda a: True}
+            clips = {"relu": lambda a: max(a, 0), "clip": lambda a: max(-4096, min(4096, a)), "none": lambda a: a}
+            slope, x = ([functions[layer.activation](a) for a in v] for functions in (slopes_of, clips))
             if layer.centred:
                 x = [self.clip(a - mean) for a, mean in zip(x, self.means[n])]
                 self.means[n] = [self.clip(mean + self.halved(a, 8)) for a, mean in zip(x, self.means[n])]
@@ -390,11 +389,10 @@ def convolved(images: np.ndarray, kernels: np.ndarray, windows: Windows) -> np.n
     from scipy.signal import correlate  # half a second, which a worker without this test saves
 
     shape = (windows.size, windows.size, windows.channels)
-    maps = [
-        [correlate(image, kernel.reshape(shape), mode="valid")[:: windows.stride, :: windows.stride, 0]
-         for kernel in kernels]
-        for image in images.reshape(-1, windows.height, windows.width, windows.channels)
-    ]  # fmt: skip
+    maps = []
+    for image in images.reshape(-1, windows.height, windows.width, windows.channels):
+        dots = [correlate(image, kernel.reshape(shape), mode="valid") for kernel in kernels]
+        maps.append([dot[:: windows.stride, :: windows.stride, 0] for dot in dots])
     return np.moveaxis(np.array(maps), 1, -1)
 
 

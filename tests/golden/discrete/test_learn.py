@@ -71,8 +71,8 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(small, tmp_path):
 def test_a_checkpoint_of_another_run_is_refused(small, tmp_path):
     path = tmp_path / "run.npz"
     learn(SETTINGS["float"], PLAN, small, checkpoint=path)
-    with value_error(f"{path}: must be a checkpoint of this run (network, data, recipe), got one of another; "
-                     "delete it to start anew"):  # fmt: skip
+    rule = "must be a checkpoint of this run (network, data, recipe), got one of another; delete it to start anew"
+    with value_error(f"{path}: {rule}"):
         learn(SETTINGS["float"], replace(PLAN, seed=2), small, checkpoint=path)
 
 
@@ -97,34 +97,52 @@ def test_with_held_out_images_no_test_image_is_looked_at(small):
     assert curve == learn(SETTINGS["float"], PLAN, small.held_out(PLAN.seed)).curve
 
 
+CURVE = "curve must be float64 of shape (1..3, 2), got"
+CODES = "-0.125, -0.03125, -0.0078125, -0.00195312, 0.00195312, 0.0078125, 0.03125, 0.125"
+
+
 @pytest.mark.parametrize(
     ("setting", "name", "value", "rule"),
     [
         ("float", "generator", None, "generator must be int64 of shape (), got none"),
         ("float", "generator", np.array(0), "generator must be 1..4294967295, got 0"),
         ("float", "generator", np.array(1 << 32), "generator must be 1..4294967295, got 4294967296"),
-        ("float", "1.weight", np.zeros((12, 8)),
-         "1.weight must be float32 of shape (8, 12), got float64 of shape (12, 8)"),
-        ("float", "1.gamma.memory", np.zeros(8, np.int8),
-         "1.gamma.memory must be float32 of shape (8,), got int8 of shape (8,)"),
-        ("float", "1.gamma", np.full(8, 2.0**100, "f4"),
-         "1.gamma must be -1e+18..1e+18, got 1.26765060023e+30"),
+        (
+            "float",
+            "1.weight",
+            np.zeros((12, 8)),
+            "1.weight must be float32 of shape (8, 12), got float64 of shape (12, 8)",
+        ),
+        (
+            "float",
+            "1.gamma.memory",
+            np.zeros(8, np.int8),
+            "1.gamma.memory must be float32 of shape (8,), got int8 of shape (8,)",
+        ),
+        ("float", "1.gamma", np.full(8, 2.0**100, "f4"), "1.gamma must be -1e+18..1e+18, got 1.26765060023e+30"),
         ("float", "7.weight", np.zeros(1), "names must be those of the run, got also 7.weight"),
         ("nearest-2", "0.weight", np.full((12, 64), 1.25, "f4"), "0.weight must be -1..1, got 1.25"),
-        ("codes-2", "0.weight", np.full((12, 64), 0.5, "f4"),
-         "0.weight must be values of codes, -1, -0.125, 0.125, 1, got others"),
-        ("discrete-codes-1", "1.weight.memory", np.zeros((8, 12), "f4"),
-         "1.weight.memory must be values of codes, -0.125, -0.03125, -0.0078125, -0.00195312, 0.00195312, 0.0078125, "
-         "0.03125, 0.125, got others"),
-        ("float", "curve", None, "curve must be float64 of shape (1..3, 2), got none"),
-        ("float", "curve", np.zeros((0, 2)), "curve must be float64 of shape (1..3, 2), got float64 of shape (0, 2)"),
-        ("float", "curve", np.zeros((4, 2)), "curve must be float64 of shape (1..3, 2), got float64 of shape (4, 2)"),
-        ("float", "curve", np.zeros((1, 3)), "curve must be float64 of shape (1..3, 2), got float64 of shape (1, 3)"),
-        ("float", "curve", np.zeros(2), "curve must be float64 of shape (1..3, 2), got float64 of shape (2,)"),
+        (
+            "codes-2",
+            "0.weight",
+            np.full((12, 64), 0.5, "f4"),
+            "0.weight must be values of codes, -1, -0.125, 0.125, 1, got others",
+        ),
+        (
+            "discrete-codes-1",
+            "1.weight.memory",
+            np.zeros((8, 12), "f4"),
+            f"1.weight.memory must be values of codes, {CODES}, got others",
+        ),
+        ("float", "curve", None, f"{CURVE} none"),
+        ("float", "curve", np.zeros((0, 2)), f"{CURVE} float64 of shape (0, 2)"),
+        ("float", "curve", np.zeros((4, 2)), f"{CURVE} float64 of shape (4, 2)"),
+        ("float", "curve", np.zeros((1, 3)), f"{CURVE} float64 of shape (1, 3)"),
+        ("float", "curve", np.zeros(2), f"{CURVE} float64 of shape (2,)"),
         ("float", "curve", np.array([[1.0, 1.5]]), "curve must be 0..1, got 1.5"),
         ("float", "curve", np.array([[-1.0, 0.5]]), "curve must be 0..1e+18, got -1"),
     ],
-)  # fmt: skip
+)
 def test_checkpoints_of_a_stranger(small, finished, tmp_path, setting, name, value, rule):
     """All have the run's digest, which everybody can compute."""
     path = tmp_path / "run.npz"

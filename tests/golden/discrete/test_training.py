@@ -106,10 +106,8 @@ def test_each_tensor_may_be_discrete(tensor):
     _, tape = layer.forward(x)
     _, slopes = layer.backward(tape, gradient)
     passed = slopes["bias"] * 30  # sums of the input gradients
-    seen = {
-        "inputs": tape.x, "weights": tape.weights, "derivatives": tape.derivative,
-        "weight_gradients": slopes["weight"],
-    }  # fmt: skip
+    seen = {"inputs": tape.x, "weights": tape.weights, "derivatives": tape.derivative}
+    seen["weight_gradients"] = slopes["weight"]
     values = set(converter.table.values)
     assert {name for name, array in seen.items() if set(array.flat) <= values} == {tensor} - {"errors"}
     sixteenths = passed * 16
@@ -139,15 +137,17 @@ def test_binary_activations_are_a_clip_and_a_one_bit_input():
         (lambda: DenseSpec(outputs=2.0), "layer: outputs must be an integer >= 1, got 2.0"),
         (lambda: DenseSpec(outputs=1, places=-1), "layer: places must be an integer, 0..31, got -1"),
         (lambda: DenseSpec(outputs=1, places=0.5), "layer: places must be an integer, 0..31, got 0.5"),
-        (lambda: DenseSpec(outputs=1, activation="tanh"),
-         "layer: activation must be one of relu, clip, none, got 'tanh'"),
+        (
+            lambda: DenseSpec(outputs=1, activation="tanh"),
+            "layer: activation must be one of relu, clip, none, got 'tanh'",
+        ),
         (lambda: UpdateRule("adam"), "update rule: name must be one of source, velocity, got 'adam'"),
         (lambda: UpdateRule(rate=0), "update rule: rate must be > 0 and finite, got 0"),
         (lambda: UpdateRule(neuron_rate=-1.0), "update rule: neuron_rate must be > 0 and finite, got -1.0"),
         (lambda: MlpTrainer(2, [], 0, "float16"), "training: precision must be one of float64, float32, got 'float16'"),
         (lambda: UpdateRule(mu=1), "update rule: mu must be >= 0 and < 1, got 1"),
     ],
-)  # fmt: skip
+)
 def test_wrong_settings(make, message):
     with value_error(message):
         make()

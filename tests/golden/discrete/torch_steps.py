@@ -5,7 +5,7 @@
 writes the file; only this needs PyTorch. Everything is float64.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,61 +37,48 @@ class Case:
     @property
     def specs(self) -> list[DenseSpec]:
         last = len(self.sizes) - 2
-        return [
-            DenseSpec(outputs=size, activation="none" if n == last else self.activation, norm=self.norm,
-                      places=self.places, tensors=self.tensors)
-            for n, size in enumerate(self.sizes[1:])
-        ]  # fmt: skip
+        more = {"norm": self.norm, "places": self.places, "tensors": self.tensors}
+        activations = [*[self.activation] * last, "none"]
+        return [DenseSpec(outputs=size, activation=act, **more) for size, act in zip(self.sizes[1:], activations)]
 
 
 def nearest(table: Any) -> Converter:
     return Converter(table=table)
 
 
+THREE_TWO = {"inputs": nearest(THREE_BITS), "weights": nearest(TWO_BITS)}
+STEEP = {"errors": nearest(THREE_BITS.scaled(2)), "weight_gradients": nearest(THREE_BITS.scaled(3))}
+GATED = {"derivatives": nearest(GATE), "errors": nearest(WIDE.scaled(1)), "weight_gradients": nearest(WIDE.scaled(3))}
+TENSORS = {
+    "weights": DiscreteTensors(weights=nearest(TWO_BITS)),
+    "binary": DiscreteTensors(weights=nearest(ONE_BIT), inputs=nearest(ONE_BIT)),
+    "all": DiscreteTensors(**THREE_TWO, derivatives=nearest(TWO_BITS), **STEEP),
+    "codes": DiscreteTensors(weights=nearest(THREE_BITS), master=False),
+    "discrete": DiscreteTensors(**THREE_TWO, **GATED),
+    "discrete_codes": DiscreteTensors(
+        **THREE_TWO | {"weights": nearest(THREE_BITS)}, **GATED, memory=nearest(WIDE), master=False
+    ),
+    "source_memory": DiscreteTensors(weights=nearest(TWO_BITS), memory=nearest(WIDE)),
+}
+DEEP, ENTROPY, SQUARED = (7, 6, 5, 3), "cross_entropy", "squared_error"
+PLAIN = {"activation": "clip", "norm": False}
+RULES = {
+    "discrete": UpdateRule("velocity", 3.0, neuron_rate=0.5),
+    "discrete_codes": UpdateRule("velocity", 2.0, 0.75, neuron_rate=0.5),
+}
 CASES = {
-    "normalised": Case((7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 0.3, 0.9)),
-    "biases": Case((5, 4, 3), "squared_error", UpdateRule("source", 0.05, 0.5), "clip", norm=False),
-    "one_layer": Case((4, 3), "cross_entropy", UpdateRule("source", 0.5), norm=False),
-    "weights": Case(
-        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 0.2, 0.9),
-        tensors=DiscreteTensors(weights=nearest(TWO_BITS)),
-    ),
-    "binary": Case(
-        (7, 8, 8, 3), "cross_entropy", UpdateRule("source", 0.4, 0.5), "clip",
-        tensors=DiscreteTensors(weights=nearest(ONE_BIT), inputs=nearest(ONE_BIT)),
-    ),
-    "all": Case(
-        (7, 6, 5, 3), "squared_error", UpdateRule("source", 0.2, 0.5),
-        tensors=DiscreteTensors(
-            inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(TWO_BITS),
-            errors=nearest(THREE_BITS.scaled(2)), weight_gradients=nearest(THREE_BITS.scaled(3)),
-        ),
-    ),
-    "codes": Case(
-        (7, 6, 3), "squared_error", UpdateRule("source", 0.9, 0.5), norm=False,
-        tensors=DiscreteTensors(weights=nearest(THREE_BITS), master=False),
-    ),
-    "discrete": Case(
-        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 3.0, neuron_rate=0.5), "clip", norm=False, places=1,
-        tensors=DiscreteTensors(
-            inputs=nearest(THREE_BITS), weights=nearest(TWO_BITS), derivatives=nearest(GATE),
-            errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)),
-        ),
-    ),
-    "discrete_codes": Case(
-        (7, 6, 5, 3), "cross_entropy", UpdateRule("velocity", 2.0, 0.75, neuron_rate=0.5), "clip", norm=False,
-        places=2,
-        tensors=DiscreteTensors(
-            inputs=nearest(THREE_BITS), weights=nearest(THREE_BITS), derivatives=nearest(GATE),
-            errors=nearest(WIDE.scaled(1)), weight_gradients=nearest(WIDE.scaled(3)), memory=nearest(WIDE),
-            master=False,
-        ),
-    ),
-    "source_memory": Case(
-        (5, 6, 3), "squared_error", UpdateRule("source", 0.3, 0.5), places=1,
-        tensors=DiscreteTensors(weights=nearest(TWO_BITS), memory=nearest(WIDE)),
-    ),
-}  # fmt: skip
+    "normalised": Case(DEEP, ENTROPY, UpdateRule("velocity", 0.3, 0.9)),
+    "biases": Case((5, 4, 3), SQUARED, UpdateRule("source", 0.05, 0.5), **PLAIN),
+    "one_layer": Case((4, 3), ENTROPY, UpdateRule("source", 0.5), norm=False),
+    "weights": Case(DEEP, ENTROPY, UpdateRule("velocity", 0.2, 0.9)),
+    "binary": Case((7, 8, 8, 3), ENTROPY, UpdateRule("source", 0.4, 0.5), "clip"),
+    "all": Case(DEEP, SQUARED, UpdateRule("source", 0.2, 0.5)),
+    "codes": Case((7, 6, 3), SQUARED, UpdateRule("source", 0.9, 0.5), norm=False),
+    "discrete": Case(DEEP, ENTROPY, RULES["discrete"], **PLAIN, places=1),
+    "discrete_codes": Case(DEEP, ENTROPY, RULES["discrete_codes"], **PLAIN, places=2),
+    "source_memory": Case((5, 6, 3), SQUARED, UpdateRule("source", 0.3, 0.5), places=1),
+}
+CASES |= {name: replace(CASES[name], tensors=tensors) for name, tensors in TENSORS.items()}
 
 
 def start(name: str) -> dict[str, np.ndarray]:

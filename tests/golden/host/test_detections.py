@@ -57,8 +57,8 @@ def test_results_are_those_of_the_kernel(case):
         assert not got[name][0, left].any()
 
 
-PLAIN = Detections(boxes=0, scores=1, anchors=2, names=NAMES, most=3, classes=2, least_score=0.5, most_overlap=0.5,
-                   scales=(10.0, 10.0, 5.0, 5.0))  # fmt: skip
+SHARES = {"least_score": 0.5, "most_overlap": 0.5, "scales": (10.0, 10.0, 5.0, 5.0)}
+PLAIN = Detections(boxes=0, scores=1, anchors=2, names=NAMES, most=3, classes=2, **SHARES)
 
 
 def test_images_are_apart():
@@ -70,24 +70,25 @@ def test_images_are_apart():
         assert all(np.array_equal(together[name][image], alone[name][0]) for name in NAMES)
 
 
+OVERLAP = "the least score must be finite, the overlap above 0 and at most 1, got 0.5 and 0"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"most": 0}, "detections: most must be an integer of 1..65536, got 0"),
-        ({"most_of_class": 0}, "detections: most_of_class must be an integer of 1..2147483648, got 0"),
-        ({"classes": 1.0}, "detections: classes must be an integer of 1..2147483648, got 1.0"),
-        ({"boxes": -1}, "detections: boxes must be an integer of 0..2147483648, got -1"),
-        ({"by_class": 1}, "detections: by_class must be True or False, got 1"),
-        ({"most": 65536, "most_classes": 2}, "detections: there must be at most 65,536 places, got 131,072"),
-        ({"most_overlap": 0.0},
-         "detections: the least score must be finite, the overlap above 0 and at most 1, got 0.5 and 0"),
-        ({"scales": (1.0, 2.0, 0.0, 1.0)},
-         "detections: scales must be four finite numbers > 0, got (1.0, 2.0, 0.0, 1.0)"),
-        ({"names": ("a", "b", "b", "c")}, "detections: there must be four names, got a, b, b, c"),
+        ({"most": 0}, "most must be an integer of 1..65536, got 0"),
+        ({"most_of_class": 0}, "most_of_class must be an integer of 1..2147483648, got 0"),
+        ({"classes": 1.0}, "classes must be an integer of 1..2147483648, got 1.0"),
+        ({"boxes": -1}, "boxes must be an integer of 0..2147483648, got -1"),
+        ({"by_class": 1}, "by_class must be True or False, got 1"),
+        ({"most": 65536, "most_classes": 2}, "there must be at most 65,536 places, got 131,072"),
+        ({"most_overlap": 0.0}, OVERLAP),
+        ({"scales": (1.0, 2.0, 0.0, 1.0)}, "scales must be four finite numbers > 0, got (1.0, 2.0, 0.0, 1.0)"),
+        ({"names": ("a", "b", "b", "c")}, "there must be four names, got a, b, b, c"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(change, message):
-    with value_error(message):
+    with value_error(f"detections: {message}"):
         replace(PLAIN, **change)
 
 

@@ -25,8 +25,8 @@ def part(first: int, size: int, *chain: list) -> dict[str, Any]:
 
 def output(name: str = "scores", **fields: Any) -> dict[str, Any]:
     parts = [part(0, 4, ["line", [2.0, 0.5], [1.0, -1.0]], ["clip", [None, 0.0], [3.0, None]]), part(5, 1)]
-    made = {"name": name, "shape": [5], "parts": parts, "order": [[4, 5, -1]], "closing": ["Softmax"],
-            "classes": 5, "apart": 1}  # fmt: skip
+    made = {"name": name, "shape": [5], "parts": parts, "order": [[4, 5, -1]], "closing": ["Softmax"]}
+    made |= {"classes": 5, "apart": 1}
     return made | fields
 
 
@@ -74,6 +74,10 @@ def only(**fields: Any) -> dict[str, Any]:
     return content(outputs=[output(**fields)])
 
 
+def chained(kind: str, first: float | None, second: int = 3) -> dict[str, Any]:
+    return content(chain=[[kind, [first] * 3, [0.0] * second]])
+
+
 TAKEN: dict[str, Callable[[], dict[str, Any]]] = {
     "axes": lambda: content(shape=[1, 1, 3, 1, 1, 2, 1, 1]),
     "outputs": lambda: content(outputs=[output(str(number)) for number in range(64)]),
@@ -92,68 +96,66 @@ TAKEN: dict[str, Callable[[], dict[str, Any]]] = {
     "no levels": lambda: content(boundaries=None, reached=None, first=-MOST),
     "no integers": lambda: content(integers=None),
 }
+VERSION = "must be a bitloom host file of version 5"
+INPUT_SHAPE = "input.shape must have 6 values, and at most 8 axes, got"
+SHAPE = "outputs.shape must have 5 values, and at most 8 axes, got"
+CLASSES = "outputs.classes and apart must divide 5 values, got"
+PARTS = "outputs.parts must lie in the network's output of 6 values, got"
+LINKS = "outputs.chain: links must have a number for each channel of 5 values, got"
+LEVELS = "input.first and stride must give values of signed 3 bit (-4..3), got"
+INTEGERS = f"input.integers must have {-MOST} <= low <= zero <= high <= {MOST} and low < high, got"
+CLOSING = "outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got"
+REACHED = "input.reached must have as many entries as input.boundaries have columns"
 REFUSED: dict[str, tuple[Callable[[], dict[str, Any]], str]] = {
-    "format": (lambda: content() | {"format": "x"}, "must be a bitloom host file of version 5"),
-    "version": (lambda: content() | {"version": 4},
-                "must be a bitloom host file of version 5, got version 4: import the network again"),
+    "format": (lambda: content() | {"format": "x"}, VERSION),
+    "version": (lambda: content() | {"version": 4}, f"{VERSION}, got version 4: import the network again"),
     "digest": (lambda: content() | {"digest": "f"}, "must belong to the model 0123456789ab, got 'f'"),
-    "axes": (lambda: content(shape=[1, 1, 3, 1, 1, 2, 1, 1, 1]),
-             "input.shape must have 6 values, and at most 8 axes, got (1, 1, 3, 1, 1, 2, 1, 1, 1)"),
-    "size": (lambda: content(shape=[3, 1]), "input.shape must have 6 values, and at most 8 axes, got (3, 1)"),
-    "signs": (lambda: content(shape=[-3, -2]), "input.shape must have 6 values, and at most 8 axes, got (-3, -2)"),
+    "axes": (lambda: content(shape=[1, 1, 3, 1, 1, 2, 1, 1, 1]), f"{INPUT_SHAPE} (1, 1, 3, 1, 1, 2, 1, 1, 1)"),
+    "size": (lambda: content(shape=[3, 1]), f"{INPUT_SHAPE} (3, 1)"),
+    "signs": (lambda: content(shape=[-3, -2]), f"{INPUT_SHAPE} (-3, -2)"),
     "order": (lambda: content(order=[[0, 3, 1, 2, 2]]), "input.order must have each of 6 places once"),
     "outputs": (lambda: content(outputs=[]), "outputs must be a list of 1 to 64, got []"),
-    "names": (lambda: content(outputs=[output(), output()]),
-              "outputs must have names of their own, got ['scores', 'scores']"),
-    "axes of an output": (lambda: only(shape=[1, 1, 1, 5, 1, 1, 1, 1, 1]),
-                          "outputs.shape must have 5 values, and at most 8 axes, got (1, 1, 1, 5, 1, 1, 1, 1, 1)"),
-    "size of an output": (lambda: only(shape=[4]), "outputs.shape must have 5 values, and at most 8 axes, got (4,)"),
+    "names": (
+        lambda: content(outputs=[output(), output()]),
+        "outputs must have names of their own, got ['scores', 'scores']",
+    ),
+    "axes of an output": (lambda: only(shape=[1, 1, 1, 5, *[1] * 5]), f"{SHAPE} (1, 1, 1, 5, 1, 1, 1, 1, 1)"),
+    "size of an output": (lambda: only(shape=[4]), f"{SHAPE} (4,)"),
     "order of an output": (lambda: only(order=[[0, 4, 1], [5]]), "outputs.order must have each of 5 places once"),
-    "classes": (lambda: only(classes=2), "outputs.classes and apart must divide 5 values, got 2, 1"),
-    "no class": (lambda: only(classes=0), "outputs.classes and apart must divide 5 values, got 0, 1"),
-    "apart": (lambda: only(apart=0), "outputs.classes and apart must divide 5 values, got 5, 0"),
-    "before the output": (lambda: only(parts=[part(-1, 5)]),
-                          "outputs.parts must lie in the network's output of 6 values, got -1, 5"),
-    "behind the output": (lambda: only(parts=[part(2, 5)]),
-                          "outputs.parts must lie in the network's output of 6 values, got 2, 5"),
-    "nothing of the output": (lambda: only(parts=[part(2, 0)]),
-                              "outputs.parts must lie in the network's output of 6 values, got 2, 0"),
-    "channels": (lambda: only(parts=[part(0, 5, ["line", [1.0] * 2, [0.0] * 2])]),
-                 "outputs.chain: links must have a number for each channel of 5 values, got 2"),
-    "no channel": (lambda: only(parts=[part(0, 5, ["line", [], []])]),
-                   "outputs.chain: links must have a number for each channel of 5 values, got 0"),
-    "constant": (lambda: only(parts=[], constant=[1.0, None, 1.0, 1.0, 1.0]),
-                 "outputs.constant must be a list of finite numbers"),
+    "classes": (lambda: only(classes=2), f"{CLASSES} 2, 1"),
+    "no class": (lambda: only(classes=0), f"{CLASSES} 0, 1"),
+    "apart": (lambda: only(apart=0), f"{CLASSES} 5, 0"),
+    "before the output": (lambda: only(parts=[part(-1, 5)]), f"{PARTS} -1, 5"),
+    "behind the output": (lambda: only(parts=[part(2, 5)]), f"{PARTS} 2, 5"),
+    "nothing of the output": (lambda: only(parts=[part(2, 0)]), f"{PARTS} 2, 0"),
+    "channels": (lambda: only(parts=[part(0, 5, ["line", [1.0] * 2, [0.0] * 2])]), f"{LINKS} 2"),
+    "no channel": (lambda: only(parts=[part(0, 5, ["line", [], []])]), f"{LINKS} 0"),
+    "constant": (
+        lambda: only(parts=[], constant=[1.0, None, 1.0, 1.0, 1.0]),
+        "outputs.constant must be a list of finite numbers",
+    ),
     "empty constant": (lambda: only(parts=[], constant=[]), "outputs.constant must be a list of finite numbers"),
     "links": (lambda: content(chain=[CHAIN] * 65), "input.chain: must have at most 64 links, got 65"),
-    "kind": (lambda: content(chain=[["curve", [1.0] * 3, [0.0] * 3]]),
-             "input.chain: links must be line or clip, got 'curve'"),
-    "endless line": (lambda: content(chain=[["line", [None] * 3, [0.0] * 3]]),
-                     "input.chain: lines must have finite numbers"),
-    "numbers": (lambda: content(chain=[["clip", [None] * 3, [0.0] * 2]]),
-                "input.chain: links must have 3 numbers each"),
-    "first": (lambda: content(boundaries=None, reached=None, first=MOST + 1),
-              f"input.first must be {-MOST}..{MOST}, got {MOST + 1}"),
-    "lowest": (lambda: content(first=-5),
-               "input.first and stride must give values of signed 3 bit (-4..3), got -5, 1"),
-    "highest": (lambda: content(first=0), "input.first and stride must give values of signed 3 bit (-4..3), got 0, 1"),
-    "stride": (lambda: content(stride=2), "input.first and stride must give values of signed 3 bit (-4..3), got -1, 2"),
+    "kind": (lambda: chained("curve", 1.0), "input.chain: links must be line or clip, got 'curve'"),
+    "endless line": (lambda: chained("line", None), "input.chain: lines must have finite numbers"),
+    "numbers": (lambda: chained("clip", None, 2), "input.chain: links must have 3 numbers each"),
+    "first": (
+        lambda: content(boundaries=None, reached=None, first=MOST + 1),
+        f"input.first must be {-MOST}..{MOST}, got {MOST + 1}",
+    ),
+    "lowest": (lambda: content(first=-5), f"{LEVELS} -5, 1"),
+    "highest": (lambda: content(first=0), f"{LEVELS} 0, 1"),
+    "stride": (lambda: content(stride=2), f"{LEVELS} -1, 2"),
     "rows": (lambda: content(boundaries=[[0.0] * 4] * 2), "input.boundaries must have 1 or 3 rows"),
     "falling": (lambda: content(boundaries=[[0.0, 1.0, 0.5, 2.0]]), "input.boundaries must be finite and rise"),
-    "reached": (lambda: content(reached=[True] * 3),
-                "input.reached must have as many entries as input.boundaries have columns"),
-    "one integer": (lambda: integers(1, 1, 1),
-                    f"input.integers must have {-MOST} <= low <= zero <= high <= {MOST} and low < high, got 1, 1, 1"),
-    "zero": (lambda: integers(0, 4, 3),
-             f"input.integers must have {-MOST} <= low <= zero <= high <= {MOST} and low < high, got 0, 4, 3"),
-    "zero below": (lambda: integers(0, -1, 3),
-                   f"input.integers must have {-MOST} <= low <= zero <= high <= {MOST} and low < high, got 0, -1, 3"),
+    "reached": (lambda: content(reached=[True] * 3), REACHED),
+    "one integer": (lambda: integers(1, 1, 1), f"{INTEGERS} 1, 1, 1"),
+    "zero": (lambda: integers(0, 4, 3), f"{INTEGERS} 0, 4, 3"),
+    "zero below": (lambda: integers(0, -1, 3), f"{INTEGERS} 0, -1, 3"),
     "scale": (lambda: integers(0, 0, 1, 0.0), "input.integers must have a finite scale above 0, got 0.0"),
-    "closing": (lambda: only(closing=["Relu"]),
-                "outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got ['Relu']"),
-    "words": (lambda: only(closing="Sigmoid"),
-              "outputs.closing must be of Softmax, LogSoftmax, Sigmoid, ArgMax, TopK, got 'Sigmoid'"),
-}  # fmt: skip
+    "closing": (lambda: only(closing=["Relu"]), f"{CLOSING} ['Relu']"),
+    "words": (lambda: only(closing="Sigmoid"), f"{CLOSING} 'Sigmoid'"),
+}
 
 
 @pytest.mark.parametrize("case", TAKEN)

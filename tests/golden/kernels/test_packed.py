@@ -93,11 +93,14 @@ def one_layer(encoding: Encoding, weight: Encoding, w: list[int], threshold: int
     return Model(Network(name="one", input=source, layers=layers[: len(arrays)]), arrays)
 
 
-@pytest.mark.parametrize(
-    ("bits", "dtype"),
-    [(13, np.int16), (14, np.int32), *((bits, np.int32) for bits in (22, 23, 24, 28, 29)), (30, np.int64),
-     *((bits, np.int64) for bits in (51, 52, 53))],
-)  # fmt: skip
+DTYPES = {
+    13: np.int16,
+    **dict.fromkeys((14, 22, 23, 24, 28, 29), np.int32),
+    **dict.fromkeys((30, 51, 52, 53), np.int64),
+}
+
+
+@pytest.mark.parametrize(("bits", "dtype"), DTYPES.items())
 @pytest.mark.parametrize("compiler", [True, False])
 def test_sums_are_exact_at_the_limit_of_each_dtype(bits, dtype, compiler, request):
     """Without a compiler matrices are float32 or float64: 2^24 + 1 is not a float32 and 2^53 + 1 is not a float64."""

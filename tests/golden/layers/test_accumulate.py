@@ -153,8 +153,8 @@ def test_windows_of_a_layer_accumulate_to_its_output(kind, structure, lanes):
     """With padding: short windows. The kernel of channel 1 is opposite to one window, so that OR is not always 1. Words
     are as long as a position, so that the last one of a tap is whole."""
     word = 3 if kind == "or_words" else 0
-    layer = Conv(name="c", out_channels=3, kernel=(3, 2), padding=(2, 0, 1, 1), stride=(1, 2), accumulate=kind,
-                 word_channels=word)  # fmt: skip
+    window = {"kernel": (3, 2), "padding": (2, 0, 1, 1), "stride": (1, 2)}
+    layer = Conv(name="c", out_channels=3, accumulate=kind, word_channels=word, **window)
     lanes = lanes if structure == "parallel" or not word else 3 * lanes if 3 * lanes <= 18 else 9
     source = case_map(4, 5, 3)
     rng = np.random.default_rng(1)

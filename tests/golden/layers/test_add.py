@@ -71,8 +71,8 @@ def residual() -> Model:
     rng = np.random.default_rng(1)
     scale = {"bias": np.array([3, -2]), "multiplier": np.array([3, 1]), "shift": np.array([2, 0])}
     weights = {name: {"weight": random_values((2, 1, 1, 2), signed(3), rng)} for name in ("conv_1", "conv_2")}
-    return Model(net, {**weights, "requantise_1": scale, "requantise_2": scale,
-                       "add_1": arrays((3, -2), 5, 2), "add_2": arrays((1, 1), 0, 1)})  # fmt: skip
+    adds = {"add_1": arrays((3, -2), 5, 2), "add_2": arrays((1, 1), 0, 1)}
+    return Model(net, {**weights, "requantise_1": scale, "requantise_2": scale, **adds})
 
 
 def check(**given):
@@ -103,15 +103,17 @@ def sizes():
             "add.multiplier: values must be -16777215..16777215, got 16777216",
         ),
         (lambda: check(shift=np.array([40])), "add.shift: values must be 0..39, got 40"),
-        (lambda: check(bias=np.array([1 << 39])),
-         "add.bias: values must be -549755813888..549755813887, got 549755813888"),
+        (
+            lambda: check(bias=np.array([1 << 39])),
+            "add.bias: values must be -549755813888..549755813887, got 549755813888",
+        ),
         (lambda: check(multiplier=np.ones(3, int)), "add.multiplier: shape must be (2,), got (3,)"),
         (
             lambda: check(multiplier=np.array([1, (1 << 24) - 1]), second=signed(40)),
             "add.multiplier: sums must be < 2^62 for all values of the maps, got 9223371487098962048",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(call, message):
     with value_error(message):
         call()

@@ -20,8 +20,8 @@ def arrays(multiplier, bias):
 
 
 def norm(rng, **changes):
-    made = dict(name="norm", gamma=rng.normal(size=4), beta=rng.normal(size=4), eps=1e-5,
-                mean=rng.normal(0, 30, 4), var=rng.uniform(0.1, 900, 4))  # fmt: skip
+    made = dict(name="norm", gamma=rng.normal(size=4), beta=rng.normal(size=4), eps=1e-5)
+    made |= {"mean": rng.normal(0, 30, 4), "var": rng.uniform(0.1, 900, 4)}
     return BatchNorm(**{**made, **changes})
 
 
@@ -68,18 +68,19 @@ def test_batch_normalisation(bits):
     assert abs(multiplier * Fraction(2) ** exponent - int(own["multiplier"][0])) <= Fraction(1, 2)
 
 
+FITS = (
+    "a: x * multiplier + bias must be signed 16 bit (-32768..32767) for every x of the map, signed 12 bit (-2048..2047)"
+)
+
+
 @pytest.mark.parametrize(
     ("own", "line"),
     [
-        (arrays([1, 1, 1, 1 << 8], [0] * 4),
-         "a: x * multiplier + bias must be signed 16 bit (-32768..32767) for every x of the map, signed 12 bit "
-         "(-2048..2047), got -524288..524032 in channel 3"),
-        (arrays([1, 1, -16, 1], [0] * 4),
-         "a: x * multiplier + bias must be signed 16 bit (-32768..32767) for every x of the map, signed 12 bit "
-         "(-2048..2047), got -32752..32768 in channel 2"),
+        (arrays([1, 1, 1, 1 << 8], [0] * 4), f"{FITS}, got -524288..524032 in channel 3"),
+        (arrays([1, 1, -16, 1], [0] * 4), f"{FITS}, got -32752..32768 in channel 2"),
         (arrays([1.0] * 4, [0] * 4), "a.multiplier: dtype must be integer, got float64"),
     ],
-)  # fmt: skip
+)
 def test_arrays_that_do_not_fit(own, line):
     with value_error(line):
         Affine(name="a", encoding=signed(16)).check_arrays(own, SOURCE)

@@ -31,8 +31,10 @@ def three_ways() -> Model:
     layers = (one, two, *acts, Concat(name="concat_3", inputs=WAYS), four)
     network = Network(name="ways", input=case_map(3, 4, 2, signed(4)), layers=layers)
     rng = np.random.default_rng(1)
-    arrays = {name: {"weight": random_values((count, 1, 1, 7 if name == "conv_4" else 2), signed(3), rng)}
-              for name, count in channels.items()}  # fmt: skip
+    arrays = {}
+    for name, count in channels.items():
+        inputs = 7 if name == "conv_4" else 2
+        arrays[name] = {"weight": random_values((count, 1, 1, inputs), signed(3), rng)}
     for k, count in ((1, 3), (2, 2)):
         arrays[f"act_{k}"] = dict(zip(("bias", "multiplier", "shift"), np.array([[1, 3, 1]] * count).T))
     return Model(network, arrays)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,10 +24,10 @@ def random_conv(seed: int):
     source = case_map(
         int(rng.integers(kh, 8)), int(rng.integers(kw, 11)), int(rng.choice([1, 2, 3, 31, 33])), source_encoding
     )
-    layer = Conv(
-        name="conv_1", out_channels=int(rng.integers(1, 6)), kernel=(kh, kw), weight=weight_encoding,
-        stride=(int(rng.integers(1, 4)), int(rng.integers(1, 4))), padding=(top, left, bottom, right),
-    )  # fmt: skip
+    outputs = int(rng.integers(1, 6))
+    window = {"kernel": (kh, kw), "stride": (int(rng.integers(1, 4)), int(rng.integers(1, 4)))}
+    padding = (top, left, bottom, right)
+    layer = Conv(name="conv_1", out_channels=outputs, weight=weight_encoding, **window, padding=padding)
     x = random_values((2, *source.shape), source_encoding, rng)
     weight = random_values(layer.array_shapes(source)["weight"], weight_encoding, rng)
     return layer, source, x, weight
@@ -90,8 +91,8 @@ def test_a_padded_tap_of_a_bipolar_map_adds_nothing():
     ],
 )
 def test_range_of_a_product_and_of_a_sum(source, weight, expected):
-    products = [x * w for x in range(source.low, source.high + 1, source.step)
-                for w in range(weight.low, weight.high + 1, weight.step)]  # fmt: skip
+    values = (range(encoding.low, encoding.high + 1, encoding.step) for encoding in (source, weight))
+    products = [x * w for x, w in product(*values)]
     assert product_range(source, weight) == (min(products), max(products)) == expected
     layer = Conv(name="c", out_channels=1, kernel=(3, 2), weight=weight)
     low, high = layer.accumulator_range(case_map(4, 4, 5, source))
@@ -112,10 +113,8 @@ def random_or(seed: int):
     source = case_map(int(rng.integers(kh, 7)), int(rng.integers(kw, 9)), int(rng.integers(1, 4)))
     top, bottom = (int(v) for v in rng.integers(0, kh, 2))
     left, right = (int(v) for v in rng.integers(0, kw, 2))
-    layer = Conv(
-        name="conv_1", out_channels=5, kernel=(kh, kw), stride=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
-        padding=(top, left, bottom, right), accumulate="or",
-    )  # fmt: skip
+    window = {"kernel": (kh, kw), "stride": (int(rng.integers(1, 4)), int(rng.integers(1, 4)))}
+    layer = Conv(name="conv_1", out_channels=5, padding=(top, left, bottom, right), accumulate="or", **window)
     x = random_values((2, *source.shape), BIPOLAR, rng)
     weight = random_values(layer.array_shapes(source)["weight"], BIPOLAR, rng)
     weight[1], weight[3] = -x[0, :kh, :kw], -x[1, -kh:, -kw:]

@@ -23,15 +23,13 @@ def drawn(seed: int):
     source_encoding, weight_encoding = (BIPOLAR, BIPOLAR) if seed % 4 == 3 else (signed(4), signed(5))
     kh, kw, down, aside = (int(v) for v in rng.integers(1, 4, 4))
     spans = (kh - 1) * down + 1, (kw - 1) * aside + 1
-    source = case_map(*(int(rng.integers(max(span, apart), span + 6)) for span, apart in zip(spans, (down, aside))), 3,
-                      source_encoding)  # fmt: skip
+    size = (int(rng.integers(max(span, apart), span + 6)) for span, apart in zip(spans, (down, aside)))
+    source = case_map(*size, 3, source_encoding)
     (top, bottom), (left, right) = (rng.integers(0, span, 2).tolist() for span in spans)
     kind, outputs = (DepthwiseConv, 3) if seed % 3 == 2 else (Conv, 2)
-    layer = kind(
-        name="conv_1", out_channels=outputs, kernel=(kh, kw), weight=weight_encoding,
-        padding=(top, left, bottom, right), dilation=(down, aside),
-        stride=(int(rng.integers(1, 3)), int(rng.integers(1, 3))),
-    )  # fmt: skip
+    window = {"kernel": (kh, kw), "padding": (top, left, bottom, right), "dilation": (down, aside)}
+    stride = int(rng.integers(1, 3)), int(rng.integers(1, 3))
+    layer = kind(name="conv_1", out_channels=outputs, weight=weight_encoding, stride=stride, **window)
     x = random_values((2, *source.shape), source_encoding, rng)
     return layer, source, x, random_values(layer.array_shapes(source)["weight"], weight_encoding, rng)
 
@@ -42,14 +40,15 @@ def test_equals_onnxruntime(seed, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     layer, source, x, weight = drawn(seed)
     depthwise = isinstance(layer, DepthwiseConv)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=layer.kernel, strides=layer.stride,
-                            pads=layer.padding, dilations=layer.dilation, group=3 if depthwise else 1)  # fmt: skip
+    window = {"kernel_shape": layer.kernel, "strides": layer.stride, "pads": layer.padding}
+    groups = 3 if depthwise else 1
+    node = helper.make_node("Conv", ["x", "w"], ["y"], dilations=layer.dilation, group=groups, **window)
     ends = [helper.make_tensor_value_info(name, 1, None) for name in "xwy"]
-    model = helper.make_model(helper.make_graph([node], "g", ends[:2], ends[2:]),
-                              opset_imports=[helper.make_opsetid("", 13)], ir_version=8)  # fmt: skip
+    graph = helper.make_graph([node], "g", ends[:2], ends[2:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    (y,) = session.run(None, {"x": x.transpose(0, 3, 1, 2).astype(np.float32),
-                              "w": weight.transpose(0, 3, 1, 2).astype(np.float32)})  # fmt: skip
+    inputs = {name: array.transpose(0, 3, 1, 2).astype(np.float32) for name, array in (("x", x), ("w", weight))}
+    (y,) = session.run(None, inputs)
     network = Network(name="dilated", input=source, layers=(layer,))
     made = Model(network, {"conv_1": {"weight": weight}})
     np.testing.assert_array_equal(made.forward(x), y.transpose(0, 2, 3, 1))
@@ -71,20 +70,26 @@ def binary():
     from_golden(layer, case_map(4, 4, 1, BIPOLAR), np.ones((1, 2, 2, 1), np.int8), word_bits=32)
 
 
+def conv(kernel=(2, 2), **more):
+    return Conv(name="c", out_channels=1, kernel=kernel, **more)
+
+
+SPAN = "c: padding (top, left, bottom, right) must be smaller than the dilated kernel (4, 2), got (4, 0, 0, 0)"
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), dilation=(0, 1)),
-         "c: dilation must be >= 1, got (0, 1)"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), dilation=3), "c: dilation must be 2 integers, got 3"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), dilation=(3, 1), padding=(4, 0, 0, 0)),
-         "c: padding (top, left, bottom, right) must be smaller than the dilated kernel (4, 2), got (4, 0, 0, 0)"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 1), dilation=(4, 1), padding=(2, 0, 2, 0)).output(
-            case_map(1, 2, 1)),
-         "c: every window must have a tap on the map, got dilation (4, 1) on 1 x 2"),
+        (lambda: conv(dilation=(0, 1)), "c: dilation must be >= 1, got (0, 1)"),
+        (lambda: conv(dilation=3), "c: dilation must be 2 integers, got 3"),
+        (lambda: conv(dilation=(3, 1), padding=(4, 0, 0, 0)), SPAN),
+        (
+            lambda: conv((2, 1), dilation=(4, 1), padding=(2, 0, 2, 0)).output(case_map(1, 2, 1)),
+            "c: every window must have a tap on the map, got dilation (4, 1) on 1 x 2",
+        ),
         (binary, "c: dilation must be (1, 1), got (1, 2)"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(call, message):
     with value_error(message):
         call()

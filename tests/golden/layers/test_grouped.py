@@ -35,11 +35,9 @@ def drawn(kind: str, seed: int):
         groups, channels, kernels = int(rng.choice([1, 2, 3, 17])), 1, 1
     height, width = int(rng.integers(2 * kh - 1, 12)), int(rng.integers(kw, 11))
     source = case_map(height, width, groups * channels, source_encoding)
-    shape = {
-        "out_channels": groups * kernels, "kernel": (kh, kw), "weight": weight_encoding,
-        "stride": (int(rng.integers(1, 4)), int(rng.integers(1, 4))), "padding": (top, left, bottom, right),
-        "dilation": (int(rng.integers(1, 3)), 1),
-    }  # fmt: skip
+    shape = {"out_channels": groups * kernels, "kernel": (kh, kw), "weight": weight_encoding}
+    shape |= {"stride": (int(rng.integers(1, 4)), int(rng.integers(1, 4))), "padding": (top, left, bottom, right)}
+    shape["dilation"] = (int(rng.integers(1, 3)), 1)
     if kind == "depthwise":
         layer = DepthwiseConv(name="conv_1", **shape)
     else:
@@ -53,11 +51,9 @@ def drawn(kind: str, seed: int):
 def test_equals_pytorch(seed, kind, torch):
     layer, source, x, weight = drawn(kind, seed)
     top, left, bottom, right = layer.padding
-    y = torch.nn.functional.conv2d(
-        torch.nn.functional.pad(torch.tensor(x, dtype=torch.float64).permute(0, 3, 1, 2), (left, right, top, bottom)),
-        torch.tensor(weight, dtype=torch.float64).permute(0, 3, 1, 2),
-        stride=layer.stride, dilation=layer.dilation, groups=layer.groups,
-    )  # fmt: skip
+    image, kernels = (torch.tensor(array, dtype=torch.float64).permute(0, 3, 1, 2) for array in (x, weight))
+    window = {"stride": layer.stride, "dilation": layer.dilation, "groups": layer.groups}
+    y = torch.nn.functional.conv2d(torch.nn.functional.pad(image, (left, right, top, bottom)), kernels, **window)
     ours = layer.forward(x, {"weight": weight}, source)
     assert ours.dtype == np.int64
     assert ours.shape[1:] == layer.output(source).shape

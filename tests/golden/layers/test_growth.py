@@ -17,6 +17,7 @@ from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
 from tests.cases import case_map, random_values
 from tests.errors import value_error
+from tests.npus import integer_npu
 from tests.rows import npu_rows
 
 KINDS = {Conv: (3, {}), DepthwiseConv: (4, {}), GroupedConv: (6, {"groups": 2})}
@@ -28,8 +29,8 @@ def session(nodes, *inputs):
     helper = pytest.importorskip("onnx").helper
     onnxruntime = pytest.importorskip("onnxruntime")
     ends = [helper.make_tensor_value_info(name, 1, None) for name in (*inputs, "y")]
-    graph = helper.make_graph([helper.make_node(kind, *ends_of, **options) for kind, *ends_of, options in nodes], "g",
-                              ends[:-1], ends[-1:])  # fmt: skip
+    nodes = [helper.make_node(kind, *ends_of, **options) for kind, *ends_of, options in nodes]
+    graph = helper.make_graph(nodes, "g", ends[:-1], ends[-1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     return onnxruntime.InferenceSession(model.SerializeToString())
 
@@ -70,11 +71,11 @@ def test_a_transposed_convolution_is_onnxruntimes(kernel, stride, pads, more, di
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilation)]
     top, left, bottom, right = (spans[k % 2] - 1 - pad for k, pad in enumerate(pads))
     padding = (top, left, bottom + more[0], right + more[1])
-    layer = kind(name="conv_1", out_channels=outputs, kernel=kernel, padding=padding, dilation=dilation,
-                 weight=encoding, growth=stride, **others)  # fmt: skip
+    window = {"kernel": kernel, "padding": padding, "dilation": dilation, "growth": stride}
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, **window, **others)
     groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
-    node = ("ConvTranspose", ["x", "w"], ["y"], {"kernel_shape": kernel, "strides": stride, "pads": pads,
-            "output_padding": more, "dilations": dilation, "group": groups})  # fmt: skip
+    options = {"kernel_shape": kernel, "strides": stride, "pads": pads, "output_padding": more}
+    node = ("ConvTranspose", ["x", "w"], ["y"], {**options, "dilations": dilation, "group": groups})
     model = check(layer, case_map(5, 4, 4, encoding), 1, [node], turned=True)
     file.save(model, tmp_path / "grown.npz")
     assert file.load(tmp_path / "grown.npz").network == model.network
@@ -87,13 +88,13 @@ def test_a_convolution_behind_nearest_upsampling_is_onnxruntimes(kind, encoding)
     window = {"kernel": (3, 2), "stride": (1, 3), "padding": (1, 0, 2, 1)}
     layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(3, 2), repeats=True, **window, **others)
     groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
+    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    options = {"kernel_shape": (3, 2), "strides": (1, 3), "pads": (1, 0, 2, 1), "group": groups}
     nodes = [
         ("Constant", [], ["s"], {"value_floats": (1.0, 1.0, 3.0, 2.0)}),
-        ("Resize", ["x", "", "s"], ["u"],
-         {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}),
-        ("Conv", ["u", "w"], ["y"], {"kernel_shape": (3, 2), "strides": (1, 3), "pads": (1, 0, 2, 1),
-         "group": groups}),
-    ]  # fmt: skip
+        ("Resize", ["x", "", "s"], ["u"], nearest),
+        ("Conv", ["u", "w"], ["y"], options),
+    ]
     check(layer, case_map(4, 5, 4, encoding), 2, nodes, turned=False)
 
 
@@ -131,8 +132,8 @@ def test_padding_with_values_of_the_map_is_onnxruntimes(beside, mode, name, kind
 def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding):
     """The map with two columns more on both sides, of which a transposed convolution leaves the outermost ones out."""
     outputs, others = KINDS[kind]
-    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, growth=(2, 3), beside="nearest", kernel=(4, 6),
-                 padding=(2, 5, 2, 4), **others)  # fmt: skip
+    window = {"growth": (2, 3), "beside": "nearest", "kernel": (4, 6), "padding": (2, 5, 2, 4)}
+    layer = kind(name="conv_1", out_channels=outputs, weight=encoding, **window, **others)
     groups = {Conv: 1, DepthwiseConv: 4, GroupedConv: 2}[kind]
     options = {"kernel_shape": (4, 6), "strides": (2, 3), "pads": (3, 3, 3, 4), "group": groups}
     nodes = [
@@ -143,19 +144,18 @@ def test_a_clamped_map_that_grows_is_onnxruntimes(kind, encoding):
     check(layer, case_map(4, 5, 4, encoding), 4, nodes, turned=True)
 
 
-@pytest.mark.parametrize("window", [
-    {"padding": (1, 2, 1, 2), "growth": (2, 2), "repeats": False},
-    {"padding": (1, 2, 1, 2), "growth": (2, 2), "repeats": True},
-    {"padding": (3, 2, 3, 2), "dilation": (3, 2)},
-], ids=str)  # fmt: skip
+WINDOWS = [{"padding": (1, 2, 1, 2), "growth": (2, 2), "repeats": repeats} for repeats in (False, True)]
+WINDOWS.append({"padding": (3, 2, 3, 2), "dilation": (3, 2)})
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
 def test_a_plan_reads_valid_taps_alone(window):
     """Nine kernel rows, and a beat for each tap on the map, by tables, as counters are for dense windows; the map
     arrives as it is, and a window former makes windows of maps that don't grow."""
     layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), weight=signed(8), **window)
     source = case_map(8, 9, 3, signed(8))
     weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
-    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=4, kgp=4, acc_bits=32, raster=True,
-                 window_former=True)  # fmt: skip
+    npu = integer_npu(9, 8, kfp=4, kgp=4, raster=True, window_former=True)
     model = Model(Network(name="grown", input=source, layers=(layer,)), {"conv_1": {"weight": weight}})
     network_plan = plan(model, [npu], CompileChoices(map_order="raster"))
     valid = (layer.window(None).positions(8, 9) >= 0).sum()
@@ -172,9 +172,8 @@ def test_windows():
     holes = Window(kernel=(1, 3), padding=(0, 1, 0, 1), growth=(1, 2))
     assert holes.positions(1, 3).tolist() == [[-1, 0, -1], [0, -1, 1], [-1, 1, -1], [1, -1, 2], [-1, 2, -1]]
     again = Window(kernel=(1, 3), padding=(0, 1, 0, 1), growth=(1, 2), repeats=True)
-    assert again.positions(1, 3).tolist() == [
-        [-1, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 2], [1, 2, 2], [2, 2, -1],
-    ]  # fmt: skip
+    positions = [[-1, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 2], [1, 2, 2], [2, 2, -1]]
+    assert again.positions(1, 3).tolist() == positions
     assert (holes.padded, again.padded, holes.plain, again.plain) == (True, True, False, False)
     assert not Window(kernel=(1, 3), growth=(1, 2), repeats=True).padded
 
@@ -182,9 +181,8 @@ def test_windows():
 def test_clamped_windows():
     """a . a . b . c . c, and a a a a b b c c c c; without growth a a b c c."""
     holes = Window(kernel=(1, 4), padding=(0, 2, 0, 2), growth=(1, 2), beside="nearest")
-    assert holes.positions(1, 3).tolist() == [
-        [0, -1, 0, -1], [-1, 0, -1, 1], [0, -1, 1, -1], [-1, 1, -1, 2], [1, -1, 2, -1], [-1, 2, -1, 2],
-    ]  # fmt: skip
+    dots = [(0, -1, 0, -1), (-1, 0, -1, 1), (0, -1, 1, -1), (-1, 1, -1, 2), (1, -1, 2, -1), (-1, 2, -1, 2)]
+    assert list(map(tuple, holes.positions(1, 3).tolist())) == dots
     again = Window(kernel=(1, 3), padding=(0, 2, 0, 1), growth=(1, 2), repeats=True, beside="nearest")
     assert again.positions(1, 2).tolist() == [[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]]
     edges = Window(kernel=(1, 3), padding=(0, 1, 0, 1), beside="nearest")
@@ -196,8 +194,8 @@ def test_clamped_windows():
 @pytest.mark.parametrize("growth", [(1, 1), (2, 2)])
 def test_a_plan_of_a_clamped_map_has_tables(growth):
     """No counters and no former know of taps that are clamped; each tap that isn't on a dot takes a beat."""
-    layer = Conv(name="conv_1", out_channels=2, kernel=(3, 3), padding=(1, 2, 1, 2), weight=signed(8), growth=growth,
-                 beside="nearest")  # fmt: skip
+    size = {"kernel": (3, 3), "padding": (1, 2, 1, 2), "growth": growth}
+    layer = Conv(name="conv_1", out_channels=2, weight=signed(8), beside="nearest", **size)
     weight = random_values((2, 3, 3, 3), signed(8), np.random.default_rng(1))
     sizes = {"feature_bits": 9, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}
     npu = Npu.of(engine="integer", kfp=12, line_taps=3, kgp=4, raster=True, window_former=True, **sizes)
@@ -216,20 +214,25 @@ def binary(**more):
     from_golden(layer, case_map(4, 4, 1, BIPOLAR), np.ones((1, 2, 2, 1), np.int8), word_bits=32)
 
 
+def conv(kernel=(2, 2), **more):
+    return Conv(name="c", out_channels=1, kernel=kernel, **more)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), growth=(0, 1)), "c: growth must be >= 1, got (0, 1)"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), growth=3), "c: growth must be 2 integers, got 3"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), repeats=1), "c: repeats must be True or False, got 1"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 1), growth=(1, 3)).output(case_map(4, 2, 1)),
-         "c: every window must have a tap on the map, got growth (1, 3) on 4 x 2"),
-        (lambda: Conv(name="c", out_channels=1, kernel=(2, 2), beside=1),
-         "c: beside must be one of nothing, nearest, mirrored, got 1"),
+        (lambda: conv(growth=(0, 1)), "c: growth must be >= 1, got (0, 1)"),
+        (lambda: conv(growth=3), "c: growth must be 2 integers, got 3"),
+        (lambda: conv(repeats=1), "c: repeats must be True or False, got 1"),
+        (
+            lambda: conv((2, 1), growth=(1, 3)).output(case_map(4, 2, 1)),
+            "c: every window must have a tap on the map, got growth (1, 3) on 4 x 2",
+        ),
+        (lambda: conv(beside=1), "c: beside must be one of nothing, nearest, mirrored, got 1"),
         (lambda: binary(growth=(1, 2)), "c: growth must be (1, 1), got (1, 2)"),
         (lambda: binary(beside="nearest"), "c: beside must be nothing, got nearest"),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(call, message):
     with value_error(message):
         call()

@@ -56,8 +56,8 @@ def test_equals_onnxruntime():
         helper.make_node("Constant", [], [name], value_float=scale)
         for name, scale in (("one", 1.0), ("result", 512 / 3))
     ]
-    nodes.append(helper.make_node("QLinearMul", ["x", "one", "zero", "y", "one", "zero", "result", "zero"], ["z"],
-                                  domain="com.microsoft"))  # fmt: skip
+    inputs = ["x", "one", "zero", "y", "one", "zero", "result", "zero"]
+    nodes.append(helper.make_node("QLinearMul", inputs, ["z"], domain="com.microsoft"))
     zero = helper.make_tensor("zero", 3, [], [0])
     ends = [helper.make_tensor_value_info(name, 3, None) for name in "xyz"]
     model = helper.make_model(

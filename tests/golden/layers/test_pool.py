@@ -65,8 +65,8 @@ def test_average_equals_pytorch(seed, torch):
 @pytest.mark.parametrize("seed", range(30))
 def test_sum_equals_pytorch(seed, torch):
     layer, source, x = random_pool(SumPool, seed)
-    y = torch.nn.functional.avg_pool2d(padded(torch, x, layer.padding, 0), layer.kernel, layer.stride,
-                                       divisor_override=1)  # fmt: skip
+    image = padded(torch, x, layer.padding, 0)
+    y = torch.nn.functional.avg_pool2d(image, layer.kernel, layer.stride, divisor_override=1)
     ours, made = layer.forward(x, {}, source), layer.output(source)
     assert ours.shape[1:] == made.shape
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())

@@ -82,16 +82,17 @@ def test_a_file_keeps_the_numbers(tmp_path: Path) -> None:
         assert file.to_bytes(again) == file.to_bytes(made)
 
 
+BITS = "conv: real_weights need weights of bipolar 1 bit (-1..1 in steps of 2), got"
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"weight": TERNARY},
-         "conv: real_weights need weights of bipolar 1 bit (-1..1 in steps of 2), got ternary 2 bit (-1..1)"),
-        ({"weight": signed(8)},
-         "conv: real_weights need weights of bipolar 1 bit (-1..1 in steps of 2), got signed 8 bit (-128..127)"),
+        ({"weight": TERNARY}, f"{BITS} ternary 2 bit (-1..1)"),
+        ({"weight": signed(8)}, f"{BITS} signed 8 bit (-128..127)"),
         ({"real_weights": 1}, "conv: real_weights must be True or False, got 1"),
     ],
-)  # fmt: skip
+)
 def test_what_the_layer_refuses(more: dict, message: str) -> None:
     with value_error(message):
         Conv(**{"name": "conv", "out_channels": 1, "kernel": (1, 1), "real_weights": True, **more})

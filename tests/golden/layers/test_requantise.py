@@ -99,12 +99,13 @@ def test_every_tie_rounds_away_from_zero(shift, relu):
         np.testing.assert_array_equal(y[0], np.clip(expected, 0 if relu else -128, 127))
 
 
-@pytest.mark.parametrize(
-    ("encoding", "relu", "clip", "reached"),
-    [(signed(8), False, (-127, 127), {-127, 127}), (signed(8), True, (-5, 100), {0, 100}),
-     (signed(8), True, (3, 9), {3, 9}), (signed(4), False, (-3, -2), {-3, -2}), (unsigned(3), False, (1, 6), {1, 6}),
-     (unsigned(8), True, (7, 7), {7}), (signed(2), False, (-2, 1), {-2, 1}), (signed(5), True, (-9, 0), {0})],
-)  # fmt: skip
+LIMITS = [(signed(8), False, (-127, 127), {-127, 127}), (signed(8), True, (-5, 100), {0, 100})]
+LIMITS += [(signed(8), True, (3, 9), {3, 9}), (signed(4), False, (-3, -2), {-3, -2})]
+LIMITS += [(unsigned(3), False, (1, 6), {1, 6}), (unsigned(8), True, (7, 7), {7})]
+LIMITS += [(signed(2), False, (-2, 1), {-2, 1}), (signed(5), True, (-9, 0), {0})]
+
+
+@pytest.mark.parametrize(("encoding", "relu", "clip", "reached"), LIMITS)
 def test_results_keep_to_limits_of_their_own(encoding, relu, clip, reached):
     rng = np.random.default_rng(7)
     layer, source = Requantise(name="r", encoding=encoding, relu=relu, clip=clip), case_map(1, 1, 65, signed(24))

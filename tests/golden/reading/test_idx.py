@@ -53,6 +53,10 @@ def test_mnist_must_be_mnist(tmp_path):
 GOOD = idx(8, (2, 3), bytes(range(6)))
 
 
+ENDED = "must be whole, unchanged gzip data, got: Compressed file ended before the end-of-stream marker was reached"
+NEEDS_6 = "an IDX array of uint8 and shape (2, 3) needs 6 bytes, got"
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -63,20 +67,20 @@ GOOD = idx(8, (2, 3), bytes(range(6)))
         (b"\0\0\x08\5" + bytes(20), "IDX data must have 1..4 axes, got 5"),
         (GOOD[:9], "the IDX header must have 8 bytes for 2 axes, got 5"),
         (idx(8, (2, 0), b""), "IDX axes must be >= 1, got shape (2, 0)"),
-        (GOOD[:-1], "an IDX array of uint8 and shape (2, 3) needs 6 bytes, got 5"),
-        (GOOD + b"x", "an IDX array of uint8 and shape (2, 3) needs 6 bytes, got more"),
+        (GOOD[:-1], f"{NEEDS_6} 5"),
+        (GOOD + b"x", f"{NEEDS_6} more"),
         (idx(12, (3,), bytes(11)), "an IDX array of int32 and shape (3,) needs 12 bytes, got 11"),
-        (gzip.compress(GOOD[:-1], mtime=0), "an IDX array of uint8 and shape (2, 3) needs 6 bytes, got 5"),
+        (gzip.compress(GOOD[:-1], mtime=0), f"{NEEDS_6} 5"),
         (gzip.compress(GOOD, mtime=0) + b"x", "must be whole, unchanged gzip data, got: Not a gzipped file (b'x')"),
-        (gzip.compress(GOOD, mtime=0)[:-1],
-         "must be whole, unchanged gzip data, got: Compressed file ended before the end-of-stream marker was reached"),
-        (b"\x1f\x8b", "must be whole, unchanged gzip data, got: Compressed file ended before the end-of-stream marker "
-         "was reached"),
-        (idx(8, (1 << 20, 1 << 20), b""),
-         "its values: MB of memory to read it must be <= 256 (environment variable BITLOOM_MAX_READ_MB sets another "
-         "limit), got 2,097,152"),
+        (gzip.compress(GOOD, mtime=0)[:-1], ENDED),
+        (b"\x1f\x8b", ENDED),
+        (
+            idx(8, (1 << 20, 1 << 20), b""),
+            "its values: MB of memory to read it must be <= 256 (environment variable BITLOOM_MAX_READ_MB sets another "
+            "limit), got 2,097,152",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(data, message):
     with value_error(message):
         parse_idx(data)

@@ -34,7 +34,7 @@ def test_what_was_written_is_read(data):
         (b"-" + b"9" * 20, "an integer of 21 characters, -999999999..."),
         (b'["\\ud800"]', "'utf-8' codec can't encode character '\\ud800' in position 2: surrogates not allowed"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(text, got, tmp_path):
     with value_error(f"a manifest must be JSON, got: {got}"):
         parse_json(text, "a manifest")

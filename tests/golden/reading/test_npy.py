@@ -56,34 +56,40 @@ def test_text_of_numbers_that_are_no_characters():
 HUGE = "{'descr': '<i8', 'fortran_order': False, 'shape': (1000000, 1000000, 1000000), }"
 
 
+HEADER = "must have an npy header of one plain dtype and a shape, got"
+KINDS = "must be an array of truth values or integers, got dtype"
+BEYOND = "the npy header must not go beyond 1024 bytes, got"
+LONG_HEADER = "{'descr': '|u1', 'fortran_order': False, 'shape': (), }" + " " * 1000
+MANY_AXES = "{'descr': '|u1', 'fortran_order': False, 'shape': (" + "1, " * 33 + "), }"
+THREE = npy(np.arange(3, dtype=np.int16))
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"", "must be npy data, got b''"),
         (b"PK\x03\x04 a zip archive", "must be npy data, got b'PK\\x03\\x04 a'"),
         (npy(np.arange(3))[:40], "the npy header must not go beyond the file's end, got 118 bytes"),
-        (b"\x93NUMPY\x02\0\xff\xff\xff\xff" + bytes(20),
-         "the npy header must not go beyond 1024 bytes, got 4,294,967,295 bytes"),
-        (with_header("[" * 1000), "must have an npy header of one plain dtype and a shape, got '" + "[" * 56 + "..."),
-        (with_header("__import__('os')"),
-         "must have an npy header of one plain dtype and a shape, got \"__import__('os')\""),
-        (npy(np.zeros(1, [("a", "i4")])),
-         "must have an npy header of one plain dtype and a shape, got "
-         "\"{'descr': [('a', '<i4')], 'fortran_order': False, 'shape..."),
-        (npy(np.array([object()]), allow_pickle=True), "must be an array of truth values or integers, got dtype '|O'"),
-        (npy(np.zeros(2)), "must be an array of truth values or integers, got dtype '<f8'"),
-        (with_header("{'descr': '<i3', 'fortran_order': False, 'shape': (), }"),
-         "must be an array of truth values or integers, got dtype '<i3'"),
-        (with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (), }" + " " * 1000, b"a"),
-         "the npy header must not go beyond 1024 bytes, got 1,055 bytes"),
-        (with_header(HUGE),
-         "an array of int64 and shape (1000000, 1000000, 1000000) needs 8,000,000,000,000,000,000 bytes, got 0"),
-        (npy(np.arange(3, dtype=np.int16))[:-1], "an array of int16 and shape (3,) needs 6 bytes, got 5"),
-        (npy(np.arange(3, dtype=np.int16)) + b"x", "an array of int16 and shape (3,) needs 6 bytes, got 7"),
-        (with_header("{'descr': '|u1', 'fortran_order': False, 'shape': (" + "1, " * 33 + "), }", b"a"),
-         "must have at most 32 axes, got 33"),
+        (b"\x93NUMPY\x02\0\xff\xff\xff\xff" + bytes(20), f"{BEYOND} 4,294,967,295 bytes"),
+        (with_header("[" * 1000), f"{HEADER} '" + "[" * 56 + "..."),
+        (with_header("__import__('os')"), f"{HEADER} \"__import__('os')\""),
+        (
+            npy(np.zeros(1, [("a", "i4")])),
+            f"{HEADER} \"{{'descr': [('a', '<i4')], 'fortran_order': False, 'shape...",
+        ),
+        (npy(np.array([object()]), allow_pickle=True), f"{KINDS} '|O'"),
+        (npy(np.zeros(2)), f"{KINDS} '<f8'"),
+        (with_header("{'descr': '<i3', 'fortran_order': False, 'shape': (), }"), f"{KINDS} '<i3'"),
+        (with_header(LONG_HEADER, b"a"), f"{BEYOND} 1,055 bytes"),
+        (
+            with_header(HUGE),
+            "an array of int64 and shape (1000000, 1000000, 1000000) needs 8,000,000,000,000,000,000 bytes, got 0",
+        ),
+        (THREE[:-1], "an array of int16 and shape (3,) needs 6 bytes, got 5"),
+        (THREE + b"x", "an array of int16 and shape (3,) needs 6 bytes, got 7"),
+        (with_header(MANY_AXES, b"a"), "must have at most 32 axes, got 33"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(data, message):
     with value_error(message):
         parse_npy(data)

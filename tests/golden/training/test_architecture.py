@@ -40,11 +40,10 @@ def test_words_of_a_convolution_and_pools():
     )
 
 
-@pytest.mark.parametrize(
-    ("weights", "activations", "weight", "levels"),
-    [("binary", "1", BIPOLAR, 1), ("binary", "ternary", BIPOLAR, 2), ("ternary", "2", TERNARY, 3),
-     ("ternary", "3", TERNARY, 7)],
-)  # fmt: skip
+LEVELS = [("binary", "1", BIPOLAR, 1), ("binary", "ternary", BIPOLAR, 2), ("ternary", "2", TERNARY, 3)]
+
+
+@pytest.mark.parametrize(("weights", "activations", "weight", "levels"), [*LEVELS, ("ternary", "3", TERNARY, 7)])
 def test_levels(weights, activations, weight, levels):
     network = network_of("mine", SOURCE, "dense5,dense3", weights, activations)
     assert network.layers == (
@@ -78,6 +77,11 @@ def test_residual_words():
 RULE = "must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or avgpool, got"
 
 
+BESIDE = "layers: word 2 must stand beside binary or ternary weights and activations 1, got"
+KINDS = "weights: must be one of binary, ternary, int2, int3, int4, int5, int6, int7, int8, got 'float'"
+AVERAGE = "pool_1: an average needs a signed or unsigned map, got bipolar 1 bit (-1..1 in steps of 2)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -89,23 +93,19 @@ RULE = "must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or avgpool, g
         (["res,dense3"], "layers: word 1 must follow a conv, dense or res, got the input before it"),
         (["conv4,pool,res,dense3"], "layers: word 3 must follow a conv, dense or res, got max_pool before it"),
         (["conv4,res4,dense3"], f"layers: word 2 {RULE} 'res4'"),
-        (["conv4,res,dense3", "binary", "2"],
-         "layers: word 2 must stand beside binary or ternary weights and activations 1, got binary and 2"),
-        (["conv4,res,dense3", "int4", "4"],
-         "layers: word 2 must stand beside binary or ternary weights and activations 1, got int4 and 4"),
+        (["conv4,res,dense3", "binary", "2"], f"{BESIDE} binary and 2"),
+        (["conv4,res,dense3", "int4", "4"], f"{BESIDE} int4 and 4"),
         (["conv99999,dense3"], f"layers: word 1 {RULE} 'conv99999'"),
         (["conv4k\u0663,dense3"], f"layers: word 1 {RULE} 'conv4k\u0663'"),
         ([""], f"layers: word 1 {RULE} ''"),
         ([",".join(["dense3"] * 65)], "layers: must be 64 at most, got 65"),
-        (["dense3", "float"], "weights: must be one of binary, ternary, int2, int3, int4, int5, int6, int7, int8, "
-                              "got 'float'"),
+        (["dense3", "float"], KINDS),
         (["dense3", "binary", "8"], "activations: must be one of 1, ternary, 2, 3 beside binary weights, got '8'"),
         (["dense3", "int4", "1"], "activations: must be one of 2, 3, 4, 5, 6, 7, 8 beside int4 weights, got '1'"),
         (["conv0,dense3"], "conv_1: out_channels must be an integer >= 1, got 0"),
-        (["conv4,avgpool,dense3"], "pool_1: an average needs a signed or unsigned map, "
-                                   "got bipolar 1 bit (-1..1 in steps of 2)"),
+        (["conv4,avgpool,dense3"], AVERAGE),
     ],
-)  # fmt: skip
+)
 def test_words_that_make_no_network(arguments, message):
     with value_error(message):
         network_of("mine", SOURCE, *arguments)

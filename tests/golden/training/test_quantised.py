@@ -97,8 +97,8 @@ def test_the_slope_counts_up_to_both_ends(layer):
     """Where gamma is 0, z is beta in every place: at an end it counts, beyond it doesn't."""
     b = block(layer, MAP, 2)
     x = flat(integers((2, *MAP.shape), -9, 9))
-    for beta, counts in [(b.low, True), (b.high, True),
-                         (np.nextafter(b.low, -9), False), (np.nextafter(b.high, 9), False)]:  # fmt: skip
+    inside = [(b.low, True), (b.high, True)]
+    for beta, counts in [*inside, (np.nextafter(b.low, -9), False), (np.nextafter(b.high, 9), False)]:
         out, tape = b.forward({"gamma": np.zeros(3), "beta": np.full(3, beta)}, x)
         _, slopes = b.backward({"gamma": np.zeros(3), "beta": np.full(3, beta)}, tape, np.ones(out.shape))
         assert slopes["beta"].tolist() == [counts * 2 * 35] * 3
@@ -116,10 +116,11 @@ def test_accumulators_of_many_bits_are_summed_in_steps():
     assert (of.mean * 32 * 35 % b.step == 0).all()
 
 
-@pytest.mark.parametrize("layer", [
-    AvgPool(name="pool", kernel=(2, 2), stride=(2, 2)),
-    AvgPool(name="pool", kernel=(3, 2), stride=(1, 2), padding=(2, 1, 0, 0)),
-])  # fmt: skip
+POOLS = [AvgPool(name="pool", kernel=(2, 2), stride=(2, 2))]
+POOLS.append(AvgPool(name="pool", kernel=(3, 2), stride=(1, 2), padding=(2, 1, 0, 0)))
+
+
+@pytest.mark.parametrize("layer", POOLS)
 def test_average_equals_golden_and_its_derivative_is_that_without_rounding(layer):
     b = block(layer, MAP, 2)
     x = integers((2, *MAP.shape), -128, 127)
@@ -152,11 +153,10 @@ def test_two_layers_equal_those_of_pytorch(name):
         act = Threshold(name="act", levels=top)
     else:
         act = Requantise(name="act", encoding=unsigned(top.bit_length()))
-    network = Network(
-        name="two", input=Map(height=6, width=5, channels=2, encoding=signed(5)),
-        layers=(Conv(name="conv", out_channels=3, kernel=(3, 2), weight=weight), act,
-                Dense(name="dense", out_channels=4, weight=weight)),
-    )  # fmt: skip
+    source = Map(height=6, width=5, channels=2, encoding=signed(5))
+    layers = (Conv(name="conv", out_channels=3, kernel=(3, 2), weight=weight), act)
+    layers += (Dense(name="dense", out_channels=4, weight=weight),)
+    network = Network(name="two", input=source, layers=layers)
     last = lambda a: np.moveaxis(a, 1, -1)  # noqa: E731  PyTorch's order -> channel last
     params = {
         "conv": {"weight": last(recorded["conv"])},
@@ -185,17 +185,15 @@ def test_two_layers_equal_those_of_pytorch(name):
 def net(weights, act, *, pool=MaxPool) -> Network:
     """A small network of one kind of weights and activations."""
     source = Map(height=5, width=7, channels=2, encoding=unsigned(3))
-    return Network(
-        name="toy", input=source,
-        layers=(
-            Conv(name="conv_1", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weights),
-            replace(act, name="act_1"),
-            pool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
-            Dense(name="dense_2", out_channels=10, weight=weights),
-            replace(act, name="act_2"),
-            Dense(name="dense_3", out_channels=3, weight=weights),
-        ),
-    )  # fmt: skip
+    layers = (
+        Conv(name="conv_1", out_channels=6, kernel=(3, 2), padding=(1, 0, 1, 1), weight=weights),
+        replace(act, name="act_1"),
+        pool(name="pool_1", kernel=(2, 2), stride=(1, 2)),
+        Dense(name="dense_2", out_channels=10, weight=weights),
+        replace(act, name="act_2"),
+        Dense(name="dense_3", out_channels=3, weight=weights),
+    )
+    return Network(name="toy", input=source, layers=layers)
 
 
 EXACT = [

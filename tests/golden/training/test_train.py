@@ -66,12 +66,15 @@ INTEGER_LAYERS = [
 ]
 
 
-@pytest.mark.parametrize(("layer", "source"), [
-    *((layer, replace(MAP, encoding=encoding)) for layer in WEIGHTED for encoding in (BIPOLAR, unsigned(5))),
-    *((layer, SMALL) for layer in OR_LAYERS),
-    *((layer, MAP) for layer in WORD_LAYERS),
-    *((layer, replace(MAP, encoding=signed(8))) for layer in INTEGER_LAYERS),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("layer", "source"),
+    [
+        *((layer, replace(MAP, encoding=encoding)) for layer in WEIGHTED for encoding in (BIPOLAR, unsigned(5))),
+        *((layer, SMALL) for layer in OR_LAYERS),
+        *((layer, MAP) for layer in WORD_LAYERS),
+        *((layer, replace(MAP, encoding=signed(8))) for layer in INTEGER_LAYERS),
+    ],
+)
 def test_weighted_forward_equals_golden(layer, source):
     b = block(layer, source, 200)
     params = b.initial(1, 2)

@@ -41,11 +41,9 @@ def record() -> None:
     found = {}
     for name, (kind, top) in CASES.items():
         rng = np.random.default_rng(7)
-        arrays = {
-            "x": rng.integers(-15, 16, (4, 2, 6, 5)), "conv": rng.uniform(-1, 1, (3, 2, 3, 2)),
-            "gamma": rng.uniform(0.5, 1.5, 3), "beta": rng.uniform(-0.5, 0.5, 3),
-            "dense": rng.uniform(-1, 1, (4, 3, 4, 4)), "error": rng.integers(-64, 65, (4, 4)) / 64,
-        }  # fmt: skip
+        arrays = {"x": rng.integers(-15, 16, (4, 2, 6, 5)), "conv": rng.uniform(-1, 1, (3, 2, 3, 2))}
+        arrays |= {"gamma": rng.uniform(0.5, 1.5, 3), "beta": rng.uniform(-0.5, 0.5, 3)}
+        arrays |= {"dense": rng.uniform(-1, 1, (4, 3, 4, 4)), "error": rng.integers(-64, 65, (4, 4)) / 64}
         x, conv, gamma, beta, dense, error = (torch.tensor(a, dtype=torch.float64) for a in arrays.values())
         for leaf in (conv, gamma, beta, dense):
             leaf.requires_grad_()

@@ -196,7 +196,7 @@ def test_a_wrong_checksum_is_noticed(whole, tmp_path):
         ),
         ("T7", np.array([None]), "T7: must be an array of truth values or integers, got dtype '|O'"),
     ],
-)  # fmt: skip
+)
 def test_each_rule_of_a_file(whole, tmp_path, name, array, rule):
     path = tmp_path / "other.npz"
     np.savez(path, **{**np.load(whole), name: array})

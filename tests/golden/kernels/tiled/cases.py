@@ -86,10 +86,8 @@ def golden_dots(layer: PackedConv, values: np.ndarray, weight: np.ndarray) -> np
         padding = (0, 0, 0, 0)
     _, height, width, channels = values.shape
     source = Map(height=height, width=width, channels=channels, encoding=BIPOLAR)
-    conv = Conv(
-        name="conv", out_channels=layer.out_channels, kernel=layer.window.kernel, stride=layer.window.stride,
-        padding=padding,
-    )  # fmt: skip
+    window = {"kernel": layer.window.kernel, "stride": layer.window.stride, "padding": padding}
+    conv = Conv(name="conv", out_channels=layer.out_channels, **window)
     return conv.forward(values.astype(np.int64), {"weight": weight}, source)
 
 
@@ -110,12 +108,11 @@ def random_case(seed: int, word_bits: int | None = None) -> tuple[Case, np.rando
     top, left = down
     bottom, right = across
     size = int(kernel[0] + rng.integers(0, 12)), int(kernel[1] + rng.integers(0, 12))
-    return case(
-        seed, images=int(rng.integers(1, 3)), size=size, channels=channels,
-        out_channels=int(rng.choice(CHANNELS)), kernel=kernel, stride=stride,
-        padding=(0, 0, 0, 0) if pad == "valid" else (top, left, bottom, right), pad=pad,
-        word_bits=word_bits or bits, threshold=bool(rng.integers(5)),
-    ), rng  # fmt: skip
+    window = {"kernel": kernel, "stride": stride, "pad": pad}
+    window["padding"] = (0, 0, 0, 0) if pad == "valid" else (top, left, bottom, right)
+    shape = {"images": int(rng.integers(1, 3)), "out_channels": int(rng.choice(CHANNELS))}
+    more = {"word_bits": word_bits or bits, "threshold": bool(rng.integers(5))}
+    return case(seed, size=size, channels=channels, **shape, **window, **more), rng
 
 
 def plans(kernels, patches=((4, 4),), word_bits=(32, 64), sizes=(3,)):

@@ -164,8 +164,11 @@ def fake_cupy(capability="86", devices=1, launches=None, multiprocessors=0):
             sizes = [a.nbytes if a.ndim else 0 for a in arrays]
             function, _, template = self.name[:-1].partition("<")
             word, rows, columns, _, *form = template.split(", ")
-            which = {("binary_conv_popc", ()): "popc", ("binary_conv_mma", ("true",)): "mma-xor",
-                     ("binary_conv_mma", ("false",)): "mma-and"}[function, tuple(form)]  # fmt: skip
+            kinds = {("binary_conv_popc", ()): "popc"}
+            kinds |= {
+                ("binary_conv_mma", (xor,)): f"mma-{'xor' if xor == 'true' else 'and'}" for xor in ("true", "false")
+            }
+            which = kinds[function, tuple(form)]
             blocks = np.arange(grid[0], dtype=np.uint32)
             launch = fiber.Launch(
                 *pointers,
@@ -184,19 +187,15 @@ def fake_cupy(capability="86", devices=1, launches=None, multiprocessors=0):
             library.binary_conv(which.encode(), bits, ctypes.byref(launch), message)
             assert message.value == b""
 
-    return SimpleNamespace(
-        asarray=np.asarray, asnumpy=np.asarray, RawModule=RawModule,
-        empty=lambda shape, dtype: np.empty(shape, dtype).view(DeviceArray),
-        cuda=SimpleNamespace(
-            Stream=Stream,
-            Device=lambda: SimpleNamespace(
-                compute_capability=capability,
-                attributes={"MaxSharedMemoryPerBlockOptin": OPT_IN, "MultiProcessorCount": multiprocessors},
-            ),
-            runtime=SimpleNamespace(getDeviceCount=lambda: devices, CUDARuntimeError=CudaError),
-            nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
-        ),
-    )  # fmt: skip
+    attributes = {"MaxSharedMemoryPerBlockOptin": OPT_IN, "MultiProcessorCount": multiprocessors}
+    cuda = SimpleNamespace(
+        Stream=Stream,
+        Device=lambda: SimpleNamespace(compute_capability=capability, attributes=attributes),
+        runtime=SimpleNamespace(getDeviceCount=lambda: devices, CUDARuntimeError=CudaError),
+        nvrtc=SimpleNamespace(getVersion=lambda: (12, 9)),
+    )
+    empty = lambda shape, dtype: np.empty(shape, dtype).view(DeviceArray)  # noqa: E731
+    return SimpleNamespace(asarray=np.asarray, asnumpy=np.asarray, RawModule=RawModule, empty=empty, cuda=cuda)
 
 
 @pytest.fixture

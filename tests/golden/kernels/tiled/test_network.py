@@ -104,11 +104,11 @@ def test_models_that_no_packed_network_is():
     end = Dense(name="dense", out_channels=2)
     source = case_map(6, 6, 3, BIPOLAR)
     pool = MinPool(name="pool", kernel=(2, 2), stride=(1, 1))
+    stays = f"must be a binary convolution or a max pool of bits, to stay on a device, got min_pool of {BIPOLAR}"
     for layers, encoding, message in (
-        ((*conv, pool, end), BIPOLAR, "pool: must be a binary convolution or a max pool of bits, to stay on a device, "
-         f"got min_pool of {BIPOLAR}"),
+        ((*conv, pool, end), BIPOLAR, f"pool: {stays}"),
         (conv, signed(3), "net: a packed network must have a binary layer, got none"),
-    ):  # fmt: skip
+    ):
         network = Network(name="net", input=replace(source, encoding=encoding), layers=tuple(layers))
         with value_error(message):
             check.packed_network(random_model(network, np.random.default_rng(0)), 32)

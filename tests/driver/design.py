@@ -35,10 +35,9 @@ MODEL_DIGEST = "fedcba9876543210" * 4
 
 def design(stream_bits: int = 32) -> Design:
     """The design's NPU has what its one layer needs and nothing else."""
-    npu = Npu.of(
-        kfp=KFP, kgp=KGP, ol=1, pool=False, shift_bits=0, inlets=("host",), outlets=("host",), acc_bits=32, layers=2,
-        taps=2, olds=2, jumps=2, kernel_rows=DEPTH, threshold_rows=DEPTH,
-    )  # fmt: skip
+    sizes = {"layers": 2, "taps": 2, "olds": 2, "jumps": 2, "kernel_rows": DEPTH, "threshold_rows": DEPTH}
+    ports = {"inlets": ("host",), "outlets": ("host",), "pool": False}
+    npu = Npu.of(kfp=KFP, kgp=KGP, ol=1, shift_bits=0, acc_bits=32, **ports, **sizes)
     return Design(name="fake", stream_bits=stream_bits, npus=(npu,))
 
 
@@ -98,17 +97,22 @@ def program(model: Model, manifest: Manifest) -> Program:
     parameters = [load_packet(manifest, 0, name, 0, part) for name, part in rows.items()]
     lanes = np.full(words * KFP, ZERO, np.int32)
     lanes[: source.size] = np.arange(source.size)
-    frame = FrameLayout(
-        channels=source.size, positions=np.zeros((1, 1), np.int32), lanes=lanes.reshape(words, KFP), lane_bits=1,
-        word_bits=KFP,
-    )  # fmt: skip
-    result = ResultMap(
-        first=0, positions=1, words=outputs, lanes=1, lane_bits=32 if raw else 1,
-        places=np.arange(outputs, dtype=np.int32)[:, None],
-    )  # fmt: skip
+    positions, lanes = np.zeros((1, 1), np.int32), lanes.reshape(words, KFP)
+    frame = FrameLayout(channels=source.size, positions=positions, lanes=lanes, lane_bits=1, word_bits=KFP)
+    places = np.arange(outputs, dtype=np.int32)[:, None]
+    result = ResultMap(first=0, positions=1, words=outputs, lanes=1, lane_bits=32 if raw else 1, places=places)
     return Program(
-        name=network.name, design_digest=manifest.digest, model_digest=MODEL_DIGEST, input=source,
-        output_shape=network.output.shape, output_kind="raw" if raw else "bits", classes=tuple("abcdefg"),
-        ideal_cycles=outputs * words, layers=(("dense", outputs * words),), parameters=np.concatenate(parameters),
-        stream_bits=manifest.stream_bits, frame=frame, results=(result,),
-    )  # fmt: skip
+        name=network.name,
+        design_digest=manifest.digest,
+        model_digest=MODEL_DIGEST,
+        input=source,
+        output_shape=network.output.shape,
+        output_kind="raw" if raw else "bits",
+        classes=tuple("abcdefg"),
+        ideal_cycles=outputs * words,
+        layers=(("dense", outputs * words),),
+        parameters=np.concatenate(parameters),
+        stream_bits=manifest.stream_bits,
+        frame=frame,
+        results=(result,),
+    )

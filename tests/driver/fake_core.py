@@ -46,14 +46,11 @@ class FakeCore:
         if offset in self.constants:
             return self.constants[offset]
         digest = self.manifest.digest
-        fixed = {
-            "IDENT": 0x424C4D31, "VERSION": 0x000200, "GEOMETRY": 1 | self.manifest.stream_bits << 8,
-            **{f"DIGEST_{i}": int(digest[8 * i : 8 * i + 8], 16) for i in range(4)},
-            "CONTROL": self.control, "STATUS": int(not self.head) | bool(self.error) << 1 | self.loaded << 2,
-            "SIGNATURE": self.signature, "OWNER": self.owner,
-            "ERROR_CODE": self.error, "NPU0_STATE": len(self.payload), "IRQ_ENABLE": self.irq_enable,
-            "IRQ_STATUS": self.irq_status,
-        }  # fmt: skip
+        fixed = {f"DIGEST_{i}": int(digest[8 * i : 8 * i + 8], 16) for i in range(4)}
+        fixed |= {"IDENT": 0x424C4D31, "VERSION": 0x000200, "GEOMETRY": 1 | self.manifest.stream_bits << 8}
+        fixed |= {"CONTROL": self.control, "STATUS": int(not self.head) | bool(self.error) << 1 | self.loaded << 2}
+        fixed |= {"SIGNATURE": self.signature, "OWNER": self.owner, "ERROR_CODE": self.error}
+        fixed |= {"NPU0_STATE": len(self.payload), "IRQ_ENABLE": self.irq_enable, "IRQ_STATUS": self.irq_status}
         return fixed.get(name, self.regs.get(name, 0))
 
     def write(self, offset: int, value: int) -> None:

@@ -15,11 +15,10 @@ from pynq.interrupt import _InterruptController
 from pynq.pl_server.device import Device
 
 DMA_BASE, CORE_BASE, MEMORY_BASE = 0x4040_0000, 0x43C0_0000, 0x1000_0000
-PARAMETERS = {
-    "c_include_sg": "0", "c_micro_dma": "0", "c_sg_length_width": "14", "c_include_mm2s": "1", "c_include_s2mm": "1",
-    "c_m_axi_mm2s_data_width": "32", "c_m_axi_s2mm_data_width": "32",
-    "c_mm2s_burst_size": "16", "c_s2mm_burst_size": "16",
-}  # fmt: skip
+PARAMETERS = {"c_include_sg": "0", "c_micro_dma": "0", "c_sg_length_width": "14"}
+PARAMETERS |= {f"c_include_{way}": "1" for way in ("mm2s", "s2mm")}
+PARAMETERS |= {f"c_m_axi_{way}_data_width": "32" for way in ("mm2s", "s2mm")}
+PARAMETERS |= {f"c_{way}_burst_size": "16" for way in ("mm2s", "s2mm")}
 
 
 class FakeDma:
@@ -158,10 +157,8 @@ class FakeDevice(Device):
         self.add("npu_0", "bitloom:bitloom:npu:0.2", CORE_BASE, {})
 
     def add(self, name: str, vlnv: str, base: int, parameters: dict[str, str]) -> None:
-        self.cores[name] = {
-            "type": vlnv, "fullpath": name, "phys_addr": base, "addr_range": 0x10000, "parameters": parameters,
-            "interrupts": {}, "gpio": {}, "state": None,
-        }  # fmt: skip
+        core = {"type": vlnv, "fullpath": name, "phys_addr": base, "addr_range": 0x10000, "parameters": parameters}
+        self.cores[name] = {**core, "interrupts": {}, "gpio": {}, "state": None}
 
     def connect_interrupt(self) -> FakeUio:
         def high() -> bool:

@@ -153,15 +153,17 @@ def test_no_manifest(bench, tmp_path):
         bench.accelerator()
 
 
+OTHER = f"fake: the hardware must have the manifest's digest {design.DIGEST[:32]}, got {design.DIGEST[:24]}00000001"
+
+
 @pytest.mark.parametrize(
     ("offset", "value", "kind", "message"),
     [
         (0x00, 0, DesignMismatch, "fake: IDENT must be 0x424C4D31, got 0x00000000"),
         (0x04, 0x010203, DesignMismatch, "fake: VERSION must be that of the manifest, 0.2, got 1.2.3"),
-        (0x14, 1, DigestMismatch, f"fake: the hardware must have the manifest's digest {design.DIGEST[:32]}, "
-                                  f"got {design.DIGEST[:24]}00000001"),
+        (0x14, 1, DigestMismatch, OTHER),
     ],
-)  # fmt: skip
+)
 def test_another_hardware(bench, offset, value, kind, message):
     bench.device.core.constants[offset] = value
     with raises(kind, message):
@@ -216,8 +218,8 @@ def test_an_unfit_dma(bench, parameter, value, message):
 def test_unfit_programs(bench):
     accelerator = bench.loaded()
     other = dataclasses.replace(bench.program, design_digest="ab" * 32)
-    with raises(DigestMismatch, f"dense: the program must be for the design {design.DIGEST[:32]} (fake), "
-                                f"got one for {'ab' * 16}"):  # fmt: skip
+    rule = f"dense: the program must be for the design {design.DIGEST[:32]} (fake), got one for {'ab' * 16}"
+    with raises(DigestMismatch, rule):
         accelerator.load(other)
     with value_error("dense: a frame's payload must be 3 words, got 4"):
         accelerator.load(dataclasses.replace(bench.program, stream_bits=64))
@@ -225,8 +227,8 @@ def test_unfit_programs(bench):
     with value_error("dense: parameters must load memory network of NPU 0, got packets for others only"):
         accelerator.load(dataclasses.replace(bench.program, parameters=nothing))
     parts = packets(bench.manifest, bench.program.parameters)
-    rest = [load_packet(bench.manifest, 0, m.name, head.address, rows[:, : m.words]) for head, m, rows in parts
-            if m.name != "kernels"]  # fmt: skip
+    others = [(head, m, rows) for head, m, rows in parts if m.name != "kernels"]
+    rest = [load_packet(bench.manifest, 0, m.name, head.address, rows[:, : m.words]) for head, m, rows in others]
     with value_error("dense: parameters must load memory kernels of NPU 0, got packets for others only"):
         accelerator.load(dataclasses.replace(bench.program, parameters=np.concatenate(rest)))
     np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)  # the old one is still there
@@ -254,9 +256,9 @@ def test_images_are_checked_before_anything_is_sent(bench):
 def test_packet_error(bench):
     accelerator = bench.loaded()
     bench.device.core.loaded = 0
-    with raises(PacketError, "fake: NOT_LOADED: the device needs that a network row was loaded since the last reset, "
-                             "got FRAME 0 of 3 input words for parameters "
-                             f"0x{bench.signature:08X} (header 0xB1000002)") as e:  # fmt: skip
+    rule = "NOT_LOADED: the device needs that a network row was loaded since the last reset"
+    frame = f"FRAME 0 of 3 input words for parameters 0x{bench.signature:08X} (header 0xB1000002)"
+    with raises(PacketError, f"fake: {rule}, got {frame}") as e:
         accelerator.predict(bench.images)
     assert (e.value.code, e.value.name, e.value.header) == (8, "NOT_LOADED", (0xB1000002, bench.signature, 3))
     assert e.value.rule == "a network row was loaded since the last reset"
@@ -273,12 +275,18 @@ def test_an_error_beside_whole_results(bench):
         accelerator.predict(bench.images)
 
 
-@pytest.mark.parametrize(("code", "header", "text"), [
-    (1, (7, 8, 9), "BAD_HEADER: the device needs that word 0 begins with 0xB1 and word 3 is the check, "
-                   "got no header [0x00000007, 0x00000008, 0x00000009]"),
-    (99, (0xB1000012, 0xAB, 0x7F000003), "UNKNOWN: the device needs that the manifest knows the error code, got FRAME "
-                             "127 of 3 input words for parameters 0x000000AB, last (header 0xB1000012)"),
-])  # fmt: skip
+BAD_HEADER = "BAD_HEADER: the device needs that word 0 begins with 0xB1 and word 3 is the check, got no header"
+UNKNOWN = "UNKNOWN: the device needs that the manifest knows the error code, got FRAME 127 of 3 input words for "
+UNKNOWN += "parameters 0x000000AB, last (header 0xB1000012)"
+
+
+@pytest.mark.parametrize(
+    ("code", "header", "text"),
+    [
+        (1, (7, 8, 9), f"{BAD_HEADER} [0x00000007, 0x00000008, 0x00000009]"),
+        (99, (0xB1000012, 0xAB, 0x7F000003), UNKNOWN),
+    ],
+)
 def test_packet_errors_in_words(bench, code, header, text):
     accelerator = bench.loaded()
     bench.device.core.constants |= {0x24: 2, 0x28: code, 0x2C: header[0], 0x30: header[1], 0x34: header[2]}
@@ -326,8 +334,8 @@ def test_results_too_long(bench):
     last = {"groups_minus_1": 4, "last_units_minus_1": 2, "raw": 1}  # 7 outputs become 15
     core.memory[results.id][0] = sum(results.field(name).at(value) for name, value in last.items())
     core.memory[KERNELS] |= {row: 0 for row in range(9, 16)}
-    with raises(TransferError, "axi_dma_0: the receive must end without error, "
-                "got internal error (length 0, or a longer packet than the receive buffer)"):  # fmt: skip
+    error = "internal error (length 0, or a longer packet than the receive buffer)"
+    with raises(TransferError, f"axi_dma_0: the receive must end without error, got {error}"):
         accelerator.predict(bench.images, batch=1)
     recovers(bench, accelerator)
 
@@ -378,8 +386,8 @@ def test_close_after_a_fault_frees_nothing_that_is_in_use(bench):
 def test_load_fails_and_the_next_one_works(bench):
     accelerator = bench.accelerator()
     bench.device.core.stuck = True
-    with raises(Timeout, "fake: dense: parameters must be taken, got no progress for 0.2 s "
-                         f"(STATUS 0x00000001; {design.STATE_TEXT})"):  # fmt: skip
+    status = f"STATUS 0x00000001; {design.STATE_TEXT}"
+    with raises(Timeout, f"fake: dense: parameters must be taken, got no progress for 0.2 s ({status})"):
         accelerator.load(bench.program)
     bench.device.core.stuck = False
     with raises(DeviceError, "fake: a program must be loaded before images, got none"):
@@ -400,6 +408,6 @@ def test_reset_on_purpose(bench):
 
 def test_a_soft_reset_that_never_ends(bench):
     bench.device.core.constants[0x20] = 2
-    with raises(Timeout, "fake: a soft reset must end, got none for 0.2 s "
-                         f"(STATUS 0x00000001; {design.STATE_TEXT})"):  # fmt: skip
+    status = f"STATUS 0x00000001; {design.STATE_TEXT}"
+    with raises(Timeout, f"fake: a soft reset must end, got none for 0.2 s ({status})"):
         bench.accelerator()

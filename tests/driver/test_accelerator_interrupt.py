@@ -100,8 +100,12 @@ def test_where_no_interrupt_ever_came_the_device_is_looked_at_often(bench, monke
     bench.dma.lost = bench.core.lost = True
     waits = []
     wait = asyncio.wait
-    monkeypatch.setattr(asyncio, "wait", lambda tasks, *, timeout, **given: (
-        waits.append(timeout), wait(tasks, timeout=timeout, **given))[1])  # fmt: skip
+
+    def waits_noted(tasks, *, timeout, **given):
+        waits.append(timeout)
+        return wait(tasks, timeout=timeout, **given)
+
+    monkeypatch.setattr(asyncio, "wait", waits_noted)
     with bench.loaded(timeout=800) as accelerator:
         np.testing.assert_array_equal(accelerator.predict(bench.images), bench.expected)
         assert set(waits) == {waiting.LOOK_AGAIN}

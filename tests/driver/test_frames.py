@@ -28,8 +28,8 @@ def rows(count: int, seed: int = 1) -> np.ndarray:
 
 
 def program(m: Manifest, before: int = 1) -> Program:
-    parts = [weights_packet(m, 0, 0, rows(3), 0), weights_packet(m, 1, 5, rows(7, 2), 1),
-             weights_packet(m, 2, 1, rows(2, 3), 255)]  # fmt: skip
+    parts = [weights_packet(m, 0, 0, rows(3), 0), weights_packet(m, 1, 5, rows(7, 2), 1)]
+    parts.append(weights_packet(m, 2, 1, rows(2, 3), 255))
     words = np.concatenate(parts)
     return dataclasses.replace(
         design.program(design.model(), m), weights=words, weights_before=sum(len(p) for p in parts[:before])
@@ -69,8 +69,8 @@ def test_pieces(stream_bits, limit):
     assert (ends, [h.memory for h in heads if h.last]) == ([3, 12, 3], [0, 1, 255])
 
     def contents(words):
-        return [(header.memory, header.address + i, *row.tolist())
-                for header, _, part in packets(m, words, kind="WEIGHTS") for i, row in enumerate(part)]  # fmt: skip
+        parts = packets(m, words, kind="WEIGHTS")
+        return [(head.memory, head.address + i, *row.tolist()) for head, _, part in parts for i, row in enumerate(part)]
 
     assert contents(np.concatenate(parts)) == contents(whole)
 

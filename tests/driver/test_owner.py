@@ -180,10 +180,11 @@ def test_another_overlay_in_this_process(bench, tmp_path):
         np.testing.assert_array_equal(a.predict(bench.images), bench.expected)
 
 
-@pytest.mark.parametrize(("constants", "found"), [
-    ({0x08: 0xDEADBEEF}, f"another design (deadbeef{design.DIGEST[8:32]})"),
-    ({0x00: 7}, f"no design of bitloom ({design.DIGEST[:32]})"),
-])  # fmt: skip
+OTHERS = [({0x08: 0xDEADBEEF}, f"another design (deadbeef{design.DIGEST[8:32]})")]
+OTHERS.append(({0x00: 7}, f"no design of bitloom ({design.DIGEST[:32]})"))
+
+
+@pytest.mark.parametrize(("constants", "found"), OTHERS)
 def test_another_bitstream_by_another_process(two, constants, found):
     two.bench.device.core.reset()
     two.bench.device.core.constants |= constants

@@ -72,10 +72,9 @@ def test_commands_say_it_in_one_line(tmp_path, words):
     if words == "report x":
         pytest.importorskip("matplotlib", reason="report asks for matplotlib first, which is not installed")
     code = without_pynq((3, 12, 1), "from bitloom.overlay.cli import main; main()")
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words.split()], capture_output=True, text=True, check=False, cwd=tmp_path,
-        env={**os.environ, "BITLOOM_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ":".join(sys.path)},
-    )  # fmt: skip
+    command = [sys.executable, "-c", code, *words.split()]
+    environment = {**os.environ, "BITLOOM_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     said = f"bitloom: pynq: must be installed, to simulate and to drive a board: {INSTALL}"
     assert (done.returncode, done.stderr.splitlines()[-1]) == (1, said)
     assert "Traceback" not in done.stderr

@@ -159,11 +159,12 @@ def send(accelerator, words):
         accelerator._wait(lambda: False, "test")
 
 
+BAD = [("BAD_KIND", {"kind": 7}), ("BAD_NPU", {"npu": 1}), ("BAD_MEMORY", {"memory": 200})]
+BAD += [("BAD_RANGE", {"address": 1 << 31}), ("BAD_RANGE", {"length": 0}), ("TRUNCATED", {"memory": 6, "length": 64})]
+
+
 @pytest.mark.sample(5)
-@pytest.mark.parametrize(("name", "change"), [
-    ("BAD_KIND", {"kind": 7}), ("BAD_NPU", {"npu": 1}), ("BAD_MEMORY", {"memory": 200}),
-    ("BAD_RANGE", {"address": 1 << 31}), ("BAD_RANGE", {"length": 0}), ("TRUNCATED", {"memory": 6, "length": 64}),
-])  # fmt: skip
+@pytest.mark.parametrize(("name", "change"), BAD)
 def test_the_device_refuses_and_recovers(bench, accelerator, name, change):
     with pytest.raises(PacketError) as e:
         send(accelerator, damaged(bench, **change).parameters[: 4 + 8])
@@ -215,8 +216,8 @@ def test_frames_for_other_parameters_are_refused_by_the_device(bench, accelerato
 def test_nothing_of_another_program_is_left(bench, accelerator):
     """A program that leaves out thresholds computes what it computes on a board that was just switched on."""
     parts = packets(bench.manifest, bench.programs[1].parameters)
-    kept = [load_packet(bench.manifest, head.npu, m.name, head.address, rows[:, : m.words]) for head, m, rows in parts
-            if m.name != "thresholds"]  # fmt: skip
+    parts = [(head, m, rows) for head, m, rows in parts if m.name != "thresholds"]
+    kept = [load_packet(bench.manifest, head.npu, m.name, head.address, rows[:, : m.words]) for head, m, rows in parts]
     less = dataclasses.replace(bench.programs[1], parameters=np.concatenate(kept))
     bench.system.load(bench.bit)
     accelerator.load(less)

@@ -75,19 +75,30 @@ def test_tells_how_long_a_run_took(machine):
     assert cycles[1] - cycles[0] == 200
 
 
+TABLE = (
+    "BAD_TABLE: the machine needs that a table is loaded, with 2^bits different values that are words, in rising order"
+)
+NO_DATA = "NO_DATA: the machine needs that IO takes no more words than the packet has"
+DATA_LEFT = "DATA_LEFT: the machine needs that IO takes all words of the packet before the program ends"
+NO_END = "BAD_INSTRUCTION: the machine needs that operation and function exist, and unused bits are 0"
 STOPS = {
-    "operation": ("IO LOAD_NEURONS d=0 rows=3\nCOMPUTE FORWARD a=0 w=0 d=64 rows=3 columns=4 kind_w=1\nNOP END",
-                  "BAD_TABLE: the machine needs that a table is loaded, with 2^bits different values that are words, "
-                  "in rising order, got instruction 1: COMPUTE FORWARD kind_w=1 d=64 columns=4 rows=3", 1),
-    "too few words": ("IO LOAD_NEURONS d=0 rows=4\nNOP END",
-                      "NO_DATA: the machine needs that IO takes no more words than the packet has, got instruction 0: "
-                      "IO LOAD_NEURONS rows=4", 0),
-    "too many words": ("IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END",
-                       "DATA_LEFT: the machine needs that IO takes all words of the packet before the program ends, "
-                       "got instruction 2: NOP END", 2),
-    "no end": ("IO LOAD_NEURONS d=0 rows=3", "BAD_INSTRUCTION: the machine needs that operation and function exist, "
-               "and unused bits are 0, got instruction 1: none of the program", 1),
-}  # fmt: skip
+    "operation": (
+        "IO LOAD_NEURONS d=0 rows=3\nCOMPUTE FORWARD a=0 w=0 d=64 rows=3 columns=4 kind_w=1\nNOP END",
+        f"{TABLE}, got instruction 1: COMPUTE FORWARD kind_w=1 d=64 columns=4 rows=3",
+        1,
+    ),
+    "too few words": (
+        "IO LOAD_NEURONS d=0 rows=4\nNOP END",
+        f"{NO_DATA}, got instruction 0: IO LOAD_NEURONS rows=4",
+        0,
+    ),
+    "too many words": (
+        "IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=3 last=1\nNOP END",
+        f"{DATA_LEFT}, got instruction 2: NOP END",
+        2,
+    ),
+    "no end": ("IO LOAD_NEURONS d=0 rows=3", f"{NO_END}, got instruction 1: none of the program", 1),
+}
 
 
 @pytest.mark.parametrize("case", STOPS)
@@ -122,8 +133,8 @@ def test_other_numbers_of_words(machine):
     assert "internal error" in str(error.value)
     echoes(machine)
     for words in (0, 1 << 30):
-        with value_error(f"{machine.name}: a result must be 1..16777215 words, which fit a DMA transfer "
-                         f"(c_sg_length_width), got {words}"):  # fmt: skip
+        rule = f"{machine.name}: a result must be 1..16777215 words, which fit a DMA transfer (c_sg_length_width)"
+        with value_error(f"{rule}, got {words}"):
             machine.run(ECHO, WORDS, words)
     echoes(machine)
 
@@ -189,25 +200,25 @@ def test_pynq_knows_the_core(machine):
     assert asyncio.iscoroutinefunction(machine.overlay.axi_dma_0.recvchannel.wait_async)
 
 
+NAME = "training machine: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ."
 BROKEN = {
-    "format": ("format", "x", "m.json: format must be bitloom-training-manifest, got 'x'"),
-    "stream": ("stream_bits", 64, "m.json: stream_bits must be 32, got 64"),
-    "vlnv": ("vlnv", "a:b", "m.json: vlnv must be vendor:library:name:version, got 'a:b'"),
-    "digest": ("digest", "00", "m.json: digest must be 64 lower-case hex digits, got '00'"),
-    "registers": ("registers", [], "m.json: registers must have at least 1 entries, got []"),
-    "name": ("name", "../x", "m.json: training machine: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., "
-                             "not beginning with - or ., got '../x'"),
-    "top": ("top", "std", "m.json: top must be training_top, got 'std'"),
-    "no_top": ("top", None, "m.json: top must be training_top, got None"),
-    "moved": ("registers.0.offset", 0x0FC, "m.json: register IDENT: offset must be 0x000, got '0x0FC'"),
-    "access": ("registers.0.access", "RW", "m.json: register IDENT: access must be RO, got 'RW'"),
-    "slaves": ("machine.slaves", 3, "m.json: machine: slaves must be a power of two, got 3"),
-    "tables": ("machine.tables", "many", "m.json: machine: tables must be an integer >= 0, got 'many'"),
-    "products": ("machine.products", 1, "m.json: machine: products must be multiplier or shifter or table, got 1"),
-    "divider": ("machine.divider", "fast", "m.json: machine: divider must be none or codes or words, got 'fast'"),
-    "root": ("machine.root", None, "m.json: machine: root must be none or table, got None"),
-    "form": ("machine.form", {"bits": 2, "fraction": 0}, "m.json: word: bits must be 4..32, got 2"),
-}  # fmt: skip
+    "format": ("format", "x", "format must be bitloom-training-manifest, got 'x'"),
+    "stream": ("stream_bits", 64, "stream_bits must be 32, got 64"),
+    "vlnv": ("vlnv", "a:b", "vlnv must be vendor:library:name:version, got 'a:b'"),
+    "digest": ("digest", "00", "digest must be 64 lower-case hex digits, got '00'"),
+    "registers": ("registers", [], "registers must have at least 1 entries, got []"),
+    "name": ("name", "../x", f"{NAME}, got '../x'"),
+    "top": ("top", "std", "top must be training_top, got 'std'"),
+    "no_top": ("top", None, "top must be training_top, got None"),
+    "moved": ("registers.0.offset", 0x0FC, "register IDENT: offset must be 0x000, got '0x0FC'"),
+    "access": ("registers.0.access", "RW", "register IDENT: access must be RO, got 'RW'"),
+    "slaves": ("machine.slaves", 3, "machine: slaves must be a power of two, got 3"),
+    "tables": ("machine.tables", "many", "machine: tables must be an integer >= 0, got 'many'"),
+    "products": ("machine.products", 1, "machine: products must be multiplier or shifter or table, got 1"),
+    "divider": ("machine.divider", "fast", "machine: divider must be none or codes or words, got 'fast'"),
+    "root": ("machine.root", None, "machine: root must be none or table, got None"),
+    "form": ("machine.form", {"bits": 2, "fraction": 0}, "word: bits must be 4..32, got 2"),
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)
@@ -224,5 +235,5 @@ def test_a_manifest_that_is_wrong(case, bit, tmp_path, monkeypatch):
         inner = inner[int(part) if part.isdigit() else part]
     inner[last] = value
     (tmp_path / "m.json").write_text(json.dumps(data))
-    with value_error(message):
+    with value_error(f"m.json: {message}"):
         TrainingManifest.load("m.json")

@@ -72,9 +72,11 @@ def right(device: CDevice, model: Model, images: np.ndarray) -> None:
     np.testing.assert_array_equal(device.predict(images, model.network.output.shape), model.forward(images))
 
 
+NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in REFERENCE_DESIGNS]
+
+
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
-                                  for name in REFERENCE_DESIGNS])  # fmt: skip
+@pytest.mark.parametrize("name", NAMES)
 def test_reference_designs(name):
     """Every network of a reference design, with and without stalls, and by interrupts."""
     reference = REFERENCE_DESIGNS[name]
@@ -433,8 +435,8 @@ def test_interrupts_are_waited_for(digits, monkeypatch):
     device.load(plain)
 
 
-PIXELS = ("none", "minus:-3", "shift:4,minus:-2", "threshold:100,minus:-1", "fixed:6,shift:2,minus:-8",
-          "host", "host:1/255", "host:2/255:-1", "host:0.1:-0.25", "host:6/4:1/3")  # fmt: skip
+PIXELS = ("none", "minus:-3", "shift:4,minus:-2", "threshold:100,minus:-1", "fixed:6,shift:2,minus:-8")
+PIXELS += ("host", "host:1/255", "host:2/255:-1", "host:0.1:-0.25", "host:6/4:1/3")
 
 
 @pytest.mark.parametrize("integers", [None, InputIntegers(low=-128, high=127, scale=0.1, zero=3)])
@@ -463,8 +465,8 @@ def test_pixels(digits, integers):
     right(device, model, random_images(model.network, 2, 1))
 
 
-WRONG = ("", "minus", "minus:1,", "minus:1,minus:1,minus:1,minus:1,minus:1", "shift:0", "fixed:17", "minus:2147483648",
-         "hosts", "host:", "host:1/0", "host:1.", "host:1:2:3", "host:.5")  # fmt: skip
+WRONG = ("", "minus", "minus:1,", "minus:1,minus:1,minus:1,minus:1,minus:1", "shift:0", "fixed:17", "minus:2147483648")
+WRONG += ("hosts", "host:", "host:1/0", "host:1.", "host:1:2:3", "host:.5")
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -279,12 +279,15 @@ def test_valid_programs_are_read(tmp_path):
         assert result.text == facts(read_program(path))
 
 
-@pytest.mark.parametrize(("number", "value", "rule"), [
-    (0, 0, "channels must be 1..2147483647"),
-    (1, -1, "first word must be 0..2147483647"),
-    (5, 31, "bits must be 32..32"),
-    (5, 33, "bits must be 32..32"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("number", "value", "rule"),
+    [
+        (0, 0, "channels must be 1..2147483647"),
+        (1, -1, "first word must be 0..2147483647"),
+        (5, 31, "bits must be 32..32"),
+        (5, 33, "bits must be 32..32"),
+    ],
+)
 def test_numbers_of_a_map_of_results(tmp_path, number, value, rule):
     """Of raw values, which are lanes of 32 bits."""
 

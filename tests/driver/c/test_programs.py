@@ -79,16 +79,17 @@ def test_the_example_takes_pixels(files):
 
 def test_the_example_tells_what_is_wrong(files, tmp_path):
     manifest, program, images = files.words
-    assert Process(files.board, [example(), manifest, tmp_path / "none.npz", images]).finished() == (
-        1, "", f"{tmp_path / 'none.npz'}: must be readable, got: No such file or directory\n",
-    )  # fmt: skip
-    assert Process(files.board, [example(), manifest, tmp_path, images]).finished() == (
-        1, "", f"{tmp_path}: must be a file of at most 2 GB, got another\n",
-    )  # fmt: skip
+
+    def refused(words):
+        code, out, err = Process(files.board, [example(), *words]).finished()
+        assert (code, out) == (1, "")
+        return err
+
+    none = tmp_path / "none.npz"
+    assert refused([manifest, none, images]) == f"{none}: must be readable, got: No such file or directory\n"
+    assert refused([manifest, tmp_path, images]) == f"{tmp_path}: must be a file of at most 2 GB, got another\n"
     program.write_bytes(program.read_bytes()[:-1])
-    assert Process(files.board, [example(), *files.words]).finished() == (
-        1, "", f"{program}: must be a whole, unchanged zip archive, got none\n",
-    )  # fmt: skip
+    assert refused(files.words) == f"{program}: must be a whole, unchanged zip archive, got none\n"
     done = subprocess.run([example()], capture_output=True, text=True, check=False)
     words = "MANIFEST PROGRAM IMAGES [CORE [DMA [MEMORY [TRANSFORM]]]]"
     assert (done.returncode, done.stderr) == (2, f"usage: {example()} {words}\n")

@@ -42,7 +42,7 @@ def test_words_of_a_tuple_fill_the_last_window() -> None:
     assert (formed.times, formed.inside().tolist()) == (7, [True] * 4)
 
 
-@pytest.mark.parametrize(("window", "coming", "wanted"), [
+NOT_FORMED = [
     (WINDOW, lines(0, 1, 2, positions=5), lines(0, 2, positions=3)),  # line 1 has no window
     (WINDOW, lines(0, positions=5), lines(0, positions=2)),  # nor has the last position
     (TWO_LINES, lines(0, 2, 3, positions=5), lines(0, 1, positions=5)),  # line 2 is no neighbour of line 0
@@ -50,6 +50,9 @@ def test_words_of_a_tuple_fill_the_last_window() -> None:
     (TWO_LINES, lines(0, 1, positions=5), lines(0, 1, positions=5)),  # a window ends below the map
     (Window(kernel=(2, 1), stride=((1 << PLACE_BITS) + 1, 1)), lines(0, 1, positions=1), lines(0, positions=1)),
     (Window(kernel=(1, 2), stride=(1, (1 << PLACE_BITS) + 1)), lines(0, positions=2), lines(0, positions=1)),
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("window", "coming", "wanted"), NOT_FORMED)
 def test_maps_that_are_not_formed(window: Window, coming: MapLines, wanted: MapLines) -> None:
     assert FormedLines.of(window, coming, wanted) is None

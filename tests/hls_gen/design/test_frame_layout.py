@@ -75,10 +75,9 @@ def test_frames(encoding, seed):
     padded = np.full(-(-len(lanes) // width) * width, ZERO, np.int32)
     padded[: len(lanes)] = lanes
     lane_bits = int(rng.choice([1, 8, 9, 20, 32]))
-    frame = FrameLayout(
-        channels=channels, positions=positions, lanes=padded.reshape(-1, width), lane_bits=lane_bits,
-        word_bits=width * lane_bits + int(rng.integers(2) * 3),
-    )  # fmt: skip
+    word_bits = width * lane_bits + int(rng.integers(2) * 3)
+    words = {"lanes": padded.reshape(-1, width), "lane_bits": lane_bits, "word_bits": word_bits}
+    frame = FrameLayout(channels=channels, positions=positions, **words)
     frame.check(source)
     stream_bits = int(rng.choice([32, 64]))
     images = random_values((3, *source.shape), encoding, rng)
@@ -106,10 +105,9 @@ def test_results(kind, lane_bits, seed):
     words = max(words, channels) if kind == "raw" else words
     places = np.arange(channels * several) if rng.integers(2) else rng.permutation(words * lanes)[: channels * several]
     stream_bits = int(rng.choice([32, 64]))
-    result = ResultMap(
-        first=2 * int(rng.integers(3)), positions=positions, words=words, lanes=lanes, lane_bits=lane_bits,
-        places=places.reshape(channels, several).astype(np.int32),
-    )  # fmt: skip
+    sizes = {"first": 2 * int(rng.integers(3)), "positions": positions, "words": words}
+    places = places.reshape(channels, several).astype(np.int32)
+    result = ResultMap(**sizes, lanes=lanes, lane_bits=lane_bits, places=places)
     result.check(kind)
     low = -(1 << lane_bits - 1) if kind != "bits" else 0
     of_lanes = rng.integers(low, low + (1 << lane_bits), (2, positions, words * lanes))

@@ -9,6 +9,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import ring
 from tests.driver.design import DIGEST, manifest, manifest_dict
 from tests.errors import value_error
+from tests.npus import integer_npu
 
 
 def test_lookups():
@@ -23,11 +24,14 @@ def test_lookups():
     assert m.error(77).name == "UNKNOWN"
 
 
-@pytest.mark.parametrize(
-    ("bits", "kfp", "frame_words", "words"),
-    [(32, 24, 3, 3), (32, 16, 3, 2), (32, 1, 33, 2), (32, 32, 3, 3), (32, 33, 3, 6), (32, 100, 3, 12),
-     (64, 24, 3, 4), (64, 16, 9, 6), (64, 65, 3, 12), (64, 64, 3, 6)],
-)  # fmt: skip
+PAYLOADS = [
+    *[(32, kfp, frame_words, words) for kfp, frame_words, words in ((24, 3, 3), (16, 3, 2), (1, 33, 2), (32, 3, 3))],
+    *[(32, kfp, 3, words) for kfp, words in ((33, 6), (100, 12))],
+    *[(64, kfp, frame_words, words) for kfp, frame_words, words in ((24, 3, 4), (16, 9, 6), (65, 3, 12), (64, 3, 6))],
+]
+
+
+@pytest.mark.parametrize(("bits", "kfp", "frame_words", "words"), PAYLOADS)
 def test_frame_payload(bits, kfp, frame_words, words):
     design = Design(name="d", stream_bits=bits, npus=(Npu.of(kfp=kfp),))
     assert Manifest.of(design, DIGEST).frame_payload(frame_words) == words
@@ -38,10 +42,8 @@ def test_to_dict_and_back():
         assert Manifest.from_dict(json.loads(json.dumps(made.to_dict()))) == made
 
 
-RING = Design(
-    name="ring", spill_words=20, npus=ring([Npu.of(kfp=3, pool=False), Npu.of(
-        engine="integer", feature_bits=4, weight_bits=3, shift_bits=0, buffer_words=64)]),
-)  # fmt: skip
+SECOND = integer_npu(4, 3, 16, buffer_words=64)
+RING = Design(name="ring", spill_words=20, npus=ring([Npu.of(kfp=3, pool=False), SECOND]))
 
 
 def test_field_of_and_at():
@@ -101,6 +103,11 @@ NAME = "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or
 UNKNOWN = "fields must be those of an NPU, got 'kfb'"
 REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
 
+BEATS = "memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, got"
+START = "register CONTROL: field START must have lsb and width (0, 1), got"
+LOOP = "loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"
+TOPS = ("../bitloom_top", "-CFLAGS", "std", "while", "training_top", "a\nb", None, 3, ["bitloom_top"])
+
 
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -119,23 +126,21 @@ REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
         (("npus", 0, "ol", 4), "npus[0]: ol must be <= kgp = 3, got 4"),
         (("npus", 0, "engine", "ternary"), "npus[0]: engine must be binary or integer, got 'ternary'"),
         (("npus", 0, "kfb", 3), f"npus[0]: {UNKNOWN}"),
-        (("npus", 0, "inlets", ["host", "loop"]),
-         "npus[0]: loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"),
+        (("npus", 0, "inlets", ["host", "loop"]), f"npus[0]: {LOOP}"),
         (("spill_words", 20), "fake: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 20"),
         (("npus", 0, "memories", []), "npus[0]: memories must be 9 by its parameters, got 0"),
         (("npus", 0, "memories", None), "npus[0]: memories must be a list, got None"),
         (("npus", 0, "kernel_rows", 17), "npus[0]: memories[2]: width must be 146 by the NPU's parameters, got 142"),
         ((*MEMORY, "id", 256), "npus[0]: memories[0]: id must be 0 by the NPU's parameters, got 256"),
-        ((*MEMORY, "name", "kernels"),
-         "npus[0]: memories[0]: name must be network by the NPU's parameters, got 'kernels'"),
+        (
+            (*MEMORY, "name", "kernels"),
+            "npus[0]: memories[0]: name must be network by the NPU's parameters, got 'kernels'",
+        ),
         ((*MEMORY, "depth", 0), "npus[0]: memories[0]: depth must be 1 by the NPU's parameters, got 0"),
         ((*MEMORY, "width", 32), "npus[0]: memories[0]: width must be 62 by the NPU's parameters, got 32"),
         ((*MEMORY, "fields", []), "npus[0]: memories[0]: fields must be 4 by the NPU's parameters, got 0"),
-        ((*MEMORY, "fields", 1, ["frame_beats", 23, 24]),
-         "npus[0]: memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, "
-         "got ['frame_beats', 23, 24]"),
-        ((*MEMORY, "fields", 1, 7),
-         "npus[0]: memories[0]: fields[1] must be ['frame_beats', 24, 24] by the NPU's parameters, got 7"),
+        ((*MEMORY, "fields", 1, ["frame_beats", 23, 24]), f"npus[0]: {BEATS} ['frame_beats', 23, 24]"),
+        ((*MEMORY, "fields", 1, 7), f"npus[0]: {BEATS} 7"),
         ((*REGISTER, "offset", 0x22), "registers[8]: offset must be a multiple of 4, got 34"),
         ((*REGISTER, "offset", 0x1000), "registers[8]: offset must be an integer 0..4092, got 4096"),
         ((*REGISTER, "offset", 0x18), "registers: offsets must be unique, got 24"),
@@ -154,18 +159,17 @@ REGISTER, MEMORY = ("registers", 8), ("npus", 0, "memories", 0)
         (("verilog", 3), "verilog must be a non-empty string, got 3"),
         (("verilog", "../a.v"), "verilog: must be a path inside the folder, got '../a.v'"),
         (("verilog", "rtl/a.v"), "verilog must be the name of a file, got 'rtl/a.v'"),
-        *((("top", top), f"top must be bitloom_top, got {top!r}")
-          for top in ("../bitloom_top", "-CFLAGS", "std", "while", "training_top", "a\nb", None, 3, ["bitloom_top"])),
+        *((("top", top), f"top must be bitloom_top, got {top!r}") for top in TOPS),
         ((*REGISTER, "offset", 0xFFC), "register CONTROL: offset must be 0x020, got '0xFFC'"),
         ((*REGISTER, "access", "RO"), "register CONTROL: access must be RW, got 'RO'"),
-        ((*REGISTER, "fields", 0, "lsb", 31),
-         "register CONTROL: field START must have lsb and width (0, 1), got (31, 1)"),
-        ((*REGISTER, "fields", []),
-         "register CONTROL: field START must have lsb and width (0, 1), got 'no such field'"),
-        ((*REGISTER, "fields", 0, "bits", 3),
-         "registers[8]: fields[0]: keys must be name, lsb, width, description, got 'bits'"),
+        ((*REGISTER, "fields", 0, "lsb", 31), f"{START} (31, 1)"),
+        ((*REGISTER, "fields", []), f"{START} 'no such field'"),
+        (
+            (*REGISTER, "fields", 0, "bits", 3),
+            "registers[8]: fields[0]: keys must be name, lsb, width, description, got 'bits'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_rule(change, message):
     with value_error(f"m.json: {message}"):
         Manifest.from_dict(broken(*change), "m.json")

@@ -109,97 +109,100 @@ def test_every_parameter_has_a_bad_value():
     assert set(BAD) == set(PLACES)
 
 
-@pytest.mark.parametrize(("parameters", "message"), [
-    ({"kfp": 8.0}, "npu: kfp must be an integer >= 1, got 8.0"),
-    ({"planes": -1}, "npu: planes must be 0 or 2..9, got -1"),
-    ({"planes": 1}, "npu: planes must be 0 or 2..9, got 1"),
-    ({"planes": 8}, "npu: planes must be 0 or below kfp = 8, got 8"),
-    ({"planes": 2, "kfp": 2}, "npu: planes must be 0 or below kfp = 2, got 2"),
-    ({"planes": 9, "kfp": 9}, "npu: planes must be 0 or below kfp = 9, got 9"),
-    ({"kfp": 10**12}, "npu: acc_bits must be >= 41 for kfp = 1000000000000, got 16"),
-    ({"shift_bits": -1}, "npu: shift_bits must be 0..4, got -1"),
-    ({"acc_bits": 3}, "npu: acc_bits must be 4..32, got 3"),
-    ({"acc_bits": 7, "kfp": 64}, "npu: acc_bits must be >= 8 for kfp = 64, got 7"),
-    ({**INTEGER, "feature_bits": 21}, "npu: feature_bits must be 2..20, got 21"),
-    ({**INTEGER, "weight_bits": 1}, "npu: weight_bits must be 2..8, got 1"),
-    ({**INTEGER, "planes": 2}, "npu: planes must be 0 for engine integer, got 2"),
-    ({**INTEGER, "shift_bits": 3}, "npu: shift_bits must be 0 for engine integer, got 3"),
-    ({**INTEGER, "acc_bits": 15, "kfp": 5}, "npu: acc_bits must be >= 16 for kfp = 5, got 15"),
-    ({"tuple_words": 1}, "npu: tuple_words must be a power of two >= 2, got 1"),
-    ({"layers": 1}, "npu: layers must be an integer >= 2, got 1"),
-    ({"ol": 2, "kgp": 1}, "npu: ol must be <= kgp = 1, got 2"),
-    ({"buffer_words": 24}, "npu: buffer_words must be a power of two >= 2, got 24"),
-    ({"inlets": ()}, "npu: inlets must be some of host, ring, loop, in this order, got ()"),
-    ({"inlets": ("host", "host")}, "npu: inlets must be some of host, ring, loop, in this order, got ('host', 'host')"),
-    ({"inlets": ("host", "pool")}, "npu: inlets must be some of host, ring, loop, in this order, got ('host', 'pool')"),
-    ({"inlets": "host"}, "npu: inlets must be some of host, ring, loop, in this order, got 'host'"),
-    ({"inlets": ("ring", "host", "loop")},
-     "npu: inlets must be some of host, ring, loop, in this order, got ('ring', 'host', 'loop')"),
-    ({"outlets": ()}, "npu: outlets must be some of ring, loop, host, in this order, got ()"),
-    ({"outlets": ("loop", "ring")},
-     "npu: outlets must be some of ring, loop, host, in this order, got ('loop', 'ring')"),
-    ({"outlets": ("host", "host")},
-     "npu: outlets must be some of ring, loop, host, in this order, got ('host', 'host')"),
-    ({"outlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host', 'loop') and ('host',)"),
-    ({"inlets": ("host",)}, "npu: loop must be inlet and outlet or neither, got ('host',) and ('loop', 'host')"),
-    ({"inlets": ("ring", "loop"), "binariser_bits": 8},
-     "npu: a binariser needs inlet host, got ('ring', 'loop')"),
-    ({"one_memory": True, "stream_weights": True}, "npu: one_memory must be False for stream_weights, got True"),
-    ({"one_memory": True, "kernel_rows": 256}, "npu: kernel_rows must be > tuple_words = 256 for one_memory, got 256"),
-    ({**INTEGER, "kernel_binariser": True}, "npu: kernel_binariser must be False for engine integer, got True"),
-    ({"window_former": True, "inlets": ("ring", "loop")},
-     "npu: a window former needs inlet host, or ring alone, got ('ring', 'loop')"),
-    ({**INTEGER, "binariser_bits": 8}, "npu: binariser_bits must be 0 for engine integer, got 8"),
-    ({"binariser_bits": False}, "npu: binariser_bits must be 0 or 2..9, got False"),
-    ({"window_former": True, "binariser_bits": 8}, "npu: binariser_bits must be 0 with a window former, got 8"),
-    (SIZES, "npu: former_channels needs a window former, got 3"),
-    ({"window_former": True, "former_column": 9}, "npu: former_channels must be an integer >= 1, got 0"),
-    ({"window_former": True, "former_line": 9}, "npu: former_line needs a window former with sizes, got 9"),
-    ({"binariser_bits": 8, "binariser_rows": 1}, "npu: binariser_rows must be an integer >= 2, got 1"),
-    ({"pool": False, "pfp": 4}, "npu: pfp needs a pool unit, got 4"),
-    ({**KEEPS, "skip_bits": 10}, "npu: skip_bits must be 0 or 2..9, got 10"),
-    ({**KEEPS, "skips_onward": 2}, "npu: skips_onward must be 0..1, got 2"),
-    ({**KEEPS, "joined_words": 1}, "npu: joined_words must be 0 or >= 2, got 1"),
-    ({**KEEPS, "add_factor_bits": 26}, "npu: add_factor_bits must be 2..25, got 26"),
-    ({**KEEPS, "add_bias_bits": 41}, "npu: add_bias_bits must be 2..40, got 41"),
-    ({"window_former": True, **SIZES, "former_channels": 9, "kfp": 8}, "npu: former_channels must be <= 8, got 9"),
-    ({"window_former": True, **SIZES, "former_channels": 4, "kfp": 9, "planes": 2},
-     "npu: former_channels must be <= 3, got 4"),
-    ({"window_former": True, **SIZES, "former_granule": 2}, "npu: former_channels must be a multiple of 2, got 3"),
-    ({"window_former": True, **SIZES, "former_granule": 3, "kfp": 9, "planes": 2},
-     "npu: former_granule must be 1 for planes = 2, got 3"),
-    ({"window_former": True, **SIZES, "former_line": 1}, "npu: former_line must be an integer >= 2, got 1"),
-    ({"window_former": True, **SIZES, "lanes_per_weight": 2},
-     "npu: lanes_per_weight must be 1 with a window former, got 2"),
-    ({"line_taps": 2, "lanes_per_weight": 2}, "npu: lanes_per_weight must be 1 for line_taps = 2, got 2"),
-    ({"line_taps": 2, "window_former": True, "inlets": ("ring",), "outlets": ("ring",)},
-     "npu: line_taps must be 1 with a window former behind inlet ring, got 2"),
-    ({**INTEGER, "line_taps": 2, "skip_words": 9, "ol": 3},
-     "npu: ol must divide kfp / line_taps = 4, or be a multiple of it, for skip_words = 9, got 3"),
-    ({"pool": None}, "npu: pool must be True or False, got None"),
-    ({"depthwise": 1}, "npu: depthwise must be True or False, got 1"),
-    ({**DEPTHWISE, "pool": False},
-     "npu: depthwise needs a pool unit, got True"),
-    ({**DEPTHWISE, "pfp": 3, "ol": 2}, "npu: ol must divide pfp = 3 for depthwise, got 2"),
-    ({**DEPTHWISE, "feature_bits": 16}, "npu: acc_bits must be >= 25 for kfp = 8, got 20"),
-    ({**DEPTHWISE, "kfp": 1, "weight_bits": 2, "acc_bits": 14}, "npu: acc_bits must be >= 15 for depthwise, got 14"),
-])  # fmt: skip
+INLETS = "inlets must be some of host, ring, loop, in this order, got"
+OUTLETS = "outlets must be some of ring, loop, host, in this order, got"
+LOOP = "loop must be inlet and outlet or neither, got"
+FORMED = {"window_former": True, **SIZES}
+OTHER_INLETS = [(), ("host", "host"), ("host", "pool"), "host", ("ring", "host", "loop")]
+OTHER_OUTLETS = [(), ("loop", "ring"), ("host", "host")]
+BEHIND_RING = {"window_former": True, "inlets": ("ring",), "outlets": ("ring",)}
+RULES = [
+    ({"kfp": 8.0}, "kfp must be an integer >= 1, got 8.0"),
+    ({"planes": -1}, "planes must be 0 or 2..9, got -1"),
+    ({"planes": 1}, "planes must be 0 or 2..9, got 1"),
+    ({"planes": 8}, "planes must be 0 or below kfp = 8, got 8"),
+    ({"planes": 2, "kfp": 2}, "planes must be 0 or below kfp = 2, got 2"),
+    ({"planes": 9, "kfp": 9}, "planes must be 0 or below kfp = 9, got 9"),
+    ({"kfp": 10**12}, "acc_bits must be >= 41 for kfp = 1000000000000, got 16"),
+    ({"shift_bits": -1}, "shift_bits must be 0..4, got -1"),
+    ({"acc_bits": 3}, "acc_bits must be 4..32, got 3"),
+    ({"acc_bits": 7, "kfp": 64}, "acc_bits must be >= 8 for kfp = 64, got 7"),
+    ({**INTEGER, "feature_bits": 21}, "feature_bits must be 2..20, got 21"),
+    ({**INTEGER, "weight_bits": 1}, "weight_bits must be 2..8, got 1"),
+    ({**INTEGER, "planes": 2}, "planes must be 0 for engine integer, got 2"),
+    ({**INTEGER, "shift_bits": 3}, "shift_bits must be 0 for engine integer, got 3"),
+    ({**INTEGER, "acc_bits": 15, "kfp": 5}, "acc_bits must be >= 16 for kfp = 5, got 15"),
+    ({"tuple_words": 1}, "tuple_words must be a power of two >= 2, got 1"),
+    ({"layers": 1}, "layers must be an integer >= 2, got 1"),
+    ({"ol": 2, "kgp": 1}, "ol must be <= kgp = 1, got 2"),
+    ({"buffer_words": 24}, "buffer_words must be a power of two >= 2, got 24"),
+    *(({"inlets": inlets}, f"{INLETS} {inlets!r}") for inlets in OTHER_INLETS),
+    *(({"outlets": outlets}, f"{OUTLETS} {outlets!r}") for outlets in OTHER_OUTLETS),
+    ({"outlets": ("host",)}, f"{LOOP} ('host', 'loop') and ('host',)"),
+    ({"inlets": ("host",)}, f"{LOOP} ('host',) and ('loop', 'host')"),
+    ({"inlets": ("ring", "loop"), "binariser_bits": 8}, "a binariser needs inlet host, got ('ring', 'loop')"),
+    ({"one_memory": True, "stream_weights": True}, "one_memory must be False for stream_weights, got True"),
+    ({"one_memory": True, "kernel_rows": 256}, "kernel_rows must be > tuple_words = 256 for one_memory, got 256"),
+    ({**INTEGER, "kernel_binariser": True}, "kernel_binariser must be False for engine integer, got True"),
+    (
+        {"window_former": True, "inlets": ("ring", "loop")},
+        "a window former needs inlet host, or ring alone, got ('ring', 'loop')",
+    ),
+    ({**INTEGER, "binariser_bits": 8}, "binariser_bits must be 0 for engine integer, got 8"),
+    ({"binariser_bits": False}, "binariser_bits must be 0 or 2..9, got False"),
+    ({"window_former": True, "binariser_bits": 8}, "binariser_bits must be 0 with a window former, got 8"),
+    (SIZES, "former_channels needs a window former, got 3"),
+    ({"window_former": True, "former_column": 9}, "former_channels must be an integer >= 1, got 0"),
+    ({"window_former": True, "former_line": 9}, "former_line needs a window former with sizes, got 9"),
+    ({"binariser_bits": 8, "binariser_rows": 1}, "binariser_rows must be an integer >= 2, got 1"),
+    ({"pool": False, "pfp": 4}, "pfp needs a pool unit, got 4"),
+    ({**KEEPS, "skip_bits": 10}, "skip_bits must be 0 or 2..9, got 10"),
+    ({**KEEPS, "skips_onward": 2}, "skips_onward must be 0..1, got 2"),
+    ({**KEEPS, "joined_words": 1}, "joined_words must be 0 or >= 2, got 1"),
+    ({**KEEPS, "add_factor_bits": 26}, "add_factor_bits must be 2..25, got 26"),
+    ({**KEEPS, "add_bias_bits": 41}, "add_bias_bits must be 2..40, got 41"),
+    ({**FORMED, "former_channels": 9, "kfp": 8}, "former_channels must be <= 8, got 9"),
+    ({**FORMED, "former_channels": 4, "kfp": 9, "planes": 2}, "former_channels must be <= 3, got 4"),
+    ({**FORMED, "former_granule": 2}, "former_channels must be a multiple of 2, got 3"),
+    ({**FORMED, "former_granule": 3, "kfp": 9, "planes": 2}, "former_granule must be 1 for planes = 2, got 3"),
+    ({**FORMED, "former_line": 1}, "former_line must be an integer >= 2, got 1"),
+    ({**FORMED, "lanes_per_weight": 2}, "lanes_per_weight must be 1 with a window former, got 2"),
+    ({"line_taps": 2, "lanes_per_weight": 2}, "lanes_per_weight must be 1 for line_taps = 2, got 2"),
+    ({"line_taps": 2, **BEHIND_RING}, "line_taps must be 1 with a window former behind inlet ring, got 2"),
+    (
+        {**INTEGER, "line_taps": 2, "skip_words": 9, "ol": 3},
+        "ol must divide kfp / line_taps = 4, or be a multiple of it, for skip_words = 9, got 3",
+    ),
+    ({"pool": None}, "pool must be True or False, got None"),
+    ({"depthwise": 1}, "depthwise must be True or False, got 1"),
+    ({**DEPTHWISE, "pool": False}, "depthwise needs a pool unit, got True"),
+    ({**DEPTHWISE, "pfp": 3, "ol": 2}, "ol must divide pfp = 3 for depthwise, got 2"),
+    ({**DEPTHWISE, "feature_bits": 16}, "acc_bits must be >= 25 for kfp = 8, got 20"),
+    ({**DEPTHWISE, "kfp": 1, "weight_bits": 2, "acc_bits": 14}, "acc_bits must be >= 15 for depthwise, got 14"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), RULES)
 def test_rules_between_parameters(parameters, message):
-    with value_error(message):
+    with value_error(f"npu: {message}"):
         Npu.of(**parameters)
 
 
-@pytest.mark.parametrize("parameters", [
-    {"kfp": 1, "kgp": 1, "pfp": 1, "acc_bits": 4}, {"kfp": 9, "planes": 8}, {"kfp": 3, "planes": 2},
-    {"acc_bits": 8, "kfp": 64},
-    {"ol": 8, "kgp": 8}, {"layers": 256}, {"layers": 2}, {"tuple_words": 2}, {"shift_bits": 0}, {"acc_bits": 32},
-    INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5},
-    {**INTEGER, "acc_bits": 16, "kfp": 5}, {"buffer_words": 2}, {"pool": False}, {**INTEGER, "pool": False},
-    {"inlets": ("host",), "outlets": ("host",)}, {"inlets": ("ring",), "outlets": ("ring",)},
+ENDS = [{"kfp": 1, "kgp": 1, "pfp": 1, "acc_bits": 4}, {"kfp": 9, "planes": 8}, {"kfp": 3, "planes": 2}]
+ENDS += [{"acc_bits": 8, "kfp": 64}, {"ol": 8, "kgp": 8}, {"layers": 256}, {"layers": 2}, {"tuple_words": 2}]
+ENDS += [{"shift_bits": 0}, {"acc_bits": 32}, {"buffer_words": 2}, {"pool": False}]
+ENDS += [INTEGER, {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kfp": 1, "acc_bits": 5}]
+ENDS += [{**INTEGER, "acc_bits": 16, "kfp": 5}, {**INTEGER, "pool": False}]
+PORTS = [
+    {"inlets": ("host",), "outlets": ("host",)},
+    {"inlets": ("ring",), "outlets": ("ring",)},
     {"inlets": ("host", "ring", "loop"), "outlets": ("ring", "loop", "host")},
-    {"inlets": ("ring", "loop"), "outlets": ("loop",)}, {"inlets": ("host", "ring"), "binariser_bits": 8,
-    "outlets": ("ring",)},
-], ids=str)  # fmt: skip
+    {"inlets": ("ring", "loop"), "outlets": ("loop",)},
+    {"inlets": ("host", "ring"), "binariser_bits": 8, "outlets": ("ring",)},
+]
+
+
+@pytest.mark.parametrize("parameters", [*ENDS, *PORTS], ids=str)
 def test_the_ends_of_each_range_are_legal(parameters):
     Npu.of(**parameters)
 
@@ -232,47 +235,41 @@ MIDDLE = Npu.of(inlets=("ring",), outlets=("ring",))
 OPEN = HOST.changed(inlets=("host", "ring"))
 
 
-@pytest.mark.parametrize(("npus", "more", "message"), [
-    ((Npu.of(), Npu.of()), {}, "d: NPU 0 and no other must have inlet host, got ('host', 'loop') in NPU 1"),
-    ((END,), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
-    ((MIDDLE, END), {}, "d: NPU 0 and no other must have inlet host, got ('ring',) in NPU 0"),
-    ((HOST, MIDDLE.changed(inlets=("host", "ring")), END), {},
-     "d: NPU 0 and no other must have inlet host, got ('host', 'ring') in NPU 1"),
-    ((HOST, END, END), {},
-     "d: inlet ring must lead on from outlet ring of the NPU before, got ('ring',) in NPU 2 after ('host',)"),
-    ((HOST, Npu.of(inlets=("loop",))), {},
-     "d: inlet ring must lead on from outlet ring of the NPU before, got ('loop',) in NPU 1 after ('ring',)"),
-    ((HOST, MIDDLE), {},
-     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host',) in NPU 0 after ('ring',)"),
-    ((OPEN, END), {},
-     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
-    ((END.changed(inlets=("host", "ring")),), {},
-     "d: inlet ring must lead on from outlet ring of the NPU before, got ('host', 'ring') in NPU 0 after ('host',)"),
-    ((HOST.changed(outlets=("ring", "host")),), {},
-     "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
-    ((OPEN.changed(outlets=("ring", "host")),), {},
-     "d: outlet ring needs a design of several NPUs, got ('ring', 'host') in one"),
-    ((HOST.changed(**INTEGER), END.changed(**{**INTEGER, "feature_bits": 7})), {},
-     "d: NPU 1 must have the features of the NPU before, integer of 8 bits, got integer of 7"),
-    ((HOST.changed(stream_weights=True), END), {},
-     "d: stream_weights must be the same in all NPUs, got False in NPU 1"),
-    ((HOST, END.changed(stream_weights=True)), {},
-     "d: stream_weights must be the same in all NPUs, got True in NPU 1"),
-    ((Npu.of(kernel_rows=(1 << 23) + 1),), {}, "d: kernels must have <= 8388608 rows, got 8388609"),
-    ((Npu.of(outlets=("loop",)),), {}, "d: an NPU must have outlet host, got none"),
-    ((OPEN, MIDDLE), {}, "d: an NPU must have outlet host, got none"),
-    ((Npu.of(),), {"spill_words": 64},
-     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
-    ((HOST, END), {"spill_words": 64},
-     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 64"),
-    ((OPEN, MIDDLE.changed(outlets=("ring", "host"))), {"spill_words": 1},
-     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got 1"),
-    ((OPEN, MIDDLE.changed(outlets=("ring", "host"))), {"spill_words": -2},
-     "d: spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got -2"),
-])  # fmt: skip
-def test_what_a_chain_must_be(npus, more, message):
-    with value_error(message):
-        Design(name="d", npus=npus, **more)
+FIRST = "NPU 0 and no other must have inlet host, got"
+LEADS = "inlet ring must lead on from outlet ring of the NPU before, got"
+BOTH = ("ring", "host")
+SEVERAL = f"outlet ring needs a design of several NPUs, got {BOTH} in one"
+FEATURES = "NPU 1 must have the features of the NPU before, integer of 8 bits, got integer of 7"
+STREAMS = "stream_weights must be the same in all NPUs, got"
+SPILLS = "spill_words must be 0, or >= 2 where the last NPU leads to NPU 0, got"
+CHAINS = [
+    ((Npu.of(), Npu.of()), f"{FIRST} ('host', 'loop') in NPU 1"),
+    ((END,), f"{FIRST} ('ring',) in NPU 0"),
+    ((MIDDLE, END), f"{FIRST} ('ring',) in NPU 0"),
+    ((HOST, MIDDLE.changed(inlets=("host", "ring")), END), f"{FIRST} ('host', 'ring') in NPU 1"),
+    ((HOST, END, END), f"{LEADS} ('ring',) in NPU 2 after ('host',)"),
+    ((HOST, Npu.of(inlets=("loop",))), f"{LEADS} ('loop',) in NPU 1 after ('ring',)"),
+    ((HOST, MIDDLE), f"{LEADS} ('host',) in NPU 0 after ('ring',)"),
+    ((OPEN, END), f"{LEADS} ('host', 'ring') in NPU 0 after ('host',)"),
+    ((END.changed(inlets=("host", "ring")),), f"{LEADS} ('host', 'ring') in NPU 0 after ('host',)"),
+    ((HOST.changed(outlets=BOTH),), SEVERAL),
+    ((OPEN.changed(outlets=BOTH),), SEVERAL),
+    ((HOST.changed(**INTEGER), END.changed(**{**INTEGER, "feature_bits": 7})), FEATURES),
+    ((HOST.changed(stream_weights=True), END), f"{STREAMS} False in NPU 1"),
+    ((HOST, END.changed(stream_weights=True)), f"{STREAMS} True in NPU 1"),
+    ((Npu.of(kernel_rows=(1 << 23) + 1),), "kernels must have <= 8388608 rows, got 8388609"),
+    ((Npu.of(outlets=("loop",)),), "an NPU must have outlet host, got none"),
+    ((OPEN, MIDDLE), "an NPU must have outlet host, got none"),
+]
+CHAINS = [(npus, 0, message) for npus, message in CHAINS]
+CHAINS += [(npus, 64, f"{SPILLS} 64") for npus in ((Npu.of(),), (HOST, END))]
+CHAINS += [((OPEN, MIDDLE.changed(outlets=BOTH)), words, f"{SPILLS} {words}") for words in (1, -2)]
+
+
+@pytest.mark.parametrize(("npus", "spill_words", "message"), CHAINS)
+def test_what_a_chain_must_be(npus, spill_words, message):
+    with value_error(f"d: {message}"):
+        Design(name="d", npus=npus, spill_words=spill_words)
 
 
 def test_ways_of_pipelines_cascades_and_rings():
@@ -280,20 +277,22 @@ def test_ways_of_pipelines_cascades_and_rings():
     ways = {
         join: [(n.ports.inlets, n.ports.outlets) for n in join([Npu.of()] * 3)] for join in (pipeline, cascade, ring)
     }
+    later, inside = (("ring",), ("ring", "host")), (("ring", "loop"), ("ring", "loop", "host"))
     assert ways == {
         pipeline: [(("host",), ("ring",)), (("ring",), ("ring",)), (("ring",), ("host",))],
-        cascade: [(("host", "loop"), ("ring", "loop", "host")), (("ring", "loop"), ("ring", "loop", "host")),
-                  (("ring", "loop"), ("loop", "host"))],
-        ring: [(("host", "ring"), ("ring", "host")), (("ring",), ("ring", "host")), (("ring",), ("ring", "host"))],
-    }  # fmt: skip
+        cascade: [(("host", "loop"), ("ring", "loop", "host")), inside, (("ring", "loop"), ("loop", "host"))],
+        ring: [(("host", "ring"), ("ring", "host")), later, later],
+    }
     assert ring([Npu.of()]) == cascade([Npu.of()]) == (Npu.of(),)
 
 
-@pytest.mark.parametrize("design", [
-    Design(name="small"), Design(name="large", stream_bits=64, npus=(Npu.of(kfp=70, kgp=3, ol=2, planes=8,
-    acc_bits=19, taps=5),)), Design(name="ring", npus=ring([Npu.of(kfp=3, pool=False), Npu.of(buffer_words=64)]),
-    spill_words=20),
-], ids=lambda d: d.name)  # fmt: skip
+LARGE = Npu.of(kfp=70, kgp=3, ol=2, planes=8, acc_bits=19, taps=5)
+RING = ring([Npu.of(kfp=3, pool=False), Npu.of(buffer_words=64)])
+DESIGNS = [Design(name="small"), Design(name="large", stream_bits=64, npus=(LARGE,))]
+DESIGNS.append(Design(name="ring", npus=RING, spill_words=20))
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_to_dict_and_back(design):
     data = design.to_dict()
     assert json.loads(json.dumps(data)) == data
@@ -301,11 +300,12 @@ def test_to_dict_and_back(design):
     assert Design.from_dict(json.loads(json.dumps(data))) == design
 
 
-@pytest.mark.parametrize(("name", "value"), [
-    ("bias_fraction_bits", 3), ("half_even", 1), ("round_twice", 1), ("skip_words", 2), ("add_factor_bits", 9),
-    ("add_bias_bits", 9), ("aheads", 2), ("lut_products", ("addition",)), ("lookup_rows", 512),
-    ("map_products", 1), ("outputs", 3),
-])  # fmt: skip
+RARE = {"bias_fraction_bits": 3, "half_even": 1, "round_twice": 1, "skip_words": 2, "add_factor_bits": 9}
+RARE |= {"add_bias_bits": 9, "aheads": 2, "lut_products": ("addition",), "lookup_rows": 512}
+RARE |= {"map_products": 1, "outputs": 3}
+
+
+@pytest.mark.parametrize(("name", "value"), RARE.items())
 def test_a_rare_field_is_written_where_it_is_set(name, value):
     assert name not in Npu.of(**INTEGER).to_dict()
     others = {"skip_words": 2} if name in ("add_factor_bits", "add_bias_bits", "map_products") else {}
@@ -314,38 +314,41 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
     assert Npu.from_dict(npu.to_dict()) == npu
 
 
-@pytest.mark.parametrize(("parameters", "message"), [
-    ({"tuple_parts": 1}, "npu: tuple_parts must be 0 without a table aheads, got 1"),
-    ({**INTEGER, "joined_words": 2}, "npu: joined_words needs a skip store, got 2"),
-    ({"skip_words": 9, "skip_bits": 2, "joined_words": 2}, "npu: joined_words needs an NPU that forks maps, got 2"),
-    ({"skip_words": 9}, "npu: skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
-    ({"skip_words": 9, "skip_bits": 1}, "npu: skip_bits must be 0 or 2..9, got 1"),
-    ({"skip_bits": 2}, "npu: skip_bits needs a skip store, got 2"),
-    ({**INTEGER, "skip_words": 9, "skip_bits": 2},
-     "npu: skip_bits needs an NPU that keeps steps, got 2"),
-    ({"skips_onward": 1},
-     "npu: skips_onward needs a skip store, got 1"),
-    ({"skips_onward": 1, "skip_words": 9, "skip_bits": 2},
-     "npu: skips_onward needs engine binary, a skip store and outlet ring, got ('loop', 'host')"),
-    ({"skips_onward": 1, "outlets": ("ring", "loop")},
-     "npu: skips_onward needs a skip store, got 1"),
-    ({**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
-     "npu: feature_bits must be <= 18 for skip_words = 9, got 19"),
-    ({**INTEGER, "ol": 3, "skip_words": 9},
-     "npu: ol must divide kfp = 8, or be a multiple of it, for skip_words = 9, got 3"),
-])  # fmt: skip
+ADDITIONS = [
+    ({"tuple_parts": 1}, "tuple_parts must be 0 without a table aheads, got 1"),
+    ({**INTEGER, "joined_words": 2}, "joined_words needs a skip store, got 2"),
+    ({**KEEPS, "joined_words": 2}, "joined_words needs an NPU that forks maps, got 2"),
+    ({"skip_words": 9}, "skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
+    ({"skip_words": 9, "skip_bits": 1}, "skip_bits must be 0 or 2..9, got 1"),
+    ({"skip_bits": 2}, "skip_bits needs a skip store, got 2"),
+    ({**INTEGER, **KEEPS}, "skip_bits needs an NPU that keeps steps, got 2"),
+    ({"skips_onward": 1}, "skips_onward needs a skip store, got 1"),
+    (
+        {"skips_onward": 1, **KEEPS},
+        "skips_onward needs engine binary, a skip store and outlet ring, got ('loop', 'host')",
+    ),
+    ({"skips_onward": 1, "outlets": ("ring", "loop")}, "skips_onward needs a skip store, got 1"),
+    (
+        {**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
+        "feature_bits must be <= 18 for skip_words = 9, got 19",
+    ),
+    (
+        {**INTEGER, "ol": 3, "skip_words": 9},
+        "ol must divide kfp = 8, or be a multiple of it, for skip_words = 9, got 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), ADDITIONS)
 def test_where_no_addition_can_be(parameters, message):
-    with value_error(message):
+    with value_error(f"npu: {message}"):
         Npu.of(**parameters)
 
 
-@pytest.mark.parametrize(("values", "message"), [
-    ({"half_even": 1}, "npu: half_even needs an NPU that requantises, got 1"),
-    ({"bias_fraction_bits": 2}, "npu: bias_fraction_bits needs an NPU that requantises, got 2"),
-])  # fmt: skip
-def test_features_that_mean_nothing_are_refused(values, message):
-    with value_error(message):
-        Npu.of(**values)
+@pytest.mark.parametrize(("name", "value"), [("half_even", 1), ("bias_fraction_bits", 2)])
+def test_features_that_mean_nothing_are_refused(name, value):
+    with value_error(f"npu: {name} needs an NPU that requantises, got {value}"):
+        Npu.of(**{name: value})
 
 
 def test_features_go_where_they_mean_nothing_any_more():
@@ -393,10 +396,11 @@ def test_units_that_multiply_in_luts(chosen):
         Npu.of(**INTEGER, lut_products=chosen)
 
 
-@pytest.mark.parametrize(("npu", "what"), [
-    ({**INTEGER, "lanes_per_weight": 2}, "engine integer"),
-    ({"kfp": 20, "planes": 8, "lanes_per_weight": 2}, "planes = 8"),
-])  # fmt: skip
+SHARED = [({**INTEGER, "lanes_per_weight": 2}, "engine integer")]
+SHARED.append(({"kfp": 20, "planes": 8, "lanes_per_weight": 2}, "planes = 8"))
+
+
+@pytest.mark.parametrize(("npu", "what"), SHARED)
 def test_lanes_share_weights_where_they_are_bits_of_a_value(npu, what):
     with value_error(f"npu: lanes_per_weight must be 1 for {what}, got 2"):
         Npu.of(**npu)
@@ -415,11 +419,16 @@ def test_from_dict_refuses_what_is_unknown():
         Design.from_dict(data)
 
 
-@pytest.mark.parametrize(("parameters", "units", "code_bits", "plane_lanes"), [
-    ({"kgp": 7, "ol": 3}, 3, 4, 8), ({"kgp": 6, "ol": 3, "shift_bits": 0}, 2, 0, 8), ({"kgp": 5, "ol": 5,
-    "shift_bits": 1}, 1, 2, 8),
-    ({"kfp": 29, "planes": 8}, 8, 1, 3), ({"kfp": 9, "planes": 8, "shift_bits": 0}, 8, 1, 1),
-])  # fmt: skip
+DERIVED = [
+    ({"kgp": 7, "ol": 3}, 3, 4, 8),
+    ({"kgp": 6, "ol": 3, "shift_bits": 0}, 2, 0, 8),
+    ({"kgp": 5, "ol": 5, "shift_bits": 1}, 1, 2, 8),
+    ({"kfp": 29, "planes": 8}, 8, 1, 3),
+    ({"kfp": 9, "planes": 8, "shift_bits": 0}, 8, 1, 1),
+]
+
+
+@pytest.mark.parametrize(("parameters", "units", "code_bits", "plane_lanes"), DERIVED)
 def test_what_follows(parameters, units, code_bits, plane_lanes):
     npu = Npu.of(**parameters)
     assert (npu.group_steps, npu.code_bits, npu.array.plane_lanes) == (units, code_bits, plane_lanes)

@@ -145,24 +145,27 @@ def edited(position, word, fix_check=True):
     return words
 
 
+HEADER = "must begin with a header, got"
+ROWS = "memory kernels ends at row 16, got"
+NUMBER = "layer and number must be 0, got"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (edited(0, 0xB2000501),
-         "packet 0: must begin with a header, got [0xB2000501, 0x00000003, 0x0000000D, 0x4DFFFAF0]"),
-        (edited(1, 4, False),
-         "packet 0: must begin with a header, got [0xB1000601, 0x00000004, 0x0000000D, 0x4EFFF9F0]"),
-        (some_packets(M32)[:2], "packet 0: must begin with a header, got [0xB1000601, 0x00000003]"),
+        (edited(0, 0xB2000501), f"packet 0: {HEADER} [0xB2000501, 0x00000003, 0x0000000D, 0x4DFFFAF0]"),
+        (edited(1, 4, False), f"packet 0: {HEADER} [0xB1000601, 0x00000004, 0x0000000D, 0x4EFFF9F0]"),
+        (some_packets(M32)[:2], f"packet 0: {HEADER} [0xB1000601, 0x00000003]"),
         (edited(0, 0xB1000602), "packet 0: kind must be LOAD, got 2"),
         (edited(0, 0xB1010601), "packet 0: npu must be 0..0, got 1"),
         (edited(0, 0xB1000F01), "packet 0: npu 0 must have the memory, got id 15"),
-        (edited(2, 14), "packet 0: memory kernels ends at row 16, got 14 rows from row 3"),
-        (edited(1, 0x01000003), "packet 0: layer and number must be 0, got 1 and 0"),
-        (edited(2, 0xFF00000D), "packet 0: layer and number must be 0, got 0 and 255"),
-        (edited(2, 0), "packet 0: memory kernels ends at row 16, got 0 rows from row 3"),
+        (edited(2, 14), f"packet 0: {ROWS} 14 rows from row 3"),
+        (edited(1, 0x01000003), f"packet 0: {NUMBER} 1 and 0"),
+        (edited(2, 0xFF00000D), f"packet 0: {NUMBER} 0 and 255"),
+        (edited(2, 0), f"packet 0: {ROWS} 0 rows from row 3"),
         (some_packets(M32)[:-1], "packet 2: must have 2 payload words, got 1"),
     ],
-)  # fmt: skip
+)
 def test_packets_refuses(words, message):
     with value_error(f"p: {message}"):
         list(packets(M32, words, "p"))

@@ -33,21 +33,17 @@ def any_program(encoding=SIGNED8, shape=(2, 3, 5), **changes):
     choice = np.concatenate([np.arange(bits), RNG.integers(-2, bits, 45)])
     choice = np.concatenate([choice, np.full(-len(choice) % 32, -1)])
     lanes = RNG.permutation(choice).astype(np.int32).reshape(-1, 32)
-    values = {
-        "name": "p", "design_digest": "0" * 64, "model_digest": MODEL_DIGEST, "input": source,
-        "output_shape": (1, 2, 3), "output_kind": "raw", "classes": ("a", "b", "c"), "ideal_cycles": 12,
-        "layers": (("one", 5), ("two", 7)), "parameters": np.arange(9, dtype=np.uint32),
-        "stream_bits": 32, "frame": frame(channels=source.size, lanes=lanes), "results": (result(),),
-    }  # fmt: skip
+    values = {"name": "p", "design_digest": "0" * 64, "model_digest": MODEL_DIGEST, "input": source}
+    values |= {"output_shape": (1, 2, 3), "output_kind": "raw", "classes": ("a", "b", "c"), "ideal_cycles": 12}
+    values |= {"layers": (("one", 5), ("two", 7)), "parameters": np.arange(9, dtype=np.uint32), "stream_bits": 32}
+    values |= {"frame": frame(channels=source.size, lanes=lanes), "results": (result(),)}
     return Program(**(values | changes))
 
 
 def frame(**changes):
     """A layout of bits, of one position."""
-    values = {
-        "channels": 30, "positions": np.zeros((1, 1), np.int32), "lanes": np.zeros((1, 32), np.int32), "lane_bits": 1,
-        "word_bits": 32,
-    }  # fmt: skip
+    arrays = {"positions": np.zeros((1, 1), np.int32), "lanes": np.zeros((1, 32), np.int32)}
+    values = {"channels": 30, **arrays, "lane_bits": 1, "word_bits": 32}
     return FrameLayout(**(values | changes))
 
 
@@ -189,9 +185,8 @@ def test_save_and_load(tmp_path, stream_bits):
         same(Program.load(tmp_path / "a.npz"), p)
     assert sorted(f.name for f in tmp_path.iterdir()) == ["a.npz", "b.npz"]
     with np.load(tmp_path / "a.npz") as plain:  # an ordinary npz
-        assert sorted(plain) == [
-            "digest", "frame_lanes", "frame_positions", "header", "parameters", "result_maps", "result_places",
-        ]  # fmt: skip
+        layouts = ["frame_lanes", "frame_positions", "header", "parameters", "result_maps", "result_places"]
+        assert sorted(plain) == ["digest", *layouts]
 
 
 def arrays_of(path):
@@ -232,8 +227,8 @@ def test_an_array_too_many_is_refused(tmp_path):
     path = tmp_path / "a.npz"
     any_program().save(path)
     np.savez(path, **arrays_of(path), more=np.zeros(3))
-    known = ("digest", "frame_lanes", "frame_positions", "header", "host", "parameters", "result_maps",
-             "result_places", "tail", "weights", "weights_before")  # fmt: skip
+    known = ["digest", "frame_lanes", "frame_positions", "header", "host", "parameters", "result_maps"]
+    known += ["result_places", "tail", "weights", "weights_before"]
     listed = ", ".join(f"{name}.npy" for name in known)
     with value_error(f"{path}: must hold no arrays but {listed}, got more.npy"):
         Program.load(path)

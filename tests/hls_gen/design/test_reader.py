@@ -9,23 +9,23 @@ from bitloom.hls_gen.design.reader import MOST_ENTRIES, Reader
 from tests.errors import value_error
 
 HEX = "0123456789abcdef" * 4
+VLNVS = (["a:b:c:1.0"], ["a:b:c", "a:b:c:d:e", "a:b:c:\n"], "vlnv must be vendor:library:name:version")
+DIGESTS = ([HEX], [HEX[1:], HEX + "0", "G" + HEX[1:], HEX.upper()], "k must be 64 lower-case hex digits")
+REALS = ([1, 1.5], [0.99, float("inf"), float("nan"), True, "1"], "k must be a finite number >= 1")
 CASES: dict[str, tuple[Callable[[Reader], Any], list[Any], list[Any], str]] = {
     "text": (lambda r: r.text("k"), ["x"], ["", None, 1, True], "k must be a non-empty string"),
     "one of": (lambda r: r.one_of("k", ["a", "b"]), ["a", "b"], ["c", None], "k must be a or b"),
-    "vlnv": (lambda r: Reader({"vlnv": r.data["k"]}, "file").vlnv(), ["a:b:c:1.0"], ["a:b:c", "a:b:c:d:e", "a:b:c:\n"],
-             "vlnv must be vendor:library:name:version"),
-    "digest": (lambda r: r.digest("k"), [HEX], [HEX[1:], HEX + "0", "G" + HEX[1:], HEX.upper()],
-               "k must be 64 lower-case hex digits"),
+    "vlnv": (lambda r: Reader({"vlnv": r.data["k"]}, "file").vlnv(), *VLNVS),
+    "digest": (lambda r: r.digest("k"), *DIGESTS),
     "number": (lambda r: r.number("k"), [0, 1 << 80], [-1, 1.0, True, None], "k must be an integer >= 0"),
     "range": (lambda r: r.number("k", 2, 4), [2, 4], [1, 5], "k must be an integer 2..4"),
-    "real": (lambda r: r.real("k", 1), [1, 1.5], [0.99, float("inf"), float("nan"), True, "1"],
-             "k must be a finite number >= 1"),
+    "real": (lambda r: r.real("k", 1), *REALS),
     "no real": (lambda r: r.real("k"), [0, 0.0], [-1e-9], "k must be a finite number >= 0"),
     "entries": (lambda r: r.entries("k"), [[], [None]], [{}, "x"], "k must be a list"),
     "so many entries": (lambda r: r.entries("k", 2), [[1, 2]], [[1]], "k must have at least 2 entries"),
     "numbers": (lambda r: list(r.numbers("k", 1, 3)), [[1, 3], []], [[2, 4]], "k must be an integer 1..3"),
     "table": (lambda r: r.table("k"), [{}], [[], None], "k must be a JSON object"),
-}  # fmt: skip
+}
 """What is read, values that are taken and others that are not, and the rule."""
 
 

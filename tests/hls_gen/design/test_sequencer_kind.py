@@ -16,9 +16,12 @@ KINDS = [
     ({"raster": True}, SequencerKind(counters=True, tables=ROWS), SequencerKind(counters=True)),
     ({"aheads": 4}, SequencerKind(tables=AHEAD), SequencerKind()),
     (WEIGHTED, SequencerKind(tables=ROWS), SequencerKind(tables=ROWS)),
-    ({**WEIGHTED, "raster": True, "aheads": 4}, SequencerKind(counters=True, tables=AHEAD),
-     SequencerKind(counters=True, tables=ROWS)),
-]  # fmt: skip
+    (
+        {**WEIGHTED, "raster": True, "aheads": 4},
+        SequencerKind(counters=True, tables=AHEAD),
+        SequencerKind(counters=True, tables=ROWS),
+    ),
+]
 """Values of an NPU; the kind of its array's sequencer, and of its pool unit's."""
 
 
@@ -35,10 +38,13 @@ def test_no_pool_unit_has_no_sequencer():
     assert npu.sequencers == (npu.array_sequencer,)
 
 
-@pytest.mark.parametrize(("kind", "expected"), [
-    (SequencerKind(), True),
-    (SequencerKind(counters=True), False),
-    (SequencerKind(tables=AHEAD), False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (SequencerKind(), True),
+        (SequencerKind(counters=True), False),
+        (SequencerKind(tables=AHEAD), False),
+    ],
+)
 def test_tuples_are_claimed_one_by_one(kind, expected):
     assert kind.claims_one_by_one == expected

@@ -45,12 +45,15 @@ def test_both_parts_together_read_what_the_window_reads(split: SplitWindow, heig
     assert (taps[..., None] == window).any(axis=3).all(), "no tap of a tuple lies beside the window"
 
 
-@pytest.mark.parametrize(("axes", "tuples"), [
-    ((0, 0), [[0], [1], [2], [3], [4], [5]]),
-    ((0, 3), [[0, 1, 2], [3, 4, 5]]),
-    ((2, 0), [[0, 3], [1, 4], [2, 5]]),
-    ((2, 3), [[0, 1, 2, 3, 4, 5]]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("axes", "tuples"),
+    [
+        ((0, 0), [[0], [1], [2], [3], [4], [5]]),
+        ((0, 3), [[0, 1, 2], [3, 4, 5]]),
+        ((2, 0), [[0, 3], [1, 4], [2, 5]]),
+        ((2, 3), [[0, 1, 2, 3, 4, 5]]),
+    ],
+)
 def test_taps_come_in_the_order_of_the_kernel(axes: tuple[int, int], tuples: list[list[int]]) -> None:
     split = SplitWindow(POOL, *axes)
     assert (split.tuples, split.tuple_taps) == (len(tuples), len(tuples[0]))
@@ -72,12 +75,16 @@ def test_values_in_order_are_not_copied() -> None:
         assert np.shares_memory(SplitWindow(POOL, rows, 3).dealt(weights, axis=1), weights)
 
 
-@pytest.mark.parametrize("window", [
-    Window(kernel=(3, 1)),  # one tap
-    Window(kernel=(2, 2), dilation=(1, 2)),  # no neighbours
-    Window(kernel=(2, 2), growth=(1, 2)),
-    Window(kernel=(2, 2), padding=(0, 1, 0, 1), beside="nearest"),  # what is beside the map has no value of its own
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "window",
+    [
+        Window(kernel=(3, 1)),  # one tap
+        Window(kernel=(2, 2), dilation=(1, 2)),  # no neighbours
+        Window(kernel=(2, 2), growth=(1, 2)),
+        Window(kernel=(2, 2), padding=(0, 1, 0, 1), beside="nearest"),  # what is beside the map has no value of its own
+    ],
+    ids=str,
+)
 def test_windows_that_are_taken_tap_by_tap(window: Window) -> None:
     split = BeatTaps(1, 4).split(window)
     assert (split.tuple_taps, split.rest) == (1, window)

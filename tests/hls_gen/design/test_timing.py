@@ -5,6 +5,7 @@ the flow model against whole designs (tests/overlay/build/test_random_networks.p
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -28,17 +29,28 @@ from bitloom.overlay.build.small_npu import INTEGER
 BINARY = Npu.of().changed(shift_bits=0, acc_bits=24)
 
 
-@pytest.mark.parametrize(("npu", "cycles"), [
-    (BINARY, 3), (BINARY.changed(kfp=64), 3), (BINARY.changed(kfp=65), 4),
-    (BINARY.changed(kfp=200, planes=2), 4), (BINARY.changed(kfp=96, planes=2), 3),
-    (BINARY.changed(kfp=99, planes=2), 4), (BINARY.changed(kfp=130, planes=8), 3),
-    (BINARY.changed(kfp=640, planes=8), 4), (BINARY.changed(kfp=32, collect=64), 3),
-    (BINARY.changed(kfp=32, collect=96), 4), (BINARY.changed(kfp=96, collect=96, accumulate="both"), 4),
-    (BINARY.changed(kfp=96, collect=96, accumulate="or"), 2), (BINARY.changed(kfp=200, accumulate="or"), 2),
-    (INTEGER.changed(kfp=1), 4), (INTEGER.changed(kfp=4), 4), (INTEGER.changed(kfp=5), 5),
-    (INTEGER.changed(kfp=16), 5), (INTEGER.changed(kfp=17), 6), (INTEGER.changed(kfp=64), 6),
-    (INTEGER.changed(kfp=65), 7),
-])  # fmt: skip
+def npus(cycles: int, base: Npu, *changes: dict[str, Any]) -> list[tuple[Npu, int]]:
+    """Changes of an NPU with which a PE has a latency of ``cycles``."""
+    return [(base.changed(**change), cycles) for change in changes]
+
+
+def lanes(*counts: int, **more: Any) -> list[dict[str, Any]]:
+    return [{"kfp": count, **more} for count in counts]
+
+
+LATENCIES = [
+    *npus(2, BINARY, {"kfp": 96, "collect": 96, "accumulate": "or"}, {"kfp": 200, "accumulate": "or"}),
+    *npus(3, BINARY, {}, *lanes(64), *lanes(96, planes=2), *lanes(130, planes=8), *lanes(32, collect=64)),
+    *npus(4, BINARY, *lanes(65), *lanes(200, 99, planes=2), *lanes(640, planes=8), *lanes(32, collect=96)),
+    *npus(4, BINARY, {"kfp": 96, "collect": 96, "accumulate": "both"}),
+    *npus(4, INTEGER, *lanes(1, 4)),
+    *npus(5, INTEGER, *lanes(5, 16)),
+    *npus(6, INTEGER, *lanes(17, 64)),
+    *npus(7, INTEGER, *lanes(65)),
+]
+
+
+@pytest.mark.parametrize(("npu", "cycles"), LATENCIES)
 def test_latency_of_a_pe(npu: Npu, cycles: int) -> None:
     assert timing.pe_latency(npu) == cycles
     assert FlowNpu(npu=npu).latencies.array == timing.array_latency(npu) == 1 + cycles
@@ -118,9 +130,10 @@ def test_a_changed_number_changes_hardware_and_flow_model(name: str, monkeypatch
     assert flow() != before
 
 
-@pytest.mark.parametrize(("source", "target", "together", "pieces"), [
-    (1, 1, 1, 1), (3, 10, 3, 1), (8, 64, 8, 1), (10, 3, 1, 4), (64, 8, 1, 8), (32, 33, 1, 1), (33, 32, 1, 2),
-])  # fmt: skip
+GEARS = [(1, 1, 1, 1), (3, 10, 3, 1), (8, 64, 8, 1), (10, 3, 1, 4), (64, 8, 1, 8), (32, 33, 1, 1), (33, 32, 1, 2)]
+
+
+@pytest.mark.parametrize(("source", "target", "together", "pieces"), GEARS)
 def test_gear(source: int, target: int, together: int, pieces: int) -> None:
     assert gearbox.gear(source, target) == (together, pieces)
     assert gearbox.geared(7, source, target) == -(-7 // together) * pieces

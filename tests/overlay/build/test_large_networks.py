@@ -36,14 +36,14 @@ from tests.replay import networks
 from tests.simulated import compare, loaded, overlay
 
 BYTES = unsigned(8)
+IN_BLOCKS = {"engine": "integer", "ol": 2, "pfp": 2, "feature_bits": 9, "weight_bits": 8, "acc_bits": 32}
+IN_BLOCKS["kernel_ram"] = "block"
 
 
 def test_as_few_partitions_as_fit():
     """Where less block RAM is left, there are more of them, and then slices; at last nothing fits."""
     model = residual()
-    npu = Npu.of(
-        engine="integer", kfp=4, kgp=2, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block"
-    )
+    npu = Npu.of(kfp=4, kgp=2, **IN_BLOCKS)
     whole = estimate(size_memories("block", [model], npu)).bram36
 
     def found(bram36):
@@ -89,9 +89,7 @@ def test_a_network_that_fits_is_not_cut():
 
 def test_the_message_has_the_blocks_of_the_board(monkeypatch):
     """Where a design for all cuts is larger than its parts, fewer blocks are tried, at last too few for any cuts."""
-    npu = Npu.of(
-        engine="integer", kfp=4, kgp=2, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block"
-    )
+    npu = Npu.of(kfp=4, kgp=2, **IN_BLOCKS)
     monkeypatch.setattr(partitioning._Partitioner, "together", lambda self, partitions, most: most + 3)
     with value_error("block: memories of all partitions must fit 9 BRAM36, got 12 at last"):
         fitting_partitions(residual(), (npu,), 9, CompileChoices(), 32)
@@ -110,9 +108,7 @@ def test_one_memory_gets_smaller_where_that_takes_fewest_programs():
     layers = [*conv(1, 16), *conv(2, 16, encoding=signed(9)), added, *conv(4, 64, 4), *conv(5, 64), *conv(6, 64)]
     source = Map(height=32, width=32, channels=8, encoding=BYTES)
     model = seeded(Network(name="late", input=source, layers=tuple(layers)))
-    npu = Npu.of(
-        engine="integer", kfp=8, kgp=8, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32, kernel_ram="block"
-    ).changed(raster=True)
+    npu = Npu.of(kfp=8, kgp=8, raster=True, **IN_BLOCKS)
     cuts = fitting_partitions(model, (npu,), 20, CompileChoices(), 32)
     assert cuts == {"conv_1": 1, "conv_5": 2, "conv_6": 2}
     assert estimate(size_memories("late", [model], npu, CompileChoices(partitions=cuts))).bram36 <= 20

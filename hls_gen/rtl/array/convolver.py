@@ -16,7 +16,7 @@ from bitloom.hls_gen.design.memories.array import kernel_ram_style
 from bitloom.hls_gen.design.memories.memory_map import kernel_store, memory_of
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.reducer import Or, ProductSum, Reducer
-from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, side_by_side, width
+from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, const, side_by_side, width
 from bitloom.hls_gen.rtl.primitives.delay import delayed
 from bitloom.hls_gen.rtl.primitives.memory import Library, LoadBus, ram, split
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -89,8 +89,8 @@ def convolver(library: Library, npu: Npu) -> Block:
         part, features = _operands(b, library, npu, stored, {"beat": beat, "kernel_row": row})
     else:
         style = kernel_ram_style(npu, npu.array.kernel_ram)
-        may_beat = b.input("may_beat", means="there may be a beat: its row is read, whether there is one or not")
-        part = library.loadable(b, kernel_store(npu), stored, row, read=may_beat, style=style)
+        # a row is read in every cycle: whether there is a beat comes late, and all bits of the row would wait for it
+        part = library.loadable(b, kernel_store(npu), stored, row, read=const(1, 1), style=style)
         features = given
     b.comment("What comes with a beat, as late as the PEs have its word, its sum and its result.")
     valid_line = delayed(b, beat, "beat", timing.ARRAY_READ + begins, init=0)

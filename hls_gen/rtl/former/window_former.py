@@ -84,11 +84,9 @@ class _Position:
     """Its channels, where it comes; more may follow above them."""
     inside: Signal
     """It lies on the map."""
-    may: Signal
-    """It may go into the window, as far as words go that come."""
     free: Signal
-    """It may go there, as far as words go that leave. This is known last: each of the columns' many bits, the line
-    memory and the counters has a gate of its own behind it."""
+    """It may go into the window, as far as words go that leave. This is known last: so what is done with it alone,
+    whether the position's word is there or not, has fewer gates behind it."""
     step: Signal
     """It goes into the window in this cycle."""
 
@@ -143,7 +141,7 @@ def window_former(library: Library, npu: Npu) -> Block:
     may.assign(any_of(there, ~any_of(inside, begins)))
     come = b.wire("come", 1, offer.free & (begun & there & inside))
     word = _word_register(b, npu, f, (source, out), there, come, (x, y))
-    position = _Position(word, inside, begun & may, offer.free, step)
+    position = _Position(word, inside, offer.free, step)
     words = _words(b, npu, f, _columns(b, library, npu, f, x, position))
     if ahead and offer.first is not None:
         copies = [b.reg(f"copy_{m}", width(word), init=None) for m, word in enumerate(words[1:], 1)]
@@ -196,7 +194,7 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _AxisCounter, a
             library,
             "line_memory",
             sizes.line,
-            write=b.wire("keep", 1, at.free & (at.may & x.inside)),
+            write=b.wire("keep", 1, at.free & x.inside),  # also before its word came: it is written again then
             write_row=place,
             write_data=bits(column, 0, kept),
             read=at.step,
@@ -205,12 +203,11 @@ def _columns(b: Block, library: Library, npu: Npu, f: Fields, x: _AxisCounter, a
         )
     # Beside the map no row of a column is on it, whatever the line memory has there. The newest column is cleared where
     # it may go on, whether it does or not: it is at hand then, or a frame begins, which needs no columns before.
-    beside = b.wire("beside_map", 1, at.free & ~x.inside)
     lane = npu.former_granule_bits
     newest = [b.reg(f"column_0_{k}", lane, init=None) for k in range(width(column) // lane)]
     for k, register in enumerate(newest):
         b.on(at.step, (register, bits(column, k * lane, lane)))
-        b.on(any_of(beside, *(~used for used in _used(npu, f, "lanes", k))), (register, 0))
+        b.on(at.free & any_of(~x.inside, *(~used for used in _used(npu, f, "lanes", k))), (register, 0))
     columns = [b.wire("column_0", width(column), side_by_side(newest))]
     for k in range(1, sizes.columns):
         register = b.reg(f"column_{k}", width(column), init=None)

@@ -208,7 +208,7 @@ class Library:
             Read enable of a memory whose row comes a cycle later; None for one that is read at once
             (``Memory.read_at_once``), which is LUT RAM.
         style : str
-            What synthesis makes of it, as in `ram`. With `ONE_PORT` no row may be read while one is written.
+            What synthesis makes of it, as in `ram`. With `ONE_PORT` what is read while a row is written means nothing.
 
         Returns
         -------

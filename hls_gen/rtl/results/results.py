@@ -262,11 +262,11 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     window_last = b.wire("window_last", 1, level.last & unit.last)
     finish.assign(go & window_last)
     tuple_last = b.wire("tuple_last", 1, window_last & group.last)
-    begin = layer.begin
+    starts = layer.starts  # and not ``layer.begin``, which comes late: a layer's last step is one of its window, too
     change = layer.change
-    level.advance(any_of(begin, go), change, following["levels_minus_1"], now["levels_minus_1"])
-    group.advance(any_of(begin, finish), change, following["groups_minus_1"], now["groups_minus_1"])
-    window.advance(any_of(begin, finish & group.last), change, following["windows_minus_1"])
+    level.advance(any_of(starts, go), change, following["levels_minus_1"], now["levels_minus_1"])
+    group.advance(any_of(starts, finish), change, following["groups_minus_1"], now["groups_minus_1"])
+    window.advance(any_of(starts, go & tuple_last), change, following["windows_minus_1"])
     units_minus_1 = b.localparam("UNITS_MINUS_1", npu.group_steps - 1, units)
     # behind the group at hand: whether that is the layer's last one is known before ``change``
     leaves = b.wire("next_of_layer", 1, any_of(~layer.loaded, group.last & window.last))
@@ -274,7 +274,7 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     next_last = b.wire("next_group_last", 1, choose(leaves, eq(following["groups_minus_1"], 0), more, 1))
     last_units = choose(leaves, following["last_units_minus_1"], now["last_units_minus_1"], units)
     of_next = b.wire("units_of_next", units, choose(next_last, last_units, units_minus_1, units))
-    unit.advance(any_of(begin, go & level.last), any_of(~layer.loaded, unit.last), of_next)
+    unit.advance(any_of(starts, go & level.last), any_of(~layer.loaded, unit.last), of_next)
     return _StepPlace(go, level.last, window_last, tuple_last, tuple_last & window.last)
 
 

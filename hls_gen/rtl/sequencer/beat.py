@@ -29,10 +29,6 @@ class Beat(Bundle):
     takes_room: Annotated[
         Signal | None, Meaning("the beat takes the place of a result behind the array", lambda s: int(not s.pool))
     ] = None
-    may_beat: Annotated[
-        Signal | None,
-        Meaning("there may be a beat: a tap with beats is at work, by a register", lambda s: int(not s.pool)),
-    ] = None
     kernel_row: Annotated[
         Signal | None, Meaning("kernel row that the word meets", lambda s: s.layer_bits("kernel_base"))
     ] = None

@@ -182,7 +182,7 @@ def issuer(library: Library, spec: SequencerSpec) -> Block:
     (_pool_beat if spec.pool else _array_beat)(b, tap, work, events, beat)
     if not spec.pool:
         # beat & needs_room, but not by way of ``can_go``, which hundreds of registers read
-        beat.assign(takes_room=ready & (work.busy & needs_room & room), may_beat=work.busy)
+        beat.assign(takes_room=ready & (work.busy & needs_room & room))
         _waits(b, tap, work, (there, ready, clear), waits)
     return b
 

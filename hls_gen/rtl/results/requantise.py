@@ -209,7 +209,8 @@ def _half_of_split(
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
     the second one, together with what is added to round it. What is added depends on the product's sign, which is the
-    value's. The rows of the value's low bits go with it: a DSP block's product comes late, so few are added to that.
+    value's. Where LUTs multiply, the rows of the value's low bits go with it: a DSP block's product comes late, so no
+    more than two parts are added to that.
     """
     value, factor, shift = given
     wide = npu.product_bits
@@ -221,6 +222,7 @@ def _half_of_split(
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
     lower = _placed(lower, split.apart, wide)
     parts = list[Signal]()
+    beside = list[Signal]()  # parts that are added to what rounds
     if split.rest:
         rest = split.rest + 1  # with the sign
         high_factor = b.wire(f"factor_high_{k}", rest, _signed(bits(factor, split.cut, split.rest)))
@@ -234,6 +236,7 @@ def _half_of_split(
     if split.apart:
         low = b.wire(f"value_low_{k}", split.apart, bits(value, 0, split.apart))
         rows = pipe.register(f"product_rows_{k}", split.apart + width(factor), sum_of_rows(low, factor))
+        (beside if shared.in_luts else parts).append(resize(rows, wide))
     product_shift = pipe.register(f"product_shift_{k}", narrow, shift)
     negative = pipe.register(f"product_negative_{k}", 1, bits(value, width(value) - 1, 1))
 
@@ -246,7 +249,7 @@ def _half_of_split(
     if shared.round_twice is not None:
         rounding = _half_of_two(b, npu, k, (shared.round_twice, negative, product_shift), power, above)
     rounding = choose(some, rounding, 0, wide)
-    b.on(pipe.move, (half, rounding + resize(rows, wide) if split.apart else rounding))
+    b.on(pipe.move, (half, added([rounding, *beside])[0]))
     return half_product, half, half_shift
 
 

@@ -1,8 +1,8 @@
 """Activations by name: what the import does with each one, in ONNX's files and in TFLite's.
 
 To import another activation, add its entry to the table. It says what its function is in ONNX's files: a bend, if it
-never falls and consists of straight lines (bends.py), else a curve (curves.py). And it says what TFLite's kernel makes
-of int8 values (tflite_curves.py):
+never falls and consists of straight lines and jumps (bends.py), else a curve (curves.py). And it says what TFLite's
+kernel makes of int8 values (tflite_curves.py):
 
     ActivationFunction(onnx="Relu", function=lambda node: clip(Fraction(0), None))
     ActivationFunction(onnx="Exp", tflite="EXP", function=lambda node: curve("Exp", math.exp))
@@ -139,10 +139,12 @@ def _celu(node: NodeView) -> Curve:
     return curve("Celu", lambda x: x if x > 0 else alpha * math.expm1(x / alpha))
 
 
-def _thresholded(node: NodeView) -> Curve:
+def _thresholded(node: NodeView) -> Link:
     """x above alpha, else 0."""
-    alpha = float(node.attribute("alpha", 1.0))
-    return uniform_curve("ThresholdedRelu", Formula.of_both(lambda x: x * (x > alpha)))
+    alpha = Fraction(float(node.attribute("alpha", 1.0)))
+    if alpha < 0:  # it falls
+        return uniform_curve("ThresholdedRelu", Formula.of_both(lambda x: x * (x > float(alpha))))
+    return bend("ThresholdedRelu", [(alpha, 0), (alpha, alpha)] if alpha else [(0, 0)], (0, 1))
 
 
 ACTIVATIONS = (

@@ -1,4 +1,4 @@
-"""Bends: activations that never fall and are straight lines between corners, such as ReLU and clips, exactly.
+"""Bends: activations that never fall and are straight lines between corners and jumps, such as ReLU and clips, exactly.
 
     y              slope behind the last corner: 0
     |        .------
@@ -8,6 +8,7 @@
 
 All that import needs of such an activation follows from corners and slopes: its value at a number, the condition on
 its input that a condition on its output becomes, and whether the host can compute it. Each channel may have its own.
+Two corners at one x are a jump, such as (1, 0) and (1, 1) of ThresholdedRelu: the value at that x is the lower one.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import pairwise
+from operator import gt
 from typing import Any
 
 import numpy as np
@@ -28,27 +31,32 @@ from .rationals import floats
 
 @dataclass(frozen=True)
 class Corners:
-    """A function of a number that never falls: straight lines that meet in corners."""
+    """A function of a number that never falls: straight lines that meet in corners, or between which it jumps."""
 
     points: tuple[tuple[Fraction, Fraction], ...]
-    """tuple of (Fraction, Fraction): x and y of at least one corner, from the left to the right; x rises, and y doesn't
-    fall."""
+    """tuple of (Fraction, Fraction): x and y of at least one corner, from the left to the right; neither falls. Where
+    two have the same x, the function jumps: at x it has the lower y."""
     slopes: tuple[Fraction, Fraction]
     """(Fraction, Fraction): of the lines in front of the first corner and behind the last one, >= 0."""
 
     def __post_init__(self) -> None:
-        pairs = zip(self.points, self.points[1:])
-        in_order = all(x < x_after and y <= y_after for (x, y), (x_after, y_after) in pairs)
+        in_order = all(here != behind and not any(map(gt, here, behind)) for here, behind in pairwise(self.points))
         if not self.points or not in_order or min(self.slopes) < 0:
             raise ValueError("corners must be from the left to the right, and nothing may fall")
 
     @cached_property
     def lines(self) -> list[tuple[Fraction, Fraction]]:
-        """Slope and offset of each straight line, from the left to the right: one more than there are corners."""
-        inner = [(y_after - y) / (x_after - x) for (x, y), (x_after, y_after) in zip(self.points, self.points[1:])]
+        """Slope and offset of each straight line, from the left to the right: one more than there are corners. No
+        number lies on the line of a jump."""
+        inner = [self._slope(line) for line in range(1, len(self.points))]
         slopes = [self.slopes[0], *inner, self.slopes[1]]
         points = [self.points[0], *self.points]
         return [(slope, y - slope * x) for slope, (x, y) in zip(slopes, points)]
+
+    def _slope(self, line: int) -> Fraction:
+        """The slope of a line between two corners; 0 of a jump."""
+        (x, y), (x_after, y_after) = self.points[line - 1 : line + 1]
+        return (y_after - y) / (x_after - x) if x != x_after else Fraction(0)
 
     @property
     def lines_from(self) -> list[tuple[Fraction | float, Fraction, Fraction]]:
@@ -81,6 +89,9 @@ class Corners:
         # last x.
         side = bisect_left if condition.rising == condition.reached else bisect_right
         line = side(self.points, condition.limit, key=lambda point: point[1])
+        if 0 < line < len(self.points) and self.points[line - 1][0] == self.points[line][0]:
+            # It jumps over the limit, behind this x: there the condition has what holds to the left.
+            return Condition(self.points[line][0], condition.rising, not condition.rising)
         slope, offset = self.lines[line]
         if slope == 0:  # beyond a flat end: the condition holds for all x, or for none
             return Condition(None, condition.rising == (line == 0))

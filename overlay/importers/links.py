@@ -2,7 +2,7 @@
 
 =====  ====================================================  =========
 Line   x * multiply + add                                    here
-Bend   straight lines that meet in corners, and never fall   bends.py
+Bend   straight lines between corners, which never falls     bends.py
 Curve  any other function, which tables alone have           curves.py
 =====  ====================================================  =========
 

@@ -33,6 +33,8 @@ BENDS = {
     "crossed ends": clip(Fraction(1), Fraction(-1, 2)),
     "leaky": LEAKY,
     "hard sigmoid": bend("HardSigmoid", [(Fraction(-5, 2), 0), (Fraction(5, 2), 1)], (0, 0)),
+    "thresholded": bend("ThresholdedRelu", [(1, 0), (1, 1)], (0, 1)),
+    "jumps": bend("jumps", [(-2, -1), (-2, 0), (0, 0), (0, 2), (1, 2), (1, 3)], (Fraction(1, 2), 0)),
     "flat in the middle": bend("flat", [(-1, 0), (1, 0), (2, 3)], (Fraction(1, 2), 2)),
     **OF_CHANNELS,
 }
@@ -97,13 +99,20 @@ def test_the_host_computes_clips(name, ends):
     assert np.array_equal(through((link,), x), BENDS[name].run(x))
 
 
-@pytest.mark.parametrize("name", ["leaky", "hard sigmoid", "flat in the middle", "leaky of channels"])
+@pytest.mark.parametrize("name", ["leaky", "hard sigmoid", "thresholded", "flat in the middle", "leaky of channels"])
 def test_the_host_has_no_other_bends(name):
     assert not BENDS[name].on_host
 
 
 @pytest.mark.parametrize(
-    ("points", "slopes"), [([], (0, 0)), ([(1, 0), (1, 1)], (0, 0)), ([(0, 1), (1, 0)], (0, 0)), ([(0, 0)], (-1, 1))]
+    ("points", "slopes"),
+    [
+        ([], (0, 0)),
+        ([(1, 0), (1, 0)], (0, 0)),
+        ([(1, 1), (1, 0)], (0, 0)),
+        ([(0, 1), (1, 0)], (0, 0)),
+        ([(0, 0)], (-1, 1)),
+    ],
 )
 def test_a_bend_never_falls(points, slopes):
     with value_error("corners must be from the left to the right, and nothing may fall"):
@@ -122,6 +131,7 @@ CHAINS = {
     "a line behind a clip": [clip(Fraction(-1), Fraction(2)), line((2, 0), (-1, 1), ("1/3", 0))],
     "leaky": [line((1, 0), (-1, 0), ("1/3", 2)), LEAKY, line(("1/2", 0), ("1/2", 0), ("1/2", 0))],
     "leaky of channels": [OF_CHANNELS["leaky of channels"]],
+    "thresholded": [line((1, 0), (-1, 0), ("1/3", 2)), BENDS["thresholded"], line(("1/2", 0), ("3/2", 0), (2, -1))],
     "a clip of channels": [line((1, 0), (-1, 0), ("1/3", 2)), OF_CHANNELS["clip of channels"], line(*[("1/2", 1)] * 3)],
     "two bends": [LEAKY, line((1, 1), (1, 1), (1, 1)), clip(Fraction(0), None), line((-1, 3), (2, 0), (1, 0))],
 }
@@ -222,18 +232,23 @@ def leaky(alpha=0.25):
     return lambda chain: chain.node("LeakyRelu", alpha=alpha)
 
 
+def thresholded(alpha=0.75):
+    return lambda chain: chain.node("ThresholdedRelu", alpha=alpha)
+
+
 REASON = (
-    "Conv_1 (integer engine): a requantisation has one slope, got a LeakyRelu that bends between two levels; "
+    "Conv_1 (integer engine): a requantisation has one slope, got a {} that bends between two levels; "
     "only maps that binary layers make or read have thresholds"
 )
 
 
 @pytest.mark.parametrize("weight_bits", [1, 4])
-def test_an_activation_that_bends_becomes_thresholds(weight_bits):
+@pytest.mark.parametrize(("name", "function"), [("LeakyRelu", leaky()), ("ThresholdedRelu", thresholded())])
+def test_an_activation_that_bends_becomes_thresholds(name, function, weight_bits):
     """Also where weights of several bits behind it need the other engine."""
-    made = check(network(leaky(), weight_bits), by_qonnx, near=0)
+    made = check(network(function, weight_bits), by_qonnx, near=0)
     assert made.choice.engines == ("binary", "binary" if weight_bits == 1 else "integer")
-    assert made.choice.costs["integer"] == REASON
+    assert made.choice.costs["integer"] == REASON.format(name)
     assert made.emitted.built[0].levels == 7
 
 

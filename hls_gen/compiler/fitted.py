@@ -46,7 +46,7 @@ def unsized(folding: Npu) -> Npu:
     return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)
 
 
-def with_parts(npu: Npu) -> dict[str, int]:
+def with_tuple_parts(npu: Npu) -> dict[str, int]:
     """The capacities, by name, that an NPU gets so that kernel groups may read parts of tuples (tuple_parts.py)."""
     return {"tuple_parts": 1, "aheads": npu.sequencer.aheads or flat.LEAST["aheads"]}
 

@@ -130,7 +130,7 @@ def needs_of(planned: PlannedLayer) -> Needs:
         hold_words=counts.hold * words,
         steady_words=max(counts.steady * words, _places_in_turn(planned)),
         position_words=planned.on_array.lines.words if planned.on_array.lines else 0,
-        tuple_parts=int(planned.gains_by_parts),
+        tuple_parts=int(planned.gains_by_tuple_parts),
         window_lanes=lanes,
         kernel_rows=planned.kernel_rows,
         largest_kernel=planned.kernel_rows,

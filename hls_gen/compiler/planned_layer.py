@@ -65,7 +65,7 @@ class PlannedLayer:
     """The words of each tuple that kernel groups read: all where the NPU knows no parts."""
     left_out: int
     """Lanes with a channel of each tap that every kernel group leaves out."""
-    gains_by_parts: bool
+    gains_by_tuple_parts: bool
     """Whether kernel groups need a part of each tuple only, whether or not the NPU can read one."""
     on_array: OnSequencer
     """The map that it reads, on the array's sequencer."""
@@ -325,7 +325,7 @@ def planned_layer(
         inner=inner,
         tuple_part=part,
         left_out=left_out,
-        gains_by_parts=shortest[0].words < len(read.layout),
+        gains_by_tuple_parts=shortest[0].words < len(read.layout),
         on_array=on_array,
         on_pool_unit=on_pool_unit,
         steps=steps,

@@ -15,7 +15,7 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .effects import check_effects
-from .fitted import fitted, margins, streamed, unsized, with_parts
+from .fitted import fitted, margins, streamed, unsized, with_tuple_parts
 from .flow import System, smooth, smooth_skips
 from .formed_taps import form_taps, former_sizes
 from .lowering import Lowered, lowered_for
@@ -138,9 +138,9 @@ def _planned(
     check_effects(name, networks, npus, choices)
     npus = _with_formers(_with_claims(networks, npus, equal=equal), networks, choices)
     plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
-    with_parts = _with_parts(npus, plans, equal=equal)
-    if with_parts != npus:
-        npus = with_parts
+    extended = _with_tuple_parts(npus, plans, equal=equal)
+    if extended != npus:
+        npus = extended
         plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
     shared = tuple(
         sharing(npu, [read for plan in plans for read in values_read(plan, n)]) for n, npu in enumerate(npus)
@@ -178,10 +178,12 @@ def _with_formers(npus: Npus, networks: Sequence[Lowered], choices: CompileChoic
     return tuple(npu.changed(**former_sizes(npu, each)) if each else npu for npu, each in zip(npus, formed))
 
 
-def _with_parts(npus: Npus, plans: Sequence[Plan], *, equal: bool) -> Npus:
+def _with_tuple_parts(npus: Npus, plans: Sequence[Plan], *, equal: bool) -> Npus:
     """The NPUs, with kernel groups that read parts of tuples where a layer gains by that."""
-    gaining = {planned.number for plan in plans for planned in plan.layers if planned.gains_by_parts}
-    return _alike([npu.changed(**with_parts(npu)) if n in gaining else npu for n, npu in enumerate(npus)], equal=equal)
+    gaining = {planned.number for plan in plans for planned in plan.layers if planned.gains_by_tuple_parts}
+    return _alike(
+        [npu.changed(**with_tuple_parts(npu)) if n in gaining else npu for n, npu in enumerate(npus)], equal=equal
+    )
 
 
 def _alike(npus: Sequence[Npu], *, equal: bool) -> Npus:

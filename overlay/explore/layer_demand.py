@@ -317,25 +317,25 @@ class LayerDemand:
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
         shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        if shared or not self._has_parts(npu):
+        if shared or not self._has_tuple_parts(npu):
             return self.words(npu)
-        return self._part_words(npu.array.kfp, npu.array.kgp)
+        return self._tuple_part_words(npu.array.kfp, npu.array.kgp)
 
-    def _part_words(self, kfp: int, kgp: int) -> int:
+    def _tuple_part_words(self, kfp: int, kgp: int) -> int:
         """The same where kernel groups may read a part of a tuple's words, by KFP and KGP."""
-        key = "part words", kfp, kgp
+        key = "tuple part words", kfp, kgp
         if key not in self.cache:
             assert self.lowered.weighted is not None
             self.cache[key] = self.lowered.weighted.part(self._lanes_in_order(kfp), kgp)[0].words
         words: int = self.cache[key]
         return words
 
-    def _has_parts(self, npu: Npu) -> bool:
+    def _has_tuple_parts(self, npu: Npu) -> bool:
         """Whether kernel groups may read a part of a tuple's words alone."""
         weighted = self.lowered.weighted
         if weighted is None or self.formed is not None or npu.array_forms_lines or self.planes:
             return False
-        key = "parts", npu.array.kfp
+        key = "tuple parts", npu.array.kfp
         if key not in self.cache:
             self.cache[key] = not weighted.spans(self._lanes_in_order(npu.array.kfp))
         parts: bool = self.cache[key]
@@ -357,8 +357,8 @@ class LayerDemand:
     def beats_by_kgp(self, npu: Npu) -> Callable[[int], int]:
         """Beats of a frame on an NPU that is like this one but for its KGP, by that."""
         taps, kernels = self.taps, self.kernels
-        if self._has_parts(npu):
-            return lambda kgp: taps * self._part_words(npu.array.kfp, kgp) * kernel_groups(kernels, kgp)
+        if self._has_tuple_parts(npu):
+            return lambda kgp: taps * self._tuple_part_words(npu.array.kfp, kgp) * kernel_groups(kernels, kgp)
         of_group = taps * self.words(npu)
         return lambda kgp: of_group * kernel_groups(kernels, kgp)
 

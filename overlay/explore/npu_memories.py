@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed, with_parts
+from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed, with_tuple_parts
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
 from bitloom.hls_gen.compiler.layout import WordLayout, chunks
@@ -109,8 +109,8 @@ class NpuMemories:
         npu = npu.unchecked(**self._former(indices, npu))
         each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
         plans = [self._planned(part, npu) for part in each]
-        if any(layer.plan.gains_by_parts for layer in chain(*plans)):
-            npu = npu.unchecked(**with_parts(npu))
+        if any(layer.plan.gains_by_tuple_parts for layer in chain(*plans)):
+            npu = npu.unchecked(**with_tuple_parts(npu))
             plans = [self._planned(part, npu) for part in each]
         if any(self._layers[i].bits > 1 for i in indices):
             npu, plans = self._sharing(each, plans, npu)

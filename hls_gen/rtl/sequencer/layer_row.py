@@ -52,7 +52,7 @@ class LayerStart:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartRow:
+class TuplePartRow:
     """Fields of an NPU whose kernel groups may read a part of each tuple."""
 
     words_minus_1: Signal
@@ -81,7 +81,7 @@ class KernelRow:
     """Kernel rows of a tap, less 1; row bits. None with one accumulator a PE: there it is the words of a tuple."""
     kernel_stream: Signal | None = None
     """1: the layer's weights come down the stream while frames are computed. None without ``stream_weights``."""
-    part: PartRow | None = None
+    part: TuplePartRow | None = None
     """Which words of each tuple a kernel group reads. None without ``tuple_parts``."""
 
 
@@ -178,7 +178,7 @@ def layer_start(signals: Mapping[str, Signal]) -> LayerStart:
 
 def layer_row(signals: Mapping[str, Signal]) -> LayerRow:
     """The typed form of a row's fields, by their names in the memory map."""
-    part = _typed_row(PartRow, signals, "part_") if "part_step" in signals else None
+    part = _typed_row(TuplePartRow, signals, "part_") if "part_step" in signals else None
     kernel = _typed_row(KernelRow, signals, part=part) if "kernel_base" in signals else None
     raster = None
     if "by_counters" in signals:

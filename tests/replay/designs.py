@@ -54,7 +54,7 @@ def _sized(name: str, models: Sequence[Model], npu: Npu, sizing: Sizing | None =
 
 
 def _mlperf_tiny(name: str) -> Case:
-    """The four networks of MLPerf Tiny with seeded weights."""
+    """The networks of MLPerf Tiny with seeded weights, by the choices that the compiler takes by itself."""
     return _sized(name, [mlperf_tiny.seeded(network()) for network in mlperf_tiny.NETWORKS.values()], TINY)
 
 

@@ -97,7 +97,7 @@ def results(library: Library, npu: Npu) -> Block:
     room.assign(_credits(b, npu, taken, load if npu.array.accumulators > 1 else finish))
     free, free_before = b.wire("free"), b.wire("free_before")
     go = b.wire("go")
-    map_last = b.wire("map_last")
+    map_last = b.reg("map_last", init=None)  # the step at hand ends its map
     b.comment("The layer at work.")
     layer = LayerAtWork.of(b, library, bus, rows, last_layer, go, map_last, begins=["windows_minus_1"])
     number = None
@@ -108,13 +108,12 @@ def results(library: Library, npu: Npu) -> Block:
     b.comment("The window at work: its results stay in their places, of which each step takes OL.")
     busy = b.reg("busy")
     full = _waiting(b, npu, arrived, load)
-    walk = _walk(b, npu, layer, finish, go)
+    walk = _walk(b, npu, layer, (finish, go), map_last)
     waits = b.wire("waits", 1, layer.loaded & any_of(full, arrived))
     load.assign(waits & any_of(~busy, free_before & walk.window_last))
     idle = b.reg("idle", init=1)  # not busy: a register of its own for the queue's many bits
     b.on(any_of(~busy, free_before & walk.window_last), (busy, waits), (idle, ~waits))
     go.assign(busy & free_before)  # ``free_before`` comes late
-    map_last.assign(walk.map_last)
     queue = _queue(b, npu, idle, free & walk.level_last, free & walk.window_last, sums)
     step = Step(
         free=free,
@@ -252,21 +251,24 @@ def _waiting(b: Block, npu: Npu, arrived: Signal, load: Signal) -> Signal:
     return full
 
 
-def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) -> _StepPlace:
-    """Count levels, units of OL results, kernel groups and windows of the layer."""
+def _walk(b: Block, npu: Npu, layer: LayerAtWork, events: tuple[Signal, Signal], map_last: Signal) -> _StepPlace:
+    """Count levels, units of OL results, kernel groups and windows of the layer. ``events``: a window is done, which is
+    assigned here; a step leaves. ``map_last``: the register of that name."""
+    finish, go = events
     units = bits_for(npu.group_steps - 1)
     now = layer.now
     following = layer.next
     level, group, window = (Countdown(b, f"{name}s", width(following[f"{name}s_minus_1"])) for name in COUNTED)
     unit = Countdown(b, "units", units)
-    window_last = b.wire("window_last", 1, level.last & unit.last)
+    # registers, as those of the counts: the step at hand ends its window, its tuple
+    window_last, tuple_last = (b.reg(f"{name}_last", init=None) for name in ("window", "tuple"))
     finish.assign(go & window_last)
-    tuple_last = b.wire("tuple_last", 1, window_last & group.last)
     starts = layer.starts  # and not ``layer.begin``, which comes late: a layer's last step is one of its window, too
     change = layer.change
-    level.advance(any_of(starts, go), change, following["levels_minus_1"], now["levels_minus_1"])
-    group.advance(any_of(starts, finish), change, following["groups_minus_1"], now["groups_minus_1"])
-    window.advance(any_of(starts, go & tuple_last), change, following["windows_minus_1"])
+    moves = any_of(starts, go)
+    level_next = level.advance(moves, change, following["levels_minus_1"], now["levels_minus_1"])
+    group_next = group.advance(any_of(starts, finish), change, following["groups_minus_1"], now["groups_minus_1"])
+    map_next = window.advance(any_of(starts, go & tuple_last), change, following["windows_minus_1"])
     units_minus_1 = b.localparam("UNITS_MINUS_1", npu.group_steps - 1, units)
     # behind the group at hand: whether that is the layer's last one is known before ``change``
     leaves = b.wire("next_of_layer", 1, any_of(~layer.loaded, group.last & window.last))
@@ -274,8 +276,14 @@ def _walk(b: Block, npu: Npu, layer: LayerAtWork, finish: Signal, go: Signal) ->
     next_last = b.wire("next_group_last", 1, choose(leaves, eq(following["groups_minus_1"], 0), more, 1))
     last_units = choose(leaves, following["last_units_minus_1"], now["last_units_minus_1"], units)
     of_next = b.wire("units_of_next", units, choose(next_last, last_units, units_minus_1, units))
-    unit.advance(any_of(starts, go & level.last), any_of(~layer.loaded, unit.last), of_next)
-    return _StepPlace(go, level.last, window_last, tuple_last, tuple_last & window.last)
+    unit_next = unit.advance(any_of(starts, go & level.last), any_of(~layer.loaded, unit.last), of_next)
+    window_ends = level_next & choose(any_of(starts, level.last), unit_next, unit.last, 1)
+    window_ends = b.wire("window_ends", 1, window_ends)
+    group_ends = choose(any_of(starts, window_last), group_next, group.last, 1)
+    tuple_ends = b.wire("tuple_ends", 1, window_ends & group_ends)
+    map_ends = tuple_ends & choose(any_of(starts, tuple_last), map_next, window.last, 1)
+    b.on(moves, (window_last, window_ends), (tuple_last, tuple_ends), (map_last, map_ends))
+    return _StepPlace(go, level.last, window_last, tuple_last, map_last)
 
 
 def _queue(b: Block, npu: Npu, idle: Signal, goes_on: Signal, ends: Signal, sums: Signal) -> list[Signal]:

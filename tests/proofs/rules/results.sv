@@ -68,6 +68,8 @@ module proof (
 `endif
 
 `ifdef INVARIANTS
+  (* hierconn *) wire \dut.window_last , \dut.tuple_last , \dut.map_last ;
+  (* hierconn *) wire \dut.levels_last , \dut.units_last , \dut.groups_last , \dut.windows_last ;
   (* hierconn *) wire \dut.busy , \dut.idle , \dut.starts , \dut.value_valid , \dut.value_empty ;
   (* hierconn *) wire [`FULL-1:0] \dut.full ;
   (* hierconn *) wire [`CREDIT-1:0] \dut.credits ;
@@ -77,6 +79,9 @@ module proof (
   always @* if (running) begin
     assert (\dut.busy == at_work & \dut.idle == ~at_work & \dut.starts == ~\dut.loaded );
     assert (\dut.value_empty == ~\dut.value_valid );
+    if (\dut.loaded ) assert (\dut.window_last == (\dut.levels_last & \dut.units_last ));
+    if (\dut.loaded ) assert (\dut.tuple_last == (\dut.window_last & \dut.groups_last ));
+    if (\dut.loaded ) assert (\dut.map_last == (\dut.tuple_last & \dut.windows_last ));
 `ifdef BINARY
     assert (\dut.full == waiting && \dut.some_full == (waiting != 0));
     assert (\dut.credits == `WINDOWS - in_use && \dut.some_credits == (in_use != `WINDOWS));

@@ -120,6 +120,8 @@ ORDER = (
 """Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
 CHOSEN_BY = {"array": "engine", "array.reducer": "accumulate"}
 """Places whose parts are of several kinds, and the flat name whose value chooses the kind."""
+KIND_NAMES = frozenset({"engine", "accumulate", "collect"})
+"""Flat names whose values choose the kind of a part (`_kind_of`)."""
 SWITCHES = {
     "former": "window_former",
     "former.sizes": "former_column",

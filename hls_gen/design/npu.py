@@ -107,7 +107,7 @@ class Npu:
         Values of parts that the NPU then lacks are left out, and so are those that its kind of reducer hasn't got.
         Where a part comes, it is checked, as ``changed`` does it.
         """
-        assert not {"engine", "accumulate", "collect"} & values.keys(), "engine and kind of reducer stay"
+        assert flat.KIND_NAMES.isdisjoint(values), "engine and kind of reducer stay"
         if not values:
             return self
         switched = not flat.OFF.keys().isdisjoint(values)
@@ -302,7 +302,7 @@ class Npu:
     @property
     def multiplies(self) -> bool:
         """Whether the array multiplies features by weights: engine integer."""
-        return self.engine == "integer"
+        return self.array.engine == "integer"
 
     @property
     def loops_maps(self) -> bool:

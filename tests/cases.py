@@ -84,9 +84,8 @@ def _requantise_arrays(
     and the smallest scale, exact halves, values that stay as they are.
     """
     lowest, highest = -(1 << 31) + 1 - source.encoding.low, (1 << 31) - 1 - source.encoding.high
-    special = [
-        (highest, (1 << 16) - 1, 40), (0, 1, 1), (lowest, 40_000, 40), (0, (1 << 16) - 1, 0), (lowest, 1, 24),
-        (0, 1, 0), (highest, 1 << 15, 40), (0, 3, 2), (lowest, (1 << 16) - 1, 0), (0, 1, 40)]  # fmt: skip
+    special = [(highest, (1 << 16) - 1, 40), (0, 1, 1), (lowest, 40_000, 40), (0, (1 << 16) - 1, 0), (lowest, 1, 24)]
+    special += [(0, 1, 0), (highest, 1 << 15, 40), (0, 3, 2), (lowest, (1 << 16) - 1, 0), (0, 1, 40)]
     rows = []
     for channel, values in enumerate(sums.T):
         mean = int(values.sum()) // len(values)

@@ -139,12 +139,11 @@ def fit(cores: Sequence[PublishedCore], netlists: Mapping[str, _Paths]) -> WireM
 
 def errors() -> dict[str, float]:
     """Core and grade -> how far `bitloom.overlay.timing.estimate.WIRES` is off: estimated over published, less 1."""
-    return {
-        f"{core.name}, {core.grade}": estimate(
-            core.verilog(), core.top, grade=core.grade, prepare=core.prepare
-        ).mhz / core.mhz - 1
-        for core in CORES
-    }  # fmt: skip
+    found = {}
+    for core in CORES:
+        clock = estimate(core.verilog(), core.top, grade=core.grade, prepare=core.prepare)
+        found[f"{core.name}, {core.grade}"] = clock.mhz / core.mhz - 1
+    return found
 
 
 def main() -> None:

@@ -15,12 +15,10 @@ from hashlib import sha256
 
 import pytest
 
-ABSENT = (
-    "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER",  # terminal
-    "LANG", "LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING",  # locale
-    "BITLOOM_CPU_PATH",  # processor
-    "BOARD", "XILINX_XRT", "PYNQ_REMOTE_DEVICES",  # pynq's
-)  # fmt: skip
+TERMINAL = ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PAGER")
+LOCALE = ("LANG", "LANGUAGE", "PYTHONUTF8", "PYTHONIOENCODING")
+PYNQ = ("BOARD", "XILINX_XRT", "PYNQ_REMOTE_DEVICES")
+ABSENT = (*TERMINAL, *LOCALE, "BITLOOM_CPU_PATH", *PYNQ)
 """Environment variables that change what commands print or choose."""
 
 FIXED = {

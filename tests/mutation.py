@@ -122,8 +122,8 @@ def _changed(node: ast.expr) -> ast.expr | None:
 def _is_text(node: ast.BinOp) -> bool:
     """Whether a side is plainly text or a type, where another operator would only raise TypeError."""
     sides = (node.left, node.right)
-    return any(isinstance(side, ast.JoinedStr) or (isinstance(side, ast.Constant) and isinstance(side.value, str))
-               for side in sides)  # fmt: skip
+    constants = [side.value for side in sides if isinstance(side, ast.Constant)]
+    return any(isinstance(side, ast.JoinedStr) for side in sides) or any(isinstance(one, str) for one in constants)
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.expr]:
@@ -292,8 +292,8 @@ def failure(names: Sequence[str], tree: Path) -> str | None:
     }
     before = set(cache.rglob("*"))
     try:
-        done = subprocess.run(command, cwd=tree, env=os.environ | environment, capture_output=True, text=True,
-                              timeout=LIMIT_SECONDS)  # fmt: skip
+        surroundings = {"cwd": tree, "env": os.environ | environment, "timeout": LIMIT_SECONDS}
+        done = subprocess.run(command, capture_output=True, text=True, **surroundings)
     finally:
         for added in sorted(set(cache.rglob("*")) - before, reverse=True):
             added.rmdir() if added.is_dir() else added.unlink()
@@ -326,8 +326,8 @@ def main() -> None:
         begun = time.monotonic()
         known.append({**asdict(one), "verdict": verdict(one, tests, tree)})
         results.write_text(json.dumps(known, indent=1))
-        print(f"{number}/{len(chosen)} {known[-1]['verdict']:14} {time.monotonic() - begun:4.0f} s "
-              f"{one.file}:{one.line}: {one.old} -> {one.new}", flush=True)  # fmt: skip
+        took, change = f"{time.monotonic() - begun:4.0f} s", f"{one.file}:{one.line}: {one.old} -> {one.new}"
+        print(f"{number}/{len(chosen)} {known[-1]['verdict']:14} {took} {change}", flush=True)
     told = Counter(one["verdict"] for one in known)
     print(f"caught {len(known) - told[SURVIVED]} of {len(known)}: {dict(told)}")
 

@@ -51,10 +51,9 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def some(count: int) -> settings:
     """So many draws, the same ones in every run; one that fails is shown as it is."""
-    return settings(
-        max_examples=count, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck), print_blob=True,
-    )  # fmt: skip
+    shown = {"suppress_health_check": list(HealthCheck), "print_blob": True}
+    same = {"derandomize": True, "database": None, "phases": [Phase.generate]}
+    return settings(max_examples=count, deadline=None, **same, **shown)
 
 
 def few_and_many(few: int, many: int) -> pytest.MarkDecorator:

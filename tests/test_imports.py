@@ -24,16 +24,12 @@ MAY_IMPORT = {
 """Room -> rooms and packages that its files may import, the standard library besides. overlay may import anything."""
 LAZY = {"golden/zoo/digits.py": {"sklearn"}, "golden/kernels/tiled/gpu.py": {"cupy", "cuda"}}
 """What a file may import inside a function, for an optional extra."""
+UNITS = ("primitives", "results", "array", "sequencer", "pool_unit", "former", "stores", "ports", "loader", "shell")
+TOOLS = ("steps", "picture", "area", "area_model", "timing", "platform", "virtual", "build", "evaluation", "deploy")
 FLOORS = {
-    "hls_gen/rtl": (
-        "primitives", "results", "array", "sequencer", "pool_unit", "former", "stores", "ports", "loader", "shell",
-        "cores", "dma", "packetizer", "training", "generate",
-    ),
-    "overlay": (
-        "steps", "picture", "area", "area_model", "timing", "platform", "virtual", "build", "evaluation", "deploy",
-        "exporters", "explore", "importers", "study", "show", "fuzz", "cli",
-    ),
-}  # fmt: skip
+    "hls_gen/rtl": (*UNITS, "cores", "dma", "packetizer", "training", "generate"),
+    "overlay": (*TOOLS, "exporters", "explore", "importers", "study", "show", "fuzz", "cli"),
+}
 """Room -> the folders and files in it, from the ground up: each imports from those before it only."""
 ON_BOARDS = ("golden", "hls_gen.design", "hls_gen.compiler", "driver")
 BOARD_PYTHON = (3, 10)
@@ -176,10 +172,8 @@ def test_sees_imports_wherever_they_are():
         "import numpy.linalg\nfrom . import y\nfrom bitloom.hls_gen import rtl\nfrom bitloom import driver\n"
         "def f():\n    from sklearn import datasets\n    from bitloom.hls_gen.compiler.plan import plan\n"
     )
-    assert list(imports(statements(ast.parse(text)), "golden")) == [
-        ("numpy", False), ("golden", False), ("hls_gen.rtl", False), ("driver", False), ("sklearn", True),
-        ("hls_gen.compiler", True),
-    ]  # fmt: skip
+    found = [("numpy", False), ("golden", False), ("hls_gen.rtl", False), ("driver", False), ("sklearn", True)]
+    assert list(imports(statements(ast.parse(text)), "golden")) == [*found, ("hls_gen.compiler", True)]
 
 
 def test_folders_are_imported_as_parts_of_bitloom():

@@ -15,9 +15,8 @@ def test_a_design(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         designs.write(tmp_path / name, ["collect"])
     first, again = (sorted((tmp_path / name).rglob("*.*")) for name in ("first", "again"))
-    assert [path.name for path in first] == [
-        "collected.program.npz", "manifest.json", "simulation.v", "synthesis.v",
-    ]  # fmt: skip
+    files = ["collected.program.npz", "manifest.json", "simulation.v", "synthesis.v"]
+    assert [path.name for path in first] == files
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
 
 

@@ -13,12 +13,11 @@ ROOMS = ("golden", "hls_gen", "driver", "overlay", "boards", "notebooks")
 HELPER = "golden/atomic.py"
 METHODS = {"write_text", "write_bytes", "tofile", "rename", "symlink_to", "hardlink_to"}
 """Methods of paths and arrays that write by themselves."""
-FUNCTIONS = {
-    "os.replace", "os.rename", "os.open", "os.fdopen", "os.link", "os.symlink", "os.mkfifo", "os.truncate",
-    "shutil.copy",
-    "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move", "tempfile.NamedTemporaryFile",
-    "tempfile.mkstemp", "tempfile.mkdtemp", "np.memmap", "np.lib.format.open_memmap",
-}  # fmt: skip
+OF_OS = ("replace", "rename", "open", "fdopen", "link", "symlink", "mkfifo", "truncate")
+FUNCTIONS = {f"os.{name}" for name in OF_OS}
+FUNCTIONS |= {f"shutil.{name}" for name in ("copy", "copy2", "copyfile", "copytree", "move")}
+FUNCTIONS |= {f"tempfile.{name}" for name in ("NamedTemporaryFile", "mkstemp", "mkdtemp")}
+FUNCTIONS |= {"np.memmap", "np.lib.format.open_memmap"}
 IN_MEMORY = {"save": 0, "savez": 0, "savez_compressed": 0, "savetxt": 0, "savefig": 0, "dump": 1, "ZipFile": 0}
 """Functions that write to a file of Python's or to a path, and which argument that is: it must be one in memory."""
 LAST = {"open", "replace", *METHODS, *IN_MEMORY, *(function.rpartition(".")[2] for function in FUNCTIONS)}

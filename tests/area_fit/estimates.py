@@ -24,25 +24,26 @@ from .samples import directed, samples
 ESTIMATES = Path(__file__).parent / "estimates.json"
 FIELDS = ("lut", "ff", "lutram", "bram36", "dsp", "pairs")
 INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 4, "shift_bits": 0, "acc_bits": 24, "ol": 2}
+ADDS = {**INTEGER, "kfp": 8, "kgp": 6}
+BITS = {"kfp": 5, "kgp": 8, "ol": 2}
+FORMER = {"kgp": 8, "ol": 2, "window_former": True, "former_columns": 3}
+WIDE_FORMER = {**FORMER, "kfp": 48, "former_column": 48}
 PARTS: dict[str, dict] = {
-    "addition": {**INTEGER, "kfp": 8, "kgp": 6, "skip_words": 70},
+    "addition": {**ADDS, "skip_words": 70},
     "addition_wide": {**INTEGER, "kfp": 2, "kgp": 4, "ol": 4, "skip_words": 9, "pool": False},
-    "products": {**INTEGER, "kfp": 8, "kgp": 6, "skip_words": 64, "map_products": 1},
-    "joined": {**INTEGER, "kfp": 8, "kgp": 6, "skip_words": 64, "joined_words": 16},
-    "lookups": {**INTEGER, "kfp": 8, "kgp": 6, "lookup_rows": 768},
+    "products": {**ADDS, "skip_words": 64, "map_products": 1},
+    "joined": {**ADDS, "skip_words": 64, "joined_words": 16},
+    "lookups": {**ADDS, "lookup_rows": 768},
     "packed": {**INTEGER, "kfp": 4, "kgp": 5, "kernels_per_multiplier": 2},
     "depthwise": {**INTEGER, "kfp": 4, "kgp": 5, "pfp": 4, "depthwise": True},
-    "kernels": {"kfp": 5, "kgp": 8, "ol": 2, "kernel_binariser": True},
-    "one_memory": {"kfp": 5, "kgp": 8, "ol": 2, "one_memory": True},
+    "kernels": {**BITS, "kernel_binariser": True},
+    "one_memory": {**BITS, "one_memory": True},
     "collect": {"kfp": 4, "kgp": 6, "pfp": 4, "ol": 3, "shift_bits": 0, "accumulate": "both", "collect": 4},
     "or_words": {"kfp": 32, "kgp": 8, "pfp": 8, "ol": 4, "shift_bits": 0, "accumulate": "or_words", "word_lanes": 2},
-    "former": {"kfp": 5, "kgp": 8, "ol": 2, "window_former": True, "former_channels": 2, "former_column": 6,
-               "former_columns": 3, "former_line": 9},
-    "former_of_lines": {"kfp": 48, "kgp": 8, "ol": 2, "window_former": True, "former_channels": 16,
-                        "former_column": 48, "former_columns": 3, "former_line": 900},
-    "former_of_lut_ram": {"kfp": 48, "kgp": 8, "ol": 2, "window_former": True, "former_channels": 32,
-                          "former_column": 48, "former_columns": 3, "former_line": timing.LUT_RAM_WORDS},
-}  # fmt: skip
+    "former": {**FORMER, "kfp": 5, "former_channels": 2, "former_column": 6, "former_line": 9},
+    "former_of_lines": {**WIDE_FORMER, "former_channels": 16, "former_line": 900},
+    "former_of_lut_ram": {**WIDE_FORMER, "former_channels": 32, "former_line": timing.LUT_RAM_WORDS},
+}
 """Fields of NPUs with parts that no sample has."""
 
 

@@ -53,11 +53,10 @@ def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
         model, total = estimate(design, dict(made)), area.total
         plain = [r.lut + r.lutram for r in (total, model)]
         lut = [r.device_lut for r in (total, model)]
-        out.append({"design": design.name, "lut": lut[0], "model_lut": lut[1], "share": lut[1] / lut[0] - 1,
-                    "plain_share": plain[1] / plain[0] - 1,
-                    "ff": total.ff, "model_ff": model.ff, "ff_share": model.ff / total.ff - 1,
-                    "bram36": total.bram36, "model_bram36": model.bram36,
-                    "dsp": total.dsp, "model_dsp": model.dsp})  # fmt: skip
+        row = {"design": design.name, "lut": lut[0], "model_lut": lut[1], "share": lut[1] / lut[0] - 1}
+        row |= {"plain_share": plain[1] / plain[0] - 1, "ff": total.ff, "model_ff": model.ff}
+        row |= {"ff_share": model.ff / total.ff - 1, "bram36": total.bram36, "model_bram36": model.bram36}
+        out.append({**row, "dsp": total.dsp, "model_dsp": model.dsp})
     return out
 
 

@@ -100,8 +100,8 @@ def measured(work: Sequence[Task], workers: Workers, progress: Progress | None =
 
 def renewed(found: Found, kinds: Collection[str]) -> Coefficients:
     """Coefficients fitted to what was synthesised; where there are ``kinds``, those of all others as they were."""
-    how = {"yosys": yosys_version(), "python": platform.python_version(), "designs": len(found),
-           "bitloom": ".".join(map(str, VERSION.values()))}  # fmt: skip
+    how = {"yosys": yosys_version(), "python": platform.python_version(), "designs": len(found)}
+    how["bitloom"] = ".".join(map(str, VERSION.values()))
     if not kinds:
         made = {**fitted(found), "made_with": how}
         made["blocks"] = {**coefficients()["blocks"], **made["blocks"]}  # kinds that no sample has stay as they were
@@ -109,8 +109,8 @@ def renewed(found: Found, kinds: Collection[str]) -> Coefficients:
         new, old = formulas(found), coefficients()
         alone = {**old["made_with"].get("alone", {}), **dict.fromkeys(kinds, how)}
         renewed = {kind: _completed(new[kind], old["blocks"].get(kind, {}), sizes(found, kind)) for kind in kinds}
-        made = {**old, "blocks": dict(sorted({**old["blocks"], **renewed}.items())),
-                "made_with": {**old["made_with"], "alone": alone}}  # fmt: skip
+        blocks = dict(sorted({**old["blocks"], **renewed}.items()))
+        made = {**old, "blocks": blocks, "made_with": {**old["made_with"], "alone": alone}}
     return with_pairs(made)
 
 
@@ -183,9 +183,11 @@ def stated(tried: Rows) -> dict[str, Any]:
 
 def show(title: str, tried: Rows) -> None:
     """Print a line for each design."""
-    rows = [[r["design"], f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['plain_share']:+.1%}",
-             f"{r['ff']:,}", f"{r['model_ff']:,}", f"{r['bram36']:g}", f"{r['model_bram36']:g}", str(r["dsp"]),
-             str(r["model_dsp"])] for r in tried]  # fmt: skip
+    rows = []
+    for r in tried:
+        luts = [f"{r['lut']:,}", f"{r['model_lut']:,}", f"{r['share']:+.1%}", f"{r['plain_share']:+.1%}"]
+        memories = [f"{r['ff']:,}", f"{r['model_ff']:,}", f"{r['bram36']:g}", f"{r['model_bram36']:g}"]
+        rows.append([r["design"], *luts, *memories, str(r["dsp"]), str(r["model_dsp"])])
     head = [
         "design",
         "LUT of a device",

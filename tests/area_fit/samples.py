@@ -10,24 +10,21 @@ from typing import Any
 from bitloom.hls_gen.design.design import Design
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
+from tests.npus import integer_npu
 
 MOST_LANES = 200
 """Lanes of an NPU at most, so that a synthesis takes a minute or two; of the integer engine INTEGER_LANES."""
 INTEGER_LANES = 32
 FEATURES = (8, 3, 8, 4, 8, 2)
 """Bits of a feature in one integer design after another."""
-USUAL = Npu.of(
-    engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=24, kfp=2, kgp=2, pfp=1, ol=1, layers=4,
-    tuple_words=64, pool_words=64, taps=64, olds=64, jumps=64, pool_taps=64, pool_olds=64, kernel_rows=64,
-    threshold_rows=64, map_words=64,
-)  # fmt: skip
+MEMORIES = ("tuple_words", "pool_words", "taps", "olds", "jumps", "pool_taps", "pool_olds", "kernel_rows")
+SIZES = dict.fromkeys((*MEMORIES, "threshold_rows", "map_words"), 64)
+USUAL = integer_npu(8, 8, 24, kfp=2, kgp=2, pfp=1, ol=1, layers=4, **SIZES)
 """An NPU from which those of `directed` differ in few things."""
 PLANES: dict[str, Any] = {"engine": "binary", "planes": 8, "feature_bits": 1, "weight_bits": 1, "acc_bits": 13}
 """Fields of a binary NPU that reads bit planes."""
-NARROW = (
-    (2, 2, (4, 8, 32)), (2, 3, (8,)), (2, 4, (8, 32)), (4, 2, (16,)), (3, 3, (4, 8, 16, 32)), (3, 4, (8, 32)),
-    (4, 4, (4, 8, 32)), (3, 5, (8,)), (2, 6, (8,)), (6, 2, (24,)), (5, 3, (16,)),
-)  # fmt: skip
+NARROW = ((2, 2, (4, 8, 32)), (2, 3, (8,)), (2, 4, (8, 32)), (4, 2, (16,)), (3, 3, (4, 8, 16, 32)), (3, 4, (8, 32)))
+NARROW += ((4, 4, (4, 8, 32)), (3, 5, (8,)), (2, 6, (8,)), (6, 2, (24,)), (5, 3, (16,)))
 """Bits of a feature and of a weight whose product LUTs make, and lanes of PEs that multiply them."""
 DIRECTED: dict[str, tuple[dict[str, Any], ...]] = {
     "pe_integer_dsp": ({}, {"kfp": 8}),

@@ -24,10 +24,8 @@ def named(found: list[Path], slow: Set[str] = frozenset()) -> list[object]:
     return [pytest.param(page, id=name, marks=mark) for page, name, mark in zip(found, names, marks)]
 
 
-LONG = {f"docs/{name}.md" for name in (
-    "how-to/board", "how-to/evaluate", "how-to/import", "how-to/large-networks", "how-to/many-boards",
-    "how-to/network", "how-to/without-pynq", "reference/cli", "start/tour",
-)}  # fmt: skip
+HOW_TO = ("board", "evaluate", "import", "large-networks", "many-boards", "network", "without-pynq")
+LONG = {*(f"docs/how-to/{name}.md" for name in HOW_TO), "docs/reference/cli.md", "docs/start/tour.md"}
 """Pages whose blocks take more than two seconds: they run in the slow tier alone. README runs in both."""
 FAST = [page for page in pages() if any(b.mark == "" for b in of(page))]
 SLOW = [page for page in pages() if any(b.mark == "slow" for b in of(page))]

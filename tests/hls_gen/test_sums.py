@@ -129,45 +129,60 @@ endmodule
 RIGHT = MODULE.format("  assign y = { x[1] & x[0], x[1] ^ x[0] };")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (MODULE.replace("[1:0] y", "[2:0] y").format("  assign y = { 1'd0, x };"),
-         "m: ports must be {'clk': ('input', 1), 'x': ('input', 2), 'y': ('output', 2)}, "
-         "got {'clk': ('input', 1), 'x': ('input', 2), 'y': ('output', 3)}"),
-        (MODULE.format("  assign y[0] = x[0];\n  assign y[1] = x[1];"),
-         "m: proof of sums: a signal must be assigned as a whole, once"),
-        (MODULE.format("  wire [1:0] z;\n  assign y = z;"),
-         "m.z: proof of sums: a signal must be an input or be assigned"),
-        (MODULE.format("  assign y = x * x;"),
-         "m: proof of sums: an expression must be of bits, constants, ~ & | ^ and {}, got Times"),
-        (MODULE.format("  wire [1:0] z;\n  assign z = x + x;\n  assign y = { z[0], z[1] };"),
-         "m.z: proof of sums: the bits of a sum must be used as one number"),
-        (MODULE.format("  wire z;\n  assign z = x[0] + x[1];\n  assign y = { 1'd0, z };"),
-         "m.z: proof of sums: carries that a sum loses must be worth a multiple of the output's range"),
-        (MODULE.format("  wire [1:0] z;\n  assign z = { x[1], 1'd0 };\n  assign y = { 1'd0, z[0] | z[1] & x[0] };"),
-         "m.y: proof of sums: its weighted sum must be linear in the bits that it is made of"),
-        (MODULE.format("  assign y = { x[0], x[1] };"), "m.y: must be the same sum in both texts, got another one"),
-        (MODULE.format("  wire z;\n  assign z = x[0];\n  assign y = ~z;"),
-         "m.y: proof of sums: an operator's result must be as wide as the signal, 2 bits, got 1"),
-        (MODULE.format("  wire [1:0] a;\n  assign a = x[0] | x[1];\n  assign y = a ^ a;"),
-         "m.a: proof of sums: an operator's result must be as wide as the signal, 2 bits, got 1"),
-        (MODULE.format("  wire signed z;\n  assign z = x[0];\n  assign y = z;"),
-         "m.z: proof of sums: a signal must be unsigned"),
-        (MODULE.format("  assign y = 1'sd1;"), "m: proof of sums: a constant must be unsigned, got 1'sd1"),
-        (MODULE.format("  assign y = { 1'd0, x[2] };"), "m.x: proof of sums: a bit must be one of 0 to 1, got 2"),
-        (MODULE.format("  reg [1:0] z;\n  always @(posedge clk) begin\n    z = x;\n  end\n  assign y = z;"),
-         "m: proof of sums: a register must be assigned by <= at @(posedge clk)"),
-        (MODULE.format("  reg [1:0] z;\n  always @(*) begin\n    z <= x;\n  end\n  assign y = z;"),
-         "m: proof of sums: a register must be assigned by <= at @(posedge clk)"),
-        (MODULE.format("  reg [1:0] z;\n  always @(negedge clk) begin\n    z <= x;\n  end\n  assign y = z;"),
-         "m: proof of sums: a register must be assigned by <= at @(posedge clk)"),
-        (MODULE.format("  wire [2:1] z;\n  assign z = x;\n  assign y = { z[1], z[0] };"),
-         "m.z: its range must be [constant:0]"),
-        (MODULE.format("  sub s(.y(y));\n  assign y = x;"),
-         "m: proof of sums: an item must be a declaration, assign or always, got InstanceList"),
-    ],
-)  # fmt: skip
+PORTS = "m: ports must be {{'clk': ('input', 1), 'x': ('input', 2), 'y': ('output', {})}}"
+REGISTER = "m: proof of sums: a register must be assigned by <= at @(posedge clk)"
+AS_WIDE = "proof of sums: an operator's result must be as wide as the signal, 2 bits, got 1"
+
+
+def refused(message: str, *lines: str) -> tuple[str, str]:
+    """A module of these lines, which is refused with the message."""
+    return MODULE.format("\n".join(f"  {line}" for line in lines)), message
+
+
+REFUSED = [
+    (
+        MODULE.replace("[1:0] y", "[2:0] y").format("  assign y = { 1'd0, x };"),
+        f"{PORTS.format(2)}, got {PORTS.format(3).removeprefix('m: ports must be ')}",
+    ),
+    refused(
+        "m: proof of sums: a signal must be assigned as a whole, once", "assign y[0] = x[0];", "assign y[1] = x[1];"
+    ),
+    refused("m.z: proof of sums: a signal must be an input or be assigned", "wire [1:0] z;", "assign y = z;"),
+    refused(
+        "m: proof of sums: an expression must be of bits, constants, ~ & | ^ and {}, got Times", "assign y = x * x;"
+    ),
+    refused(
+        "m.z: proof of sums: the bits of a sum must be used as one number",
+        "wire [1:0] z;\n  assign z = x + x;\n  assign y = { z[0], z[1] };",
+    ),
+    refused(
+        "m.z: proof of sums: carries that a sum loses must be worth a multiple of the output's range",
+        "wire z;\n  assign z = x[0] + x[1];\n  assign y = { 1'd0, z };",
+    ),
+    refused(
+        "m.y: proof of sums: its weighted sum must be linear in the bits that it is made of",
+        "wire [1:0] z;\n  assign z = { x[1], 1'd0 };\n  assign y = { 1'd0, z[0] | z[1] & x[0] };",
+    ),
+    refused("m.y: must be the same sum in both texts, got another one", "assign y = { x[0], x[1] };"),
+    refused(f"m.y: {AS_WIDE}", "wire z;", "assign z = x[0];", "assign y = ~z;"),
+    refused(f"m.a: {AS_WIDE}", "wire [1:0] a;", "assign a = x[0] | x[1];", "assign y = a ^ a;"),
+    refused("m.z: proof of sums: a signal must be unsigned", "wire signed z;", "assign z = x[0];", "assign y = z;"),
+    refused("m: proof of sums: a constant must be unsigned, got 1'sd1", "assign y = 1'sd1;"),
+    refused("m.x: proof of sums: a bit must be one of 0 to 1, got 2", "assign y = { 1'd0, x[2] };"),
+    *(
+        refused(REGISTER, "reg [1:0] z;", f"always @({edge}) begin", f"  z {becomes} x;", "end", "assign y = z;")
+        for edge, becomes in (("posedge clk", "="), ("*", "<="), ("negedge clk", "<="))
+    ),
+    refused("m.z: its range must be [constant:0]", "wire [2:1] z;", "assign z = x;", "assign y = { z[1], z[0] };"),
+    refused(
+        "m: proof of sums: an item must be a declaration, assign or always, got InstanceList",
+        "sub s(.y(y));",
+        "assign y = x;",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED)
 def test_what_is_not_understood_is_refused(text, message):
     with pytest.raises(DesignError) as refused:
         check_same_sums(RIGHT, text)

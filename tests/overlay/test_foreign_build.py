@@ -240,6 +240,9 @@ def test_another_design_in_the_description(whole: builds.Build, command: str) ->
     assert said(command, whole) == line
 
 
+NAME = "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ."
+
+
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
@@ -248,10 +251,9 @@ def test_another_design_in_the_description(whole: builds.Build, command: str) ->
         ({"sources": "/etc"}, "sources: must be a path inside the folder, got '/etc'"),
         ({"programs": {"a": "../a.npz"}}, "programs: must be a path inside the folder, got '../a.npz'"),
         ({"models": {"a": "../a.npz"}}, "models: must be a path inside the folder, got '../a.npz'"),
-        ({"programs": {"<a>": "a.npz"}}, "programs: network: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., "
-                                         "not beginning with - or ., got '<a>'"),
+        ({"programs": {"<a>": "a.npz"}}, f"programs: network: {NAME}, got '<a>'"),
     ],
-)  # fmt: skip
+)
 def test_strings_of_the_description(whole: builds.Build, change: dict[str, object], rule: str) -> None:
     described(whole, lambda data: data.update(change))
     line = said("simulate", whole)

@@ -52,8 +52,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[builds.Build, str]:
     hostile = Model(replace(model.network, name=NAME, classes=LABELS), model.arrays)
     folder, path = root / FOLDER, root / "it's $HOME; a net.npz"
     file.save(hostile, path)
-    words = ["build", str(path), "--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "1", "--planes", "6",
-             "--board", "Pynq-Z2", "--out", str(folder)]  # fmt: skip
+    folding = ["--kfp", "8", "--kgp", "4", "--ol", "1", "--pfp", "1", "--planes", "6"]
+    words = ["build", str(path), *folding, "--board", "Pynq-Z2", "--out", str(folder)]
     command = [sys.executable, "-c", "from bitloom.overlay.cli import main; main()", *words]
     done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONPATH": str(SOURCES)})
     assert done.returncode == 0, done.stderr.decode(errors="replace")
@@ -101,9 +101,8 @@ def test_tcl(made: tuple[builds.Build, str], backend: str) -> None:
     forbidden = ["exec", "open", "file", "exit", "source"]
     program = text + "\nhear $name $manifest {*}$programs $core_display_name $board"
     tcl.run(program, ["hear", *forbidden], lambda name, *words: heard.append((name, *words)) or (0, ""), backend)
-    assert heard == [
-        ("hear", NAME, f"{NAME}.manifest.json", f"{NAME}.program.npz", f"bitloom: {NAME}", "Pynq-Z2")
-    ]  # fmt: skip
+    names = (f"{NAME}.manifest.json", f"{NAME}.program.npz", f"bitloom: {NAME}")
+    assert heard == [("hear", NAME, *names, "Pynq-Z2")]
 
 
 def test_xml(made: tuple[builds.Build, str]) -> None:

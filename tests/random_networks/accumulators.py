@@ -32,8 +32,8 @@ def accumulated_network(pick: Pick, npu: Npu) -> Network:
         accumulate = pick.of(list(reducer.accumulations) if at.encoding == BIPOLAR else ["popcount"])
         by_or = accumulate == "or"
         ternary = accumulate == "popcount" and at.encoding.kind == "bipolar" and pick.integer(0, 3) == 0
-        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": accumulate,
-                    "word_channels": npu.value("word_lanes") if accumulate == "or_words" else 0}  # fmt: skip
+        settings = {"name": f"layer_{i}", "weight": TERNARY if ternary else BIPOLAR, "accumulate": accumulate}
+        settings["word_channels"] = npu.value("word_lanes") if accumulate == "or_words" else 0
         kernel = (pick.integer(1, min(3, at.height)), pick.integer(1, min(3, at.width)))
         if pick.integer(0, 3) == 0 or at.positions == 1:
             kernel = (at.height, at.width)

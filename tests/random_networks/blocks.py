@@ -54,11 +54,9 @@ class BlockMaker:
         channels = shape.channels if shape else self.pick.integer(1, MOST_CHANNELS)
         if shape and window.output_size(at.height, at.width) != (shape.height, shape.width):
             window = to_size(at, shape, self.pick.flip())
-        layer = Conv(
-            name=f"conv_{number}", out_channels=channels, kernel=window.kernel, stride=window.stride,
-            padding=window.padding, dilation=window.dilation, weight=encodings(self.pick, self.choices.weight_bits),
-            inputs=(reads,),
-        )  # fmt: skip
+        fields = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+        fields |= {"dilation": window.dilation, "weight": encodings(self.pick, self.choices.weight_bits)}
+        layer = Conv(name=f"conv_{number}", out_channels=channels, inputs=(reads,), **fields)
         act = activation(self.pick, f"act_{number}", self.choices)
         self.layers += [layer, *act]
         return map_behind(act, layer.output(at)), act[-1].name

@@ -30,10 +30,9 @@ class _SignBlocks:
     def conv(self, at: Map, reads: str, channels: int, window: Window) -> tuple[Map, str]:
         """A convolution of the map ``at``, which layer ``reads`` makes."""
         weight = TERNARY if at.encoding.kind == "bipolar" and self.pick.integer(0, 3) == 0 else BIPOLAR
-        layer = Conv(
-            name=f"conv_{len(self.layers)}", out_channels=channels, kernel=window.kernel, stride=window.stride,
-            padding=window.padding, weight=weight, inputs=(reads,),
-        )  # fmt: skip
+        fields = {"kernel": window.kernel, "stride": window.stride, "padding": window.padding}
+        name = f"conv_{len(self.layers)}"
+        layer = Conv(name=name, out_channels=channels, weight=weight, inputs=(reads,), **fields)
         self.layers.append(layer)
         return layer.output(at), layer.name
 

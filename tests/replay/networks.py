@@ -31,6 +31,7 @@ from bitloom.overlay.fuzz.random_networks import (
     grouped_network,
     integer_network,
 )
+from tests.npus import integer_npu
 from tests.random_networks.blocks import joined_network, residual_network
 from tests.random_networks.graphs import graph_network
 from tests.random_networks.mixed import mixed_network
@@ -44,10 +45,8 @@ FRAMES = 4
 WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=("once", "twice"))
 """What layers of the integer engine may be."""
 BINARY = Npu.of(acc_bits=25, multiplier_bits=31, planes=0, shift_bits=3)
-INTEGER = Npu.of(
-    engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, acc_bits=32, multiplier_bits=31, round_twice=1,
-    half_even=1, bias_fraction_bits=6,
-)  # fmt: skip
+ROUNDINGS = {"round_twice": 1, "half_even": 1, "bias_fraction_bits": 6}
+INTEGER = integer_npu(9, 8, 32, multiplier_bits=31, **ROUNDINGS)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ def paired(*cells):
     return paired_luts(netlist({f"cell_{number}": cell for number, cell in enumerate(cells)}))
 
 
-@pytest.mark.parametrize(("cells", "expected"), [
+PAIRS = [
     ([lut(1, 2, 3, 10), lut(2, 3, 4, 11)], 1),  # four inputs together
     ([lut(1, 2, 3, 4, 10), lut(4, 5, 11)], 1),  # five
     ([lut(1, 2, 3, 4, 10), lut(4, 5, 6, 11)], 2),  # six
@@ -25,7 +25,10 @@ def paired(*cells):
     ([("INV", {"I": [1], "O": [10]}), lut(1, 2, 11)], 1),
     ([("LUT3", {"I0": [1], "I1": ["0"], "I2": [2], "O": [10]}), lut(1, 2, 3, 4, 5, 11)], 1),  # a constant is no input
     ([], 0),
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("cells", "expected"), PAIRS)
 def test_pairs(cells, expected):
     assert paired(*cells) == expected
 

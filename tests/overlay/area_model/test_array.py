@@ -4,11 +4,11 @@ import pytest
 
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.area_model.array import multiplier_bits, sharing, sum_bits
+from tests.npus import integer_npu
 
 
 def npu(kfp: int, kgp: int, feature_bits: int, acc_bits: int) -> Npu:
-    return Npu.of(engine="integer", feature_bits=feature_bits, weight_bits=8, shift_bits=0, kfp=kfp, kgp=kgp,
-               acc_bits=acc_bits, kernels_per_multiplier=2)  # fmt: skip
+    return integer_npu(feature_bits, 8, acc_bits, kfp=kfp, kgp=kgp, kernels_per_multiplier=2)
 
 
 @pytest.mark.parametrize(("one", "luts"), [(npu(8, 4, 8, 22), (152, 147)), (npu(16, 4, 9, 24), (318, 307))])

@@ -34,8 +34,7 @@ from tests.overlay.area.test_area import needs_yosys
 
 DESIGNS = [design for k, design in enumerate(samples(10, 1)) if k in (1, 2, 3, 4, 9)]
 DESIGNS += estimates.with_parts()
-INSIDE = ("popcount", "lut_ram", "block_ram",
-          *sequencer_modules("array"), *sequencer_modules("pool"))  # fmt: skip
+INSIDE = ("popcount", "lut_ram", "block_ram", *sequencer_modules("array"), *sequencer_modules("pool"))
 """Modules that are counted with the one around them, or by rule."""
 
 
@@ -110,11 +109,13 @@ def test_a_wide_requantisation_costs_what_yosys_makes_of_it(multiplier_bits, fra
     assert wide["ff"] - narrow["ff"] == pytest.approx(ff - 385, abs=45)
 
 
+BLOCKS = {0: [(3, 4)], 1: [(3, 6), (4, 5), (8, 8), (25, 18)], 2: [(26, 17), (25, 19)], 4: [(40, 32), (42, 32)]}
+BLOCKS[6] = [(43, 32), (45, 32), (32, 45)]
+
+
 @pytest.mark.parametrize(
-    ("left", "right", "wanted"),
-    [(3, 4, 0), (3, 6, 1), (4, 5, 1), (8, 8, 1), (25, 18, 1), (26, 17, 2), (25, 19, 2), (40, 32, 4), (42, 32, 4),
-     (43, 32, 6), (45, 32, 6), (32, 45, 6)],
-)  # fmt: skip
+    ("left", "right", "wanted"), [(*bits, count) for count, products in BLOCKS.items() for bits in products]
+)
 def test_dsp_blocks_of_a_product(left: int, right: int, wanted: int) -> None:
     """40 x 32, 43 x 32 and 45 x 32 bits are those of results units that Yosys 0.70 was asked about."""
     assert dsps(left, right) == wanted

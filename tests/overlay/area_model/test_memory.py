@@ -10,11 +10,11 @@ from bitloom.overlay.area_model.memory import mapped
 from tests.errors import value_error
 from tests.overlay.area.test_area import needs_yosys
 
+LATE = [(4, 9), (18, 65), (18, 128), (18, 129), (33, 64), (33, 65), (64, 64), (64, 65), (64, 600), (32, 1500)]
 SHAPES = {
     0: [(1, 2), (3, 2), (4, 2), (1, 16), (6, 32), (7, 32), (6, 33), (12, 64), (12, 65), (9, 200)],
-    1: [(4, 9), (18, 65), (18, 128), (18, 129), (33, 64), (33, 65), (64, 64), (64, 65), (4, 512), (4, 1000), (10, 7076),
-        (64, 600), (32, 1500)],
-}  # fmt: skip
+    1: [*LATE, (4, 512), (4, 1000), (10, 7076)],
+}
 """By latency: (width, depth), most of them beside a place where the kind of RAM changes."""
 
 

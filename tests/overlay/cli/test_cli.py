@@ -23,10 +23,8 @@ from bitloom.overlay.cli.options import check_place
 from tests.errors import OR_A_FILE, value_error
 from tests.printed import row
 
-REPORT_KEYS = {
-    "frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "cycles_per_frame", "ideal_cycles_per_frame",
-    "utilisation", "seconds",
-}  # fmt: skip
+REPORT_KEYS = {"frames", "bit_exact_frames", "accuracy_golden", "accuracy_hardware", "seconds"}
+REPORT_KEYS |= {"cycles_per_frame", "ideal_cycles_per_frame", "utilisation"}
 
 
 def call(*arguments: str) -> Result:
@@ -78,8 +76,9 @@ def test_build_and_simulate(tmp_path: Path) -> None:
     assert " ".join(json.loads((tmp_path / "build" / "build.json").read_text())["command"]) == said
     images = np.random.default_rng(1).integers(0, 17, (5, 8, 8, 1))
     np.save(tmp_path / "images.npy", images)
-    result = call("simulate", folder, "--images", str(tmp_path / "images.npy"), "--frames", "4", "--batch", "3",
-                  "--out", str(tmp_path / "out.npy"), "--vcd", str(tmp_path / "new/wave.vcd"), "--json")  # fmt: skip
+    words = ["--images", str(tmp_path / "images.npy"), "--frames", "4", "--batch", "3"]
+    files = ["--out", str(tmp_path / "out.npy"), "--vcd", str(tmp_path / "new/wave.vcd")]
+    result = call("simulate", folder, *words, *files, "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["bit_exact_frames"] == 4
     expected = networks.load("digits-cnn").forward(images[:4])
@@ -343,8 +342,8 @@ def test_learn_with_held_out_images(tmp_path: Path) -> None:
     assert "digits: 1,150 images to learn from, 287 held out, 2 seeds" in result.stdout
     for seed in (4, 5):
         run = json.loads((tmp_path / f"digits-float-{seed}.json").read_text())["run"]
-        assert run["plan"] == {"hidden": [8], "epochs": 1, "seed": seed, "criterion": "cross_entropy",
-                               "rate_times": 0.5, "held_out": True}  # fmt: skip
+        more = {"criterion": "cross_entropy", "rate_times": 0.5, "held_out": True}
+        assert run["plan"] == {"hidden": [8], "epochs": 1, "seed": seed, **more}
 
 
 def test_learn_on_the_machine(tmp_path: Path) -> None:
@@ -373,8 +372,8 @@ def test_learn_on_the_machine_in_verilator(tmp_path: Path, setting: str) -> None
     """The same weights, so the same accuracy."""
     found = []
     for machine in ("interpreter", "verilator"):
-        result = call("learn", "digits", "--machine", machine, "--epochs", "2", "--hidden", "4", "--slaves", "2",
-                      "--setting", setting, "--batch", "8", "--out", str(tmp_path), "--json")  # fmt: skip
+        words = f"--machine {machine} --epochs 2 --hidden 4 --slaves 2 --setting {setting} --batch 8".split()
+        result = call("learn", "digits", *words, "--out", str(tmp_path), "--json")
         assert result.exit_code == 0, result.output
         found.append(json.loads(result.stdout)["settings"][0]["curves"])
     assert found[0] == found[1]
@@ -382,10 +381,8 @@ def test_learn_on_the_machine_in_verilator(tmp_path: Path, setting: str) -> None
 
 def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:
     model = tmp_path / "learned.npz"
-    result = call(
-        "learn", "digits", "--setting", "hardware", "--epochs", "3", "--hidden", "24", "--out", str(tmp_path / "learn"),
-        "--save", str(model), "--json",
-    )  # fmt: skip
+    words = ["--setting", "hardware", "--epochs", "3", "--hidden", "24", "--save", str(model)]
+    result = call("learn", "digits", *words, "--out", str(tmp_path / "learn"), "--json")
     assert result.exit_code == 0, result.output
     learned = networks.find(str(model))
     data = digits.load_digits()

@@ -90,9 +90,8 @@ def test_nothing_but_the_result(option: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_both_exclude_each_other() -> None:
     result = CliRunner().invoke(bitloom, ["bench", "designs", "digits-cnn", "-q", "--verbose"])
-    assert (result.exit_code, result.output.splitlines()[-1]) == (
-        2, "Error: --verbose and --quiet exclude each other"
-    )  # fmt: skip
+    told = "Error: --verbose and --quiet exclude each other"
+    assert (result.exit_code, result.output.splitlines()[-1]) == (2, told)
 
 
 def test_a_build_keeps_its_log(tmp_path: Path) -> None:

@@ -40,8 +40,6 @@ def test_commands(surroundings: str) -> None:
         pytest.skip(f"this processor can't run {path}")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "LC_", "LANG"))}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *command_line_tests()]
-    done = subprocess.run(
-        command, cwd=ROOT, env={**kept, **chosen, "BITLOOM_TEST_SURROUNDINGS": surroundings},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    environment = {**kept, **chosen, "BITLOOM_TEST_SURROUNDINGS": surroundings}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-6000:]

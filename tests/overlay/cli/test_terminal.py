@@ -9,11 +9,14 @@ import pytest
 from bitloom.overlay import cli
 from bitloom.overlay.cli import group, show
 
+WRITTEN = {
+    "ascii": b"\\xe9 \xff\\xe9 \\u65e5\n",
+    "latin-1": b"\xe9 \xff\xe9 \\u65e5\n",
+    "utf-8": b"\xc3\xa9 \xff\xc3\xa9 \xe6\x97\xa5\n",
+}
 
-@pytest.mark.parametrize(("encoding", "written"), [
-    ("ascii", b"\\xe9 \xff\\xe9 \\u65e5\n"), ("latin-1", b"\xe9 \xff\xe9 \\u65e5\n"),
-    ("utf-8", b"\xc3\xa9 \xff\xc3\xa9 \xe6\x97\xa5\n"),
-])  # fmt: skip
+
+@pytest.mark.parametrize(("encoding", "written"), WRITTEN.items())
 def test_a_terminal_without_a_letter_gets_its_escape(encoding, written, monkeypatch):
     """Names may have any letters; a byte of a path that is none comes out as it came in."""
     out = io.TextIOWrapper(io.BytesIO(), encoding, newline="\n")

@@ -90,8 +90,8 @@ def test_an_interrupted_run_is_resumed_with_its_curve(
     out = tmp_path / "mine.npz"
     options = [data, *SMALL, "--out", str(out), "--plot", str(tmp_path / "c.png"), "--json"]
     missing = error("train", *options, "--resume")
-    assert missing == (f"bitloom: train: --resume needs a checkpoint of an interrupted run, "
-                       f"got none at {tmp_path / 'mine.seed0.checkpoint.npz'}")  # fmt: skip
+    checkpoint = tmp_path / "mine.seed0.checkpoint.npz"
+    assert missing == f"bitloom: train: --resume needs a checkpoint of an interrupted run, got none at {checkpoint}"
     whole = json.loads(call("train", *options).stdout)
     run_training = command.run_training
 
@@ -137,25 +137,28 @@ def test_data_with_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     shutil.rmtree(tmp_path / "build")
 
 
+NO_DATA = "train: --layers, --weights and --activations need DATA, digits or an npz, got none"
+WORDS = "layers: word 2 must be as conv16, conv16k5s2p0, dense10, res, pool, pool3 or avgpool, got 'relu'"
+ACTIVATIONS = "activations: must be one of 1, ternary, 2, 3 beside binary weights, got '8'"
+LAST = "mine: the last layer must be dense, or a conv with one window, got conv with 30 positions"
+FITS = "pool_1_2: the window must fit the padded map, got kernel (3, 3) on 1 x 1"
+ONE_RUN = "train: --checkpoint is of one run, and goes on by itself, so without --seeds and --resume, got c.npz"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--layers", "conv4,dense10"], "train: --layers, --weights and --activations need DATA, digits or an npz, "
-                                        "got none"),
-        (["DATA", "--layers", "conv4,relu"], "layers: word 2 must be as conv16, conv16k5s2p0, dense10, res, pool, "
-                                             "pool3 or avgpool, got 'relu'"),
+        (["--layers", "conv4,dense10"], NO_DATA),
+        (["DATA", "--layers", "conv4,relu"], WORDS),
         (["DATA", "--layers", "dense2"], "layers: the last must have an output for each of 3 classes, got 2"),
-        (["DATA", "--activations", "8"], "activations: must be one of 1, ternary, 2, 3 beside binary weights, got '8'"),
-        (["DATA", "--layers", "conv4"], "mine: the last layer must be dense, or a conv with one window, got conv with "
-                                        "30 positions"),
-        (["DATA", "--layers", "conv4p0,pool3,pool3,dense3"], "pool_1_2: the window must fit the padded map, "
-                                                             "got kernel (3, 3) on 1 x 1"),
-        (["DATA", "--seeds", "2", "--checkpoint", "c.npz"], "train: --checkpoint is of one run, and goes on by itself, "
-                                                            "so without --seeds and --resume, got c.npz"),
+        (["DATA", "--activations", "8"], ACTIVATIONS),
+        (["DATA", "--layers", "conv4"], LAST),
+        (["DATA", "--layers", "conv4p0,pool3,pool3,dense3"], FITS),
+        (["DATA", "--seeds", "2", "--checkpoint", "c.npz"], ONE_RUN),
         (["DATA", "--plot", "c.gif"], "--plot: file name must end with .png or .svg, got c.gif"),
         (["none.npz"], "none.npz: must exist, got no such file or folder"),
     ],
-)  # fmt: skip
+)
 def test_bad_words(data: str, tmp_path: Path, options: list[str], message: str) -> None:
     words = [data if word == "DATA" else word for word in options]
     assert error("train", *words, "--out", str(tmp_path / "mine.npz")) == f"bitloom: {message}"

@@ -231,9 +231,8 @@ def test_a_bitstream_of_another_design_is_refused(own_build, tmp_path):
     stray = bit.with_name("stray.bit")
     stray.write_bytes(b"configuration data")
     done = CliRunner().invoke(bitloom, ["deploy", str(own_build.folder), "--to", str(tmp_path / "board")])
-    assert sorted(re.findall(r"(?m)^bitloom: (.*): left out, as it isn't of the build's design$", done.stderr)) == [
-        str(bit), str(stray),
-    ]  # fmt: skip
+    left = re.findall(r"(?m)^bitloom: (.*): left out, as it isn't of the build's design$", done.stderr)
+    assert sorted(left) == [str(bit), str(stray)]
     assert "for the virtual board alone" in done.stdout
 
 

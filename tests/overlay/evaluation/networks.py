@@ -12,9 +12,8 @@ GREY = unsigned(5)
 
 
 def network(
-    shape: tuple[int, int, int] = (2, 3, 1), encoding: Encoding = GREY, classes: tuple[str, ...] = (),
-    outputs: int = 3, bits: bool = False,
-) -> Network:  # fmt: skip
+    shape=(2, 3, 1), encoding: Encoding = GREY, classes: tuple[str, ...] = (), outputs=3, bits=False
+) -> Network:
     """One dense layer, with a threshold behind it where outputs are ``bits``."""
     source = Map(height=shape[0], width=shape[1], channels=shape[2], encoding=encoding)
     layers = (Dense(name="dense", out_channels=outputs), *((Threshold(name="bits"),) if bits else ()))

@@ -60,27 +60,31 @@ def test_labels_of_another_file(tmp_path):
         assert read_labelled(tmp_path / name, NET, tmp_path / "other").labels.tolist() == [1, 1, 1, 0]
 
 
+ARRAYS = "must hold arrays x and y or images and labels or x_test and y_test, one of these, got"
+KINDS = "x: must be an array of truth values or integers, got dtype"
+IMAGES = "images must have shape (N, 2, 3, 1) or (N, 6), N >= 1, got"
+LABELS = "labels must have shape (4,), one for each image, got"
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": X}, "must hold arrays x and y or images and labels or x_test and y_test, one of these, got x"),
-        ({"x": X, "y": Y, "images": X, "labels": Y},
-         "must hold arrays x and y or images and labels or x_test and y_test, one of these, got x, y, images, labels"),
-        ({}, "must hold arrays x and y or images and labels or x_test and y_test, one of these, got no member"),
-        ({"x": X.astype(float), "y": Y}, "x: must be an array of truth values or integers, got dtype '<f8'"),
-        ({"x": np.array([None]), "y": Y}, "x: must be an array of truth values or integers, got dtype '|O'"),
-        ({"x": X[:, :1], "y": Y}, "images must have shape (N, 2, 3, 1) or (N, 6), N >= 1, got (4, 1, 3, 1)"),
-        ({"x": X.reshape(4, 3, 2, 1), "y": Y},
-         "images must have shape (N, 2, 3, 1) or (N, 6), N >= 1, got (4, 3, 2, 1)"),
-        ({"x": X[:0], "y": Y[:0]}, "images must have shape (N, 2, 3, 1) or (N, 6), N >= 1, got (0, 2, 3, 1)"),
-        ({"x": X.ravel(), "y": Y}, "images must have shape (N, 2, 3, 1) or (N, 6), N >= 1, got (24,)"),
-        ({"x": X, "y": Y[:3]}, "labels must have shape (4,), one for each image, got (3,)"),
-        ({"x": X, "y": np.eye(4, 3, dtype=int)}, "labels must have shape (4,), one for each image, got (4, 3)"),
+        ({"x": X}, f"{ARRAYS} x"),
+        ({"x": X, "y": Y, "images": X, "labels": Y}, f"{ARRAYS} x, y, images, labels"),
+        ({}, f"{ARRAYS} no member"),
+        ({"x": X.astype(float), "y": Y}, f"{KINDS} '<f8'"),
+        ({"x": np.array([None]), "y": Y}, f"{KINDS} '|O'"),
+        ({"x": X[:, :1], "y": Y}, f"{IMAGES} (4, 1, 3, 1)"),
+        ({"x": X.reshape(4, 3, 2, 1), "y": Y}, f"{IMAGES} (4, 3, 2, 1)"),
+        ({"x": X[:0], "y": Y[:0]}, f"{IMAGES} (0, 2, 3, 1)"),
+        ({"x": X.ravel(), "y": Y}, f"{IMAGES} (24,)"),
+        ({"x": X, "y": Y[:3]}, f"{LABELS} (3,)"),
+        ({"x": X, "y": np.eye(4, 3, dtype=int)}, f"{LABELS} (4, 3)"),
         ({"x": X, "y": Y > 0}, "labels must be integers, got dtype bool"),
         ({"x": X, "y": Y + 1}, "labels must be 0..2, the outputs of tiny, got 3"),
         ({"x": X, "y": Y - 1}, "labels must be 0..2, the outputs of tiny, got -1"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_of_an_npz(arrays, message, tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, **arrays)

@@ -33,19 +33,24 @@ from .networks import corners
 def host(**changes) -> Host:
     """Of `corners`: numbers from 0 to 1 become -1 below a half, else +1; scores are the outputs."""
     ones = np.ones(3)
-    made = dict(
-        digest=model_digest(corners()), shape=(1, 2, 2), order=np.arange(4),
-        front=(("line", np.array([2.0]), np.array([-1.0])),), boundaries=np.array([[0.0]]), reached=np.array([True]),
-        first=-1, stride=2, outputs=scores((("line", ones, 0 * ones),), np.arange(3)),
-    )  # fmt: skip
+    front = (("line", np.array([2.0]), np.array([-1.0])),)
+    boundaries = {"boundaries": np.array([[0.0]]), "reached": np.array([True]), "first": -1, "stride": 2}
+    made = {"digest": model_digest(corners()), "shape": (1, 2, 2), "order": np.arange(4), "front": front, **boundaries}
+    made["outputs"] = scores((("line", ones, 0 * ones),), np.arange(3))
     return Host(**{**made, **changes})
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
-    [("host", lambda p: p), ("host:1/255", lambda p: p / 255), ("host:2/255:-1", lambda p: 2 * p / 255 - 1),
-     ("host:0.5", lambda p: p / 2), ("host:-3:0.25", lambda p: 0.25 - 3 * p), ("host:1:1/2", lambda p: p + 0.5)],
-)  # fmt: skip
+NUMBERS = {
+    "host": lambda p: p,
+    "host:1/255": lambda p: p / 255,
+    "host:2/255:-1": lambda p: 2 * p / 255 - 1,
+    "host:0.5": lambda p: p / 2,
+    "host:-3:0.25": lambda p: 0.25 - 3 * p,
+    "host:1:1/2": lambda p: p + 0.5,
+}
+
+
+@pytest.mark.parametrize(("text", "number"), NUMBERS.items())
 def test_a_pixel_stands_for_a_number(text, number):
     """Rounded once: so it reaches the same boundaries as a pixel that was divided by 255."""
     pixels = np.arange(256).reshape(64, 2, 2, 1)
@@ -79,21 +84,24 @@ def integers(scale: float, zero: int) -> Host:
     return host(front=(), boundaries=None, reached=None, first=0, stride=1, integers=made)
 
 
-@pytest.mark.parametrize(("scale", "zero", "transform", "wanted"), [
+SCALES = [
     (1.0, -128, "host", [-128, -127, -1, 127]),
     (1 / 255, -128, "host:1/255", [-128, -127, -1, 127]),
     (2.0, 0, "host", [0, 1, 64, 127]),  # halves away from zero
     (2.0, 0, "host:-1", [0, -1, -64, -128]),
     (1.0, 0, "host:1:-128", [-128, -127, -1, 127]),
     (1.0, -128, "host:16:-128", [-128, -128, 127, 127]),  # saturates, as TFLite's QUANTIZE
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("scale", "zero", "transform", "wanted"), SCALES)
 def test_integers_of_a_file_follow_by_scale_and_zero_point(scale, zero, transform, wanted):
     """So one text means the same for files of every format; the numbers are those of TFLite's QUANTIZE."""
     pixels = np.array([0, 1, 127, 255]).reshape(1, 2, 2, 1)
     assert HostTransform(transform, integers(scale, zero))(pixels).ravel().tolist() == wanted
 
 
-@pytest.mark.parametrize(("made", "wanted"), [
+FITTING = [
     (integers(1.0, -128), ("host",)),
     (integers(1.0, 0), ("host:1:-128",)),
     (integers(1 / 255, -128), ("host:1/255",)),
@@ -101,7 +109,10 @@ def test_integers_of_a_file_follow_by_scale_and_zero_point(scale, zero, transfor
     (integers(0.39, 89), ()),
     (host(), ()),  # a single boundary has no range
     (host(boundaries=np.arange(1.0, 16)[None] / 8 - 1, reached=np.ones(15, bool)), ("host:1/255",)),
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("made", "wanted"), FITTING)
 def test_the_transforms_that_fit(made, wanted):
     assert fitting_transforms(made) == wanted
 
@@ -130,11 +141,11 @@ def test_the_file_keeps_what_integers_stand_for(tmp_path):
     hosts.save(host_part, tmp_path / "h.json")
     assert hosts.load(tmp_path / "h.json", corners()).integers == host_part.integers
     data = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))
+    limits = f"input.integers must have {-1 << 31} <= low <= zero <= high <= {1 << 31} and low < high"
     for change, rule in (
-        ({"zero": 128}, f"input.integers must have {-1 << 31} <= low <= zero <= high <= {1 << 31} and low < high, "
-                        "got -128, 128, 127"),
+        ({"zero": 128}, f"{limits}, got -128, 128, 127"),
         ({"scale": 0}, "input.integers must have a finite scale above 0, got 0.0"),
-    ):  # fmt: skip
+    ):
         changed = {**data, "input": {**data["input"], "integers": {**data["input"]["integers"], **change}}}
         (tmp_path / "h.json").write_text(json.dumps(changed), encoding="utf-8")
         with value_error(f"{tmp_path / 'h.json'}: {rule}"):
@@ -145,12 +156,15 @@ def test_the_file_keeps_what_integers_stand_for(tmp_path):
         hosts.load(tmp_path / "h.json", corners())
 
 
-@pytest.mark.parametrize(("transform", "warnings"), [
-    ("host", []),
-    ("host:1/255", ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"]),
-    ("host:1:-128", ["images give -128..127, and the input takes 0..255: 50.0% of them are clipped"]),
-    ("none", []),
-])  # fmt: skip
+WARNINGS = {
+    "host": [],
+    "host:1/255": ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"],
+    "host:1:-128": ["images give -128..127, and the input takes 0..255: 50.0% of them are clipped"],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize(("transform", "warnings"), WARNINGS.items())
 def test_a_transform_that_is_probably_wrong(transform, warnings, tmp_path):
     """The command says so, and what fits."""
     model, data = tmp_path / "wide.npz", tmp_path / "data.npz"
@@ -234,12 +248,18 @@ def test_images_and_scores_must_be_finite(pixel):
         classifier("scores", turned)(np.full((1, 1, 1, 3), 9))
 
 
-@pytest.mark.parametrize(("change", "rule"), [
-    ({"shape": [-1, -4]}, "input.shape must have 4 values, and at most 8 axes, got (-1, -4)"),
-    ({"shape": [4, (1 << 62) + 1]}, "input.shape must have 4 values, and at most 8 axes, got (4, 4611686018427387905)"),
-    ({"shape": [1] * 8 + [4]}, "input.shape must have 4 values, and at most 8 axes, got (1, 1, 1, 1, 1, 1, 1, 1, 4)"),
-    ({"first": 1e30, "boundaries": None}, f"input.first must be -2147483648..2147483648, got {int(1e30)}"),
-])  # fmt: skip
+SHAPE = "input.shape must have 4 values, and at most 8 axes, got"
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"shape": [-1, -4]}, f"{SHAPE} (-1, -4)"),
+        ({"shape": [4, (1 << 62) + 1]}, f"{SHAPE} (4, 4611686018427387905)"),
+        ({"shape": [1] * 8 + [4]}, f"{SHAPE} (1, 1, 1, 1, 1, 1, 1, 1, 4)"),
+        ({"first": 1e30, "boundaries": None}, f"input.first must be -2147483648..2147483648, got {int(1e30)}"),
+    ],
+)
 def test_a_strangers_host_file(change, rule, tmp_path):
     hosts.save(host(), tmp_path / "h.json")
     data = json.loads((tmp_path / "h.json").read_text(encoding="utf-8"))

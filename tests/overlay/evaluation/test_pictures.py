@@ -106,11 +106,14 @@ def test_numbers_beyond_ten_are_numbers(tmp_path):
         (["cat/a.png", "Cat/a.png"], NET, "{0}: each class must have one folder, got 'Cat' and 'cat'"),
         (["cat/a.txt"], NET, "{0}/cat/a.txt: must be a picture, .png, .jpg, .jpeg, .bmp, .pgm, .ppm, got '.txt'"),
         (["cat/more/a.png"], NET, "{0}/cat/more: must be a picture, .png, .jpg, .jpeg, .bmp, .pgm, .ppm, got ''"),
-        (["a/a.png", "b/a.png", "\x1b[31m/a.png"], network(),
-         "{0}: classes must be 1..100 printable characters, got '\\x1b[31m'"),
+        (
+            ["a/a.png", "b/a.png", "\x1b[31m/a.png"],
+            network(),
+            "{0}: classes must be 1..100 printable characters, got '\\x1b[31m'",
+        ),
         (["a/a.png", "b/a.png"], network(), "{0}: must hold 3 folders, one for each output of tiny, got 2"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused_of_a_folder(files, net, message, tmp_path):
     for name in files:
         if name.endswith("/"):

@@ -36,8 +36,8 @@ def models(draw: st.DrawFn) -> Model:
 @st.composite
 def budgets(draw: st.DrawFn) -> Budget:
     """Limits, some of them out of reach."""
-    limits = {"lut": 2_000 << draw(st.integers(0, 4)), "bram36": draw(st.sampled_from([4, 20, 140])),
-              "lanes": 4 << draw(st.integers(0, 8)), "cycles": 100 << draw(st.integers(0, 10))}  # fmt: skip
+    limits = {"lut": 2_000 << draw(st.integers(0, 4)), "bram36": draw(st.sampled_from([4, 20, 140]))}
+    limits |= {"lanes": 4 << draw(st.integers(0, 8)), "cycles": 100 << draw(st.integers(0, 10))}
     return Budget(**{key: value for key, value in limits.items() if draw(st.booleans())})
 
 

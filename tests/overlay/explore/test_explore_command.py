@@ -69,27 +69,32 @@ def test_a_foldings_file_may_stream_weights() -> None:
     assert design.npus[0].array.kernel_rows < Candidate.from_dict(SOME).design(model).npus[0].array.kernel_rows
 
 
+FOLDING_KEYS = "format, version, network, also, stream_bits, map_order, dataflow, mapping, npus, chunk, shortcuts, "
+FOLDING_KEYS += "copy_depthwise, partitions"
+NO_JSON = "foldings must be JSON, got: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+OTHER_NETWORK = Candidate("lfc-w1a1", (Npu.of(),), (0,)).to_dict()
+ALONE = "--foldings: the file says everything but values of NPUs, got"
+
+
 @pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
-        ("{", (), "{path}: foldings must be JSON, got: Expecting property name enclosed in double "
-         "quotes: line 1 column 2 (char 1)"),
+        ("{", (), f"{{path}}: {NO_JSON}"),
         ("{}", (), "{path}: foldings: format must be bitloom-foldings, got None"),
-        (json.dumps(Candidate("lfc-w1a1", (Npu.of(),), (0,)).to_dict()), (),
-         "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
-        (json.dumps(SOME | {"npu": 1}), (), "{path}: foldings: keys must be format, version, network, also, "
-         "stream_bits, map_order, dataflow, mapping, npus, chunk, shortcuts, copy_depthwise, partitions, got 'npu'"),
-        (json.dumps(SOME | {"npus": [{"kernel_rows": 8}]}), (), "{path}: foldings: npus[0]: npu: keys must be "
-         + ", ".join(NPU_KEYS) + ", got 'kernel_rows'"),
+        (json.dumps(OTHER_NETWORK), (), "{path}: foldings must be for digits-cnn, got lfc-w1a1"),
+        (json.dumps(SOME | {"npu": 1}), (), f"{{path}}: foldings: keys must be {FOLDING_KEYS}, got 'npu'"),
+        (
+            json.dumps(SOME | {"npus": [{"kernel_rows": 8}]}),
+            (),
+            f"{{path}}: foldings: npus[0]: npu: keys must be {', '.join(NPU_KEYS)}, got 'kernel_rows'",
+        ),
         (json.dumps(SOME), ("--kfp", "0"), "npu: kfp must be an integer >= 1, got 0"),
         (json.dumps(SOME), ("--npu", "1", "--kfp", "4"), "digits-cnn: npu must be 0..0, got 1"),
         (json.dumps(SOME), ("--npu", "0"), "digits-cnn: npu 0 must get values of a folding, got none"),
-        ("{}", ("--stream-weights",),
-         "--foldings: the file says everything but values of NPUs, got --stream-weights too"),
-        ("{}", ("--map-order", "raster"),
-         "--foldings: the file says everything but values of NPUs, got --map-order too"),
+        ("{}", ("--stream-weights",), f"{ALONE} --stream-weights too"),
+        ("{}", ("--map-order", "raster"), f"{ALONE} --map-order too"),
     ],
-)  # fmt: skip
+)
 def test_build_refuses_foldings(tmp_path: Path, content: str, arguments: tuple[str, ...], message: str) -> None:
     path = tmp_path / "foldings.json"
     path.write_text(content)
@@ -123,7 +128,7 @@ def test_command_json_and_rate(tmp_path: Path) -> None:
         (("--plot", "x.pdf"), "--plot: file name must end with .png or .svg, got x.pdf"),
         (("--margin", "5"), "explore: --margin is one of LUTs, it needs --board or --lut, got 5 alone"),
     ],
-)  # fmt: skip
+)
 def test_command_errors(arguments: tuple[str, ...], message: str) -> None:
     result = call("digits-cnn", *arguments)
     assert result.exit_code != 0

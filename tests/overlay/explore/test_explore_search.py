@@ -372,8 +372,8 @@ def test_what_is_only_late_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(search, "refine", refined)
     budget, fits = Budget(lut=100, latency=10), late_row(500, 5)
-    rows = [late_row(400, 20), late_row(300, 20), late_row(200, 20), late_row(100, 20, lut=101), late_row(600, 20),
-            fits, late_row(250, 20)]  # fmt: skip
+    rows = [late_row(400, 20), late_row(300, 20), late_row(200, 20), late_row(100, 20, lut=101)]
+    rows += [late_row(600, 20), fits, late_row(250, 20)]
     made = search._refined(Mock(), rows, budget, fits)
     assert tried == [200, 250, 300]
     assert [(one.figures, one.asked, one.fits) for one in made] == [(late(300, 10), 300, True)]
@@ -436,8 +436,8 @@ def test_more_halvings_come_nearer_to_the_budget() -> None:
         assert budget.holds(best.figures)
         assert len(set(progress.call_args.args)) == 1, "at the end all is done"
         told = list(dict.fromkeys(call.kwargs["what"] for call in progress.call_args_list))
-        assert told == ["intervals that may fit", "sweep", "streamed weights", "variations",
-                        *["shorter intervals"] * bool(halvings), "latency"]  # fmt: skip
+        first = ["intervals that may fit", "sweep", "streamed weights", "variations"]
+        assert told == [*first, *["shorter intervals"] * bool(halvings), "latency"]
         cycles.append(best.figures.cycles)
     assert cycles[0] > cycles[1]
 

@@ -36,17 +36,15 @@ def printed(front: Front) -> dict[str, Any]:
 def row(figures: Figures) -> dict[str, Any]:
     """A design of a front, as JSON data."""
     area = figures.area
-    return {
-        "cycles_per_frame": figures.cycles, "latency_cycles": figures.latency, "lanes": figures.lanes,
-        "lut": area.lut, "paired_lut": area.paired_lut, "lutram": area.lutram, "ff": area.ff,
-        "bram36": area.bram36, "dsp": area.dsp,
-    }  # fmt: skip
+    cycles = {"cycles_per_frame": figures.cycles, "latency_cycles": figures.latency, "lanes": figures.lanes}
+    names = ("lut", "paired_lut", "lutram", "ff", "bram36", "dsp")
+    return cycles | {name: getattr(area, name) for name in names}
 
 
 def front(**changes: Any) -> Front:
     board = BOARDS["Pynq-Z2"]
-    given = {"network": "one + two", "points": POINTS, "chosen": POINTS[1], "budget": Budget.of_board(board),
-             "board": board, "clock_mhz": 50.0, "commands": ("bitloom build one", "bitloom build two")}  # fmt: skip
+    given = {"network": "one + two", "points": POINTS, "chosen": POINTS[1], "budget": Budget.of_board(board)}
+    given |= {"board": board, "clock_mhz": 50.0, "commands": ("bitloom build one", "bitloom build two")}
     return Front(**{**given, **changes})
 
 

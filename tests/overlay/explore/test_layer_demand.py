@@ -17,6 +17,7 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.overlay.explore.demands import layers, possible_engines
 from bitloom.overlay.fuzz.pick import Pick
 from tests.networks import random_model
+from tests.npus import integer_npu
 from tests.replay.networks import KINDS
 
 NPU = Npu.of(kfp=8, kgp=8, pfp=8, ol=8)
@@ -68,9 +69,9 @@ def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dil
 @pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise"])
 def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
     """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them."""
-    npu = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, raster=True, accumulators=4,
-                 acc_bits=32, kfp=12, line_taps=3, kgp=4, pfp=4, ol=4, pool_line_taps=3, depthwise=kind == "depthwise",
-                 skip_words=2 * (kind == "residual"))  # fmt: skip
+    lines = {"kfp": 12, "line_taps": 3, "kgp": 4, "pfp": 4, "ol": 4, "pool_line_taps": 3, "accumulators": 4}
+    parts = {"depthwise": kind == "depthwise", "skip_words": 2 * (kind == "residual")}
+    npu = integer_npu(9, 8, raster=True, **lines, **parts)
     formed = 0
     for number in range(8):
         model = random_model(KINDS[kind].network(Pick("memories", kind, number)), number, 24, 16)

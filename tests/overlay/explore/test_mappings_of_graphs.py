@@ -35,8 +35,9 @@ RING, CUT = ((0, 1, 0, 1, 0, 1), True), ((0, 1, 1, 1, 1, 1), False)
 """Mappings of `residual`, and whether their NPUs are rings."""
 EACH = ((0, 1, 2, 3, 4), False)
 """The mapping of `signs` to a pipeline."""
-KEYS = ("kfp", "kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_even", "round_twice", "windows",
-        "groups", "map_words", "joined_words", "add_factor_bits", "add_bias_bits", "layers")  # fmt: skip
+ACTIVATION_KEYS = ("kernel_rows", "threshold_rows", "acc_bits", "multiplier_bits", "half_even", "round_twice")
+MAP_KEYS = ("windows", "groups", "map_words", "joined_words", "add_factor_bits", "add_bias_bits", "layers")
+KEYS = ("kfp", *ACTIVATION_KEYS, *MAP_KEYS)
 
 
 def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSetting, interval: int) -> Candidate:
@@ -52,12 +53,13 @@ def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSet
     return made
 
 
+FIRST = [(COUNTERS, *RING), (RASTER, *CUT)]
+LATER = [(SETTINGS[0], *RING), (COUNTERS, (0, 1, 2, 0, 1, 2), True)]
+LATER = [pytest.param(*case, marks=pytest.mark.slow) for case in LATER]
+
+
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(
-    ("setting", "mapping", "closed"),
-    [(COUNTERS, *RING), pytest.param(SETTINGS[0], *RING, marks=pytest.mark.slow), (RASTER, *CUT),
-     pytest.param(COUNTERS, (0, 1, 2, 0, 1, 2), True, marks=pytest.mark.slow)],
-)  # fmt: skip
+@pytest.mark.parametrize(("setting", "mapping", "closed"), [*FIRST, *LATER])
 def test_what_the_search_knows_of_npus_that_copy(setting: MapSetting, mapping: tuple[int, ...], closed: bool) -> None:
     model = residual()
     candidate = mapped(model, mapping, closed, setting, 1_500)

@@ -16,20 +16,21 @@ jsonschema = pytest.importorskip("jsonschema")
 WHOLE = json.loads(Path(SCHEMA).read_text())
 NPU = WHOLE["$defs"]["npu"]["properties"]
 FILE = Candidate("digits-cnn", (Npu.of(),), (0, 0, 0, 0)).to_dict()
-PROBES = [
-    *range(-1, 24), 31, 32, 33, 64, 255, 256, 257, 512, 1 << 20, True, False, None, 1.5, "x", "", {}, [],
-    "binary", "integer", "popcount", "or", "both", "or_words", "auto", "block", "distributed", ["host"], ["ring"],
-    ["loop"], ["host", "loop"], ["loop", "host"], ["ring", "host"], ["host", "ring"], ["ring", "loop", "host"],
-    ["host", "host"], ["host", "ring", "loop"], ["no"],
-]  # fmt: skip
+WORDS = ["binary", "integer", "popcount", "or", "both", "or_words", "auto", "block", "distributed"]
+PORTS = [["host"], ["ring"], ["loop"], ["host", "loop"], ["loop", "host"], ["ring", "host"], ["host", "ring"]]
+PORTS += [["ring", "loop", "host"], ["host", "host"], ["host", "ring", "loop"], ["no"]]
+NUMBERS = [*range(-1, 24), 31, 32, 33, 64, 255, 256, 257, 512, 1 << 20, 1.5]
+PROBES = [*NUMBERS, True, False, None, "x", "", {}, [], *WORDS, *PORTS]
+INTEGER = {"engine": "integer", "shift_bits": 0}
 SURROUNDINGS: list[dict[str, Any]] = [
-    {"kfp": 16, "kgp": 1 << 20, "shift_bits": 0}, {"kfp": 1, "shift_bits": 0},
-    {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0},
-    {"engine": "integer", "feature_bits": 2, "weight_bits": 2, "shift_bits": 0, "kgp": 8},
+    {"kfp": 16, "kgp": 1 << 20, "shift_bits": 0},
+    {"kfp": 1, "shift_bits": 0},
+    {**INTEGER, "feature_bits": 8, "weight_bits": 8},
+    {**INTEGER, "feature_bits": 2, "weight_bits": 2, "kgp": 8},
     {"inlets": ["host"], "outlets": ["host"], "kfp": 16},
     {"kfp": 1, "word_lanes": 1, "shift_bits": 0},
-    {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0, "depthwise": True},
-]  # fmt: skip
+    {**INTEGER, "feature_bits": 8, "weight_bits": 8, "depthwise": True},
+]
 """What a value may need beside it: the schema says what a key may have, not what goes together."""
 
 
@@ -70,11 +71,9 @@ def test_what_a_key_of_an_npu_may_have(key: str) -> None:
 
 @pytest.mark.parametrize("key", WHOLE["properties"])
 def test_what_a_key_of_the_file_may_have(key: str) -> None:
-    values = [*PROBES, 32, 64, 33, "pull", "raster", "input_stationary", {"conv_1": "auto"}, {"conv_1": "x"}, {"a": 1},
-              "input_stationary:2", "input_stationary:16", "input_stationary:1", "input_stationary:0",
-              {"conv_1": "input_stationary:9"},
-              "last",
-              "bitloom-foldings", [0], [0, 0]]  # fmt: skip
+    dataflows = ["input_stationary", *(f"input_stationary:{number}" for number in (0, 1, 2, 16))]
+    maps = [{"conv_1": "auto"}, {"conv_1": "x"}, {"a": 1}, {"conv_1": "input_stationary:9"}]
+    values = [*PROBES, 32, 64, 33, "pull", "raster", "last", "bitloom-foldings", [0], [0, 0], *dataflows, *maps]
     for value in values:
         if key in ("network", "mapping") and (value in ("", []) or key == "network"):
             continue  # names and lengths are compared with the network's, when it is known

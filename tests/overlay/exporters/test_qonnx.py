@@ -247,8 +247,8 @@ def test_a_map_that_grows(groups, repeats, beside):
     rng = np.random.default_rng(4)
     kind, more = {1: (Conv, {}), 2: (GroupedConv, {"groups": 2}), 6: (DepthwiseConv, {})}[groups]
     growth, repeats = ((1, 1), False) if beside == "mirrored" else ((2, 3), repeats)
-    layer = kind(name="conv", out_channels=6, weight=signed(4), kernel=(3, 4), growth=growth, repeats=repeats,
-                 padding=(1, 3, 2, 0), dilation=(1, 2), beside=beside, **more)  # fmt: skip
+    window = {"kernel": (3, 4), "padding": (1, 3, 2, 0), "dilation": (1, 2), "growth": growth, "repeats": repeats}
+    layer = kind(name="conv", out_channels=6, weight=signed(4), beside=beside, **window, **more)
     layers = (layer, Requantise(name="act", encoding=unsigned(5)), Dense(name="d", out_channels=3, weight=signed(4)))
     network = Network(name="net", input=Map(height=4, width=5, channels=6, encoding=unsigned(4)), layers=layers)
     arrays = {

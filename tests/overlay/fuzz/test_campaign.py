@@ -102,12 +102,20 @@ def test_folders_of_campaigns(dice, tmp_path):
         run_campaign("server", tmp_path, until(10, None))
 
 
-@pytest.mark.parametrize(("text", "rule"), [
-    ("", "the state of a campaign must be JSON, got: Expecting value: line 1 column 1 (char 0)"),
-    ("[]", "must be the state of a campaign, format 'bitloom-campaign', version 1, got []"),
-    ('{"format": 3}', "must be the state of a campaign, format 'bitloom-campaign', version 1, got {'format': 3}"),
-    ("[" * 50_000, "the state of a campaign must be JSON, got: more than 64 lists and objects inside each other"),
-])  # fmt: skip
+STATE = "must be the state of a campaign, format 'bitloom-campaign', version 1, got"
+JSON = "must be JSON, got:"
+EMPTY, DEEP = "Expecting value: line 1 column 1 (char 0)", "more than 64 lists and objects inside each other"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", f"the state of a campaign {JSON} {EMPTY}"),
+        ("[]", f"{STATE} []"),
+        ('{"format": 3}', f"{STATE} {{'format': 3}}"),
+        ("[" * 50_000, f"the state of a campaign {JSON} {DEEP}"),
+    ],
+)
 def test_files_that_hold_no_state(tmp_path, text, rule):
     path = tmp_path / "campaign.json"
     path.write_text(text)
@@ -115,22 +123,28 @@ def test_files_that_hold_no_state(tmp_path, text, rule):
         read_progress(tmp_path, "device")
 
 
-@pytest.mark.parametrize(("key", "value", "rule"), [
-    ("seed", -1, "seed must be an integer >= 0, got -1"),
-    ("seed", "7", "seed must be an integer >= 0, got '7'"),
-    ("cases", 1.5, "cases must be an integer >= 0, got 1.5"),
-    ("cases", True, "cases must be an integer >= 0, got True"),
-    ("cases", 20, "ends must be a count for each word, 20 in all, got {'right': 10}"),
-    ("ends", ["right"], "ends must be a count for each word, 10 in all, got ['right']"),
-    ("ends", {"right": "10"}, "ends 'right' must be an integer >= 0, got '10'"),
-    ("found", "device-1.json", "found must be a list of files of cases, got 'device-1.json'"),
-    ("found", ["../device-1.json"], "found must be a list of files of cases, got ['../device-1.json']"),
-    ("found", [None], "found must be a list of files of cases, got [None]"),
-])  # fmt: skip
+FOUND = "found must be a list of files of cases, got"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "rule"),
+    [
+        ("seed", -1, "seed must be an integer >= 0, got -1"),
+        ("seed", "7", "seed must be an integer >= 0, got '7'"),
+        ("cases", 1.5, "cases must be an integer >= 0, got 1.5"),
+        ("cases", True, "cases must be an integer >= 0, got True"),
+        ("cases", 20, "ends must be a count for each word, 20 in all, got {'right': 10}"),
+        ("ends", ["right"], "ends must be a count for each word, 10 in all, got ['right']"),
+        ("ends", {"right": "10"}, "ends 'right' must be an integer >= 0, got '10'"),
+        ("found", "device-1.json", f"{FOUND} 'device-1.json'"),
+        ("found", ["../device-1.json"], f"{FOUND} ['../device-1.json']"),
+        ("found", [None], f"{FOUND} [None]"),
+    ],
+)
 def test_states_of_a_stranger(tmp_path, key, value, rule):
     path = tmp_path / "campaign.json"
-    state = {"format": "bitloom-campaign", "version": 1, "campaign": "device", "seed": 7, "cases": 10,
-             "ends": {"right": 10}, "found": []}  # fmt: skip
+    counts = {"seed": 7, "cases": 10, "ends": {"right": 10}, "found": []}
+    state = {"format": "bitloom-campaign", "version": 1, "campaign": "device", **counts}
     path.write_text(json.dumps(state))
     assert read_progress(tmp_path, "device").cases == 10
     path.write_text(json.dumps(state | {key: value}))
@@ -142,16 +156,22 @@ FORM = "must be a case, format 'bitloom-case', version 1, got"
 CAMPAIGN = "must be a case of a campaign, files, imports, device, networks, server, golden, with its data, got one of"
 
 
-@pytest.mark.parametrize(("text", "rule"), [
-    ("", "a case must be JSON, got: Expecting value: line 1 column 1 (char 0)"),
-    ("[]", f"{FORM} []"),
-    ("null", f"{FORM} None"),
-    ("[" * 50_000, "a case must be JSON, got: more than 64 lists and objects inside each other"),
-    ('{"format": "bitloom-case", "version": 2}', f"{FORM} {{'format': 'bitloom-case', 'version': 2}}"),
-    ('{"format": "bitloom-case", "version": 1, "campaign": "none", "case": {}}', f"{CAMPAIGN} 'none'"),
-    ('{"format": "bitloom-case", "version": 1, "campaign": [], "case": {}}', f"{CAMPAIGN} []"),
-    ('{"format": "bitloom-case", "version": 1, "campaign": "device", "case": []}', f"{CAMPAIGN} 'device'"),
-])  # fmt: skip
+CASE = '{"format": "bitloom-case", "version": 1, '
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", f"a case {JSON} {EMPTY}"),
+        ("[]", f"{FORM} []"),
+        ("null", f"{FORM} None"),
+        ("[" * 50_000, f"a case {JSON} {DEEP}"),
+        ('{"format": "bitloom-case", "version": 2}', f"{FORM} {{'format': 'bitloom-case', 'version': 2}}"),
+        (CASE + '"campaign": "none", "case": {}}', f"{CAMPAIGN} 'none'"),
+        (CASE + '"campaign": [], "case": {}}', f"{CAMPAIGN} []"),
+        (CASE + '"campaign": "device", "case": []}', f"{CAMPAIGN} 'device'"),
+    ],
+)
 def test_files_that_hold_no_case(tmp_path, text, rule):
     path = tmp_path / "case.json"
     path.write_text(text)
@@ -209,14 +229,23 @@ def test_the_command(dice, tmp_path):
     assert f"found: {path}" in ran.stdout
 
 
+LEFT_OUT = ["--minutes 1", "--cases 1", "--seed 0", "--out x", "--resume", "--jobs 1", "--scheduler x"]
+SEED = "fuzz: --resume goes on with the campaign's own seed, so --seed must be left out"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["--replay", "x.json", option, *value], f"fuzz: --replay runs one case, so {option} must be left out")
-     for option, *value in (("--minutes", "1"), ("--cases", "1"), ("--seed", "0"), ("--out", "x"), ("--resume",),
-                            ("--jobs", "1"), ("--scheduler", "x"))]
-    + [(["--resume", "--seed", "3"],
-        "fuzz: --resume goes on with the campaign's own seed, so --seed must be left out")],
-)  # fmt: skip
+    [
+        *(
+            (
+                ["--replay", "x.json", *words.split()],
+                f"fuzz: --replay runs one case, so {words.split()[0]} must be left out",
+            )
+            for words in LEFT_OUT
+        ),
+        (["--resume", "--seed", "3"], SEED),
+    ],
+)
 def test_nothing_that_is_said_is_left_aside(words, message):
     ran = call("device", *words)
     assert (ran.exit_code, ran.output) == (1, f"bitloom: {message}\n")

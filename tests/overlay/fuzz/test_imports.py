@@ -176,14 +176,18 @@ def warn(*_, **__):
     warnings.warn("overflow", RuntimeWarning, stacklevel=1)
 
 
-@pytest.mark.parametrize(("name", "become", "ends"), [
+STUCK = ("stuck", "2 frames must be computed")
+FAULTS = [
     ("SECONDS", -1.0, ("slow", "an import must take at most -1 s, got 0.")),
     ("chosen_design", fail, ("not built", "what is imported must be built, got: conv_1: a rule, got 1")),
     ("verify", fail, ("not verified", "conv_1: a rule, got 1")),
     ("verify", warn, ("warning", "there must be no warning, got: overflow")),
-    ("compared", lambda *_: ("stuck", "2 frames must be computed"), ("stuck", "2 frames must be computed")),
+    ("compared", lambda *_: STUCK, STUCK),
     ("import_graph", fail, ("qdq refused: conv_N: a rule", "")),
-])  # fmt: skip
+]
+
+
+@pytest.mark.parametrize(("name", "become", "ends"), FAULTS)
 def test_faults_of_an_import(case, monkeypatch, name, become, ends):
     monkeypatch.setattr(imports, name, become)
     word, what = ending(case)
@@ -191,9 +195,10 @@ def test_faults_of_an_import(case, monkeypatch, name, become, ends):
     assert what.startswith(f"qdq: {ends[1]}" if ends[1] else "")
 
 
-@pytest.mark.parametrize("error", [
-    ValueError("one\nand another"), ImportRefused(["Conv_1 (Conv): \x1b[31m"]), ImportRefused(["x" * 1000]),
-])  # fmt: skip
+UNCLEAR = [ImportRefused(["Conv_1 (Conv): \x1b[31m"]), ImportRefused(["x" * 1000])]
+
+
+@pytest.mark.parametrize("error", [ValueError("one\nand another"), *UNCLEAR])
 def test_refusals_that_are_not_clear(case, monkeypatch, error):
     def refuse(*_, **__):
         raise error

@@ -12,6 +12,15 @@ from tests.paths import ROOT
 
 CLEAN = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 """What the environment's Python runs with: it finds what is installed, and no checkout."""
+LAYERS = ("batch_norm", "conv", "pool", "threshold")
+GOLDEN = ("encoding", "file", "layer", "network", "packing", "window")
+TESTS_WITHOUT_EXTRAS = (
+    *(f"golden/layers/test_{name}.py" for name in LAYERS),
+    *(f"golden/test_{name}.py" for name in GOLDEN),
+    "golden/kernels/test_packed.py",
+    *(f"hls_gen/design/test_{name}.py" for name in ("manifest", "packets", "program")),
+)
+"""Files below tests/ that need what pip installs without extras, and pytest."""
 
 
 def interpreter(version: str) -> str:

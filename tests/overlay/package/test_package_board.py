@@ -18,20 +18,14 @@ from bitloom.hls_gen.design.manifest import Manifest
 from bitloom.overlay.build.reference_designs import DIGITS
 from tests.overlay.conftest import ROOT
 
-from .environments import CLEAN, Environment, pinned
+from .environments import CLEAN, TESTS_WITHOUT_EXTRAS, Environment, pinned
 
 pytestmark = pytest.mark.slow
 
 PINS = ("numpy==1.21.6", "pynq==3.0.1")
 TOOLS = ("setuptools", "wheel", "pycparser", "pytest")
-TESTS = (
-    "driver/test_accelerator.py", "driver/test_accelerator_async.py", "driver/test_overlay.py",
-    "driver/test_frames.py", "driver/test_registers.py", "driver/test_state.py",
-    "hls_gen/design/test_manifest.py", "hls_gen/design/test_packets.py", "hls_gen/design/test_program.py",
-    "golden/layers/test_batch_norm.py", "golden/layers/test_conv.py", "golden/layers/test_pool.py",
-    "golden/layers/test_threshold.py", "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py",
-    "golden/test_network.py", "golden/test_packing.py", "golden/test_window.py", "golden/kernels/test_packed.py",
-)  # fmt: skip
+DRIVER = ("accelerator", "accelerator_async", "overlay", "frames", "registers", "state")
+TESTS = (*(f"driver/test_{name}.py" for name in DRIVER), *TESTS_WITHOUT_EXTRAS)
 
 
 @pytest.fixture(scope="module")

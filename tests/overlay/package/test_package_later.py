@@ -8,20 +8,14 @@ from bitloom.golden.distribution import PYNQ_ALONE
 from bitloom.overlay.cli.group import bitloom
 from tests.paths import ROOT
 
-from .environments import Environment
+from .environments import TESTS_WITHOUT_EXTRAS, Environment
 
 pytestmark = pytest.mark.slow
 
 PYTHONS = ("3.13", "3.14")
 NO_PYNQ = f"pynq: must be installed, to simulate and to drive a board: pip install 'bitloom-fpga[sim]' && {PYNQ_ALONE}"
-WITH_PYNQ = (["demo"], ["simulate", "made"], ["report", "made"], ["serve", "made"], ["bench", "digits-cnn"],
-             ["evaluate", "digits-cnn", "digits", "--hardware", "2"])  # fmt: skip
-TESTS = (
-    "golden/layers/test_batch_norm.py", "golden/layers/test_conv.py", "golden/layers/test_pool.py",
-    "golden/layers/test_threshold.py", "golden/test_encoding.py", "golden/test_file.py", "golden/test_layer.py",
-    "golden/test_network.py", "golden/test_packing.py", "golden/test_window.py", "golden/kernels/test_packed.py",
-    "hls_gen/design/test_manifest.py", "hls_gen/design/test_packets.py", "hls_gen/design/test_program.py",
-)  # fmt: skip
+WITH_PYNQ = (["demo"], ["simulate", "made"], ["report", "made"], ["serve", "made"], ["bench", "digits-cnn"])
+WITH_PYNQ += (["evaluate", "digits-cnn", "digits", "--hardware", "2"],)
 
 
 @pytest.fixture(scope="module", params=PYTHONS)
@@ -34,7 +28,7 @@ def later(request, wheel, tmp_path_factory):
 
 def test_golden_and_designs_pass_their_tests(later, tmp_path):
     (tmp_path / "tests").symlink_to(ROOT / "tests")
-    files = [str(tmp_path / "tests" / name) for name in TESTS]
+    files = [str(tmp_path / "tests" / name) for name in TESTS_WITHOUT_EXTRAS]
     options = ("-q", "-p", "no:cacheprovider", "-W", "ignore", "-o", "pythonpath=", f"--rootdir={tmp_path}")
     done = later.run("pytest", *options, *files, cwd=tmp_path)
     assert " passed" in done.stdout

@@ -20,9 +20,10 @@ pytestmark = pytest.mark.slow
 VERSIONS = (("3.0.1", "3.10"), ("3.1.2", "3.10"), ("4.0.0", "3.12"), ("4.0.0", "3.14"))
 """pynq, and a Python with which it is tried."""
 ALONE = PYNQ_ALONE.removeprefix("pip install ").split()
-TESTS = ("driver", "overlay/virtual/test_board.py", "overlay/virtual/test_simulation_overlay.py",
-         "overlay/package/test_package.py::test_pynq_finds_the_driver_by_itself",
-         "overlay/package/test_package.py::test_pynq_delivers_the_notebooks")  # fmt: skip
+VIRTUAL = ("board", "simulation_overlay")
+TESTS = ("driver", *(f"overlay/virtual/test_{name}.py" for name in VIRTUAL))
+TESTS += ("overlay/package/test_package.py::test_pynq_finds_the_driver_by_itself",)
+TESTS += ("overlay/package/test_package.py::test_pynq_delivers_the_notebooks",)
 """Below tests/: with a fake device, and with generated hardware in Verilator behind pynq's Overlay and DMA."""
 
 

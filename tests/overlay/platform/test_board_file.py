@@ -37,8 +37,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_board_of_ones_own(path: Path) -> None:
     mine = find_board(str(path))
-    assert mine == Board("AUP-ZU3-4GB", "xczu3eg-sfvc784-2-e", 60_000, 141_120, 216, 360, 18_000,
-                         "realdigital.org:aup-zu3-4gb:part0", "https://www.realdigital.org")  # fmt: skip
+    source = ("realdigital.org:aup-zu3-4gb:part0", "https://www.realdigital.org")
+    assert mine == Board("AUP-ZU3-4GB", "xczu3eg-sfvc784-2-e", 60_000, 141_120, 216, 360, 18_000, *source)
     assert (mine.arch, mine.device) == ("zynqmp", ("xczu3eg", "sfvc784", "-2-e"))
     path.write_text(TEXT.replace("dsp = 360", "dsp = 360\nlutram = 28_800"))
     assert load_board(path) == replace(mine, lutram=28_800)
@@ -52,42 +52,54 @@ def test_names_are_boards_of_ours() -> None:
         find_board("zed")
 
 
-@pytest.mark.parametrize(
-    ("name", "arch", "device"),
-    [("Pynq-Z1", "zynq", ("xc7z020", "clg400", "-1")), ("KV260", "zynqmp", ("xck26", "sfvc784", "-2LV-c")),
-     ("ZCU104", "zynqmp", ("xczu7ev", "ffvc1156", "-2-e")), ("Ultra96", "zynqmp", ("xczu3eg", "sbva484", "-1-i")),
-     ("Cora-Z7-07S", "zynq", ("xc7z007s", "clg400", "-1")), ("RFSoC4x2", "zynqmp", ("xczu48dr", "ffvg1517", "-2-e"))],
-)  # fmt: skip
+DEVICES = {
+    "Pynq-Z1": ("zynq", ("xc7z020", "clg400", "-1")),
+    "KV260": ("zynqmp", ("xck26", "sfvc784", "-2LV-c")),
+    "ZCU104": ("zynqmp", ("xczu7ev", "ffvc1156", "-2-e")),
+    "Ultra96": ("zynqmp", ("xczu3eg", "sbva484", "-1-i")),
+    "Cora-Z7-07S": ("zynq", ("xc7z007s", "clg400", "-1")),
+    "RFSoC4x2": ("zynqmp", ("xczu48dr", "ffvg1517", "-2-e")),
+}
+
+
+@pytest.mark.parametrize(("name", "arch", "device"), [(name, *of_board) for name, of_board in DEVICES.items()])
 def test_parts(name: str, arch: str, device: tuple[str, str, str]) -> None:
     assert (BOARDS[name].arch, BOARDS[name].device) == (arch, device)
 
 
+BOARD = "board AUP-ZU3-4GB:"
+PART = "part must be a Zynq with package and speed grade, such as xc7z020clg400-1, got 'xc7a100t'"
+NAME = "name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ., got 'a/b'"
+WITH_VERSION = "board_part must be vendor:board:part0, without a version, got 'realdigital.org:aup-zu3-4gb:part0:1.0'"
+BUDGET = "[budget]\nlut = 60_000\nff = 141_120\nbram36 = 216\ndsp = 360"
+KEYS = "keys must be name, part, board_part, board_files, budget, got 'resources'"
+LUTS = "board: budget: lut must be an integer 1..10000000, got"
+DEEP = "a board must have <= 32 brackets, got 33"
 CASES = {
-    "part": ('"xczu3eg-sfvc784-2-e"', '"xc7a100t"',
-             "board AUP-ZU3-4GB: part must be a Zynq with package and speed grade, such as xc7z020clg400-1, "
-             "got 'xc7a100t'"),
-    "name": ('"AUP-ZU3-4GB"', '"a/b"',
-             "board: name must be 1..64 of A-Z, a-z, 0-9, _, - and ., not beginning with - or ., got 'a/b'"),
-    "version": ("4gb:part0", "4gb:part0:1.0",
-                "board AUP-ZU3-4GB: board_part must be vendor:board:part0, without a version, "
-                "got 'realdigital.org:aup-zu3-4gb:part0:1.0'"),
-    "source": ("https://www.realdigital.org", "\\u0007",
-               "board AUP-ZU3-4GB: board_files must be 1..200 printable ASCII characters, got '\\x07'"),
+    "part": ('"xczu3eg-sfvc784-2-e"', '"xc7a100t"', f"{BOARD} {PART}"),
+    "name": ('"AUP-ZU3-4GB"', '"a/b"', f"board: {NAME}"),
+    "version": ("4gb:part0", "4gb:part0:1.0", f"{BOARD} {WITH_VERSION}"),
+    "source": (
+        "https://www.realdigital.org",
+        "\\u0007",
+        f"{BOARD} board_files must be 1..200 printable ASCII characters, got '\\x07'",
+    ),
     "key": ("dsp = 360", "dsp = 360\nuram = 4", "board: budget: keys must be lut, lutram, ff, bram36, dsp, got 'uram'"),
-    "table": ("[budget]", "[resources]", "board: keys must be name, part, board_part, board_files, budget, "
-              "got 'resources'"),
-    "no table": ("[budget]\nlut = 60_000\nff = 141_120\nbram36 = 216\ndsp = 360", "",
-                 "board: budget must be a table, got None"),
-    "missing": ("lut = 60_000\n", "", "board: budget: lut must be an integer 1..10000000, got None"),
-    "float": ("60_000", "6e4", "board: budget: lut must be an integer 1..10000000, got 60000.0"),
+    "table": ("[budget]", "[resources]", f"board: {KEYS}"),
+    "no table": (BUDGET, "", "board: budget must be a table, got None"),
+    "missing": ("lut = 60_000\n", "", f"{LUTS} None"),
+    "float": ("60_000", "6e4", f"{LUTS} 60000.0"),
     "true": ("216", "true", "board: budget: bram36 must be an integer 1..100000, got True"),
     "zero": ("360", "0", "board: budget: dsp must be an integer 1..100000, got 0"),
-    "memory": ("lut = 60_000", "lut = 60_000\nlutram = 60_001",
-               "board AUP-ZU3-4GB: lutram must be <= 60000, its LUTs, got 60001"),
+    "memory": (
+        "lut = 60_000",
+        "lut = 60_000\nlutram = 60_001",
+        f"{BOARD} lutram must be <= 60000, its LUTs, got 60001",
+    ),
     "text": ('name = "AUP-ZU3-4GB"', "name = 3", "board: name must be a non-empty string, got 3"),
-    "deep": ("lut = 60_000", f"lut = {'[' * 32}{']' * 32}", "a board must have <= 32 brackets, got 33"),
-    "tables": ("lut = 60_000", f"lut = {'{a = ' * 32}1{'}' * 32}", "a board must have <= 32 brackets, got 33"),
-}  # fmt: skip
+    "deep": ("lut = 60_000", f"lut = {'[' * 32}{']' * 32}", DEEP),
+    "tables": ("lut = 60_000", f"lut = {'{a = ' * 32}1{'}' * 32}", DEEP),
+}
 """What is written instead of what, and the message."""
 
 

@@ -4,6 +4,7 @@
 doesn't. Weights have a scale for each output, and maps one that their values on the training images need.
 """
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +16,8 @@ FILE = ROOT / "notebooks" / "residual_digits.tflite"
 PIXEL = 1 / 16
 """What a pixel of 0..16 is worth, and the scale of the file's input."""
 EPOCHS, BATCH, RATE = 32, 64, 3e-3
-CONVOLUTIONS = {
-    "first": (1, 8, 3, 1), "same_1": (8, 8, 3, 1), "same_2": (8, 8, 3, 1), "deep_1": (8, 16, 3, 2),
-    "deep_2": (16, 16, 3, 1), "skip": (8, 16, 1, 2),
-}  # fmt: skip
+CONVOLUTIONS = {"first": (1, 8, 3, 1), "same_1": (8, 8, 3, 1), "same_2": (8, 8, 3, 1)}
+CONVOLUTIONS |= {"deep_1": (8, 16, 3, 2), "deep_2": (16, 16, 3, 1), "skip": (8, 16, 1, 2)}
 """Inputs, outputs, kernel and stride of each."""
 
 
@@ -89,10 +88,9 @@ class Quantiser:
         constants, weight, bias = self._quantised(name)
         size, both = x.shape[1] // stride, kernel - stride if kernel > 1 else 0
         padded = np.pad(x, ((0, 0), *[(both // 2, both - both // 2)] * 2, (0, 0)))
-        made = bias + sum(
-            padded[:, r : r + size * stride : stride, c : c + size * stride : stride] @ weight[:, r, c].T
-            for r in range(kernel) for c in range(kernel)
-        )  # fmt: skip
+        reach, places = size * stride, product(range(kernel), repeat=2)
+        taps = ((padded[:, r : r + reach : stride, c : c + reach : stride], weight[:, r, c]) for r, c in places)
+        made = bias + sum(values @ weights.T for values, weights in taps)
         made = np.maximum(made, 0) if relu else made
         kind = tflite.ActivationFunctionType.RELU if relu else tflite.ActivationFunctionType.NONE
         fields = {"StrideH": stride, "StrideW": stride, "Padding": 0, "FusedActivationFunction": kind}

@@ -98,14 +98,13 @@ def test_confusion(axes):
 
 
 def test_cycles(axes):
-    counters = {"cycles": 200, "npu0_beats": 150, "npu0_wait_input": 40, "npu0_wait_room": 10, "npu0_wait_table": 0,
-                "npu1_beats": 200, "npu1_wait_input": 0, "npu1_wait_room": 0, "npu1_wait_table": 0}  # fmt: skip
+    counters = {"cycles": 200, "npu0_beats": 150, "npu0_wait_input": 40, "npu0_wait_room": 10, "npu0_wait_table": 0}
+    counters |= {"npu1_beats": 200, "npu1_wait_input": 0, "npu1_wait_room": 0, "npu1_wait_table": 0}
     plots.cycles(axes, counters, ["first", "second"])
     assert bars(axes) == [(0, 75), (0, 100), (75, 20), (100, 0), (95, 5), (100, 0)]
     assert [text for text, _, _ in texts(axes)] == ["75.0%", "100.0%"]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "beats", "waits for input", "waits for room",
-    ]  # fmt: skip
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert words == ["beats", "waits for input", "waits for room"]
     assert axes.get_xlabel() == "share of 200 cycles, %"
     assert axes.yaxis_inverted()
 
@@ -128,18 +127,15 @@ def test_waveform(axes):
     assert [(v[:, 0].min(), v[:, 0].max()) for v in spans] == [(2, 4), (4, 7), (7, 8)]
     assert [(v[:, 1].min(), v[:, 1].max()) for v in spans] == [(-1.5, -0.5)] * 3
     assert [text for text, _, _ in texts(axes)] == ["5", "6", "7"]
-    assert [(text.get_text(), place) for text, place in zip(axes.get_yticklabels(), axes.get_yticks())] == [
-        ("bit", 0.5), ("number", -1.0),
-    ]  # fmt: skip
+    labels = [(text.get_text(), place) for text, place in zip(axes.get_yticklabels(), axes.get_yticks())]
+    assert labels == [("bit", 0.5), ("number", -1.0)]
 
 
 def test_visits(axes):
     table = lower_alone(networks.load("digits-cnn")).schedule("pull").by_stage["conv_2"]
     plots.visits(axes, table, windows=2)
     new, old = axes.lines[:2]
-    assert (new.get_xdata().tolist(), new.get_ydata().tolist()) == (
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 11, 14, 17], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
-    )  # fmt: skip
+    assert (new.get_xdata().tolist(), new.get_ydata().tolist()) == ([*range(9), 11, 14, 17], [*range(12)])
     assert (old.get_xdata().tolist(), old.get_ydata().tolist()) == ([9, 10, 12, 13, 15, 16], [1, 2, 4, 5, 7, 8])
     assert [list(line.get_xdata()) for line in axes.lines[2:]] == [[8.5, 8.5]]
     assert axes.get_title() == "conv_2, pull order"

@@ -250,9 +250,8 @@ def test_many_networks(board: str | None, notebook: Notebook):
     assert list(shown["exact"]) == ["cnv-w1a1", "lfc-w1a1", "digits-cnn", "digits-or"]
     assert shown["exact"] == shown["frames"]
     assert min(shown["frames"].values()) > 0
-    assert {key: round(value, 3) for key, value in shown["accuracy"].items() if key != "odd"} == {
-        "digits-cnn": 0.983, "digits-or": 0.919,
-    }  # fmt: skip
+    accuracy = {key: round(value, 3) for key, value in shown["accuracy"].items() if key != "odd"}
+    assert accuracy == {"digits-cnn": 0.983, "digits-or": 0.919}
     assert shown["odd"] == shown["golden"]
     assert shown["accuracy"]["odd"] > 0.85
     assert shown["refusal"] == (

@@ -15,15 +15,12 @@ from bitloom.overlay.study.contenders import ConvShape
 from bitloom.overlay.study.convolutions import TimedRow
 from tests.errors import value_error
 
-KEYS = {
-    "shape", "batch", "implementation", "ms", "speedup_vs_torch_fp32", "input_bytes", "weight_bytes", "device",
-    "threads", "reason",
-}  # fmt: skip
+KEYS = {"shape", "batch", "implementation", "ms", "speedup_vs_torch_fp32", "device", "threads", "reason"}
+KEYS |= {"input_bytes", "weight_bytes"}
 SMALL = ConvShape(96, 70, 3, 5, 1)
-CPU = [*(f"bitloom {path}" for path in cpu.paths()), "packing the input",
-       "torch fp32", "torch bf16", "torch fp16", "torch int8"]  # fmt: skip
-CUDA = ["bitloom popc", "bitloom mma-xor", "bitloom mma-and", "torch fp32", "torch tf32", "torch bf16", "torch fp16",
-        "torch int8"]  # fmt: skip
+TORCH = ["torch bf16", "torch fp16", "torch int8"]
+CPU = [*(f"bitloom {path}" for path in cpu.paths()), "packing the input", "torch fp32", *TORCH]
+CUDA = ["bitloom popc", "bitloom mma-xor", "bitloom mma-and", "torch fp32", "torch tf32", *TORCH]
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs PyTorch")
 
 

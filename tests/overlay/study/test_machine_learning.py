@@ -55,8 +55,10 @@ QUICK = ("words", "nearest-1", "stochastic-2", "codes-3", "discrete-2")
 """Settings of the default tier: one of each kind, all widths of codes."""
 
 
-@pytest.mark.parametrize("setting", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow)
-                                               for name in MACHINE_SETTINGS if name not in QUICK)])  # fmt: skip
+LATER = [pytest.param(name, marks=pytest.mark.slow) for name in MACHINE_SETTINGS if name not in QUICK]
+
+
+@pytest.mark.parametrize("setting", [*QUICK, *LATER])
 def test_settings(tiny, tmp_path, setting):
     """Each trains on a machine with what it needs alone, and is there again from its checkpoint."""
     batch = None if setting.startswith("source") else 4
@@ -137,10 +139,10 @@ def test_tables():
     """Codes span the zone where weights are converted; where they are multiplied with, about the root of 64 and of 16
     inputs divides them. All tables that are equal are one."""
     training = MACHINE_SETTINGS["codes-1"].training((64, 64, 16, 10), seed=1)
-    assert [table.values for table, zone in training.tables.values() if zone == 1] == [
-        (1, -1), (1 / 8, -1 / 8), (1 / 4, -1 / 4)]  # fmt: skip
-    assert [(layer.weights.table, layer.forward_table, layer.backward_table) for layer in training.layers] == [
-        (1, 2, 2), (1, 2, 2), (1, 3, 3)]  # fmt: skip
+    tables = [table.values for table, zone in training.tables.values() if zone == 1]
+    assert tables == [(1, -1), (1 / 8, -1 / 8), (1 / 4, -1 / 4)]
+    numbers = [(layer.weights.table, layer.forward_table, layer.backward_table) for layer in training.layers]
+    assert numbers == [(1, 2, 2), (1, 2, 2), (1, 3, 3)]
     last = MACHINE_SETTINGS["nearest-3"].training((64, 64, 10), seed=1).layers
     assert [training.tables[2][0].span, *(layer.forward_table for layer in last)] == [1 / 8, 2, 3]
     discrete = MACHINE_SETTINGS["discrete-2"].training((64, 16, 10), seed=1)

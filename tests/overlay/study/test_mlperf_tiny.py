@@ -40,8 +40,8 @@ def test_an_unknown_network():
 def test_the_command_prints_the_area(monkeypatch, options):
     """By the model; by Yosys where that is asked for."""
     design = Design(name="small", npus=(Npu.of(kfp=8, kgp=4, ol=2),))
-    figures = {"name": "ad", "weights": "seeded", "frames": 2, "mismatches": 0, "latency_cycles": 1529,
-               "cycles_per_frame": 1399, "ideal_cycles_per_frame": 1040, "utilisation": 0.74}  # fmt: skip
+    cycles = {"latency_cycles": 1529, "cycles_per_frame": 1399, "ideal_cycles_per_frame": 1040, "utilisation": 0.74}
+    figures = {"name": "ad", "weights": "seeded", "frames": 2, "mismatches": 0, **cycles}
     by_yosys = {"lut": 23_456, "paired_lut": 20_001, "lutram": 7, "ff": 8, "bram36": 2.5, "dsp": 3, "levels": 6}
     monkeypatch.setattr(mlperf_tiny, "measure", lambda *_, **__: ([figures], SimpleNamespace(design=design)))
     monkeypatch.setattr("bitloom.overlay.study.design_figures.area_figures", lambda _: by_yosys)
@@ -55,15 +55,17 @@ def test_the_command_prints_the_area(monkeypatch, options):
     assert {key: told.get(key) for key in by_yosys} == (by_yosys if options else dict.fromkeys(by_yosys))
 
 
-@pytest.mark.parametrize(("options", "board", "npus", "chunk", "name"), [
-    ([], BOARD, (), None, "mlperf-tiny"),
-    (["--board", "zcu104"], "ZCU104", (), None, "mlperf-tiny-zcu104"),
-    (["--topology", "ring"], BOARD, ring([NPU] * 2), None, "mlperf-tiny-ring2"),
-    (["--topology", "ring", "--board", "ZCU104"], "ZCU104", ring([NPUS["ZCU104"]] * 2), None,
-     "mlperf-tiny-zcu104-ring2"),
-    (["--topology", "cascade", "--npus", "3", "--chunk", "rows:4"], BOARD, cascade([NPU] * 3), "rows:4",
-     "mlperf-tiny-chain3"),
-])  # fmt: skip
+JOINED = [
+    ("", BOARD, (), None, ""),
+    ("--board zcu104", "ZCU104", (), None, "-zcu104"),
+    ("--topology ring", BOARD, ring([NPU] * 2), None, "-ring2"),
+    ("--topology ring --board ZCU104", "ZCU104", ring([NPUS["ZCU104"]] * 2), None, "-zcu104-ring2"),
+    ("--topology cascade --npus 3 --chunk rows:4", BOARD, cascade([NPU] * 3), "rows:4", "-chain3"),
+]
+JOINED = [(words.split(), *joined, f"mlperf-tiny{kind}") for words, *joined, kind in JOINED]
+
+
+@pytest.mark.parametrize(("options", "board", "npus", "chunk", "name"), JOINED)
 def test_the_command_joins_npus(monkeypatch, options, board, npus, chunk, name):
     """The first one alone has a window former: another one would stand behind the words that a ring brings, where the
     array takes several taps a beat."""
@@ -81,11 +83,14 @@ def test_the_command_joins_npus(monkeypatch, options, board, npus, chunk, name):
     assert [bool(npu.former) for npu in npus] == [True, *[False] * (len(npus) - 1)]
 
 
-@pytest.mark.parametrize(("options", "rule"), [
-    (["--npus", "3"], "several NPUs need a topology, cascade or ring, got 3 without"),
-    (["--chunk", "rows:4"], "chunks need a topology, cascade or ring, got rows:4 without"),
-    (["--frames", "3"], "frames must be an even number >= 2, got 3"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (["--npus", "3"], "several NPUs need a topology, cascade or ring, got 3 without"),
+        (["--chunk", "rows:4"], "chunks need a topology, cascade or ring, got rows:4 without"),
+        (["--frames", "3"], "frames must be an even number >= 2, got 3"),
+    ],
+)
 def test_the_command_drops_no_option(options, rule):
     ran = CliRunner().invoke(bitloom, ["bench", "mlperf-tiny", "ic", *options])
     assert (ran.exit_code, ran.output) == (1, f"bitloom: mlperf-tiny: {rule}\n")
@@ -137,10 +142,11 @@ def test_five_networks_on_one_design(board, tmp_path):
     assert cells.group(1).split(" | ") == [f"{area[key]:,}".removesuffix(".0") for key in AREA]
 
 
+SHAPES = [("ring of 2", ring, 2, None), ("chain of 2", cascade, 2, "rows:32"), ("chain of 3", cascade, 3, "rows:32")]
+
+
 @pytest.mark.slow  # ResNet-8 on arrays of 256 lanes each
-@pytest.mark.parametrize(("shape", "join", "count", "chunk"), [
-    ("ring of 2", ring, 2, None), ("chain of 2", cascade, 2, "rows:32"), ("chain of 3", cascade, 3, "rows:32"),
-])  # fmt: skip
+@pytest.mark.parametrize(("shape", "join", "count", "chunk"), SHAPES)
 def test_resnet_8_on_several_npus(shape, join, count, chunk, tmp_path):
     """Every frame is golden's, and cycles are the flow model's and those that the page states."""
     (found,), build = measure(["ic"], 8, tmp_path, npus=join([NPU] * count), chunk=chunk)

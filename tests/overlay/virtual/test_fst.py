@@ -77,11 +77,17 @@ def test_the_name_says_the_kind():
     assert [waveform_kind(path) for path in (None, "a.vcd", Path("a.fst"), "a")] == ["", "vcd", "fst", "vcd"]
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    (["--fst", "a.vcd"], "--fst: the file's name must end in .fst, got a.vcd"),
-    (["--vcd", "a.fst"], "--vcd: the file's name must not end in .fst, got a.fst: say --fst"),
-    (["--vcd", "a.vcd", "--fst", "a.fst"], "a run writes one waveform, --vcd or --fst, got both"),
-])  # fmt: skip
+ONE = "a run writes one waveform, --vcd or --fst, got both"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--fst", "a.vcd"], "--fst: the file's name must end in .fst, got a.vcd"),
+        (["--vcd", "a.fst"], "--vcd: the file's name must not end in .fst, got a.fst: say --fst"),
+        (["--vcd", "a.vcd", "--fst", "a.fst"], ONE),
+    ],
+)
 def test_options_that_are_refused(options, message):
     result = CliRunner().invoke(bitloom, ["simulate", "build/none", *options])
     assert (result.exit_code, result.output) == (1, f"bitloom: {message}\n")

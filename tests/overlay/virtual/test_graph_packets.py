@@ -10,7 +10,6 @@ import pytest
 
 from bitloom.golden.encoding import BIPOLAR, signed
 from bitloom.golden.graph import INPUT
-from bitloom.golden.layer import Map
 from bitloom.golden.layers.add import Add
 from bitloom.golden.layers.concat import Concat
 from bitloom.golden.layers.conv import Conv
@@ -26,7 +25,9 @@ from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import Simulation
+from tests.cases import case_map
 from tests.networks import random_images, random_model
+from tests.npus import integer_npu
 from tests.overlay.virtual.test_packet_faults import SPARE, Rig, noticed, right_again
 
 FRAMES = 2
@@ -38,17 +39,25 @@ def conv(name: str, reads: str, channels: int = 4, encoding=BIPOLAR) -> tuple[Co
     return Conv(name=name, out_channels=channels, kernel=(1, 1), weight=encoding, inputs=(reads,)), act
 
 
-INTEGERS = Network(name="integers", input=Map(height=2, width=3, channels=3, encoding=signed(5)), layers=(
-    *conv("conv_1", INPUT, 4, signed(4)), *conv("conv_2", "act_1", 5, signed(4)),
-    Concat(name="concat_3", inputs=("act_1", "act_2")), *conv("conv_4", "concat_3", 4, signed(4)),
-    *conv("conv_5", "act_4", 4, signed(4)), Add(name="add_6", encoding=signed(6), inputs=("act_4", "act_5")),
-))  # fmt: skip
-SIGNS = Network(name="signs", input=Map(height=2, width=3, channels=4, encoding=BIPOLAR), layers=(
-    *conv("conv_1", INPUT), Threshold(name="sign_1"), *conv("conv_2", "sign_1"),
-    Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")), Threshold(name="sign_2"),
+INTEGER_LAYERS = (
+    *conv("conv_1", INPUT, 4, signed(4)),
+    *conv("conv_2", "act_1", 5, signed(4)),
+    Concat(name="concat_3", inputs=("act_1", "act_2")),
+    *conv("conv_4", "concat_3", 4, signed(4)),
+    *conv("conv_5", "act_4", 4, signed(4)),
+    Add(name="add_6", encoding=signed(6), inputs=("act_4", "act_5")),
+)
+INTEGERS = Network(name="integers", input=case_map(2, 3, 3, signed(5)), layers=INTEGER_LAYERS)
+SIGN_LAYERS = (
+    *conv("conv_1", INPUT),
+    Threshold(name="sign_1"),
+    *conv("conv_2", "sign_1"),
+    Add(name="add_2", encoding=signed(6), inputs=("act_2", "act_1")),
+    Threshold(name="sign_2"),
     Conv(name="conv_3", out_channels=3, kernel=(1, 1), inputs=("sign_2",)),
-))  # fmt: skip
-WIDE = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=2, kgp=4, pfp=2, ol=2)
+)
+SIGNS = Network(name="signs", input=case_map(2, 3, 4), layers=SIGN_LAYERS)
+WIDE = integer_npu(6, 5, 20, kfp=2, kgp=4, pfp=2, ol=2)
 RIGS = {
     "integers": (INTEGERS, WIDE, ("inputs", "additions", "scales")),
     "signs": (SIGNS, Npu.of(kfp=4, kgp=4, pfp=4, ol=2), ("additions", "scales", "results")),

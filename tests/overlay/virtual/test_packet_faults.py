@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from bitloom.golden.encoding import signed
-from bitloom.golden.layer import Map
 from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.requantise import Requantise
 from bitloom.golden.network import Model, Network
@@ -21,25 +20,26 @@ from bitloom.hls_gen.compiler.emit import compile_model
 from bitloom.hls_gen.compiler.sizing import Sizing, size_memories
 from bitloom.hls_gen.design.headers import BAD_ORDER, BAD_PROGRAM
 from bitloom.hls_gen.design.manifest import Manifest
-from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.packets import frame_header, pieces, renumber
 from bitloom.hls_gen.design.registers import ADDRESS_BITS
 from bitloom.hls_gen.design.signature import loads_signature
 from bitloom.hls_gen.rtl.generate import generate
 from bitloom.overlay.virtual.sim import Simulation
-from tests.cases import random_images, random_model
+from tests.cases import case_map, random_images, random_model
+from tests.npus import integer_npu
 
 FRAMES = 3
 SPARE = 200
 """Cycles that a damaged stream may take longer than the right one: its faults have long been found."""
-INTEGER = Npu.of(engine="integer", feature_bits=6, weight_bits=5, shift_bits=0, acc_bits=20, kfp=3, kgp=4, pfp=2, ol=2)
-NETWORK = Network(name="three", input=Map(height=1, width=2, channels=5, encoding=signed(6)), layers=(
+INTEGER = integer_npu(6, 5, 20, kfp=3, kgp=4, pfp=2, ol=2)
+LAYERS = (
     Dense(name="fc_1", out_channels=9, weight=signed(4)),
     Requantise(name="requantise_1", encoding=signed(6), relu=True),
     Dense(name="fc_2", out_channels=11, weight=signed(5)),
     Requantise(name="requantise_2", encoding=signed(6), relu=True),
     Dense(name="fc_3", out_channels=6, weight=signed(3)),
-))  # fmt: skip
+)
+NETWORK = Network(name="three", input=case_map(1, 2, 5, signed(6)), layers=LAYERS)
 Packets = list[np.ndarray]
 
 

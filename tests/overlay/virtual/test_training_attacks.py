@@ -133,10 +133,10 @@ def empty(hardware) -> None:
 
 def damaged(draw: random.Random, machine: MachineParameters) -> list[Instruction]:
     """A program of which a bit is wrong; no jump is, since it may then run for ever."""
-    lines = ["IO LOAD_NEURONS d=0 rows=3", "COMPUTE ADD a=0 b=0 d=64 rows=3", "MOVE SCATTER a=0 columns=3",
-             "COMPUTE UPDATE a=0 w=0 rows=3 columns=3", "COMPUTE ACCUMULATE a=0 w=0 rows=3 columns=3",
-             "CONFIG RATE a=2", "COMPUTE APPLY w=0 rows=3 columns=3", "MOVE COPY a=64 d=0 rows=3",
-             "COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3", "IO LOAD_PROGRAM d=40 rows=1"]  # fmt: skip
+    lines = ["IO LOAD_NEURONS d=0 rows=3", "COMPUTE ADD a=0 b=0 d=64 rows=3", "MOVE SCATTER a=0 columns=3"]
+    lines += [f"COMPUTE {what} a=0 w=0 rows=3 columns=3" for what in ("UPDATE", "ACCUMULATE")]
+    lines += ["CONFIG RATE a=2", "COMPUTE APPLY w=0 rows=3 columns=3", "MOVE COPY a=64 d=0 rows=3"]
+    lines += ["COMPUTE FORWARD a=0 w=0 d=32 rows=3 columns=3", "IO LOAD_PROGRAM d=40 rows=1"]
     if machine.divider == "words":
         lines[-1:-1] = ["COMPUTE DIVIDE a=32 b=64 d=64 rows=3"]
     if machine.root == "table":
@@ -189,16 +189,13 @@ def meeting(draw: random.Random, count: int, machine: MachineParameters) -> tupl
         n = draw.randint(1, 20)
         slow = [(f"COMPUTE DIVIDE a={a} b={b} d={d} rows={n}", 0)] if machine.divider == "words" else []
         roots = [(f"COMPUTE INVERSE_ROOT a={a} d={d} rows={n}", 0)] if machine.root == "table" else []
-        line, needed = draw.choice([
-            *slow, *roots,
-            (f"IO LOAD_NEURONS d={d} rows={n}", n), (f"IO STORE_NEURONS a={a} rows={n}", 0),
-            (f"COMPUTE ADD a={a} b={b} d={d} rows={n}", 0), (f"COMPUTE RELU a={a} d={d} rows={n}", 0),
-            (f"MOVE COPY a={a} d={d} rows={n}", 0), (f"COMPUTE FORWARD a={a} w=0 d={d} rows={n} columns=6", 0),
-            ("MOVE SCATTER a=0 columns=6", 0), (f"COMPUTE BACKWARD w=0 d={d} rows={n} columns=6", 0),
-            (f"COMPUTE UPDATE a={a} w=0 rows={n} columns=6", 0),
-            (f"IO LOAD_PROGRAM d={100 + d % 8} rows={n}", 4 * n),
-            (f"COMPUTE ACCUMULATE a={a} w=0 rows={n} columns=6", 0), (f"COMPUTE APPLY w=0 rows={n} columns=6", 0),
-        ])  # fmt: skip
+        packets = [(f"IO LOAD_NEURONS d={d} rows={n}", n), (f"IO LOAD_PROGRAM d={100 + d % 8} rows={n}", 4 * n)]
+        vectors = [f"COMPUTE ADD a={a} b={b} d={d}", f"COMPUTE RELU a={a} d={d}", f"MOVE COPY a={a} d={d}"]
+        vectors = [f"IO STORE_NEURONS a={a} rows={n}", *(f"{text} rows={n}" for text in vectors)]
+        matrices = [f"FORWARD a={a} w=0 d={d}", f"BACKWARD w=0 d={d}", f"UPDATE a={a} w=0", f"ACCUMULATE a={a} w=0"]
+        matrices = [f"COMPUTE {text} rows={n} columns=6" for text in (*matrices, "APPLY w=0")]
+        others = [(text, 0) for text in (*vectors, "MOVE SCATTER a=0 columns=6", *matrices)]
+        line, needed = draw.choice([*slow, *roots, *packets, *others])
         (i,) = assemble(line)
         reads = [(i.a, n)] * ("a" in isa.USED[i.key]) + [(i.b, n)] * ("b" in isa.USED[i.key])
         writes = 6 if i.key == (isa.COMPUTE, isa.FORWARD) else n

@@ -125,9 +125,11 @@ def test_a_program_that_loads_instructions(stalls):
     with SimulatedMachine(SMALL, program) as hardware:
         hardware.simulation.stall(**stalls, seed=3)
         hardware.simulation.check(probe_ready=bool(stalls))
-        for text, more in (("COMPUTE ADD a=0 b=1 d=0 rows=1\nIO STORE_NEURONS a=0 rows=1", []),
-                           ("IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=2", [8, 9]),
-                           ("NOP WAIT\nNOP END", [])):  # fmt: skip
+        for text, more in (
+            ("COMPUTE ADD a=0 b=1 d=0 rows=1\nIO STORE_NEURONS a=0 rows=1", []),
+            ("IO LOAD_NEURONS d=0 rows=2\nIO STORE_NEURONS a=0 rows=2", [8, 9]),
+            ("NOP WAIT\nNOP END", []),
+        ):
             data = [5, 7, *encode(assemble(text)).tolist(), *more]
             results = [words.tolist() for words in interpreter.run(data)]
             assert [words.tolist() for words in hardware.run(data)] == results

@@ -32,10 +32,9 @@ PROOFS = (
         reach=24,
         rows=(Row("dut.counts.mem", "in_memory", "memory_row", "word"),),
         breaks=(
-            Broken("(turn_of_0 ? 4'd0 : small_0) +", "turn_of_0 ? 4'd0 : small_0 +",
-                   "every_pulse_once"),
+            Broken("(turn_of_0 ? 4'd0 : small_0) +", "turn_of_0 ? 4'd0 : small_0 +", "every_pulse_once"),
             Broken("        fresh_turns <= COUNTERS;", "        fresh_turns <= 4'd7;", "every_pulse_once"),
             Broken("counter_done = reading & waited &", "counter_done = reading &", "asked_before"),
         ),
     ),
-)  # fmt: skip
+)

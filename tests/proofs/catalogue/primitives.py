@@ -14,9 +14,8 @@ ROOM = "hls_gen/rtl/primitives"
 
 def _fifos() -> Iterator[Proof]:
     """FIFOs of LUT RAM and of block RAM, of the least depth, of depths that are no power of two, and deep ones."""
-    for width, depth, margin in (
-        (3, 1, 4), (8, 2, 4), (8, 5, 4), (16, 16, 4), (9, 24, 10), (33, 64, 4), (8, 65, 4), (12, 512, 4),
-    ):  # fmt: skip
+    shallow = [(3, 1, 4), (8, 2, 4), (8, 5, 4), (16, 16, 4), (9, 24, 10), (33, 64, 4)]
+    for width, depth, margin in (*shallow, (8, 65, 4), (12, 512, 4)):
         block_ram = depth > timing.LUT_RAM_WORDS
         has_room = "level < DEPTH_MINUS_1" if block_ram else "get | in_ready & ~(in_valid & (level == DEPTH_MINUS_1))"
         more = depth - timing.room_words(depth, margin) - block_ram

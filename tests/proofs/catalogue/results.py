@@ -26,6 +26,7 @@ def _results() -> Iterator[Proof]:
         windows = npu.array.accumulators if several else timing.CREDITS
         binary = windows > MOST_ONES
         count_bits = bits_for(windows) if binary else windows
+        stays_full = Broken("full <= (full | result_valid) & ~load;", "full <= full | result_valid;", "load_of_results")
         yield Proof(
             name=name,
             source="hls_gen/rtl/results/results.py",
@@ -34,9 +35,12 @@ def _results() -> Iterator[Proof]:
             sizes={"WINDOWS": windows},
             hidden={
                 "LOADS": ",".join(port for port in block.port_widths if port.startswith("load_to_")),
-                "SEVERAL": int(several), "QUEUE": npu.group_steps * npu.results.ol * npu.array.acc_bits,
-                "STAGES": timing.latencies(npu).activation, "FULL": count_bits if several else 1,
-                "CREDIT": count_bits, **({"BINARY": 1} if binary else {}),
+                "SEVERAL": int(several),
+                "QUEUE": npu.group_steps * npu.results.ol * npu.array.acc_bits,
+                "STAGES": timing.latencies(npu).activation,
+                "FULL": count_bits if several else 1,
+                "CREDIT": count_bits,
+                **({"BINARY": 1} if binary else {}),
                 **({"SLOT": npu.array.slot_bits} if several else {}),
             },
             steps=timing.latencies(npu).activation + 4,
@@ -44,10 +48,9 @@ def _results() -> Iterator[Proof]:
             breaks=(
                 Broken("room = some_credits;", "room = 1'd1;", "room_while_there_is_some"),
                 Broken("load = waits & (~busy | free_before & window_last);", "load = waits;", "one_at_work"),
-                *(() if several else (Broken("full <= (full | result_valid) & ~load;", "full <= full | result_valid;",
-                                             "load_of_results"),)),
+                *(() if several else (stays_full,)),
             ),
-        )  # fmt: skip
+        )
 
 
 PROOFS = (*_results(),)

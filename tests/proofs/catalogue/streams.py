@@ -75,12 +75,14 @@ def _joints() -> Iterator[Proof]:
         rules="fork",
         reach=8,
         breaks=(
-            Broken("out1_valid = in_valid & ~way_done_1;", "out1_valid = in_valid;",
-                   "offered_to_who_lacks_it"),
-            Broken("way_done_2 <= 1'd0;\n      end\n      if (restart)", "end\n      if (restart)",
-                   "offered_to_who_lacks_it"),
+            Broken("out1_valid = in_valid & ~way_done_1;", "out1_valid = in_valid;", "offered_to_who_lacks_it"),
+            Broken(
+                "way_done_2 <= 1'd0;\n      end\n      if (restart)",
+                "end\n      if (restart)",
+                "offered_to_who_lacks_it",
+            ),
         ),
-    )  # fmt: skip
+    )
     yield Proof(
         name="join of 3",
         source=f"{ROOM}/stream.py",
@@ -88,10 +90,13 @@ def _joints() -> Iterator[Proof]:
         rules="join",
         reach=6,
         breaks=(
-            Broken("in1_ready = out_ready & in0_valid & in2_valid;", "in1_ready = out_ready & in0_valid;",
-                   "all_taken_with_it"),
+            Broken(
+                "in1_ready = out_ready & in0_valid & in2_valid;",
+                "in1_ready = out_ready & in0_valid;",
+                "all_taken_with_it",
+            ),
         ),
-    )  # fmt: skip
+    )
     yield Proof(
         name="fork, FIFOs, join",
         source=f"{ROOM}/stream.py",
@@ -118,16 +123,12 @@ def _map_forks() -> Iterator[Proof]:
         hidden={"SKIP": npu.targets.index("skip")},
         reach=8,
         breaks=(
-            Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;",
-                   "skipped_where_it_lacks"),
-            Broken("goes_to_skip = in_side[3] | ~goes_on;", "goes_to_skip = in_side[3];",
-                   "skipped_where_it_lacks"),
-            Broken("served_out = out_ready | ~goes_on;", "served_out = out_ready;",
-                   "taken_when_all_have_it"),
-            Broken("sides_done_0 <= 1'd0;\n        sides_done_1", "sides_done_1",
-                   "offered_to_who_lacks_it"),
+            Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;", "skipped_where_it_lacks"),
+            Broken("goes_to_skip = in_side[3] | ~goes_on;", "goes_to_skip = in_side[3];", "skipped_where_it_lacks"),
+            Broken("served_out = out_ready | ~goes_on;", "served_out = out_ready;", "taken_when_all_have_it"),
+            Broken("sides_done_0 <= 1'd0;\n        sides_done_1", "sides_done_1", "offered_to_who_lacks_it"),
         ),
-    )  # fmt: skip
+    )
 
 
 def _signs() -> Iterator[Proof]:
@@ -142,14 +143,11 @@ def _signs() -> Iterator[Proof]:
         sizes={"WIDTH": npu.skip_word_bits, "LANES": npu.results.ol, "SIDE": side},
         reach=8,
         breaks=(
-            Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;",
-                   "kept_where_it_lacks"),
-            Broken("served_skip = skip_ready | ~keeps;", "served_skip = skip_ready;",
-                   "taken_when_all_have_it"),
-            Broken("sides_done_0 <= 1'd0;\n        sides_done_1", "sides_done_1",
-                   "offered_to_who_lacks_it"),
+            Broken("for_skip = in_valid & ~sides_done_1;", "for_skip = in_valid;", "kept_where_it_lacks"),
+            Broken("served_skip = skip_ready | ~keeps;", "served_skip = skip_ready;", "taken_when_all_have_it"),
+            Broken("sides_done_0 <= 1'd0;\n        sides_done_1", "sides_done_1", "offered_to_who_lacks_it"),
         ),
-    )  # fmt: skip
+    )
 
 
 PROOFS = (*_ping_pongs(), *_ways_past(), *_joints(), *_map_forks(), *_signs())

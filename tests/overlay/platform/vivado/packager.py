@@ -21,21 +21,18 @@ PROPERTIES = {
     "user parameter": "name value value_format value_resolve_type",
 }
 """Kind of object -> names of its properties."""
+ADDRESS = "ADDR LEN SIZE BURST CACHE PROT VALID READY"
+CHANNELS = {"AW": ADDRESS, "W": "DATA STRB LAST VALID READY", "B": "RESP VALID READY"}
+CHANNELS |= {"AR": ADDRESS, "R": "DATA RESP LAST VALID READY"}
 SIGNALS = {
     "xilinx.com:interface:aximm": {
-        f"{channel}{signal}"
-        for channel, signals in {
-            "AW": "ADDR LEN SIZE BURST CACHE PROT VALID READY", "W": "DATA STRB LAST VALID READY",
-            "B": "RESP VALID READY",
-            "AR": "ADDR LEN SIZE BURST CACHE PROT VALID READY", "R": "DATA RESP LAST VALID READY",
-        }.items()
-        for signal in signals.split()
+        f"{channel}{signal}" for channel, signals in CHANNELS.items() for signal in signals.split()
     },
     "xilinx.com:interface:axis": {"TDATA", "TVALID", "TREADY", "TLAST", "TKEEP", "TSTRB", "TUSER", "TID", "TDEST"},
     "xilinx.com:signal:clock": {"CLK"},
     "xilinx.com:signal:reset": {"RST"},
     "xilinx.com:signal:interrupt": {"INTERRUPT"},
-}  # fmt: skip
+}
 """Type of a bus -> names of its signals."""
 PARAMETERS = {
     "xilinx.com:interface:aximm": {

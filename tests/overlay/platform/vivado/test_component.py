@@ -49,12 +49,10 @@ def test_structure(sources):
     root = root_of(sources())
     assert root.tag == f"{{{NS['spirit']}}}component"
     order = [child.tag.partition("}")[2] for child in root]
-    assert order == [
-        "vendor", "library", "name", "version", "busInterfaces", "memoryMaps", "model", "fileSets", "description",
-        "parameters", "vendorExtensions",
-    ]  # fmt: skip
-    for path in ("busInterfaces/busInterface", "model/ports/port", "memoryMaps/memoryMap", "fileSets/fileSet",
-                 "memoryMaps/memoryMap/addressBlock/register", "model/views/view"):  # fmt: skip
+    first = ["vendor", "library", "name", "version", "busInterfaces", "memoryMaps", "model", "fileSets"]
+    assert order == [*first, "description", "parameters", "vendorExtensions"]
+    paths = ["busInterfaces/busInterface", "model/ports/port", "memoryMaps/memoryMap", "fileSets/fileSet"]
+    for path in (*paths, "memoryMaps/memoryMap/addressBlock/register", "model/views/view"):
         names = [text(element, "name") for element in every(root, path)]
         assert len(names) == len(set(names)) > 0
         assert all(names)
@@ -132,11 +130,9 @@ def test_registers_and_fields_are_those_of_the_manifest(sources):
     for register in every(root_of(made), "memoryMaps/memoryMap/addressBlock/register"):
         fields = []
         for field in every(register, "field"):
-            found = {
-                "name": text(field, "name"), "bit_offset": text(field, "bitOffset"),
-                "bit_width": text(field, "bitWidth"), "access": text(field, "access"),
-                "description": text(field, "description"), "modified_write_value": text(field, "modifiedWriteValue"),
-            }  # fmt: skip
+            tags = {"name": "name", "bit_offset": "bitOffset", "bit_width": "bitWidth", "access": "access"}
+            tags |= {"description": "description", "modified_write_value": "modifiedWriteValue"}
+            found = {name: text(field, tag) for name, tag in tags.items()}
             fields.append({k: v for k, v in found.items() if v or k != "modified_write_value"})
         assert text(register, "size") == "32"
         offset = int(text(register, "addressOffset"), 16)

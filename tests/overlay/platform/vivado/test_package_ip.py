@@ -15,11 +15,10 @@ def of_manifest(manifest):
     for register in manifest["registers"]:
         access = ACCESS[register["access"]]
         written = {"modified_write_value": "oneToClear"} if register["access"] == "RW1C" else {}
-        fields = [
-            {"name": f["name"], "bit_offset": str(f["lsb"]), "bit_width": str(f["width"]), "access": access,
-             "description": f["description"], **written}
-            for f in register["fields"]
-        ]  # fmt: skip
+        fields = []
+        for f in register["fields"]:
+            place = {"name": f["name"], "bit_offset": str(f["lsb"]), "bit_width": str(f["width"])}
+            fields.append({**place, "access": access, "description": f["description"], **written})
         registers[register["name"]] = (register["offset"], access, register["description"], fields)
     return registers
 
@@ -33,8 +32,8 @@ def test_the_hwh_has_the_same_registers_and_fields(sources):
         for field in register.iter("FIELD"):
             p = properties(field)
             written = {"modified_write_value": p["MODIFIED_WRITE_VALUE"]} if "MODIFIED_WRITE_VALUE" in p else {}
-            fields.append({"name": field.get("NAME"), "bit_offset": p["BIT_OFFSET"], "bit_width": p["BIT_WIDTH"],
-                           "access": p["ACCESS"], "description": p["DESCRIPTION"], **written})  # fmt: skip
+            place = {"name": field.get("NAME"), "bit_offset": p["BIT_OFFSET"], "bit_width": p["BIT_WIDTH"]}
+            fields.append({**place, "access": p["ACCESS"], "description": p["DESCRIPTION"], **written})
         offset = int(own["ADDRESS_OFFSET"], 16)
         found[register.get("NAME")] = offset, own["ACCESS"], own["DESCRIPTION"], fields
     assert found == of_manifest(made.manifest)

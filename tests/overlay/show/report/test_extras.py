@@ -54,8 +54,9 @@ def test_accuracy_that_evaluate_found(one: Report, tmp_path: Path) -> None:
 
 def test_designs_to_choose_from(one: Report) -> None:
     small = replace(FIGURES, cycles=5_400.0)
-    front = Front(network="digits-cnn", points=(FIGURES, small), chosen=small, board=BOARDS["Pynq-Z2"],
-                  budget=Budget(cycles=6_000), commands=("bitloom build a", "bitloom build b"))  # fmt: skip
+    given = {"budget": Budget(cycles=6_000), "commands": ("bitloom build a", "bitloom build b")}
+    points = {"points": (FIGURES, small), "chosen": small}
+    front = Front(network="digits-cnn", board=BOARDS["Pynq-Z2"], **points, **given)
     text = page(replace(one, front=front))
     for shown in (
         "Designs to choose from",
@@ -102,8 +103,8 @@ def test_units_add_up_to_the_logic(report: Report) -> None:
 
 
 def test_units_as_yosys_counts_them() -> None:
-    blocks = (BlockArea("top", 1, Resources(lut=5), Resources(lut=905)),
-              BlockArea("pe", 4, Resources(lut=200, ff=10, dsp=1), Resources(lut=225)),
-              BlockArea("fifo", 1, Resources(lut=100), Resources(lut=100)))  # fmt: skip
+    top = BlockArea("top", 1, Resources(lut=5), Resources(lut=905))
+    pe = BlockArea("pe", 4, Resources(lut=200, ff=10, dsp=1), Resources(lut=225))
+    blocks = (top, pe, BlockArea("fifo", 1, Resources(lut=100), Resources(lut=100)))
     found = units_by_synthesis(Area(Resources(lut=905), blocks, ()))
     assert [(u.name, u.instances, u.lut, u.ff, u.dsp) for u in found] == [("pe", 4, 800, 40, 4), ("fifo", 1, 100, 0, 0)]

@@ -71,18 +71,18 @@ def test_figures_follow_from_the_counters(report: Report) -> None:
 def test_layers_counted_by_hand(one: Report) -> None:
     """conv_1: 22 x 22 valid taps of 1 channel in 7 planes; conv_2: 36 windows of 9; conv_3: 7 x 7; dense_4: 9."""
     work = {w.name: w for w in one.work}
-    assert {n: w.operations for n, w in work.items()} == {
-        "conv_1": 484 * 1 * 16, "conv_2": 324 * 16 * 32, "conv_3": 49 * 32 * 64, "dense_4": 9 * 64 * 10,
-    }  # fmt: skip
-    assert {n: w.beats for n, w in work.items()} == {
-        "conv_1": 484, "conv_2": 324 * 2, "conv_3": 49 * 4, "dense_4": 9 * 2,
-    }  # fmt: skip
-    assert {n: (w.lanes_in, w.lanes_out) for n, w in work.items()} == {
-        "conv_1": (7 / 32, 1), "conv_2": (16 / 32, 1), "conv_3": (1, 1), "dense_4": (1, 10 / 16),
-    }  # fmt: skip
-    assert {n: (w.words, w.tuple_words, w.groups) for n, w in work.items()} == {
-        "conv_1": (64, 1, 1), "conv_2": (64, 1, 2), "conv_3": (9, 1, 4), "dense_4": (18, 2, 1),
-    }  # fmt: skip
+    names = ("conv_1", "conv_2", "conv_3", "dense_4")
+
+    def of_layers(*values):
+        return dict(zip(names, values))
+
+    operations = of_layers(484 * 1 * 16, 324 * 16 * 32, 49 * 32 * 64, 9 * 64 * 10)
+    assert {n: w.operations for n, w in work.items()} == operations
+    assert {n: w.beats for n, w in work.items()} == of_layers(484, 324 * 2, 49 * 4, 9 * 2)
+    lanes = of_layers((7 / 32, 1), (16 / 32, 1), (1, 1), (1, 10 / 16))
+    assert {n: (w.lanes_in, w.lanes_out) for n, w in work.items()} == lanes
+    words = of_layers((64, 1, 1), (64, 1, 2), (9, 1, 4), (18, 2, 1))
+    assert {n: (w.words, w.tuple_words, w.groups) for n, w in work.items()} == words
     facts = {layer.name: layer for layer in one.layers}
     assert (facts["pool_2"].what, facts["pool_2"].output, facts["pool_2"].weights) == (
         f"2 {TIMES} 2, stride 2",

@@ -217,13 +217,11 @@ def test_the_picture_of_a_chain_stays_inside_its_frame(report: Report) -> None:
     assert max(bottoms) == height - 12
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"), (0.0, "0"), (7, "7"), (1346.0, "1,346"), (2620.5, "2,620.5"), (3.375, "3.375"), (0.1778, "0.178"),
-        (28_800, "28,800"), (73_637.70, "73,637.7"), (205.997, "206"), (13.78, "13.78"), (0.5, "0.5"), (100, "100"),
-    ],
-)  # fmt: skip
+TEXTS = {0: "0", 7: "7", 1346.0: "1,346", 2620.5: "2,620.5", 3.375: "3.375", 0.1778: "0.178", 0.5: "0.5", 100: "100"}
+TEXTS |= {28_800: "28,800", 73_637.70: "73,637.7", 205.997: "206", 13.78: "13.78"}
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0"), *TEXTS.items()])
 def test_numbers_as_text(value: float, text: str) -> None:
     assert number(value) == text
 

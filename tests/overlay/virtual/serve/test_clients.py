@@ -12,6 +12,7 @@ import sys
 import textwrap
 import threading
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import grpc
 import numpy as np
@@ -176,15 +177,18 @@ def test_one_client_at_a_time_has_the_board(server, bit, connect):
     first.load(binary)
     key, core = first.allocate(8), second.mapping(DEVICE, 0x1000)
     first.put(core, ADDEND, 9)
+    of_key = (second.free, second.read, second.address, second.flush, second.invalidate)
     refused_calls = [
-        lambda: second.load(binary), lambda: second.get(core, ADDEND), lambda: second.put(core, ADDEND, 8),
-        lambda: second.allocate(8), lambda: second.free(key), lambda: second.read(key),
-        lambda: second.write((key, b"1")), lambda: second.address(key), lambda: second.flush(key),
-        lambda: second.invalidate(key),
+        lambda: second.load(binary),
+        lambda: second.get(core, ADDEND),
+        lambda: second.put(core, ADDEND, 8),
+        lambda: second.allocate(8),
+        *(partial(call, key) for call in of_key),
+        lambda: second.write((key, b"1")),
         lambda: second.files.set_bitstream_attrs(remote_device_pb2.SetBitstreamAttrsRequest(binfile_name="x")),
         lambda: second.buffers.virtual_address(buffer_pb2.AddressRequest(buffer_id=key)),
         lambda: second.buffers.cacheable(buffer_pb2.CacheableRequest(buffer_id=key)),
-    ]  # fmt: skip
+    ]
     for call in refused_calls:
         with held():
             call()

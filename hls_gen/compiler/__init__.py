@@ -14,6 +14,7 @@ Each pass runs once for a network and its NPUs, and hands its result on:
     rows      rows/           planned layers          --> rows of the memories
     program   emit.py         rows, manifest          --> what the driver sends
 
-Only fitting goes round: a window former, a store of steps, parts of tuples and lanes that share weights each change
-what layers need. The flow model (flow/) follows from planned layers, too.
+Only fitting goes round, where parts of tuples or lanes that share weights show in a plan: both change what layers
+need. Window formers and stores of steps are known from lowered layers. The flow model (flow/) follows from planned
+layers, too.
 """

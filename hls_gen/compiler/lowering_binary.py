@@ -119,9 +119,8 @@ def binary_layer(model: Model, workload: Workload, inverted: Array) -> tuple[Low
     lanes = _lanes(bits, source.encoding, planes, inverted)
     taps = layer.window(source).taps
     terms = layer.terms(source) // taps if layer.word_channels else lanes.shape[2]  # of a tap
-    doubled = workload.visits == 2 and (
-        planes > 0 or workload.lanes % 2 == 1
-    )  # else the sum of both visits is halved, exactly
+    odd = workload.lanes % 2 == 1
+    doubled = workload.visits == 2 and (planes > 0 or odd)  # else the sum of both visits is halved, exactly
     halved = workload.visits == 2 and not doubled
     double = not (planes or any_match or halved)
     offset = 0 if planes or any_match else terms // 2 if halved else terms

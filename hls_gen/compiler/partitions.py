@@ -83,9 +83,9 @@ def partitions(model: Model, cuts: Cuts, npus: Sequence[Npu]) -> tuple[ProgramMo
         return (ProgramModel(model, (whole,), MapChannels(names[-1], 0, output.channels)),)
     begins = [place for place, name in enumerate(names) if place == 0 or name in cuts]
     return tuple(
-        part
+        program
         for begin, end in zip(begins, [*begins[1:], len(names)])
-        for part in partition(model, begin, end, cuts.get(names[begin], 1), npus)
+        for program in partition(model, begin, end, cuts.get(names[begin], 1), npus)
     )
 
 
@@ -186,11 +186,11 @@ def _program_model(model: Model, name: str, layers: Sequence[Layer], output: Cha
     network = model.network
     wanted = _wanted(network, layers, output)
     reads = _reads(network, layers, wanted)
-    joined = _joined(name, [_cut(network.maps[part.map], (part.begin, part.end)) for part in reads])
+    joined = _joined(name, [_cut(network.maps[read.map], (read.begin, read.end)) for read in reads])
     new = _reading_one_map(model, layers, wanted, reads, joined)
-    part = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
-    part_model = Model(part, {layer.name: arrays for layer, arrays in new if arrays})
-    return ProgramModel(part_model, reads, MapChannels(layers[-1].name, *output))
+    partition_network = Network(name=name, input=joined, layers=tuple(layer for layer, _ in new))
+    partition_model = Model(partition_network, {layer.name: arrays for layer, arrays in new if arrays})
+    return ProgramModel(partition_model, reads, MapChannels(layers[-1].name, *output))
 
 
 def _reads(network: Network, layers: Sequence[Layer], wanted: Mapping[str, Channels]) -> tuple[MapChannels, ...]:
@@ -210,8 +210,8 @@ def _reading_one_map(
     other layers' maps each has the ``joined`` map, or a copy of the channels that it needs; copies are among the
     layers."""
     network = model.network
-    ends = accumulate(part.end - part.begin for part in reads)
-    begins = {part.map: end - part.end for part, end in zip(reads, ends)}  # of each map's channel 0 in the input
+    ends = accumulate(read.end - read.begin for read in reads)
+    begins = {read.map: end - read.end for read, end in zip(reads, ends)}  # of each map's channel 0 in the input
     new = list[tuple[Layer, Arrays]]()
     copies = dict[tuple[str, Channels], str]()  # channels of maps -> the layer whose map they are
     if len(reads) == 1:

@@ -84,7 +84,7 @@ class WeightedLanes:
         return self._parts[key]
 
     def _found(self, layout: WordLayout, kgp: int) -> tuple[TuplePart, int]:
-        """The same, looked for anew."""
+        """As `tuple_part`, without a look at what was found before."""
         kernels, lanes = self.lanes.shape
         count = kernel_groups(kernels, kgp)
         padded = np.zeros((count * kgp, lanes + 1), bool)  # the last one: no lane

@@ -39,7 +39,7 @@ from .tuple_parts import WeightedLanes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MapReader:
-    """What reads a map and makes one: a workload, and the lowered layer that becomes of it."""
+    """What a workload and its lowered layer have in common: each of them reads a map, and makes one."""
 
     name: str
     """The weighted layer's, or the copy's. The map that it makes has the same name."""

@@ -82,8 +82,8 @@ class Npu:
         return cls(**{part: flat.part_of(part, values, given) for part in PARTS})
 
     def changed(self, **values: Any) -> "Npu":
-        """The NPU with other values, by flat name. Values of a part that goes go with it, and so do those that mean
-        nothing any more.
+        """The NPU with other values, by flat name. Where a part is left out its values are, too, and so are those that
+        mean nothing any more.
 
         Raises
         ------

@@ -108,7 +108,7 @@ def estimate_cores(
     npu: Npu, stream_bits: int, styles: Iterable[str], fitted: Coefficients | None = None
 ) -> list[Resources]:
     """What an NPU adds to a design, without the gearboxes at its outlets, with the kernels in each kind of RAM
-    (`Npu.kernel_ram`), on which nothing else depends."""
+    (`PeArray.kernel_ram`), on which nothing else depends."""
     fitted = fitted or coefficients()
     shell = [AreaBlock(kind, "", sizes) for kind, sizes in sizes_of_npu(npu).items()]
     memory = list(npu_stores(npu, stream_bits))

@@ -46,7 +46,7 @@ def by_others(measured: Measured, made: Mapping[str, Any]) -> Sequence[dict[str,
 
 
 def _parts_of_all(design: Design, made: Mapping[str, Any]) -> tuple[float, float]:
-    """Which part of a design's LUTs of logic is in ADDERS, and which in all else but UNPAIRED."""
+    """The share of a design's LUTs of logic that is in ADDERS, and that in all else but UNPAIRED."""
     blocks = area_blocks(design)
     adders, unpaired = (
         of_blocks([block for block in blocks if block.kind in kinds], dict(made))["lut"] for kinds in (ADDERS, UNPAIRED)

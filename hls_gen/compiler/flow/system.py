@@ -26,7 +26,7 @@ class FlowNpu:
 
     @cached_property
     def latencies(self) -> Latencies:
-        """Cycles that its parts take."""
+        """Cycles that the NPU's parts take."""
         return latencies(self.npu)
 
     @property

@@ -59,7 +59,7 @@ def starved(npus: list[int | None], names: list[str]) -> Deadlock:
     def wait(k: int) -> Process:
         yield ((lines[k], 0),)
 
-    processes = [FlowProcess(f"part {k}", npus[k], wait(k), [lines[(k - 1) % count]]) for k in range(count)]
+    processes = [FlowProcess(f"component {k}", npus[k], wait(k), [lines[(k - 1) % count]]) for k in range(count)]
     with pytest.raises(Deadlock) as caught:
         run(processes)
     return caught.value
@@ -70,12 +70,15 @@ def test_deadlock_between_npus_names_what_crosses() -> None:
     found = starved([0, 0, None, 1, 1], ["beats", "room towards NPU 1", "more room", "words", "room towards NPU 0"])
     assert str(found) == "flow: deadlock: NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"
     assert found.npus == (0, 1)
-    assert found.cycle[2] == Blocked(npu=None, process="part 2", waits_for="more room")
+    assert found.cycle[2] == Blocked(npu=None, process="component 2", waits_for="more room")
 
 
-def test_deadlock_inside_an_npu_names_its_parts() -> None:
+def test_deadlock_inside_an_npu_names_its_components() -> None:
     found = starved([3, 3], ["words", "room in its map store"])
-    assert str(found) == "flow: deadlock: part 0 of NPU 3 waits for words, part 1 of NPU 3 for room in its map store"
+    assert (
+        str(found)
+        == "flow: deadlock: component 0 of NPU 3 waits for words, component 1 of NPU 3 for room in its map store"
+    )
 
 
 def test_only_the_cycle_is_named() -> None:

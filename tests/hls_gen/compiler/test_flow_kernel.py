@@ -48,7 +48,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[FramesRun]:
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("kind", "number"), CASES)
-def test_parts_do_the_same_in_both_languages(kind: str, number: int, runs: list[FramesRun]) -> None:
+def test_components_do_the_same_in_both_languages(kind: str, number: int, runs: list[FramesRun]) -> None:
     """Each run that sizing and compiling take, and that of the sized design."""
     line = networks.line(kind, number)
     assert runs or line.startswith("refused")
@@ -63,7 +63,7 @@ def test_lines_of_the_array_do_the_same_in_both_languages(runs: list[FramesRun])
     assert npu.array_sequencer.has_input_register
 
 
-def test_kinds_of_parts_have_the_same_numbers_in_both_languages() -> None:
+def test_kinds_of_components_have_the_same_numbers_in_both_languages() -> None:
     source = (kernel.FOLDER / "flow.cpp").read_text()
     in_cpp = re.findall(r"\w+", re.search(r"enum class Kind : int64_t \{(.*?)\};", source, re.DOTALL)[1])
     in_python = [re.sub("(?<=[a-z])(?=[A-Z])", "_", kind.__qualname__.split(".")[0]).upper() for kind in KINDS]

@@ -8,7 +8,6 @@ layers of bits are rewritten only where all taps lie on the map.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import gcd
 
 import numpy as np
@@ -17,12 +16,14 @@ from bitloom.hls_gen.design.formed_windows import FormedWindows
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 
-from .formers import Tables, lines_of, pays, settled
+from .formers import Tables, lines_of, settled
 from .frame_words import input_layout
 from .input_maps import is_input
+from .layer_cycles import ReadTuple, pays
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name
 from .planned_layer import map_layout
+from .window_former import windows_on
 
 Formed = Mapping[str, FormedWindows]
 """What window formers make, by the name of the layer behind each."""
@@ -50,7 +51,7 @@ def _tuple_words(lowered: Lowered, layer: LoweredLayer, npu: Npu) -> int:
     """Words of a tuple that a layer reads whose taps are not formed."""
     if is_input(layer.reads):
         return len(input_layout(lowered, npu)[0])
-    return -(-layer.weight.shape[2] // npu.array.kfp)
+    return ReadTuple(channels=(layer.map_channels,)).words(npu)
 
 
 def formable_taps(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> tuple[Lowered, Formed]:
@@ -139,37 +140,7 @@ def _windows_of(lowered: Lowered, layer: LoweredLayer, tables: Tables, npus: Seq
         return None
     if formed.pads and layer.binary and not (is_input(layer.reads) and lowered.input_bits):
         return None
-    groups = npu.array.groups(layer.out_channels)
-    ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=layer.binary))
-    return min(
-        (windows for windows in ways if windows is not None),
-        key=lambda windows: max(windows.cycles, windows.rows * windows.columns * windows.words * groups),
-        default=None,
-    )
-
-
-def _together(formed: FormedWindows, *, binary: bool) -> list[FormedWindows]:
-    """The windows, with all numbers of rows of the map that a position may have side by side, the fewest first. The
-    host packs words so; of bits a lane without a tap is none that adds nothing."""
-    (kh, _), (sy, _) = formed.window.kernel, formed.window.stride
-    most = sy if formed.packed and not binary else 1
-    return [replace(formed, together=rows) for rows in range(1, min(most, kh) + 1) if sy % rows == 0]
-
-
-def _fitted(formed: FormedWindows, npu: Npu) -> FormedWindows | None:
-    """The windows as the NPU's former makes them, or, where it has no sizes yet, as one of their own would; None where
-    it can't."""
-    sizes = npu.former_sizes
-    if sizes is None:
-        formed = replace(formed, column_lanes=formed.tap_lanes)
-    ahead = bool(sizes.ahead) if sizes else formed.words > 1 and formed.stride[1] > 1
-    formed = replace(formed, ahead=ahead)
-    channels = formed.position_channels
-    if not formed.countable or channels > npu.array.plane_lanes or formed.tap_lanes > formed.column_lanes:
-        return None
-    if sizes and (channels % sizes.granule or any(need > npu.value(key) for key, need in formed.needs().items())):
-        return None
-    return formed
+    return windows_on(formed, npu, kernels=layer.out_channels, binary=layer.binary)
 
 
 def _comes_in_order(

@@ -1,5 +1,5 @@
 """Formers: what the compiler asks of window formers and of line formers alike: in front of which layers they can stand
-together, in which order a map comes to one, and whether a layer takes fewer cycles behind it.
+together, and in which order a map comes to one. Whether a layer takes fewer cycles behind one, says layer_cycles.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -63,18 +63,3 @@ def lines_of(order: Ints, width: int) -> MapLines | None:
     lines = MapLines(np.unique(order // width), len(np.unique(order % width)))
     whole = np.add.outer(lines.numbers * width, np.arange(lines.positions)).ravel()
     return lines if np.array_equal(order, whole) else None
-
-
-def pays(beats: int, apart: int, former_cycles: int = 0) -> bool:
-    """Whether a layer takes fewer cycles with the taps of a window, or of a line of its kernel, side by side.
-
-    Parameters
-    ----------
-    beats
-        Beats of the layer with taps side by side.
-    apart
-        Beats of the layer tap by tap.
-    former_cycles
-        Cycles that a former takes for the map meanwhile.
-    """
-    return max(beats, former_cycles) < apart

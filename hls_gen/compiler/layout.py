@@ -5,11 +5,13 @@ only regroup lanes (hls_gen/design/gearbox.py), so a layout goes through them as
 0, weight bit 1, which adds nothing.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
 from bitloom.golden.encoding import Array, Ints
+from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes, plane_order, weight_of_lanes
 
 WordLayout = Ints
@@ -34,6 +36,29 @@ def chunks(lanes: Array, width: int) -> WordLayout:
     flat = np.full(words * width, UNUSED, np.int64)
     flat[: len(lanes)] = lanes
     return flat.reshape(words, width)
+
+
+def taps_side_by_side(layout: WordLayout, places: Sequence[int], channels: int) -> WordLayout:
+    """The words that a line former makes of a map's words, for lines of a kernel.
+
+    Parameters
+    ----------
+    layout
+        (words, lanes) of a position.
+    places
+        Tap in each place of a word that leaves, or UNUSED (`BeatTaps.places`).
+    channels
+        Lanes of a position.
+    """
+    taps = [np.where((layout == UNUSED) | (tap == UNUSED), UNUSED, layout + tap * channels) for tap in places]
+    return np.concatenate(taps, axis=1)
+
+
+def words_side_by_side(layout: WordLayout, taps: int) -> WordLayout:
+    """The words that a line former makes of a tuple's words, so many at a time (`FormedLines.gathered`)."""
+    lines = FormedLines.gathered(1, len(layout), taps)
+    layout = np.append(layout, np.full_like(layout[:1], UNUSED), axis=0)  # the last one: beside the tuple
+    return layout[lines.columns()].reshape(lines.windows, -1)
 
 
 @lru_cache(maxsize=1024)

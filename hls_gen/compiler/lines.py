@@ -15,8 +15,9 @@ from dataclasses import replace
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.npu import Npu
 
-from .formers import Tables, lines_of, pays, settled
+from .formers import Tables, lines_of, settled
 from .input_maps import is_input
+from .layer_cycles import ReadTuple, pays
 from .lowered_layers import LoweredLayer
 from .lowering import Lowered, array_former_name, pool_former_name
 from .schedule import StageTables
@@ -31,16 +32,16 @@ def form_array_lines(lowered: Lowered, npus: Sequence[Npu], map_order: str) -> t
     names = set()
     plain = lowered.schedule(map_order).by_stage if any(npu.array_forms_lines for npu in npus) else {}
     for layer, workload, n in zip(lowered.layers, lowered.workloads, lowered.mapping, strict=True):
-        array = npus[n].array
+        npu = npus[n]
         if is_input(layer.reads) or layer.formed_taps or not workload.with_lines:
             continue
-        if workload.with_lines.split != array.beat.split(workload.window.window):
+        if workload.with_lines.split != npu.array.beat.split(workload.window.window):
             continue
-        words = -(-layer.map_channels // array.map_lanes)
-        apart = len(plain[layer.name].index) * -(-words // array.beat.taps)
+        read = ReadTuple(channels=(layer.map_channels,))
+        apart = len(plain[layer.name].index) * read.words(npu)
         behind = workload.with_lines.workload
         tuples = (behind.window.positions(behind.height, behind.width) >= 0).sum()
-        if pays(int(tuples) * words, apart):
+        if pays(int(tuples) * read.map_words(npu), apart):
             names.add(layer.name)
     return settled(lowered, frozenset(names), lowered.with_lines, _array_lines, map_order)
 

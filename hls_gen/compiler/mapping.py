@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
 
-import numpy as np
-
 from bitloom.golden.layers.conv import Weighted
 from bitloom.golden.layers.pool import Pool
 from bitloom.golden.limits import FRAME_BITS, TAPS
@@ -17,19 +15,16 @@ from bitloom.golden.network import Model, Network
 from bitloom.hls_gen.design.copy_names import is_copy
 from bitloom.hls_gen.design.limits import check_parallel
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.parts import present
 from bitloom.hls_gen.design.reducer import SerialPopcount
 from bitloom.hls_gen.design.topology import cascade
 
 from .choices import CompileChoices
 from .copies import with_copies
 from .engine_rules import Engine
-from .layout import chunks, result_steps
-from .sequencer_work import SequencerWork
+from .layer_cycles import workload_cycles
 from .store_copies import with_store_copies
-from .tuple_parts import tuple_part
 from .ways import MapWay, outlet_between, ways
-from .workloads import Cut, CutTarget, SegmentedModel, Workload, Workloads, segmented
+from .workloads import Cut, CutTarget, SegmentedModel, Workloads, segmented
 
 
 def check_network(network: Network) -> None:
@@ -144,7 +139,7 @@ def _assigned(segmented_model: SegmentedModel, npus: Sequence[Npu]) -> Placed:
     cut = segmented_model.cut(engines)
     _check_shifts(cut, npus[0])
     begin = None if _is_chain(segmented_model) or len(npus) == 1 else _beginnings(cut, npus)
-    cycles = list(zip(*(layer_cycles(cut.workloads, npu) for npu in npus)))
+    cycles = [[workload_cycles(workload, npu) for npu in npus] for workload in cut.workloads]
     mapping = assign(npus, names, cycles, begin)
     for name, kind, n in zip(names, kinds, mapping):
         if kind != npus[n].engine:
@@ -188,7 +183,9 @@ def _in_order(cut: Cut, workloads: Workloads, mapping: list[int], npus: Sequence
 def _copying(routed: Placed, npus: Sequence[Npu]) -> float:
     """Cycles of all copies."""
     return sum(
-        _cycles_on(workload, npus[n]) for workload, n in zip(routed.workloads, routed.mapping) if is_copy(workload.name)
+        workload_cycles(workload, npus[n])
+        for workload, n in zip(routed.workloads, routed.mapping)
+        if is_copy(workload.name)
     )
 
 
@@ -281,7 +278,8 @@ def assign(
 
     In a ring layer i goes to NPU i mod N; one that the next NPU's engine can't compute stays on the NPU of the layer
     before, if that has a loop. In a chain each NPU takes a run of layers, an NPU without loop one at most,
-    so that the busiest has as little to do as can be; of equals, a mapping with the fewest NPUs.
+    so that the busiest has as little to do as can be; of equals, a mapping whose NPUs wait least for their neighbours;
+    of these, one with the fewest NPUs.
 
     Parameters
     ----------
@@ -314,39 +312,6 @@ def assign(
     return mapping
 
 
-def layer_cycles(workloads: Sequence[Workload], npu: Npu) -> list[float]:
-    """Cycles that each workload keeps an NPU busy if it waits for no other one: what a chain is cut by. Of the first
-    workload with a window former if the NPU has one; infinite on another engine."""
-    cycles = [_cycles_on(workload, npu) for workload in workloads]
-    first = workloads[0]
-    formed = first.behind_former(npu)
-    if formed is not None:  # the former takes a position a cycle
-        cycles[0] = min(cycles[0], max(_cycles_on(formed, npu), first.height * first.width))
-    return cycles
-
-
-def _cycles_on(workload: Workload, npu: Npu) -> float:
-    """Cycles of a workload whose taps are not formed. Array, results unit and pool unit work on it at the same time,
-    and the next layer reads what they make: the slowest of them counts."""
-    height, width = workload.window.output_size(workload.height, workload.width)
-    steps = result_steps(workload.out_channels, workload.levels, npu.array.kgp, npu.results.ol)
-    pooled = 0
-    if npu.pools_results(raw=workload.raw, pool=workload.pool is not None):
-        split = workload.pool and present(npu.pool_unit).split(*workload.pool)
-        size = split.formed.output_size(height, width) if split else (height, width)
-        pooled = SequencerWork.of_map(split.rest if split else None, *size).cycles(npu.pool_tuple_words(steps))
-    return max(_beats(workload, npu), height * width * steps, pooled)
-
-
-def _beats(workload: Workload, npu: Npu) -> float:
-    """Beats of a workload on an NPU, of an integer input about; infinite on another engine."""
-    if npu.engine != workload.engine.name:
-        return inf
-    words = tuple_part(workload.weighted, chunks(np.arange(workload.lanes), npu.array.kfp), npu.array.kgp)[0].words
-    work = SequencerWork.of_map(workload.window, workload.height, workload.width)
-    return work.cycles(workload.visits * words) * npu.array.groups(workload.out_channels)
-
-
 def _turns(npus: Sequence[Npu], cycles: Sequence[Sequence[float]]) -> list[int]:
     """NPU after NPU of a ring."""
     mapping = [0]
@@ -361,26 +326,42 @@ def _turns(npus: Sequence[Npu], cycles: Sequence[Sequence[float]]) -> list[int]:
 def _runs(
     npus: Sequence[Npu], names: Sequence[str], cycles: Sequence[Sequence[float]], begin: Sequence[Sequence[float]]
 ) -> list[int]:
-    """The best runs: best[i] = (cycles of the busiest NPU so far, mapping of layers 0..i - 1), NPU after NPU."""
-    best: dict[int, tuple[float, list[int]]] = {0: (0, [])}
-    final: tuple[float, list[int]] | None = None
+    """The best runs: best[i] = (cycles of the busiest NPU so far, the same with its waits, mapping of layers
+    0..i - 1), NPU after NPU."""
+    best: dict[int, tuple[float, float, list[int]]] = {0: (0, 0, [])}
+    final: tuple[float, float, list[int]] | None = None
     for n, npu in enumerate(npus):
-        following: dict[int, tuple[float, list[int]]] = {}
-        for start, (busiest, mapping) in best.items():
+        following: dict[int, tuple[float, float, list[int]]] = {}
+        for start, (busiest, waiting, mapping) in best.items():
             last = len(names) if "loop" in npu.ports.outlets else min(start + 1, len(names))
             for end in range(start + 1, last + 1):
-                work = max(busiest, begin[start][n] + sum(row[n] for row in cycles[start:end]))
+                work = begin[start][n] + sum(row[n] for row in cycles[start:end])
                 if work == inf:
                     break
-                candidate = (work, mapping + [n] * (end - start))
+                waits = _waits(cycles, n, start, end)
+                candidate = max(busiest, work), max(waiting, work + waits), mapping + [n] * (end - start)
                 if end < len(names):
                     following[end] = min(following.get(end, candidate), candidate)
                 elif npu.ports.sends_results:
-                    final = candidate if final is None or work < final[0] else final
+                    final = candidate if final is None or candidate[:2] < final[:2] else final
         best = following
     if final is None:
         raise ValueError(
             f"{names[-1]}: a chain of {len(npus)} NPUs must have room for all {len(names)} layers, each NPU for "
             "those of its engine, without loop for one, and end at one with outlet host"
         )
-    return final[1]
+    return final[2]
+
+
+def _waits(cycles: Sequence[Sequence[float]], n: int, start: int, end: int) -> float:
+    """Cycles of a frame in which NPU ``n`` waits for its neighbours, if it computes the layers from ``start`` to in
+    front of ``end``. Between NPUs there is little room: so an NPU of several layers computes the first one only as fast
+    as the NPU before computes the layer in front, and the last one only as fast as the NPU after computes the next."""
+    if end - start == 1:
+        return 0
+    waits = 0.0
+    if start:
+        waits += max(0, cycles[start - 1][n - 1] - cycles[start][n])
+    if end < len(cycles) and n + 1 < len(cycles[end]):
+        waits += max(0, cycles[end][n + 1] - cycles[end - 1][n])
+    return waits

@@ -15,9 +15,8 @@ from bitloom.hls_gen.design.gearbox import regroup
 from bitloom.hls_gen.design.lanes import UNUSED
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
-from bitloom.hls_gen.design.split_window import BeatTaps
 
-from .layout import WordLayout, result_layout
+from .layout import WordLayout, result_layout, taps_side_by_side, words_side_by_side
 from .lowered_layers import LoweredLayer
 from .schedule import StageTables
 from .sequencer_taps import OnSequencer, SequencerTaps
@@ -195,36 +194,6 @@ def windows_read(read: MapWords, formed: FormedWindows) -> MapWords:
     return MapWords(layout, np.zeros(len(layout), np.int64), read.inlet)
 
 
-def lines_read(read: MapWords, lines: FormedLines, beat: BeatTaps, channels: int) -> MapWords:
-    """The words that a line former makes of a map's words, for lines of a kernel.
-
-    Parameters
-    ----------
-    read
-        The words as they come.
-    lines
-        What the former makes.
-    beat
-        The taps whose words it puts side by side.
-    channels
-        Lanes of a tuple that comes.
-    """
-    layout = read.layout
-    taps = [
-        np.where((layout == UNUSED) | (tap == UNUSED), UNUSED, layout + tap * channels)
-        for tap in beat.places(lines.window)
-    ]
-    return replace(read, layout=np.concatenate(taps, axis=1))
-
-
-def gathered(read: MapWords, lines: FormedLines) -> MapWords:
-    """The words that a line former makes of a map's words where it puts words of a tuple side by side
-    (`FormedLines.gathered`)."""
-    layout = np.append(read.layout, np.full_like(read.layout[:1], UNUSED), axis=0)  # the last one: beside the tuple
-    layout = layout[lines.columns()].reshape(lines.windows, -1)
-    return replace(read, layout=layout, codes=np.zeros(lines.windows, np.int64))
-
-
 def map_layout(layer: LoweredLayer, npu: Npu, reader_lanes: int) -> WordLayout:
     """(words, reader_lanes): what leaves for a window of a layer, in words of its reader; parameters as of
     `planned_layer`."""
@@ -339,13 +308,16 @@ def _taken(
 ) -> tuple[MapWords, FormedLines]:
     """The words of a map as the array of an NPU with a line former takes them, and what the former makes; ``tuples``:
     those of the map, where ``lines`` of a kernel are not formed. Words from the host come as the array takes them."""
-    words = len(read.layout)
+    array = npu.array
     if lines:
-        return lines_read(read, lines, npu.array.beat, layer.map_channels), replace(lines, words=words)
+        layout = taps_side_by_side(read.layout, array.beat.places(lines.window), layer.map_channels)
+        return replace(read, layout=layout), replace(lines, words=len(layout))
+    words = len(read.layout)
     if read.inlet == "host":
         return read, FormedLines.straight(tuples * words, flags=frozenset({"whole"}))
-    lines = FormedLines.gathered(tuples, words, npu.array.beat.taps)
-    return gathered(read, lines), lines
+    layout = words_side_by_side(read.layout, array.line_taps)
+    codes = np.zeros(len(layout), np.int64)
+    return replace(read, layout=layout, codes=codes), FormedLines.gathered(tuples, words, array.line_taps)
 
 
 def check_accumulation(layer: LoweredLayer, npu: Npu, layout: WordLayout) -> None:

@@ -3,14 +3,13 @@
     cycles = sum over windows of valid taps x words of a tuple + skips, once for each pass over the windows
 
 A sequencer, the array's or the pool unit's, gives one beat for one word of one tap. The count takes it that a word is
-always there and that there is always room: it is a lower limit. It serves where a layer must be judged before there is
-a program: chains are cut by it (mapping.py), networks that are planned are judged by it, and a search leaves out
-foldings that are too slow by it (overlay/explore/layer_demand.py). When beats are given, and what they wait for, the
-flow model alone says (flow/), which is exact to the cycle.
+always there and that there is always room: it is a lower limit. Cycles of a layer are counted by it (layer_cycles.py).
+When beats are given, and what they wait for, the flow model alone says (flow/), which is exact to the cycle.
 """
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import ceil
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class SequencerWork:
     alike: tuple[tuple[int, int, int], ...]
     """(taps, skips, windows) for all windows with as many valid taps and skips. A tap that is visited twice counts as
     two. A skip is a tuple that arrives, that no tap of the window reads, and that costs the sequencer a cycle."""
-    _cycles: dict[tuple[int, int], int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _cycles: dict[tuple[int, float, int], int] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What ``cycles`` found, by what it was asked: a search asks the same of many foldings."""
 
     @classmethod
@@ -47,17 +46,20 @@ class SequencerWork:
         pairs, windows = np.unique(taps * most + skips, return_counts=True)  # a pair as one number
         return cls(tuple((*divmod(pair, most), count) for pair, count in zip(pairs.tolist(), windows.tolist())))
 
-    def cycles(self, words: int, least: int = 0) -> int:
-        """Cycles of a pass over all windows.
+    def cycles(self, words: int, least: float = 0, passes: int = 1) -> int:
+        """Cycles of a frame.
 
         Parameters
         ----------
         words
             Words of a tuple that a pass reads.
         least
-            Cycles that each window takes at least, as its results need so many to leave.
+            Cycles that each window takes at least, on average, as its results need so many to leave.
+        passes
+            How often each window is passed.
         """
-        key = words, least
+        key = words, least, passes
         if key not in self._cycles:
-            self._cycles[key] = sum(max(taps * words + skips, least) * windows for taps, skips, windows in self.alike)
+            each = (max((taps * words + skips) * passes, least) * windows for taps, skips, windows in self.alike)
+            self._cycles[key] = ceil(sum(each))
         return self._cycles[key]

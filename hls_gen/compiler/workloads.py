@@ -66,6 +66,8 @@ class Workload(MapReader):
     """Name of the workload whose map it adds to its results; None where it adds none."""
     lanes: int
     """Lanes of a tap: channels times bits of a value, or times bit planes, the constant one included."""
+    joined_lanes: int = 0
+    """Those of ``lanes`` that are of the second map, the last ones; 0 where it reads one map."""
     planes: int = 0
     """Bit planes of a value, without the constant one, where the binary engine reads an input of integers; else 0."""
     visits: int
@@ -97,6 +99,11 @@ class Workload(MapReader):
     def raw(self) -> bool:
         """Whether its results are raw: sums that leave as they are."""
         return self.segment is not None and self.segment.raw
+
+    @property
+    def channels(self) -> int:
+        """Channels of a tap, where a value has bit planes; else its lanes."""
+        return self.lanes // (self.planes + 1) if self.planes else self.lanes
 
     @property
     def may_be_formed(self) -> bool:
@@ -181,6 +188,11 @@ class SegmentedModel:
         binary = {name for name, engine in kinds.items() if engine.name == "binary"}
         planes = self._planes() if self.binariser is None and self.names[0] in binary else 0
         workloads = [self._workload(segment, kinds[segment.name], binary, planes) for segment in self.segments]
+        lanes = {workload.name: workload.out_channels * workload.levels for workload in workloads}
+        workloads = [
+            replace(workload, joined_lanes=lanes[workload.joins]) if workload.joins else workload
+            for workload in workloads
+        ]
         readers = [workload.name for workload in workloads if workload.reads == INPUT]
         if self.target.repeat_input:
             names = {name: input_name(number) for number, name in enumerate(readers)}

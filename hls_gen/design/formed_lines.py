@@ -114,6 +114,11 @@ class FormedLines:
         return (self.windows - 1) * self.stride + self.taps - self.lead
 
     @property
+    def cycles(self) -> int:
+        """Cycles that the former takes for the map if nothing makes it wait: one for each word of each position."""
+        return self.lines * self.steps * self.words
+
+    @property
     def first(self) -> int:
         """Steps before the one with which a line's first window is complete."""
         return self.taps - 1 - self.lead

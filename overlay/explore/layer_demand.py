@@ -1,13 +1,7 @@
 """What a weighted layer demands of an NPU, and how many cycles a folding makes of that: the layer as a search sees it.
 
-A layer on an NPU of its own takes, for a frame,
-
-    sum over windows of groups x max(valid taps x words, steps, (steps + latency + 1) / 2)     cycles
-
-with words = ceil(channels / KFP), groups = ceil(kernels / KGP), steps = ceil(KGP / OL) x levels: the results of a group
-leave in so many steps, and those of two groups may be on their way. A pool unit with weights, a window former and a
-line former take cycles of their own, and the slowest counts. What memories must hold, the compiler says
-(npu_memories.py).
+Cycles are counted by the compiler's formula (hls_gen/compiler/layer_cycles.py), of the schedule; what memories must
+hold, the compiler says, too (npu_memories.py). What is asked again and again is kept here.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,15 +13,14 @@ import numpy as np
 
 from bitloom.golden.graph import INPUT
 from bitloom.hls_gen.compiler.engine_rules import stored_bits
-from bitloom.hls_gen.compiler.formers import pays
-from bitloom.hls_gen.compiler.layout import WordLayout, chunks, result_steps
+from bitloom.hls_gen.compiler.layer_cycles import ArrayWork, ReadTuple, pays
+from bitloom.hls_gen.compiler.layout import WordLayout, result_steps
 from bitloom.hls_gen.compiler.lowered_layers import LoweredLayer
 from bitloom.hls_gen.compiler.lowering import Lowered
 from bitloom.hls_gen.compiler.schedule import StageTables
 from bitloom.hls_gen.compiler.sequencer_taps import SequencerTaps
 from bitloom.hls_gen.compiler.sequencer_work import SequencerWork
 from bitloom.hls_gen.compiler.sharing import value_bits
-from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.array import kernel_groups
 from bitloom.hls_gen.design.formed_lines import FormedLines
 from bitloom.hls_gen.design.formed_windows import FormedWindows
@@ -295,60 +288,61 @@ class LayerDemand:
         """Words of a frame, of a layer that reads the network's input."""
         return self.tuples * self.words(npu) if self.formed is None else self.formed_by(npu).frame_words
 
-    def words(self, npu: Npu) -> int:
-        """Words of a tuple of the layer's input."""
-        if self.formed is not None:
-            return self.formed_by(npu).words
-        if not self.planes:
-            return self.map_words(npu) if self.lines else -(-self.map_words(npu) // npu.array.line_taps)
-        one_after_another = 1 if npu.array.planes else self.planes + 1
-        return -(-self.channels // npu.array.plane_lanes) * one_after_another
-
-    def map_words(self, npu: Npu) -> int:
-        """Words of a position of the maps that it reads, in front of a line former."""
-        lanes = npu.array.map_lanes
-        return sum([-(-channels // lanes) for channels in self._channels_read])
-
     @cached_property
-    def _channels_read(self) -> tuple[int, ...]:
-        """Channels of each map that it reads, in front of a line former."""
-        return self.joined_channels or (self.lowered.map_channels,)
+    def read_tuple(self) -> ReadTuple:
+        """A tuple that the layer reads, without a window former."""
+        formed = self.lowered.formed_taps
+        return ReadTuple(
+            channels=self.joined_channels or (self.lowered.map_channels,),
+            planes=self.planes,
+            from_host=self.reads is None,
+            lines=formed.split if self.lines and formed else None,
+        )
+
+    def words(self, npu: Npu) -> int:
+        """Words of a tuple of the layer's input, as the array takes them."""
+        return self.read_tuple.words(npu) if self.formed is None else self.formed_by(npu).words
 
     def read_words(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Words of a tuple that a kernel group reads, of those in which its kernels have weights."""
-        shared = dataflow == "input_stationary" and self.groups(npu) > 1
-        if shared or not self._has_tuple_parts(npu):
-            return self.words(npu)
-        return self._tuple_part_words(npu.array.kfp, npu.array.kgp)
+        in_turn = dataflow == "input_stationary" and self.groups(npu) > 1
+        return (
+            self.words(npu) if in_turn or not self._has_tuple_parts(npu) else self._tuple_part_words(npu, npu.array.kgp)
+        )
 
-    def _tuple_part_words(self, kfp: int, kgp: int) -> int:
-        """The same where kernel groups may read a part of a tuple's words, by KFP and KGP."""
-        key = "tuple part words", kfp, kgp
+    def _tuple_part_words(self, npu: Npu, kgp: int) -> int:
+        """The same where kernel groups of so many kernels may read a part of a tuple's words."""
+        key = "tuple part words", *self._layout_key(npu), kgp
         if key not in self.cache:
             assert self.lowered.weighted is not None
-            self.cache[key] = self.lowered.weighted.part(self._lanes_in_order(kfp), kgp)[0].words
+            self.cache[key] = self.lowered.weighted.part(self._layout(npu), kgp)[0].words
         words: int = self.cache[key]
         return words
 
     def _has_tuple_parts(self, npu: Npu) -> bool:
         """Whether kernel groups may read a part of a tuple's words alone."""
         weighted = self.lowered.weighted
-        if weighted is None or self.formed is not None or npu.array_forms_lines or self.planes:
+        if weighted is None:
             return False
-        key = "tuple parts", npu.array.kfp
+        key = "tuple parts", *self._layout_key(npu)
         if key not in self.cache:
-            self.cache[key] = not weighted.spans(self._lanes_in_order(npu.array.kfp))
+            self.cache[key] = not weighted.spans(self._layout(npu))
         parts: bool = self.cache[key]
         return parts
 
-    def _lanes_in_order(self, kfp: int) -> WordLayout:
-        """The words of a tuple of its input, of so many lanes each, if lane follows lane."""
-        key = "lanes in order", kfp
+    def _layout(self, npu: Npu) -> WordLayout:
+        """The words of a tuple of its input, if lane follows lane."""
+        key = "layout", *self._layout_key(npu)
         if key not in self.cache:
-            ends = np.cumsum(self.joined_channels or (self.channels,))
-            self.cache[key] = np.concatenate([chunks(lanes, kfp) for lanes in np.split(np.arange(ends[-1]), ends[:-1])])
+            self.cache[key] = self.read_tuple.layout(npu) if self.formed is None else self.formed_by(npu).layout()
         layout: WordLayout = self.cache[key]
         return layout
+
+    @staticmethod
+    def _layout_key(npu: Npu) -> tuple[int, ...]:
+        """What the words of a tuple depend on."""
+        column = npu.former_sizes.column if npu.former_sizes else 0
+        return npu.array.kfp, npu.array.plane_lanes, npu.array.line_taps, column
 
     def beats(self, npu: Npu, dataflow: str = "output_stationary") -> int:
         """Beats of a frame."""
@@ -358,7 +352,7 @@ class LayerDemand:
         """Beats of a frame on an NPU that is like this one but for its KGP, by that."""
         taps, kernels = self.taps, self.kernels
         if self._has_tuple_parts(npu):
-            return lambda kgp: taps * self._tuple_part_words(npu.array.kfp, kgp) * kernel_groups(kernels, kgp)
+            return lambda kgp: taps * self._tuple_part_words(npu, kgp) * kernel_groups(kernels, kgp)
         of_group = taps * self.words(npu)
         return lambda kgp: of_group * kernel_groups(kernels, kgp)
 
@@ -376,19 +370,20 @@ class LayerDemand:
         return self.with_others(npu, self.array_cycles(npu, dataflow))
 
     def with_others(self, npu: Npu, array: int) -> int:
-        """Cycles of a frame where those of the array alone are ``array``: pool unit and formers work beside it, but
-        the array waits while a pool unit works off a row of windows for longer than a row comes."""
-        cycles = array if self.formed is None else max(array, self.formed_by(npu).cycles)
-        if npu.array_forms_lines and self.reads is not None:
-            cycles = max(cycles, self.line_former_cycles(npu))
-        if self.depthwise or self.pool_burst > 1:
-            cycles = max(cycles, self.pool_cycles(npu) + array - array // self.pool_burst)
-        return cycles
+        """Cycles of a frame where those of the array alone are ``array``: of array, pool unit and formers, which work
+        at the same time, the slowest counts. It is taken that the pool unit's memory has room for no rows but those of
+        its windows: so the array waits while the pool unit works off a row of windows for longer than a row comes."""
+        formed = 0 if self.formed is None else self.formed_by(npu).cycles
+        pooled = self.pool_cycles(npu)
+        if self.pool_burst > 1:
+            pooled += array - array // self.pool_burst
+        return max(array, formed, self.line_former_cycles(npu), pooled)
 
     def line_former_cycles(self, npu: Npu) -> int:
-        """Cycles of the line former in front of the array a frame: one for each word of each position."""
-        steps = self.lines.lines * self.lines.steps if self.lines else self.tuples
-        return steps * self.map_words(npu)
+        """Cycles of the line former in front of the array a frame; 0 of words that pass it, or where there is none."""
+        if self.reads is None or not npu.array_forms_lines:
+            return 0
+        return (self.lines.cycles if self.lines else self.tuples) * self.read_tuple.map_words(npu)
 
     def array_cycles(self, npu: Npu, dataflow: str) -> int:
         """Cycles of the array alone."""
@@ -397,20 +392,8 @@ class LayerDemand:
     def array_cycles_by_ol(self, npu: Npu, dataflow: str) -> Callable[[int], int]:
         """A function from OL to the cycles of the array alone, on an NPU like ``npu`` with that OL."""
         words = self.read_words(npu, dataflow)
-        groups = self.groups(npu)
-        work = self.work(npu)
-        kgp = npu.array.kgp
-        latency = timing.array_latency(npu) if npu.array.accumulators == 1 else 0
-
-        def cycles(ol: int) -> int:
-            steps = result_steps(kgp, self.levels, kgp, ol)
-            if latency:
-                steps = max(steps, -(-(steps + latency + 1) // timing.CREDITS))
-            if dataflow == "input_stationary":
-                return work.cycles(words * groups, groups * steps)
-            return work.cycles(words, steps) * groups
-
-        return cycles
+        in_turn = dataflow == "input_stationary"
+        return ArrayWork.of(npu, self.work(npu), words, self.kernels, self.levels, in_turn=in_turn).cycles
 
     def steps(self, npu: Npu) -> int:
         """Steps in which the results of a window leave."""

@@ -587,8 +587,7 @@ class NpuChoices:
             for folding in _fast(layers, zip(tried, by_ol), ol, interval):
                 fast = True
                 fits = all(layer.outlet_tuple(folding).fits(lanes) for layer in looped)
-                pooled = sum(layer.pool_cycles(folding) for layer in layers) if fits else 0
-                if fits and pooled <= interval and self._adds(layers, folding):
+                if fits and self._adds(layers, folding):
                     yield folding
             fast_ols += fast
             if fast_ols == CHOICES:

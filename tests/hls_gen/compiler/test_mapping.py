@@ -125,8 +125,8 @@ def test_a_ring_takes_layers_by_turns(layers, count):
     [
         ([10, 10, 10], [0, 1, 2]),
         ([10, 10, 10, 10, 10, 10], [0, 0, 1, 1, 2, 2]),
-        ([30, 10, 10, 10], [0, 1, 1, 1]),  # NPU 2 would help no one
-        ([10, 10, 10, 30], [0, 0, 0, 1]),
+        ([30, 10, 10, 10], [0, 1, 2, 2]),  # else NPU 1 would compute its first layer as slowly as NPU 0
+        ([10, 10, 10, 30], [0, 0, 1, 2]),
         ([10, 50, 10], [0, 1, 2]),
         ([50, 10, 10, 50], [0, 1, 1, 2]),
         ([7], [0]),
@@ -166,8 +166,8 @@ def possible(chain: list[dict], names: list[str], mapping: tuple[int, ...]) -> b
 @pytest.mark.sample(40)
 @pytest.mark.parametrize("seed", range(150))
 def test_best_of_all_mappings(seed):
-    """Of chains of any make: the busiest NPU has no more to do than in any mapping that is possible, with fewer NPUs
-    where these do as well; and if there is none, none is found."""
+    """Of chains of any make: the busiest NPU has no more to do than in any mapping that is possible; and if there is
+    none, none is found."""
     draw = random.Random(seed)
     count, layers = draw.randint(1, 4), draw.randint(1, 5)
     chain = []
@@ -177,9 +177,8 @@ def test_best_of_all_mappings(seed):
         chain.append(Npu.of(inlets=("ring" if n else "host", *loop), outlets=(*onward, *loop, *host)))
     beats = [[draw.randint(1, 9) * draw.choice([1, 1, 10]) for _ in range(count)] for _ in range(layers)]
 
-    def cost(mapping: tuple[int, ...]) -> tuple[int, int]:
-        runs = [sum(row[n] for row, m in zip(beats, mapping) if m == n) for n in range(count)]
-        return max(runs), len(set(mapping))
+    def cost(mapping: tuple[int, ...]) -> int:
+        return max(sum(row[n] for row, m in zip(beats, mapping) if m == n) for n in range(count))
 
     names = NAMES[:layers]
     there = [cost(m) for m in product(range(count), repeat=layers) if possible(chain, names, m)]

@@ -245,7 +245,8 @@ def test_several_networks_get_chains() -> None:
     rows = [row for connection in chains for row in tries.rows(Task(connection, SETTINGS[1], 2_500, FEW_NPUS))[:1]]
     assert rows
     for row in rows:
-        assert (len(row.candidate.npus), row.candidate.closed) == (2, False)
+        assert len(row.candidate.npus) > 1
+        assert not row.candidate.closed
     assert any(words.startswith("rings of 2 and 3") for words in varied(tries))
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bitloom.golden import zoo
 from bitloom.golden.encoding import BIPOLAR
 from bitloom.golden.layer import Map
 from bitloom.golden.layers.conv import Conv
@@ -9,13 +10,20 @@ from bitloom.golden.layers.dense import Dense
 from bitloom.golden.layers.pool import MaxPool
 from bitloom.golden.layers.threshold import Threshold
 from bitloom.golden.network import Network
+from bitloom.golden.zoo import mlperf_tiny
 from bitloom.hls_gen.compiler.choices import CompileChoices
+from bitloom.hls_gen.compiler.fitted import with_tuple_parts
 from bitloom.hls_gen.compiler.flow import of_plan
 from bitloom.hls_gen.compiler.flow.layer import passes
+from bitloom.hls_gen.compiler.layer_cycles import workload_cycles
+from bitloom.hls_gen.compiler.mapping import placed
 from bitloom.hls_gen.compiler.plan import plan
 from bitloom.hls_gen.design.npu import Npu
+from bitloom.overlay.build.small_npu import small_npu
 from bitloom.overlay.explore.demands import layers, possible_engines
+from bitloom.overlay.explore.one_npu import OUT
 from bitloom.overlay.fuzz.pick import Pick
+from bitloom.overlay.study.mlperf_tiny import NPU as TINY
 from tests.networks import random_model
 from tests.npus import integer_npu
 from tests.replay.networks import KINDS
@@ -66,12 +74,14 @@ def test_cycles_of_sequencers_are_those_of_the_flow_model(raster, map_order, dil
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise"])
+@pytest.mark.parametrize("kind", ["integer deep", "residual", "depthwise", "grouped"])
 def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
-    """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them."""
+    """Array and pool unit take lines of the kernel, of the same layers for which the compiler forms them. Kernel groups
+    read parts of tuples."""
     lines = {"kfp": 12, "line_taps": 3, "kgp": 4, "pfp": 4, "ol": 4, "pool_line_taps": 3, "accumulators": 4}
     parts = {"depthwise": kind == "depthwise", "skip_words": 2 * (kind == "residual")}
     npu = integer_npu(9, 8, raster=True, **lines, **parts)
+    npu = npu.changed(**with_tuple_parts(npu))
     formed = 0
     for number in range(8):
         model = random_model(KINDS[kind].network(Pick("memories", kind, number)), number, 24, 16)
@@ -88,3 +98,30 @@ def test_cycles_of_lines_are_those_of_the_flow_model(kind: str) -> None:
             assert seen.reads is None or seen.line_former_cycles(npu) >= of_flow.reading.coming_words
             formed += seen.lines is not None or seen.formed_pool(npu) is not None
     assert formed
+
+
+@pytest.mark.parametrize(
+    "npu",
+    [
+        TINY,
+        TINY.changed(window_former=False, accumulators=1),
+        TINY.changed(kfp=4, line_taps=1, kgp=8, kernels_per_multiplier=2),
+        TINY.changed(pfp=64, ol=1),
+    ],
+    ids=["tiny", "no former", "narrow", "few results"],
+)
+def test_mapping_counts_the_same_cycles(npu: Npu) -> None:
+    """Where each tuple is wanted, and none is skipped."""
+    model = mlperf_tiny.seeded(mlperf_tiny.NETWORKS["kws"]())
+    demands = layers(model, "raster", possible_engines(model)[0])
+    by_mapping = [workload_cycles(workload, npu) for workload in placed(model, [npu]).workloads]
+    assert [demand.seen_by(npu).cycles(npu, OUT) for demand in demands] == by_mapping
+
+
+@pytest.mark.parametrize("planes", [0, 8])
+def test_mapping_counts_the_same_cycles_of_bits(planes: int) -> None:
+    """Of an input of integers bit planes come one after another, or side by side."""
+    model = zoo.load("digits-cnn")
+    npu = small_npu(model).changed(kfp=24, kgp=3, ol=2, raster=True, planes=planes, shift_bits=0 if planes else 3)
+    by_mapping = [workload_cycles(workload, npu) for workload in placed(model, [npu]).workloads]
+    assert [demand.cycles(npu, OUT) for demand in layers(model, "raster")] == by_mapping

@@ -31,7 +31,7 @@ from .test_graphs import COUNTERS, QUICK, residual, searched
 from .test_variety import simulated
 
 RASTER = SETTINGS[1]
-RING, CUT = ((0, 1, 0, 1, 0, 1), True), ((0, 1, 1, 1, 1, 1), False)
+RING, CUT = ((0, 1, 0, 1, 0, 1), True), ((0, 0, 1, 1, 1, 1), False)
 """Mappings of `residual`, and whether their NPUs are rings."""
 EACH = ((0, 1, 2, 3, 4), False)
 """The mapping of `signs` to a pipeline."""
@@ -142,7 +142,7 @@ def test_chains_with_copies_are_found_where_they_are_faster(model: Callable[[], 
     copied = next(row for row in found.front if row.candidate.chunk)
     assert copied.candidate.chunk == f"rows:{made.network.input.height}"
     straight = replace(copied.candidate, chunk="")
-    assert figures(made, straight, straight.design(made)).cycles > 1.2 * copied.figures.cycles
+    assert figures(made, straight, straight.design(made)).cycles > 1.1 * copied.figures.cycles
 
 
 @pytest.mark.slow

@@ -1,0 +1,62 @@
+"""Window former: the windows that an NPU's former makes of a map, of several ways to make them.
+
+A position may have several rows of the map side by side, and words of a window may leave while positions for the next
+one come (hls_gen/design/formed_windows.py).
+"""
+
+from dataclasses import replace
+
+from bitloom.hls_gen.design.formed_windows import FormedWindows
+from bitloom.hls_gen.design.npu import Npu
+
+
+def windows_on(formed: FormedWindows, npu: Npu, *, kernels: int, binary: bool) -> FormedWindows | None:
+    """The windows as the NPU's former makes them, in the way in which former and array together take the fewest cycles.
+
+    Parameters
+    ----------
+    formed
+        The windows, one row of the map in a position.
+    npu
+        The NPU. The sizes of its former count where the former has them; else a former of its own makes these windows.
+    kernels
+        Kernels of the layer that reads them.
+    binary
+        Whether the binary engine computes the layer.
+
+    Returns
+    -------
+    FormedWindows or None
+        None where the former can't make them.
+    """
+    groups = npu.array.groups(kernels)
+    ways = (_fitted(windows, npu) for windows in _together(formed.upright, binary=binary))
+    return min(
+        (windows for windows in ways if windows is not None),
+        key=lambda windows: max(windows.cycles, windows.rows * windows.columns * windows.words * groups),
+        default=None,
+    )
+
+
+def _together(formed: FormedWindows, *, binary: bool) -> list[FormedWindows]:
+    """The windows, with all numbers of rows of the map that a position may have side by side, the fewest first. The
+    host packs words so; of bits a lane without a tap is none that adds nothing."""
+    (kh, _), (sy, _) = formed.window.kernel, formed.window.stride
+    most = sy if formed.packed and not binary else 1
+    return [replace(formed, together=rows) for rows in range(1, min(most, kh) + 1) if sy % rows == 0]
+
+
+def _fitted(formed: FormedWindows, npu: Npu) -> FormedWindows | None:
+    """The windows as the NPU's former makes them, or, where it has no sizes yet, as one of their own would; None where
+    it can't."""
+    sizes = npu.former_sizes
+    if sizes is None:
+        formed = replace(formed, column_lanes=formed.tap_lanes)
+    ahead = bool(sizes.ahead) if sizes else formed.words > 1 and formed.stride[1] > 1
+    formed = replace(formed, ahead=ahead)
+    channels = formed.position_channels
+    if not formed.countable or channels > npu.array.plane_lanes or formed.tap_lanes > formed.column_lanes:
+        return None
+    if sizes and (channels % sizes.granule or any(need > npu.value(key) for key, need in formed.needs().items())):
+        return None
+    return formed

@@ -36,9 +36,8 @@ class Lookup(OneInput, FeatureLayer):
     def output(self, source: Map) -> Map:
         _, most = FEATURE_WIDTHS.get(source.encoding.kind, (0, 0))
         if source.encoding.bits > most:
-            raise ValueError(
-                f"{self.name}: a lookup must read signed 1..9 bit or unsigned 1..8 bit, got {source.encoding}"
-            )
+            rule = " or ".join(f"{kind} 1..{most} bit" for kind, (_, most) in FEATURE_WIDTHS.items())
+            raise ValueError(f"{self.name}: a lookup must read {rule}, got {source.encoding}")
         return replace(source, encoding=self.encoding)
 
     def array_shapes(self, source: Map) -> dict[str, tuple[int, ...]]:

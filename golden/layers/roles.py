@@ -42,7 +42,8 @@ class FeatureLayer(Layer):
         super().__post_init__()
         least, most = FEATURE_WIDTHS.get(getattr(self.encoding, "kind", ""), (1, 0))
         if not isinstance(self.encoding, Encoding) or not least <= self.encoding.bits <= most:
-            raise ValueError(f"{self.name}: encoding must be signed 2..9 bit or unsigned 1..8 bit, got {self.encoding}")
+            rule = " or ".join(f"{kind} {least}..{most} bit" for kind, (least, most) in FEATURE_WIDTHS.items())
+            raise ValueError(f"{self.name}: encoding must be {rule}, got {self.encoding}")
         if self.clip is None:
             return
         pair = isinstance(self.clip, tuple) and len(self.clip) == 2 and all(type(value) is int for value in self.clip)

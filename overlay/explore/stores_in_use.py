@@ -9,17 +9,15 @@ from bitloom.hls_gen.compiler.flow import Result, skips_of, spill_of
 from bitloom.hls_gen.compiler.lowering import Lowered, lowered_for
 from bitloom.hls_gen.compiler.partitions import partitions
 from bitloom.hls_gen.compiler.plan import plan_lowered
-from bitloom.hls_gen.compiler.sizing import with_skip_words
+from bitloom.hls_gen.compiler.sizing import FLOW_FRAMES, with_skip_words
 from bitloom.hls_gen.compiler.weight_order import whole_run
 from bitloom.hls_gen.design.design import LEAST_SPILL_WORDS, Design
 
-FRAMES = 4
-"""Frames that the flow model is run for."""
 ROOM_FOR_ALL = 1 << 22
 """Words of a skip store, or of the spill store, that never gets full."""
 
 
-def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FRAMES) -> list[Result]:
+def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int = FLOW_FRAMES) -> list[Result]:
     """Run the flow model for a network on a design.
 
     Returns
@@ -39,7 +37,7 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
 
 
 def run_lowered(
-    programs: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FRAMES
+    programs: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FLOW_FRAMES
 ) -> list[Result]:
     """The same of the lowered layers of a network's programs."""
     of_part = choices.of_partition

@@ -151,7 +151,7 @@ def test_a_silent_board_is_given_up(digits, boards, monkeypatch):
 def test_each_batch_shows_that_a_board_is_at_work(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(accelerator_group, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    call = accelerator_group._Call(frames=8, share=4, shape=(1, 1, 10), boards=2, patience=10.0)
+    call = accelerator_group._GroupCall(frames=8, share=4, shape=(1, 1, 10), boards=2, patience=10.0)
     assert (call.take(0), call.take(1)) == (slice(0, 4), slice(4, 8))
     for _ in range(5):
         now[0] += 9.0

@@ -4,7 +4,7 @@
 
 A row wider than the stream is split into banks of one stream word, each with its own write enable, so that a row is
 never assembled in registers. One write port and one read port: block RAM (read latency 1) or LUT RAM (latency 0). Where
-rows are never read while they are written, one port serves both: LUT RAM of three quarters of the LUTs.
+no row is needed while one is written, one port serves both: LUT RAM of three quarters of the LUTs.
 """
 
 from collections.abc import Mapping, Sequence

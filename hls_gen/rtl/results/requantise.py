@@ -176,7 +176,7 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
 
 
 def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
-    """(product of lane ``k``, what is added to it, at least to round it, shift), registers: two stages."""
+    """(product of lane ``k``, what is added to round it, shift), registers: two stages."""
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
     lane_product = shared.pipe.register(f"product_{k}", wide, scaled)
@@ -209,8 +209,8 @@ def _half_of_split(
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
     the second one, together with what is added to round it. What is added depends on the product's sign, which is the
-    value's. Where LUTs multiply, the rows of the value's low bits go with it: a DSP block's product comes late, so no
-    more than two parts are added to that.
+    value's. Where LUTs multiply, the product of the value's low bits is added there, too, and not to the other parts: a
+    DSP block's product comes late, so no more than two parts are added to that.
     """
     value, factor, shift = given
     wide = npu.product_bits
@@ -222,7 +222,7 @@ def _half_of_split(
     lower = pipe.register(f"product_low_{k}", top + split.cut + 1, product(high, low_factor))
     lower = _placed(lower, split.apart, wide)
     parts = list[Signal]()
-    beside = list[Signal]()  # parts that are added to what rounds
+    beside = list[Signal]()  # parts that are added to what rounds the product
     if split.rest:
         rest = split.rest + 1  # with the sign
         high_factor = b.wire(f"factor_high_{k}", rest, _signed(bits(factor, split.cut, split.rest)))

@@ -28,7 +28,6 @@ def kernel_groups(kernels: int, kgp: int) -> int:
 class PeArray(NpuPart):
     """What both kinds of array have."""
 
-    engine: ClassVar[str]
     most_visits: ClassVar[int]
     """Times that a layer visits a tap, one after another, at most."""
     zero_weights: ClassVar[bool]

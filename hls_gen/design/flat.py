@@ -7,7 +7,7 @@ parts, whose fields declare their names (parts.py).
 Example: ``pool_words`` is ``npu.pool_unit.words``, and ``pool`` says whether there is a pool unit at all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, replace
 from functools import lru_cache
 from operator import attrgetter
@@ -25,7 +25,7 @@ from .reducer import ACCUMULATE, CollectedPopcount, Or, OrWords, SerialPopcount,
 from .results import Results
 from .rules import require
 from .sequencer import Sequencer
-from .stores import SkipStore, Stores
+from .stores import MapSkipStore, StepSkipStore, Stores
 
 ENGINES: dict[str, type[BinaryArray] | type[IntegerArray]] = {"binary": BinaryArray, "integer": IntegerArray}
 """The array of each engine."""
@@ -39,7 +39,7 @@ KINDS: dict[str, tuple[type[NpuPart], ...]] = {
     "pool_unit": (PoolUnit,),
     "pool_unit.weights": (PoolWeights,),
     "stores": (Stores,),
-    "stores.skip": (SkipStore,),
+    "stores.skip": (MapSkipStore, StepSkipStore),
     "ports": (Ports,),
     "ports.binariser": (Binariser,),
     "loader": (Loader,),
@@ -152,6 +152,13 @@ _DECLARED = {
     if f"{place}.{item.name}" not in KINDS
 }
 """The part in which the value of a name lies, and the field that declares it."""
+
+
+def _is_of_all_kinds(place: str, what: str) -> bool:
+    """Whether all kinds of the part of a place have a field."""
+    return all(any(item.name == what for item in fields(kind)) for kind in KINDS[place])
+
+
 _OWNERS = {
     **{chosen_by: (place, chosen_by) for place, chosen_by in CHOSEN_BY.items()},
     **{switch: (place, "") for place, switch in SWITCHES.items()},
@@ -191,7 +198,20 @@ OPTIONS = {name: item.metadata["option"] for name, (_, item) in _DECLARED.items(
 """What the command line calls values that it calls otherwise than files do."""
 WHERE = {name: where for name, (_, item) in _DECLARED.items() if (where := item.metadata.get("where"))}
 """What an NPU does in which the value means something, of names whose fields say that (`parts.value`)."""
-_MEANS = {name: attrgetter(where) for name, where in WHERE.items()}
+
+
+def _is_field(name: str) -> Callable[[Any], bool]:
+    """What says of an NPU whether its part has the field of a name."""
+    place, _, what = PLACES[name].rpartition(".")
+    part = attrgetter(place)
+    return lambda npu: what in getattr(part(npu), "__dict__", ())
+
+
+_MEANS: dict[str, Callable[[Any], Any]] = {
+    **{name: attrgetter(where) for name, where in WHERE.items()},
+    **{name: _is_field(name) for name, (place, item) in _DECLARED.items() if not _is_of_all_kinds(place, item.name)},
+}
+"""What says of an NPU whether the value of a name means something, of names for which the NPU's places don't say it."""
 
 
 def _default(name: str) -> Any:
@@ -287,13 +307,11 @@ def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any
 
 def _kind_of(place: str, values: Mapping[str, Any]) -> tuple[type[NpuPart], str]:
     """The kind of the part of a place, and the values that choose it, for messages."""
-    chosen_by = CHOSEN_BY.get(place)
-    if chosen_by is None:
-        return KINDS[place][0], ""
-    choice = values.get(chosen_by, DEFAULTS[chosen_by])
-    if chosen_by == "engine":
-        require(isinstance(choice, str) and choice in ENGINES, "engine must be binary or integer", shown(choice))
-        return ENGINES[choice], f"engine {choice}"
+    engine = values.get("engine", DEFAULTS["engine"])
+    require(isinstance(engine, str) and engine in ENGINES, "engine must be binary or integer", shown(engine))
+    if CHOSEN_BY.get(place) != "accumulate":
+        return next(kind for kind in KINDS[place] if kind.engine in ("", engine)), f"engine {engine}"
+    choice = values.get("accumulate", DEFAULTS["accumulate"])
     CHOICES["accumulate"].check("accumulate", choice)
     collect = values.get("collect", DEFAULTS["collect"])
     NUMBERS["collect"].check("collect", collect)
@@ -320,9 +338,7 @@ def stray(npu: Any) -> list[str]:
     """Names whose values are not the defaults in this NPU, where they mean nothing. A size that isn't 0 by default is
     none, such as the width of multipliers that aren't there: it is left as it is."""
     return [
-        name
-        for name, means in _MEANS.items()
-        if name not in _LEFT and value_of(npu, name) != DEFAULTS[name] and not means(npu)
+        name for name in WHERE if name not in _LEFT and value_of(npu, name) != DEFAULTS[name] and not _MEANS[name](npu)
     ]
 
 

@@ -30,7 +30,7 @@ from .rules import require
 from .sequencer import Sequencer
 from .sequencer_kind import SequencerKind, TapTable
 from .split_window import BeatTaps
-from .stores import SkipStore, Stores
+from .stores import MapSkipStore, StepSkipStore, Stores
 from .widths import (
     ADD_FEATURE_BITS,
     COUNT_BITS,
@@ -38,7 +38,6 @@ from .widths import (
     MULTIPLIER_BITS,
     RECIPROCAL_BITS,
     SHIFT_BITS,
-    SKIP_BITS,
     bits_for,
 )
 
@@ -92,8 +91,10 @@ class Npu:
         """
         values = _plain(values)
         given = frozenset(values)
-        parts: dict[str, Any] = dict.fromkeys(flat.OWNERS[name][0].split(".")[0] for name in values)
-        every = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]} | values
+        owners = PARTS if "engine" in values else [flat.OWNERS[name][0].split(".")[0] for name in values]
+        parts: dict[str, Any] = dict.fromkeys(owners)
+        kept = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]}
+        every = {"engine": self.engine} | kept | values
         parts = {part: flat.part_of(part, every, given) for part in parts}
         lost = [name for name in flat.stray(self._with_parts(parts)) if name not in given]
         if lost:
@@ -198,16 +199,13 @@ class Npu:
         least = self.pool_sum_bits
         require(array.acc_bits >= least, f"acc_bits must be >= {least} for depthwise", array.acc_bits)
 
-    def _check_addition(self, skip: SkipStore) -> None:
+    def _check_addition(self, skip: MapSkipStore | StepSkipStore) -> None:
         """Raise ValueError unless the NPU can have such a skip store and an addition."""
-        words = skip.words
-        engine = self.array.engine
-        rule = f"skip_bits must be 2..{SKIP_BITS} for engine {engine} with skip_words = {words}"
-        require(skip.bits >= 2 or not self.keeps_steps, rule, skip.bits)
-        ok = not skip.onward or (self.keeps_steps and "ring" in self.ports.outlets)
-        require(ok, "skips_onward needs engine binary, a skip store and outlet ring", self.ports.outlets)
+        require(skip.engine == self.engine, f"the skip store must be of engine {self.engine}", skip.engine)
+        require(not skip.onward or "ring" in self.ports.outlets, "skips_onward needs outlet ring", self.ports.outlets)
         if self.keeps_steps:
             return
+        words = skip.words
         rule = f"feature_bits must be <= {ADD_FEATURE_BITS} for skip_words = {words}"
         require(self.array.feature_bits <= ADD_FEATURE_BITS, rule, self.array.feature_bits)
         lanes, ol = self.array.map_lanes, self.results.ol
@@ -322,17 +320,18 @@ class Npu:
     @property
     def keeps_steps(self) -> bool:
         """Whether steps of results go to the skip store, integers of which the signs go on: in a binary NPU."""
-        return self.has_skip and not self.multiplies
+        return isinstance(self.stores.skip, StepSkipStore)
 
     @property
     def forks_maps(self) -> bool:
         """Whether words of maps go to the skip store: in an integer NPU."""
-        return self.has_skip and self.multiplies
+        return isinstance(self.stores.skip, MapSkipStore)
 
     @property
     def value_bits(self) -> int:
         """Bits of a result behind the activation and the addition."""
-        return (self.stores.skip.bits if self.stores.skip else 0) or self.array.feature_bits
+        skip = self.stores.skip
+        return skip.bits if isinstance(skip, StepSkipStore) else self.array.feature_bits
 
     @property
     def lowest_value(self) -> int:

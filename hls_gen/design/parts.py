@@ -15,7 +15,7 @@ put together and the least size (hls_gen/compiler/needs.py, fitted.py) all follo
 
 from collections.abc import Iterable
 from dataclasses import MISSING, Field, dataclass, field, fields
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from bitloom.golden.integers import make_fields_plain
 from bitloom.golden.names import shown
@@ -94,6 +94,9 @@ class Choices:
 @dataclass(frozen=True, kw_only=True)
 class NpuPart:
     """A part of an NPU. Checked when it is made; ValueError ``npu: field, rule, value``."""
+
+    engine: ClassVar[str] = ""
+    """The engine of the NPUs that may have it, "binary" or "integer"; "": either."""
 
     def __post_init__(self) -> None:
         make_fields_plain(self)

@@ -1,6 +1,7 @@
 """Parameters of a design: every rule has a message, and what follows from the parameters is stated here once more."""
 
 import json
+from dataclasses import replace
 from operator import attrgetter
 
 import pytest
@@ -156,9 +157,9 @@ RULES = [
     ({"window_former": True, "former_line": 9}, "former_line needs a window former with sizes, got 9"),
     ({"binariser_bits": 8, "binariser_rows": 1}, "binariser_rows must be an integer >= 2, got 1"),
     ({"pool": False, "pfp": 4}, "pfp needs a pool unit, got 4"),
-    ({**KEEPS, "skip_bits": 10}, "skip_bits must be 0 or 2..9, got 10"),
+    ({**KEEPS, "skip_bits": 10}, "skip_bits must be 2..9, got 10"),
     ({**KEEPS, "skips_onward": 2}, "skips_onward must be 0..1, got 2"),
-    ({**KEEPS, "joined_words": 1}, "joined_words must be 0 or >= 2, got 1"),
+    ({**INTEGER, "skip_words": 9, "joined_words": 1}, "joined_words must be 0 or >= 2, got 1"),
     ({**KEEPS, "add_factor_bits": 26}, "add_factor_bits must be 2..25, got 26"),
     ({**KEEPS, "add_bias_bits": 41}, "add_bias_bits must be 2..40, got 41"),
     ({**FORMED, "former_channels": 9, "kfp": 8}, "former_channels must be <= 8, got 9"),
@@ -317,16 +318,13 @@ def test_a_rare_field_is_written_where_it_is_set(name, value):
 ADDITIONS = [
     ({"tuple_parts": 1}, "tuple_parts must be 0 without a table aheads, got 1"),
     ({**INTEGER, "joined_words": 2}, "joined_words needs a skip store, got 2"),
-    ({**KEEPS, "joined_words": 2}, "joined_words needs an NPU that forks maps, got 2"),
-    ({"skip_words": 9}, "skip_bits must be 2..9 for engine binary with skip_words = 9, got 0"),
-    ({"skip_words": 9, "skip_bits": 1}, "skip_bits must be 0 or 2..9, got 1"),
+    ({**KEEPS, "joined_words": 2}, "joined_words must be 0 for engine binary, got 2"),
+    ({"skip_words": 9}, "skip_bits must be 2..9, got 0"),
+    ({"skip_words": 9, "skip_bits": 1}, "skip_bits must be 2..9, got 1"),
     ({"skip_bits": 2}, "skip_bits needs a skip store, got 2"),
-    ({**INTEGER, **KEEPS}, "skip_bits needs an NPU that keeps steps, got 2"),
+    ({**INTEGER, **KEEPS}, "skip_bits must be 0 for engine integer, got 2"),
     ({"skips_onward": 1}, "skips_onward needs a skip store, got 1"),
-    (
-        {"skips_onward": 1, **KEEPS},
-        "skips_onward needs engine binary, a skip store and outlet ring, got ('loop', 'host')",
-    ),
+    ({"skips_onward": 1, **KEEPS}, "skips_onward needs outlet ring, got ('loop', 'host')"),
     ({"skips_onward": 1, "outlets": ("ring", "loop")}, "skips_onward needs a skip store, got 1"),
     (
         {**INTEGER, "feature_bits": 19, "acc_bits": 32, "skip_words": 9},
@@ -343,6 +341,15 @@ ADDITIONS = [
 def test_where_no_addition_can_be(parameters, message):
     with value_error(f"npu: {message}"):
         Npu.of(**parameters)
+
+
+def test_a_skip_store_is_of_the_engine():
+    """It follows the engine where that changes; made by itself it is refused beside another one."""
+    steps, maps = Npu.of(**KEEPS), Npu.of(**INTEGER, skip_words=9, joined_words=2, map_products=1)
+    assert steps.changed(**INTEGER, joined_words=2, map_products=1) == maps
+    assert maps.changed(engine="binary", feature_bits=1, weight_bits=1, skip_bits=2).stores == steps.stores
+    with value_error("npu: the skip store must be of engine binary, got integer"):
+        replace(steps, stores=maps.stores)
 
 
 @pytest.mark.parametrize(("name", "value"), [("half_even", 1), ("bias_fraction_bits", 2)])

@@ -68,7 +68,7 @@ def check_draws(count: int, check: Callable[..., object], *strategies: st.Search
 
 def model_of(network: Network, seed: int, npu: Npu) -> Model:
     """Random arrays that the NPU's engine takes."""
-    return random_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
+    return random_model(network, seed, npu.array.acc_bits, npu.value("multiplier_bits"))
 
 
 def drawn(maker: Callable[..., Any]) -> Callable[..., st.SearchStrategy[Any]]:

@@ -105,7 +105,7 @@ def margins(npu: Npu, npu_needs: Sequence[NpuNeeds]) -> dict[str, Any]:
         "acc_bits": roomy_acc_bits(npu.array.acc_bits, max(entry.needs.roomy_acc_bits for entry in npu_needs))
     }
     if npu.requantises:
-        wider["multiplier_bits"] = roomy_multiplier_bits(npu.results.multiplier_bits)
+        wider["multiplier_bits"] = roomy_multiplier_bits(npu.requantisation.multiplier_bits)
     if npu.has_skip:
         in_luts = "addition" in npu.results.lut_products
         skip = present(npu.stores.skip)

@@ -22,7 +22,7 @@ from .parts import Capacity, Choices, NpuPart, Number, name_of, rule_of
 from .pool_unit import PoolUnit, PoolWeights
 from .ports import Binariser, Ports
 from .reducer import ACCUMULATE, CollectedPopcount, Or, OrWords, SerialPopcount, kind_of
-from .results import Results
+from .results import IntegerResults, SignResults, ThresholdResults, results_kind
 from .rules import require
 from .sequencer import Sequencer
 from .stores import MapSkipStore, StepSkipStore, Stores
@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[type[NpuPart], ...]] = {
     "former": (Former,),
     "former.sizes": (FormerSizes,),
     "sequencer": (Sequencer,),
-    "results": (Results,),
+    "results": (IntegerResults, SignResults, ThresholdResults),
     "pool_unit": (PoolUnit,),
     "pool_unit.weights": (PoolWeights,),
     "stores": (Stores,),
@@ -120,6 +120,8 @@ ORDER = (
 """Names in the order of files, what is chosen first. Names that are not here follow, in the order of the parts."""
 CHOSEN_BY = {"array": "engine", "array.reducer": "accumulate"}
 """Places whose parts are of several kinds, and the flat name whose value chooses the kind."""
+KIND_CHOOSERS = ("engine", "skip_words")
+"""Flat names whose values choose the kinds of several parts (`_kind_of`)."""
 KIND_NAMES = frozenset({"engine", "accumulate", "collect"})
 """Flat names whose values choose the kind of a part (`_kind_of`)."""
 SWITCHES = {
@@ -154,9 +156,9 @@ _DECLARED = {
 """The part in which the value of a name lies, and the field that declares it."""
 
 
-def _is_of_all_kinds(place: str, what: str) -> bool:
-    """Whether all kinds of the part of a place have a field."""
-    return all(any(item.name == what for item in fields(kind)) for kind in KINDS[place])
+def _kinds_with(place: str, what: str) -> list[type[NpuPart]]:
+    """The kinds of the part of a place that have a field."""
+    return [kind for kind in KINDS[place] if any(item.name == what for item in fields(kind))]
 
 
 _OWNERS = {
@@ -209,7 +211,11 @@ def _is_field(name: str) -> Callable[[Any], bool]:
 
 _MEANS: dict[str, Callable[[Any], Any]] = {
     **{name: attrgetter(where) for name, where in WHERE.items()},
-    **{name: _is_field(name) for name, (place, item) in _DECLARED.items() if not _is_of_all_kinds(place, item.name)},
+    **{
+        name: _is_field(name)
+        for name, (place, item) in _DECLARED.items()
+        if _kinds_with(place, item.name) != [*KINDS[place]]
+    },
 }
 """What says of an NPU whether the value of a name means something, of names for which the NPU's places don't say it."""
 
@@ -260,6 +266,13 @@ def _same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and bool(value == other)
 
 
+def engine_of(name: str) -> str:
+    """The engine whose NPUs alone may have the part with the value of a name; nothing where both may."""
+    place, what = OWNERS[name]
+    engines = {kind.engine for kind in _kinds_with(place, what) or KINDS[place]}
+    return engines.pop() if len(engines) == 1 else ""
+
+
 def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any:
     """Make a part of an NPU.
 
@@ -289,12 +302,12 @@ def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any
         replace(NUMBERS[switch], or_zero=True).check(switch, on)
     elif switch:
         require(isinstance(on, bool), f"{switch} must be True or False", shown(on))
-    kind, why = _kind_of(place, values) if on else (None, "")
+    kind = _kind_of(place, values) if on else None
     own = [item.name for item in fields(kind)] if kind else []
     for name, what in _FIELDS[place].items():
         if what not in own and name in given and name not in (switch, CHOSEN_BY.get(place)):
-            rule = f"{name} must be {ABSENT[name]} for {why}" if kind else f"{name} needs {MEANINGS[place]}"
-            require(_same(values[name], ABSENT[name]), rule, values[name])
+            needs = f"must be {ABSENT[name]} for {_lacks(name, values)}" if kind else f"needs {MEANINGS[place]}"
+            require(_same(values[name], ABSENT[name]), f"{name} {needs}", values[name])
     if kind is None:
         return None
     inside = [what for what in own if f"{place}.{what}" in KINDS]
@@ -305,18 +318,32 @@ def part_of(place: str, values: Mapping[str, Any], given: frozenset[str]) -> Any
     return kind(**chosen)
 
 
-def _kind_of(place: str, values: Mapping[str, Any]) -> tuple[type[NpuPart], str]:
-    """The kind of the part of a place, and the values that choose it, for messages."""
+def _kind_of(place: str, values: Mapping[str, Any]) -> type[NpuPart]:
+    """The kind of the part of a place."""
     engine = values.get("engine", DEFAULTS["engine"])
     require(isinstance(engine, str) and engine in ENGINES, "engine must be binary or integer", shown(engine))
-    if CHOSEN_BY.get(place) != "accumulate":
-        return next(kind for kind in KINDS[place] if kind.engine in ("", engine)), f"engine {engine}"
-    choice = values.get("accumulate", DEFAULTS["accumulate"])
-    CHOICES["accumulate"].check("accumulate", choice)
-    collect = values.get("collect", DEFAULTS["collect"])
-    NUMBERS["collect"].check("collect", collect)
-    kind = kind_of(choice, collect)
-    return kind, f"collect = {collect}" if kind is CollectedPopcount else f"accumulate {choice}"
+    if place == "results":
+        return results_kind(engine, adds=bool(values.get("skip_words")))
+    if place == "array.reducer":
+        choice, collect = (values.get(name, DEFAULTS[name]) for name in ("accumulate", "collect"))
+        CHOICES["accumulate"].check("accumulate", choice)
+        NUMBERS["collect"].check("collect", collect)
+        return kind_of(choice, collect)
+    kinds = [kind for kind in KINDS[place] if kind.engine in ("", engine)]
+    require(bool(kinds), f"{SWITCHES.get(place)} needs engine {KINDS[place][0].engine}", engine)
+    return kinds[0]
+
+
+def _lacks(name: str, values: Mapping[str, Any]) -> str:
+    """For what the kind of a part lacks the value of a name, in words."""
+    engine = values.get("engine", DEFAULTS["engine"])
+    if engine_of(name) not in ("", engine):
+        return f"engine {engine}"
+    if OWNERS[name][0] == "results":
+        return f"engine {engine} without a skip store"
+    chosen_by = "collect" if _kind_of("array.reducer", values) is CollectedPopcount else "accumulate"
+    choice = values.get(chosen_by, DEFAULTS[chosen_by])
+    return f"collect = {choice}" if chosen_by == "collect" else f"accumulate {choice}"
 
 
 def meant(npu: Any) -> frozenset[str]:

@@ -25,7 +25,7 @@ from .parts import present
 from .pool_unit import PRODUCTS, Beside, PoolReduction, PoolUnit, PoolWeights, Reduction, pools_of
 from .ports import SOURCES, Ports
 from .reader import Reader
-from .results import REQUANTISATION, THRESHOLDS, ActivationUnit, Results
+from .results import IntegerResults, RequantisedResults, SignResults, ThresholdResults, results_kind
 from .rules import require
 from .sequencer import Sequencer
 from .sequencer_kind import SequencerKind, TapTable
@@ -52,7 +52,7 @@ class Npu:
     """The window former, in front of everything; None: there is none."""
     sequencer: Sequencer = field(default_factory=Sequencer)
     """The tuple memory and what reads windows from it."""
-    results: Results = field(default_factory=Results)
+    results: ThresholdResults | SignResults | IntegerResults = field(default_factory=ThresholdResults)
     """What makes features of sums."""
     pool_unit: PoolUnit | None = field(default_factory=PoolUnit)
     """What pools; None: no layer may have a pool."""
@@ -91,10 +91,11 @@ class Npu:
         """
         values = _plain(values)
         given = frozenset(values)
-        owners = PARTS if "engine" in values else [flat.OWNERS[name][0].split(".")[0] for name in values]
+        several = not given.isdisjoint(flat.KIND_CHOOSERS)
+        owners = PARTS if several else [flat.OWNERS[name][0].split(".")[0] for name in values]
         parts: dict[str, Any] = dict.fromkeys(owners)
         kept = {name: flat.value_of(self, name) for part in parts for name in flat.NAMES[part]}
-        every = {"engine": self.engine} | kept | values
+        every = self.values(*flat.KIND_CHOOSERS) | kept | values
         parts = {part: flat.part_of(part, every, given) for part in parts}
         lost = [name for name in flat.stray(self._with_parts(parts)) if name not in given]
         if lost:
@@ -169,8 +170,9 @@ class Npu:
     def __post_init__(self) -> None:
         array = self.array
         require(self.results.ol <= array.kgp, f"ol must be <= kgp = {array.kgp}", self.results.ol)
-        if self.ports.binariser and array.engine != "binary":
-            raise ValueError(f"npu: binariser_bits must be 0 for engine integer, got {self.ports.binariser.bits}")
+        for part in (self.pool_weights, self.stores.skip, self.ports.binariser):
+            ok = part is None or part.engine == array.engine
+            require(ok, f"{type(part).__name__} needs engine {part and part.engine}", array.engine)
         ok = not (array.one_memory and self.loader.stream_weights)
         require(ok, "one_memory must be False for stream_weights", array.one_memory)
         rows = array.kernel_rows
@@ -178,6 +180,8 @@ class Npu:
         require(not array.one_memory or rows > self.sequencer.tuple_words, rule, rows)
         if self.pool_unit and self.pool_unit.weights:
             self._check_depthwise(self.pool_unit)
+        kind = results_kind(self.engine, adds=self.has_skip)
+        require(type(self.results) is kind, f"results must be {kind.__name__}", type(self.results).__name__)
         if self.stores.skip:
             self._check_addition(self.stores.skip)
         if self.former:
@@ -190,8 +194,6 @@ class Npu:
     def _check_depthwise(self, pool_unit: PoolUnit) -> None:
         """Raise ValueError unless the NPU can have a pool unit with weights."""
         array = self.array
-        got = f"engine {array.engine}, a pool unit"
-        require(array.engine == "integer", "depthwise needs engine integer and a pool unit", got)
         most = MULTIPLIER_BITS - RECIPROCAL_BITS + 7  # a reciprocal is a multiplier
         require(array.feature_bits <= most, f"feature_bits must be <= {most} for depthwise", array.feature_bits)
         ok = pool_unit.pfp % self.results.ol == 0
@@ -201,7 +203,6 @@ class Npu:
 
     def _check_addition(self, skip: MapSkipStore | StepSkipStore) -> None:
         """Raise ValueError unless the NPU can have such a skip store and an addition."""
-        require(skip.engine == self.engine, f"the skip store must be of engine {self.engine}", skip.engine)
         require(not skip.onward or "ring" in self.ports.outlets, "skips_onward needs outlet ring", self.ports.outlets)
         if self.keeps_steps:
             return
@@ -308,14 +309,15 @@ class Npu:
         return "loop" in self.ports.outlets
 
     @property
-    def activation(self) -> ActivationUnit:
-        """What makes results of sums: integers in the integer engine, and in a binary NPU that adds maps."""
-        return REQUANTISATION if self.multiplies or self.has_skip else THRESHOLDS
-
-    @property
     def requantises(self) -> bool:
         """Whether sums are requantised; else they are compared with thresholds."""
-        return self.activation is REQUANTISATION
+        return isinstance(self.results, RequantisedResults)
+
+    @property
+    def requantisation(self) -> RequantisedResults:
+        """The results unit, for callers that are only asked where it requantises."""
+        assert isinstance(self.results, RequantisedResults)
+        return self.results
 
     @property
     def keeps_steps(self) -> bool:
@@ -356,7 +358,7 @@ class Npu:
     @property
     def biased_bits(self) -> int:
         """Width of a sum with its bias: as accumulators, and the bits behind the point."""
-        return self.array.acc_bits + self.results.bias_fraction_bits
+        return self.array.acc_bits + self.requantisation.bias_fraction_bits
 
     @property
     def scale_shift_bits(self) -> int:
@@ -371,8 +373,9 @@ class Npu:
         product over 2^most_shift is nearer to 0 than to 1. What the first of two roundings adds must not change that,
         and needs so many bits.
         """
-        product = self.biased_bits + max(self.results.multiplier_bits, 1)
-        return max(product + 1, self.results.first_shift + 2) if self.results.round_twice else product
+        results = self.requantisation
+        product = self.biased_bits + max(results.multiplier_bits, 1)
+        return max(product + 1, results.first_shift + 2) if results.round_twice else product
 
     @property
     def product_bits(self) -> int:
@@ -530,7 +533,7 @@ class Npu:
     @property
     def of_pool_results(self) -> "Npu":
         """The NPU with multipliers as wide as those of its pool results: wide enough for a reciprocal, too."""
-        return self.unchecked(multiplier_bits=max(self.results.multiplier_bits, self.reciprocal_bits))
+        return self.unchecked(multiplier_bits=max(self.requantisation.multiplier_bits, self.reciprocal_bits))
 
     @property
     def group_steps(self) -> int:

@@ -134,7 +134,7 @@ def value(
     rare
         Whether files have the value only where it isn't the default.
     where
-        What an NPU does in which the value means something, by the name of a property of `Npu`: "requantises". In
+        What an NPU does in which the value means something, by the name of a property of `Npu`: "loops_maps". In
         other NPUs a feature that is off by default must be off. By default it means something wherever its part is.
     means
         A sentence that says what is chosen by the value: for the command line, schema and pages.

@@ -4,7 +4,7 @@ it."""
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from bitloom.golden.layers.pool import AvgPool, MaxPool, MinPool, Pool
 from bitloom.golden.window import Window
@@ -106,6 +106,8 @@ class ReducedWindow(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class PoolWeights(NpuPart):
     """What a pool unit that computes depthwise convolutions has besides (hls_gen/rtl/pool_unit/pool_depthwise.py)."""
+
+    engine: ClassVar[str] = "integer"
 
     scale_ram: str = choice(
         "auto",

@@ -1,6 +1,7 @@
 """Ports: where words come into an NPU and where they leave it."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .parts import NpuPart, capacity, choice, number
 from .rules import require
@@ -19,6 +20,8 @@ INLET_BITS = bits_for(len(SOURCES) - 1)
 @dataclass(frozen=True, kw_only=True)
 class Binariser(NpuPart):
     """What makes inputs of several bits binary on line, by thresholds, in front of a binary NPU."""
+
+    engine: ClassVar[str] = "binary"
 
     bits: int = number(
         least=2,

@@ -62,6 +62,8 @@ class ProductSum(Reducer):
 class BinaryReducer(Reducer):
     """What all kinds of a binary array have."""
 
+    engine: ClassVar[str] = "binary"
+
     def products(self, kfp: int) -> int:
         """Products that it reduces at once, at most: those of a beat, ``kfp``, or those that it collects."""
         return kfp

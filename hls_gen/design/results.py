@@ -3,7 +3,7 @@ and adds maps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -62,8 +62,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True)
 class ActivationUnit(Unit):
-    """What makes results of sums in the results unit. An NPU has one, `Npu.activation`. Sums that leave as they
-    are pass it by.
+    """What makes results of sums in the results unit. Sums that leave as they are pass it by.
 
         sums[OL] --> activation --results[OL]--> feature units, where it requantises
 
@@ -157,7 +156,7 @@ class FeatureUnit(Unit):
     layer: type[FeatureLayer]
     """Golden's layer, whose ``forward`` it is."""
     capacity: str
-    """Field of `Results`; an NPU has the unit where it isn't 0."""
+    """Field of `IntegerResults`; an NPU has the unit where it isn't 0."""
     mark: str
     """Field of a layer's row of memory ``results``: the layer is of this kind, else its features stay as they are."""
     stages: tuple[str, ...]
@@ -199,31 +198,79 @@ them, nor one and `REQUANTISATION`, have a field, a mark or a stage of the same 
 
 @dataclass(frozen=True, kw_only=True)
 class Results(NpuPart):
-    """The results unit."""
+    """The results unit: what all kinds have."""
+
+    activation: ClassVar[ActivationUnit]
+    """What makes results of sums."""
 
     ol: int = number(1, means="Results that leave the array in a cycle, kgp at most.")
-    lut_products: tuple[str, ...] = choice(
-        (),
-        LUT_PRODUCTS,
-        rare=True,
-        where="multiplies",
-        means="Units of the integer engine that multiply in LUTs, not in DSP blocks.",
-    )
     levels: int = capacity(64, least=2)
     """Thresholds of an activation, >= 2."""
     threshold_rows: int = capacity(256, least=2, added=True)
     """Rows of ol thresholds, or of ol times bias, multiplier and shift, >= 2."""
-    multiplier_bits: int = capacity(16, least=0, most=MULTIPLIER_BITS, where="requantises")
-    """Width of the multipliers of a requantisation, 0..31; 0: all multipliers are 1, and there are none. This and the
-    three that follow mean nothing in an NPU that compares sums with thresholds."""
-    bias_fraction_bits: int = capacity(0, least=0, most=FRACTION_BITS, rare=True, where="requantises")
-    """Bits of a requantisation's bias behind the point, 0..16; the compiler shifts layers that have fewer."""
-    half_even: int = capacity(0, least=0, most=1, rare=True, where="requantises")
+
+    @property
+    def feature_units(self) -> tuple[FeatureUnit, ...]:
+        """The feature units that it has."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdResults(Results):
+    """The results unit of a binary NPU without a skip store: it compares sums with thresholds."""
+
+    engine: ClassVar[str] = "binary"
+    activation: ClassVar[ActivationUnit] = THRESHOLDS
+    lut_products: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequantisedResults(Results):
+    """A results unit that requantises sums."""
+
+    activation: ClassVar[ActivationUnit] = REQUANTISATION
+
+    multiplier_bits: int = capacity(16, least=0, most=MULTIPLIER_BITS)
+    """Width of the multipliers, 0..31; 0: all multipliers are 1, and there are none."""
+    bias_fraction_bits: int = capacity(0, least=0, most=FRACTION_BITS, rare=True)
+    """Bits of a bias behind the point, 0..16; the compiler shifts layers that have fewer."""
+    half_even: int = capacity(0, least=0, most=1, rare=True)
     """Whether layers may round halves to the even neighbour, 0 or 1; without it all round them away from zero."""
-    round_twice: int = capacity(0, least=0, most=1, rare=True, where="requantises")
+    round_twice: int = capacity(0, least=0, most=1, rare=True)
     """Whether layers may round twice, as TFLite's kernels do, 0 or 1."""
 
-    lookup_rows: int = capacity(0, least=ENTRIES, or_zero=True, added=True, rare=True, where="multiplies")
+    @property
+    def roundings(self) -> tuple[str, ...]:
+        """How layers may round (golden.layers.requantise.ROUNDINGS)."""
+        return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)
+
+    @property
+    def first_shift(self) -> int:
+        """Bits that the first of two roundings takes off, with those behind the bias's point."""
+        return FIRST_SHIFT + self.bias_fraction_bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignResults(RequantisedResults):
+    """The results unit of a binary NPU with a skip store: integers are added, and their signs go on."""
+
+    engine: ClassVar[str] = "binary"
+    lut_products: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerResults(RequantisedResults):
+    """The results unit of an integer NPU."""
+
+    engine: ClassVar[str] = "integer"
+
+    lut_products: tuple[str, ...] = choice(
+        (),
+        LUT_PRODUCTS,
+        rare=True,
+        means="Units of the integer engine that multiply in LUTs, not in DSP blocks.",
+    )
+    lookup_rows: int = capacity(0, least=ENTRIES, or_zero=True, added=True, rare=True)
     """Entries of the tables in which layers look their features up, 256 a table; 0: there is none."""
 
     def __post_init__(self) -> None:
@@ -239,12 +286,9 @@ class Results(NpuPart):
         """The feature units that it has."""
         return tuple(unit for unit in FEATURE_UNITS if getattr(self, unit.capacity))
 
-    @property
-    def roundings(self) -> tuple[str, ...]:
-        """How layers may round (golden.layers.requantise.ROUNDINGS)."""
-        return ("once", *["even"] * self.half_even, *["twice"] * self.round_twice)
 
-    @property
-    def first_shift(self) -> int:
-        """Bits that the first of two roundings takes off, with those behind the bias's point."""
-        return FIRST_SHIFT + self.bias_fraction_bits
+def results_kind(engine: str, *, adds: bool) -> type[ThresholdResults | SignResults | IntegerResults]:
+    """The kind of results unit of an NPU of an engine; ``adds``: whether it has a skip store, and so an addition."""
+    if engine == "integer":
+        return IntegerResults
+    return SignResults if adds else ThresholdResults

@@ -39,11 +39,12 @@ def split_product(npu: "Npu") -> SplitProduct | None:
     without a register. With other operands synthesis does as well by itself. With ``half_even`` none is split: that
     looks at a bit of the product in the cycle in which parts would be added.
     """
-    multiplier = npu.results.multiplier_bits
+    results = npu.requantisation
+    multiplier = results.multiplier_bits
     apart = max(0, npu.biased_bits - DSP_WIDE_BITS)
     long = multiplier >= DSP_WIDE_BITS and npu.biased_bits > DSP_NARROW_BITS
     short = 0 < multiplier < DSP_NARROW_BITS and apart > 0
-    if npu.results.half_even or not (long or short) or apart > MOST_APART:
+    if results.half_even or not (long or short) or apart > MOST_APART:
         return None
     cut = min(multiplier, DSP_NARROW_BITS - 1)
     return SplitProduct(apart, cut, multiplier - cut)

@@ -91,7 +91,7 @@ one in the PEs. (With several accumulators each is a credit.)"""
 
 def activation_stages(npu: Npu) -> tuple[str, ...]:
     """Register stages of the results unit's activation, and of the feature units behind it, in order."""
-    return (*npu.activation.stages, *(stage for unit in npu.results.feature_units for stage in unit.stages))
+    return (*npu.results.activation.stages, *(stage for unit in npu.results.feature_units for stage in unit.stages))
 
 
 # Addition

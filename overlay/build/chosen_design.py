@@ -1,7 +1,7 @@
 """The design that a command was asked for: a reference design, or NPUs of a folding, alone or connected to a chain."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bitloom.golden.layers.conv import Weighted
@@ -22,17 +22,7 @@ OF_FRAMES = ("planes", "shift_bits", "binariser_bits", "window_former")
 """Fields of a folding that only NPUs that read the host's frames can have."""
 
 
-def _only(engine: str) -> tuple[str, ...]:
-    """Values of the folding that only the array of an engine has, and of those of other parts what declares that it
-    means something in NPUs that multiply."""
-    others = {item.name for other, array in flat.ENGINES.items() if other != engine for item in fields(array)}
-    has = {f"array.{item.name}" for item in fields(flat.ENGINES[engine]) if item.name not in others}
-    means = {name for name, where in flat.WHERE.items() if where == "multiplies" and engine == "integer"}
-    places = {name: ".".join(place.split(".")[:2]) for name, place in flat.PLACES.items()}
-    return tuple(name for name in flat.CHOSEN if places[name] in has or name in means)
-
-
-OF_ENGINE = {"binary": (*_only("binary"), "binariser_bits"), "integer": (*_only("integer"), "depthwise")}
+OF_ENGINE = {engine: tuple(name for name in flat.CHOSEN if flat.engine_of(name) == engine) for engine in flat.ENGINES}
 """Fields of a folding that only one engine has; in a design of both engines only the NPUs of that engine get them."""
 
 

@@ -44,7 +44,7 @@ EACH = 20
 FRAMES = 4
 WIDE = IntegerChoices(feature_bits=9, weight_bits=8, roundings=("once", "twice"))
 """What layers of the integer engine may be."""
-BINARY = Npu.of(acc_bits=25, multiplier_bits=31, planes=0, shift_bits=3)
+BINARY = Npu.of(acc_bits=25, planes=0, shift_bits=3)
 ROUNDINGS = {"round_twice": 1, "half_even": 1, "bias_fraction_bits": 6}
 INTEGER = integer_npu(9, 8, 32, multiplier_bits=31, **ROUNDINGS)
 

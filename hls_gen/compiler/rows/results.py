@@ -34,10 +34,10 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
         "adds": int(layer.action(Addition) is not None),
         "keeps": int(planned.way.adder is not None),
         "double": int(layer.arithmetic.double),
-        **numbers_of(npu, {**SUMS.of_layer, **npu.activation.of_layer}, layer.activation.of_layer),
+        **numbers_of(npu, {**SUMS.of_layer, **npu.results.activation.of_layer}, layer.activation.of_layer),
     }
     actions = {action.unit.mark: action for action in layer.actions if isinstance(action, UnitAction)}
-    constants = activation_columns(npu.activation, layer.activation, layer.sum_range, steps, npu)
+    constants = activation_columns(npu.results.activation, layer.activation, layer.sum_range, steps, npu)
     rows = dict[str, Columns]()
     for unit in npu.results.feature_units:
         action = actions.get(unit.mark)
@@ -49,7 +49,7 @@ def result_rows(planned: PlannedLayer) -> dict[str, Columns]:
     known = memory_of(npu, "results").widths
     rows |= {
         "results": row({name: value for name, value in fields.items() if name in known}),
-        npu.activation.memory: constants,
+        npu.results.activation.memory: constants,
     }
     if npu.has_skip:
         rows["additions"] = row(_addition_fields(layer.action(Addition), npu))
@@ -120,11 +120,11 @@ def _held_numbers(numbers: Mapping[str, Any], npu: Npu, fraction: int) -> dict[s
     Where the NPU has k more bits behind the point than the ``fraction`` of the layer, sum and bias are 2^k times as
     large there, and so is the divisor: the quotient is the same, and so is its rounding.
     """
-    more = npu.results.bias_fraction_bits - fraction
-    held = dict(numbers)
-    if "bias" in held:
-        held |= {"bias": held["bias"] << more, "shift": np.minimum(held["shift"] + more, npu.most_shift)}
-    return held
+    if not npu.requantises or "bias" not in numbers:
+        return dict(numbers)
+    more = npu.requantisation.bias_fraction_bits - fraction
+    shift = np.minimum(numbers["shift"] + more, npu.most_shift)
+    return {**numbers, "bias": numbers["bias"] << more, "shift": shift}
 
 
 def _addition_fields(addition: Addition | None, npu: Npu) -> dict[str, int]:

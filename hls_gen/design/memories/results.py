@@ -23,9 +23,9 @@ def results_memories(npu: Npu) -> dict[str, Rows]:
     store."""
     memories = {
         "results": Rows(npu.loader.layers, _layer_fields(npu), read_at_once=True),
-        npu.activation.memory: Rows(
+        npu.results.activation.memory: Rows(
             npu.results.threshold_rows,
-            lane_fields(npu, npu.activation, *npu.results.feature_units),
+            lane_fields(npu, npu.results.activation, *npu.results.feature_units),
             counted_as="threshold_rows",
             based_by=("results", "threshold_base"),
         ),
@@ -86,7 +86,7 @@ def _layer_fields(npu: Npu) -> FieldWidths:
         *([("pooled", 1)] if npu.passes_by else []),
         *addition_marks(npu),
         *([("double", 1)] if npu.array.offset_bits else []),
-        *fields_of(npu, npu.activation.of_layer),
+        *fields_of(npu, npu.results.activation.of_layer),
         *(field for unit in npu.results.feature_units for field in _unit_fields(npu, unit)),
     ]
 

@@ -78,7 +78,7 @@ def results(library: Library, npu: Npu) -> Block:
     b = Block(library.name("results_unit", npu), _header(npu))
     acc = npu.array.acc_bits
     rows = memory_of(npu, "results")
-    factors = memory_of(npu, npu.activation.memory)
+    factors = memory_of(npu, npu.results.activation.memory)
     units = npu.results.feature_units
     tables = [memory_of(npu, unit.table.memory) for unit in units if unit.table]
     bus = LoadBus.ports(b, library.stream_bits, [rows, factors, *tables])

@@ -80,7 +80,7 @@ def compiled(case: Case) -> tuple[Hardware, Program, np.ndarray, np.ndarray] | N
     seed = case["seed"]
     target = hardware(design)
     npu = design.npus[0]
-    model = random_model(network, seed, npu.array.acc_bits, npu.results.multiplier_bits)
+    model = random_model(network, seed, npu.array.acc_bits, npu.value("multiplier_bits"))
     chunk = ""
     if len(design.npus) > 1:
         chunk = f"tuples:{case['chunk']}" if isinstance(case["chunk"], int) else case["chunk"]

@@ -43,10 +43,9 @@ def columns_read(window: Window, height: int, width: int) -> np.ndarray:
 @pytest.mark.parametrize("order", ["pull", "raster"])
 def test_line_formers_make_the_taps_of_windows(npu: Npu, order: str) -> None:
     def same(pick: Pick) -> list[str]:
-        choices = IntegerChoices.of(npu)
         binary = npu.engine == "binary"
         maker = pick.of((integer_network, depthwise_network))
-        network = binary_network(pick, 8) if binary else maker(pick, choices)
+        network = binary_network(pick, 8) if binary else maker(pick, IntegerChoices.of(npu))
         lowered = lowered_for(model_of(network, pick.seed(), npu), [npu])
         windows = dict[tuple[str, str], tuple[Window, int, int]]()
         for layer, workload in zip(lowered.layers, lowered.workloads):

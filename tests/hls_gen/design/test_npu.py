@@ -16,6 +16,8 @@ from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.topology import cascade, pipeline, ring
 from tests.errors import value_error
 
+THRESHOLDS = "engine binary without a skip store"
+"""What compares sums with thresholds."""
 BAD = {
     "engine": ("ternary", "npu: engine must be binary or integer, got 'ternary'"),
     "feature_bits": (2, "npu: feature_bits must be 1 for engine binary, got 2"),
@@ -38,12 +40,12 @@ BAD = {
     "accumulators": (3, "npu: accumulators must be a power of two 1..256, got 3"),
     "binariser_bits": (10, "npu: binariser_bits must be 0 or 2..9, got 10"),
     "binariser_rows": (1, "npu: binariser_rows needs a binariser, got 1"),
-    "multiplier_bits": (32, "npu: multiplier_bits must be 0..31, got 32"),
-    "bias_fraction_bits": (17, "npu: bias_fraction_bits must be 0..16, got 17"),
-    "half_even": (2, "npu: half_even must be 0..1, got 2"),
+    "multiplier_bits": (32, f"npu: multiplier_bits must be 16 for {THRESHOLDS}, got 32"),
+    "bias_fraction_bits": (17, f"npu: bias_fraction_bits must be 0 for {THRESHOLDS}, got 17"),
+    "half_even": (2, f"npu: half_even must be 0 for {THRESHOLDS}, got 2"),
     "map_products": (2, "npu: map_products needs a skip store, got 2"),
-    "round_twice": (2, "npu: round_twice must be 0..1, got 2"),
-    "lookup_rows": (256, "npu: lookup_rows needs an NPU that multiplies, got 256"),
+    "round_twice": (2, f"npu: round_twice must be 0 for {THRESHOLDS}, got 2"),
+    "lookup_rows": (256, "npu: lookup_rows must be 0 for engine binary, got 256"),
     "skip_words": (1, "npu: skip_words must be 0 or >= 2, got 1"),
     "skip_bits": (10, "npu: skip_bits needs a skip store, got 10"),
     "skips_onward": (2, "npu: skips_onward needs a skip store, got 2"),
@@ -83,11 +85,11 @@ BAD = {
     "window_former": (1, "npu: window_former must be True or False, got 1"),
     **{name: (-1, f"npu: {name} needs a window former, got -1") for name in FORMER},
     "word_lanes": (-1, "npu: word_lanes must be an integer >= 0, got -1"),
-    "depthwise": (True, "npu: depthwise needs engine integer and a pool unit, got engine binary, a pool unit"),
+    "depthwise": (True, "npu: depthwise needs engine integer, got binary"),
     "pool_jumps": (1, "npu: pool_jumps needs a pool unit with weights (depthwise), got 1"),
     "pool_kernel_rows": (1, "npu: pool_kernel_rows needs a pool unit with weights (depthwise), got 1"),
     "pool_scale_rows": (1, "npu: pool_scale_rows needs a pool unit with weights (depthwise), got 1"),
-    "lut_products": (("addition",), "npu: lut_products needs an NPU that multiplies, got ('addition',)"),
+    "lut_products": (("addition",), "npu: lut_products must be () for engine binary, got ('addition',)"),
     "kernels_per_multiplier": (2, "npu: kernels_per_multiplier must be 1 for engine binary, got 2"),
 }
 """One bad value of every parameter."""
@@ -149,7 +151,13 @@ RULES = [
         {"window_former": True, "inlets": ("ring", "loop")},
         "a window former needs inlet host, or ring alone, got ('ring', 'loop')",
     ),
-    ({**INTEGER, "binariser_bits": 8}, "binariser_bits must be 0 for engine integer, got 8"),
+    ({**INTEGER, "binariser_bits": 8}, "binariser_bits needs engine binary, got integer"),
+    ({**INTEGER, "multiplier_bits": 32}, "multiplier_bits must be 0..31, got 32"),
+    ({**INTEGER, "bias_fraction_bits": 17}, "bias_fraction_bits must be 0..16, got 17"),
+    ({**INTEGER, "half_even": 2}, "half_even must be 0..1, got 2"),
+    ({**INTEGER, "round_twice": 2}, "round_twice must be 0..1, got 2"),
+    ({**KEEPS, "lookup_rows": 256}, "lookup_rows must be 0 for engine binary, got 256"),
+    ({**KEEPS, "lut_products": ("pool",)}, "lut_products must be () for engine binary, got ('pool',)"),
     ({"binariser_bits": False}, "binariser_bits must be 0 or 2..9, got False"),
     ({"window_former": True, "binariser_bits": 8}, "binariser_bits must be 0 with a window former, got 8"),
     (SIZES, "former_channels needs a window former, got 3"),
@@ -348,20 +356,34 @@ def test_a_skip_store_is_of_the_engine():
     steps, maps = Npu.of(**KEEPS), Npu.of(**INTEGER, skip_words=9, joined_words=2, map_products=1)
     assert steps.changed(**INTEGER, joined_words=2, map_products=1) == maps
     assert maps.changed(engine="binary", feature_bits=1, weight_bits=1, skip_bits=2).stores == steps.stores
-    with value_error("npu: the skip store must be of engine binary, got integer"):
+    with value_error("npu: MapSkipStore needs engine integer, got binary"):
         replace(steps, stores=maps.stores)
 
 
 @pytest.mark.parametrize(("name", "value"), [("half_even", 1), ("bias_fraction_bits", 2)])
 def test_features_that_mean_nothing_are_refused(name, value):
-    with value_error(f"npu: {name} needs an NPU that requantises, got {value}"):
+    with value_error(f"npu: {name} must be 0 for {THRESHOLDS}, got {value}"):
         Npu.of(**{name: value})
 
 
 def test_features_go_where_they_mean_nothing_any_more():
-    """Sizes of what is not there stay."""
-    npu = Npu.of(skip_words=9, skip_bits=2, multiplier_bits=15, half_even=1)
-    assert npu.changed(skip_words=0) == Npu.of(multiplier_bits=15)
+    npu = Npu.of(**KEEPS, multiplier_bits=15, half_even=1)
+    assert npu.changed(skip_words=0) == Npu.of()
+    assert npu.unchecked(skip_words=0) == Npu.of()
+
+
+def test_what_makes_results_follows_the_engine_and_the_skip_store():
+    """Made by itself it is refused where it doesn't."""
+    plain, steps = Npu.of(), Npu.of(**KEEPS)
+    kinds = {"ThresholdResults": plain, "SignResults": steps, "IntegerResults": Npu.of(**INTEGER)}
+    for name, npu in kinds.items():
+        assert type(npu.results).__name__ == name
+        for other in kinds.values():
+            if other is not npu:
+                with value_error(f"npu: results must be {name}, got {type(other.results).__name__}"):
+                    replace(npu, results=other.results)
+    assert plain.changed(**KEEPS) == steps
+    assert steps.changed(skip_words=0, **INTEGER) == kinds["IntegerResults"]
 
 
 @pytest.fixture

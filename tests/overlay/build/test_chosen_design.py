@@ -134,7 +134,7 @@ def test_the_page_lists_every_option_of_a_folding() -> None:
 @pytest.mark.parametrize(("engine", "key"), [(engine, key) for engine, keys in OF_ENGINE.items() for key in keys])
 def test_fields_of_one_engine_are_refused_by_the_other(engine: str, key: str) -> None:
     given = {"accumulate": "or", "lut_products": ("addition",), "kernel_binariser": True, "depthwise": True}.get(key, 8)
-    with pytest.raises(ValueError, match=r"^npu: .*engine|^npu: lut_products needs|^npu: word_lanes must be 0"):
+    with pytest.raises(ValueError, match=r"^npu: .*engine|^npu: pool_scale_ram needs|^npu: word_lanes must be 0"):
         (INTEGER if engine == "binary" else Npu.of()).changed(**{key: given})
 
 

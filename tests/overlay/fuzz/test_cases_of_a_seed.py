@@ -64,7 +64,7 @@ def test_arrays() -> None:
     models = []
     for case in cases("networks")[:ARRAYS]:
         network, npu = Network.from_dict(case["network"]), DESIGNS[case["design"]].npus[0]
-        models.append(random_model(network, case["seed"], npu.array.acc_bits, npu.results.multiplier_bits))
+        models.append(random_model(network, case["seed"], npu.array.acc_bits, npu.value("multiplier_bits")))
     assert digest(*(model_digest(model).encode() for model in models)) == "017e407028800ced"
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bitloom.hls_gen.design import flat
-from bitloom.hls_gen.design.former import Former
 from bitloom.hls_gen.design.memories.memory_map import kernel_bits, memory_map
 from bitloom.hls_gen.design.npu import Npu
 from bitloom.hls_gen.design.parts import present
@@ -17,6 +16,9 @@ from .needs import Needs, NpuNeeds
 
 FORMER = flat.NAMES["former.sizes"]
 """Sizes of the window former."""
+UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, "aheads": 0, **dict.fromkeys(FORMER, 0)}
+"""What an NPU has as long as its layers are not known, beside capacities that are always found anew: no lanes share a
+weight, taps claim no tuples, and a window former has no sizes."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,8 @@ class MemoryBits:
 
 
 def unsized(folding: Npu) -> Npu:
-    """An NPU of this folding before it is sized: capacities are ignored, no lanes share a weight, and a window
-    former has no sizes yet."""
-    if folding.former_sizes:
-        folding = replace(folding, former=Former())
-    if folding.has_skip:
-        folding = folding.changed(skip_words=0)
-    if folding.sequencer.tuple_parts:
-        folding = folding.changed(tuple_parts=0, aheads=0)
-    return folding if folding.array.lanes_per_weight == 1 else folding.changed(lanes_per_weight=1, lane_step=1)
+    """An NPU of this folding before it is sized: without a skip store, and as `UNSIZED` has it."""
+    return folding.unchecked(**UNSIZED, skip_words=0)
 
 
 def with_tuple_parts(npu: Npu) -> dict[str, int]:

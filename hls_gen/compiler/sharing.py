@@ -6,7 +6,7 @@ level (layout.result_layout). So the kernel memory needs one of them, and wires 
 (hls_gen/rtl/array/convolver.py).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,7 @@ class ReadValues:
     """(words of a tuple, lanes of a word): lanes of its tuples, or UNUSED."""
 
 
-def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
+def sharing(npu: Npu, read: Iterable[ReadValues]) -> Npu:
     """Let lanes of an NPU share weights, where every map that it reads allows it.
 
     These maps have the same number of bits a value, more than 1, and the bits of a value lie equally far apart. An
@@ -42,8 +42,8 @@ def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
     ----------
     npu
         The NPU, whose lanes have weights of their own.
-    maps
-        All that its layers read, in all networks for its design.
+    read
+        All maps that its layers read, in all networks for its design.
 
     Returns
     -------
@@ -52,8 +52,9 @@ def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
     """
     if npu.engine != "binary" or npu.array.planes or npu.ports.binariser or npu.former_sizes or npu.array_forms_lines:
         return npu
-    levels = {read.bits for read in maps} - {0}
-    steps = {read.apart for read in maps if read.apart is not None}
+    maps = [*read]
+    levels = {values.bits for values in maps} - {0}
+    steps = {values.apart for values in maps if values.apart is not None}
     if len(levels) != 1 or len(steps) > 1:
         return npu
     several = levels.pop()
@@ -61,17 +62,15 @@ def sharing(npu: Npu, maps: Sequence[ReadValues]) -> Npu:
     if several == 1 or several * apart > npu.array.kfp:
         return npu
     shared = npu.changed(lanes_per_weight=several, lane_step=apart)
-    channels = (read.layout // several for read in maps if read.apart is not None)  # UNUSED is -1, and stays so
+    channels = (values.layout // several for values in maps if values.apart is not None)  # UNUSED is -1, and stays so
     return shared if all(_fits(shared, layout) for layout in channels) else npu
 
 
-def values_read(plan: Plan, n: int) -> list[ReadValues]:
+def values_read(plan: Plan, n: int) -> Iterator[ReadValues]:
     """The maps that the layers of NPU ``n`` read, layer after layer."""
     steps = {planned.layer.name: planned.npu.results.ol for planned in plan.layers}
-    return [
-        ReadValues(value_bits(plan.lowered, planned.layer), steps.get(planned.layer.reads), planned.read.layout)
-        for planned in plan.on(n)
-    ]
+    for planned in plan.on(n):
+        yield ReadValues(value_bits(plan.lowered, planned.layer), steps.get(planned.layer.reads), planned.read.layout)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Folding to design: memories as large as the given networks need."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,17 +15,17 @@ from bitloom.hls_gen.design.npu import Npu
 
 from .choices import CompileChoices
 from .effects import check_effects
-from .fitted import fitted, margins, streamed, unsized, with_tuple_parts
+from .extended import Npus, PlannedOnNpus, extended
+from .fitted import fitted, margins, streamed, unsized
 from .flow import System, smooth, smooth_skips
 from .formed_taps import form_taps, former_sizes
 from .lowering import Lowered, lowered_for
 from .needs import NpuNeeds
 from .partitions import check_partitions, partitions
 from .plan import Plan, map_orders, plan_lowered, with_skip_stores
-from .sharing import sharing, values_read
+from .sharing import ReadValues, values_read
 from .ways import with_equal_steps
 
-Npus = tuple[Npu, ...]
 FLOW_FRAMES = 4
 """Frames for which stores are simulated to be sized."""
 
@@ -106,7 +106,8 @@ def sized_design(
     npus = tuple(unsized(folding) for folding in foldings)
     check_partitions(name, models, choices.partitions)
     programs = [[part.model for part in partitions(model, choices.partitions, npus)] for model in models]
-    npus, lowered, plans = _planned(name, [*chain(*programs)], npus, choices.of_partition, equal=sizing.equal)
+    networks = extended(_planned(name, [*chain(*programs)], npus, choices.of_partition, equal=sizing.equal))
+    npus, plans = networks.npus, networks.plans
     needs_by_npu = [[plan.needs[n] for plan in plans] for n in range(len(npus))]
     if sizing.stream_weights:
         needs_by_npu = [[_streamed(plan, n, npu) for plan in plans] for n, npu in enumerate(npus)]
@@ -121,38 +122,55 @@ def sized_design(
     if spill_words is None or "ring" not in npus[0].ports.inlets:
         spill_words = _spill_words(plans, sized, stream_bits, sizing.frames)
     design = Design(name=name, stream_bits=stream_bits, npus=sized, spill_words=spill_words)
-    each = iter(lowered)
+    each = iter(networks.lowered)
     return SizedDesign(design, [[next(each) for _ in of_model] for of_model in programs])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _PlannedNetworks(PlannedOnNpus):
+    """The networks of a design, planned on its NPUs."""
+
+    npus: Npus
+    models: Sequence[Model]
+    lowered: Sequence[Lowered]
+    """Each network, lowered for these NPUs."""
+    choices: CompileChoices
+    equal: bool
+    """As in `Sizing`."""
+
+    @cached_property
+    def plans(self) -> list[Plan]:
+        """The plan of each network."""
+        return [plan_lowered(lowered, self.npus, self.choices) for lowered in self.lowered]
+
+    def on(self, npus: Npus) -> "_PlannedNetworks":
+        """The networks on other NPUs. Where other lanes share weights layers may take other cycles, so that the best
+        mapping may be another one."""
+        npus = _alike(npus, equal=self.equal)
+        lanes, before = ([npu.array.lanes_per_weight for npu in each] for each in (npus, self.npus))
+        lowered = self.lowered
+        if lanes != before:
+            lowered = [lowered_for(model, npus, self.choices) for model in self.models]
+        return replace(self, npus=npus, lowered=lowered)
+
+    def gaining(self) -> set[int]:
+        return {planned.number for plan in self.plans for planned in plan.layers if planned.gains_by_tuple_parts}
+
+    def values_read(self, n: int) -> Iterator[ReadValues]:
+        return chain.from_iterable(values_read(plan, n) for plan in self.plans)
+
+    def beats(self) -> list[int]:
+        return [beats for plan in self.plans for _, beats in plan.ideal]
 
 
 def _planned(
     name: str, models: Sequence[Model], npus: Npus, choices: CompileChoices, *, equal: bool
-) -> tuple[Npus, list[Lowered], list[Plan]]:
-    """(NPUs, lowered layers and plans of all networks), NPUs with all that the networks profit from.
-
-    What can be known from lowered layers NPUs get before the networks are planned. That kernel groups read parts of
-    tuples, and that lanes share weights, follows from the words in which maps lie, which a plan finds: then networks
-    are planned again. Lanes share weights where no frame takes longer by it.
-    """
+) -> _PlannedNetworks:
+    """The networks, planned on NPUs with what lowered layers say that they need."""
     networks = [lowered_for(model, npus, choices) for model in models]
     check_effects(name, networks, npus, choices)
     npus = _with_formers(_with_claims(networks, npus, equal=equal), networks, choices)
-    plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
-    extended = _with_tuple_parts(npus, plans, equal=equal)
-    if extended != npus:
-        npus = extended
-        plans = [plan_lowered(lowered, npus, choices) for lowered in networks]
-    shared = tuple(
-        sharing(npu, [read for plan in plans for read in values_read(plan, n)]) for n, npu in enumerate(npus)
-    )
-    if shared == npus:
-        return npus, networks, plans
-    # Layers may take other cycles where lanes share weights, so that the best mapping may be another one.
-    others = [lowered_for(model, shared, choices) for model in models]
-    again = [plan_lowered(lowered, shared, choices) for lowered in others]
-    if any(new.ideal != old.ideal for new, old in zip(again, plans)):
-        return npus, networks, plans
-    return shared, others, again
+    return _PlannedNetworks(npus=npus, models=models, lowered=networks, choices=choices, equal=equal)
 
 
 def _with_claims(networks: Sequence[Lowered], npus: Npus, *, equal: bool) -> Npus:
@@ -176,14 +194,6 @@ def _with_formers(npus: Npus, networks: Sequence[Lowered], choices: CompileChoic
             for layer, windows in form_taps(lowered, npus, order)[1].items():
                 formed[lowered.npu_of[layer]].append(windows)
     return tuple(npu.changed(**former_sizes(npu, each)) if each else npu for npu, each in zip(npus, formed))
-
-
-def _with_tuple_parts(npus: Npus, plans: Sequence[Plan], *, equal: bool) -> Npus:
-    """The NPUs, with kernel groups that read parts of tuples where a layer gains by that."""
-    gaining = {planned.number for plan in plans for planned in plan.layers if planned.gains_by_tuple_parts}
-    return _alike(
-        [npu.changed(**with_tuple_parts(npu)) if n in gaining else npu for n, npu in enumerate(npus)], equal=equal
-    )
 
 
 def _alike(npus: Sequence[Npu], *, equal: bool) -> Npus:

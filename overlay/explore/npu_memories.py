@@ -7,8 +7,8 @@ in as few words as can be, lane after lane. What maps must wait in a skip store 
 store holds them as a whole.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from bitloom.golden.graph import INPUT
-from bitloom.hls_gen.compiler.fitted import FORMER, fitting, margins, streamed, with_tuple_parts
+from bitloom.hls_gen.compiler.extended import Npus, PlannedOnNpus, extended
+from bitloom.hls_gen.compiler.fitted import UNSIZED, fitting, margins, streamed
 from bitloom.hls_gen.compiler.formed_taps import former_sizes
 from bitloom.hls_gen.compiler.frame_words import input_layout
 from bitloom.hls_gen.compiler.layout import WordLayout, chunks
 from bitloom.hls_gen.compiler.needs import Needs, NpuNeeds, merged, most_waiting, needs_of
 from bitloom.hls_gen.compiler.planned_layer import MapWords, PlannedLayer, planned_layer, windows_read, words_read
-from bitloom.hls_gen.compiler.sharing import ReadValues, sharing
+from bitloom.hls_gen.compiler.sharing import ReadValues
 from bitloom.hls_gen.design import flat
 from bitloom.hls_gen.design.npu import Npu
 
@@ -35,8 +36,6 @@ SMALL_MAP = 16
 """Tuples of a map that is small. For such a map the tuple memory has room for one more map beside what it must hold."""
 KEPT = 1024
 """Planned layers that are kept."""
-UNSIZED = {"lanes_per_weight": 1, "lane_step": 1, "tuple_parts": 0, **dict.fromkeys(FORMER, 0)}
-"""What an NPU has as long as its layers are not known, beside capacities that are always found anew."""
 Indices = tuple[int, ...]
 """Numbers of an NPU's layers, rising."""
 
@@ -105,15 +104,11 @@ class NpuMemories:
         ValueError
             The NPU can't compute them.
         """
-        npu = npu.unchecked(**UNSIZED, aheads=flat.LEAST["aheads"] * npu.has_skip)
+        npu = npu.unchecked(**UNSIZED | {"aheads": flat.LEAST["aheads"] * npu.has_skip})
         npu = npu.unchecked(**self._former(indices, npu))
         each = [part for part in (tuple(i for i in indices if i in numbers) for numbers in self._networks) if part]
-        plans = [self._planned(part, npu) for part in each]
-        if any(layer.plan.gains_by_tuple_parts for layer in chain(*plans)):
-            npu = npu.unchecked(**with_tuple_parts(npu))
-            plans = [self._planned(part, npu) for part in each]
-        if any(self._layers[i].bits > 1 for i in indices):
-            npu, plans = self._sharing(each, plans, npu)
+        layers = extended(_PlannedLayers(self, each, npu))
+        npu, plans = layers.npu, layers.plans
         needs = [NpuNeeds(npu, self._together(part, plan, npu)) for part, plan in zip(each, plans)]
         sizes = fitting(npu, needs)
         sizes["tuple_words"] = max(sizes["tuple_words"], _roomy_words(chain(*plans)))
@@ -128,7 +123,7 @@ class NpuMemories:
         formed = [layer.formed for i in indices if (layer := self._layers[i].seen_by(npu)).formed]
         return former_sizes(npu, formed) if formed else {}
 
-    def _planned(self, indices: Indices, npu: Npu) -> Planned:
+    def planned(self, indices: Indices, npu: Npu) -> Planned:
         """Layers of a network on the NPU, in their order."""
         of_npu = self._known.setdefault(LAYER_NEEDS(npu), {})
         maps: dict[str, MapWords] = {}
@@ -146,23 +141,12 @@ class NpuMemories:
             self.forget()
         return planned
 
-    def _sharing(self, each: Sequence[Indices], plans: list[Planned], npu: Npu) -> tuple[Npu, list[Planned]]:
-        """The NPU with lanes that share weights, if it can have some and no frame takes longer by it; its plans."""
-        shared = sharing(npu, [read for part, plan in zip(each, plans) for read in self._values_read(part, plan, npu)])
-        if shared is npu:
-            return npu, plans
-        again = [self._planned(part, shared) for part in each]
-        before, after = ([layer.plan.beats for layer in chain(*of_all)] for of_all in (plans, again))
-        return (shared, again) if before == after else (npu, plans)
-
-    def _values_read(self, indices: Indices, plan: Planned, npu: Npu) -> list[ReadValues]:
+    def values_read(self, indices: Indices, plan: Planned, npu: Npu) -> Iterator[ReadValues]:
         """The maps that layers read. Of a map that comes from another NPU, values lie lane after lane."""
-        reads = []
         for i, on_npu in zip(indices, plan):
             layer = self._layers[i]
             apart = None if layer.reads is None else npu.results.ol if layer.reads in indices else 1
-            reads.append(ReadValues(layer.bits, apart, on_npu.plan.read.layout))
-        return reads
+            yield ReadValues(layer.bits, apart, on_npu.plan.read.layout)
 
     def _together(self, indices: Indices, plan: Planned, npu: Npu) -> Needs:
         """What layers of a network need together."""
@@ -184,6 +168,38 @@ class NpuMemories:
             words = {i: layer.windows * layer.steps(npu) for i, layer in enumerate(self._layers)}
         takers = ((i, self._layers[i].taker, count) for i, count in words.items())
         return most_waiting([(i, last, count) for i, last, count in takers if last is not None and last in indices])
+
+
+@dataclass(frozen=True, eq=False)
+class _PlannedLayers(PlannedOnNpus):
+    """Layers of several networks, planned on one NPU."""
+
+    memories: NpuMemories
+    each: Sequence[Indices]
+    """Numbers of each network's layers."""
+    npu: Npu
+
+    @property
+    def npus(self) -> Npus:
+        return (self.npu,)
+
+    @cached_property
+    def plans(self) -> list[Planned]:
+        """The layers of each network on the NPU."""
+        return [self.memories.planned(indices, self.npu) for indices in self.each]
+
+    def on(self, npus: Npus) -> "_PlannedLayers":
+        return replace(self, npu=npus[0])
+
+    def gaining(self) -> set[int]:
+        return {0 for layer in chain(*self.plans) if layer.plan.gains_by_tuple_parts}
+
+    def values_read(self, n: int) -> Iterator[ReadValues]:
+        for indices, plan in zip(self.each, self.plans):
+            yield from self.memories.values_read(indices, plan, self.npu)
+
+    def beats(self) -> list[int]:
+        return [layer.plan.beats for layer in chain(*self.plans)]
 
 
 def _on(layer: LayerDemand, npu: Npu, maps: Mapping[str, MapWords]) -> _LayerOnNpu:

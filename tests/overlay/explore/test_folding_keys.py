@@ -109,7 +109,7 @@ def test_what_is_left_out_changes_nothing(choices: NpuChoices, key: str, name: s
         own = tuple(range(len(choices.layers)))
         fresh = (NpuMemories(choices.layers, [range(len(own))], streamed=False) for _ in range(2))
         first, second = (
-            [layer.needs for layer in memories._planned(own, npu)] for memories, npu in zip(fresh, (one, other))
+            [layer.needs for layer in memories.planned(own, npu)] for memories, npu in zip(fresh, (one, other))
         )
         assert first == second
         return

@@ -54,10 +54,10 @@ class PublishedCore:
 
     def verilog(self) -> str:
         """The core's text. ImportError where its package is missing."""
-        found = importlib.util.find_spec(self.package)
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(self.package)
+        if spec is None or spec.origin is None:
             raise ImportError(f"{self.package} was not found: pip install {self.package.replace('_', '-')}")
-        return (Path(found.origin).parent / self.path).read_text()
+        return (Path(spec.origin).parent / self.path).read_text()
 
 
 VEX = ("pythondata_cpu_vexriscv", "VexRiscv", "README of VexRiscv, Artix-7 in the fastest grade")
@@ -90,17 +90,17 @@ class _Paths:
 
     module: dict[str, Any]
     luts: int
-    found: set[tuple[float, int, float]]
+    paths: set[tuple[float, int, float]]
 
     def collect(self, model: WireModel) -> None:
         """Add the longest paths of this model."""
         for path in timed_paths(self.module, model, PATHS):
-            self.found.add((path.cells_ns, len(path.fan_outs), sum(map(math.log2, path.fan_outs))))
+            self.paths.add((path.cells_ns, len(path.fan_outs), sum(map(math.log2, path.fan_outs))))
 
     def ns(self, model: WireModel) -> float:
         """The longest of the paths by this model."""
         size = (self.luts / 1000) ** GROWTH
-        return max(cells + size * (model.base * nets + model.fan_out * logs) for cells, nets, logs in self.found)
+        return max(cells + size * (model.base * nets + model.fan_out * logs) for cells, nets, logs in self.paths)
 
 
 def _paths(core: PublishedCore) -> _Paths:
@@ -139,11 +139,11 @@ def fit(cores: Sequence[PublishedCore], netlists: Mapping[str, _Paths]) -> WireM
 
 def errors() -> dict[str, float]:
     """Core and grade -> how far `bitloom.overlay.timing.estimate.WIRES` is off: estimated over published, less 1."""
-    found = {}
+    differences = {}
     for core in CORES:
         clock = estimate(core.verilog(), core.top, grade=core.grade, prepare=core.prepare)
-        found[f"{core.name}, {core.grade}"] = clock.mhz / core.mhz - 1
-    return found
+        differences[f"{core.name}, {core.grade}"] = clock.mhz / core.mhz - 1
+    return differences
 
 
 def main() -> None:

@@ -69,13 +69,13 @@ def host_times(network: CompiledNetwork[Program]) -> tuple[float, float]:
 
 def main(name: str, board_name: str) -> None:
     begin = time.process_time()
-    made = built(name, board_name)
-    area = estimate(made.design)
+    large = built(name, board_name)
+    area = estimate(large.design)
     print(f"build: {time.process_time() - begin:.0f} s, {peak_mb():.0f} MB")
-    print(f"LUT: {area.device_lut:,}; BRAM36: {area.bram36:g}; DSP: {area.dsp}; fits: {made.board.holds(area)}")
+    print(f"LUT: {area.device_lut:,}; BRAM36: {area.bram36:g}; DSP: {area.dsp}; fits: {large.board.holds(area)}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "large.program.npz"
-        more = megabytes_to_read(made.network, path)
+        more = megabytes_to_read(large.network, path)
         size = path.stat().st_size / 1e6
         begin = time.process_time()
         network = read_program(path)
@@ -84,7 +84,7 @@ def main(name: str, board_name: str) -> None:
     packing, unpacking = host_times(network)
     print(f"a frame on the host: {packing:.1f} ms to pack maps, {unpacking:.1f} ms to unpack results")
     words = sum(program.parameters.size for program in network.programs) * 32 // STREAM_BITS
-    cycles = cycles_by_flow(made.model, made.design, made.choices).cycles_per_frame
+    cycles = cycles_by_flow(large.model, large.design, large.choices).cycles_per_frame
     print(f"stream words of all parameters: {words:,}; cycles of a frame by the flow model: {cycles:,.0f}")
 
 

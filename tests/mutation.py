@@ -145,7 +145,7 @@ def breaks(file: str) -> list[Break]:
     lines = [0]
     for line in text.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
-    found = []
+    places = []
     for node in _expressions(ast.parse(text)):
         changed = _changed(node)
         if changed is None:
@@ -153,8 +153,8 @@ def breaks(file: str) -> list[Break]:
         start = lines[node.lineno - 1] + node.col_offset
         end = lines[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         new = f"({ast.unparse(changed)})" if not isinstance(changed, ast.Constant) else ast.unparse(changed)
-        found.append(Break(file, node.lineno, start, end, text[start:end].decode(), new))
-    return found
+        places.append(Break(file, node.lineno, start, end, text[start:end].decode(), new))
+    return places
 
 
 def sources() -> list[str]:

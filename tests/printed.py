@@ -7,8 +7,8 @@ LINE = re.compile(r"^[│|┃] (.*)[│|┃]$")  # a line between rows has no sp
 
 def lines(text: str) -> list[list[str]]:
     """The cells of each printed line of a table, those of headings and of wrapped cells too."""
-    found = [LINE.match(line) for line in text.splitlines()]
-    return [[cell.strip() for cell in re.split("[│|┃]", match.group(1))] for match in found if match]
+    matches = [LINE.match(line) for line in text.splitlines()]
+    return [[cell.strip() for cell in re.split("[│|┃]", match.group(1))] for match in matches if match]
 
 
 def row(text: str, label: str, columns: int | None = None) -> list[str]:

@@ -19,7 +19,7 @@ OPTIONAL = PROJECT.partition("[project.optional-dependencies]")[2].partition("\n
 EXTRAS = set(re.findall(r"^([a-z]+) = \[", OPTIONAL, re.M))
 
 
-def made(text: str) -> list[str]:
+def commands_of(text: str) -> list[str]:
     """Targets that make is called for."""
     return [target.replace(".venv", "$(VENV)") for target in re.findall(r"\bmake (?:-\S+ \S+ )?([a-z./-]+)", text)]
 
@@ -28,8 +28,8 @@ def test_hosted_tests_run_what_the_makefile_has() -> None:
     text = (ROOT / ".github" / "workflows" / "tests.yml").read_text()
     jobs = yaml.safe_load(text)["jobs"]
     commands = [step["run"] for job in jobs.values() for step in job["steps"] if "run" in step]
-    assert made("\n".join(commands)) == ["lint", "docs", "test", "$(VENV)/.ready-dev", "test-slow"]
-    assert set(made("\n".join(commands))) <= TARGETS
+    assert commands_of("\n".join(commands)) == ["lint", "docs", "test", "$(VENV)/.ready-dev", "test-slow"]
+    assert set(commands_of("\n".join(commands))) <= TARGETS
     versions = [*jobs["tests"]["strategy"]["matrix"]["python"]]
     assert versions == [
         "3.10",
@@ -56,7 +56,7 @@ def test_the_makefile_takes_the_pythons_of_the_project() -> None:
 
 def test_the_container_makes_what_the_makefile_has() -> None:
     text = (ROOT / "Containerfile").read_text()
-    assert set(made(text)) | {"$(VENV)/.ready-demo", "demo"} <= TARGETS
+    assert set(commands_of(text)) | {"$(VENV)/.ready-demo", "demo"} <= TARGETS
     assert re.search(r"^FROM python:(\S+)-slim$", text, re.M).group(1) in PYTHONS  # type: ignore[union-attr]
     assert "RUN make .venv/.ready-demo\n" in text
     assert (ROOT / ".dockerignore").read_text() == (ROOT / ".containerignore").read_text()

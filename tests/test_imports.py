@@ -69,9 +69,9 @@ def of_file(path: Path) -> list[tuple[Import, bool]]:
     return list(statements(ast.parse(path.read_text())))
 
 
-def imports(found: Iterable[tuple[Import, bool]], own: str) -> Iterator[tuple[str, bool]]:
+def imports(import_statements: Iterable[tuple[Import, bool]], own: str) -> Iterator[tuple[str, bool]]:
     """Rooms that such imports of a file of room ``own`` are from, and whether inside a function."""
-    for node, lazy in found:
+    for node, lazy in import_statements:
         if isinstance(node, ast.Import):
             yield from ((room(alias.name), lazy) for alias in node.names)
         else:
@@ -91,11 +91,11 @@ def foreign(path: Path, own: str) -> list[str]:
     )
 
 
-def imported_files(path: str, found: Iterable[tuple[Import, bool]], files: Collection[str]) -> set[str]:
+def imported_files(path: str, import_statements: Iterable[tuple[Import, bool]], files: Collection[str]) -> set[str]:
     """Those of ``files`` that such imports of the file ``path`` are from."""
     folder = path.split("/")[:-1]
     modules = set()
-    for node, _ in found:
+    for node, _ in import_statements:
         if isinstance(node, ast.Import):
             modules |= {alias.name.removeprefix("bitloom.") for alias in node.names}
         else:
@@ -110,13 +110,13 @@ def circles(arrows: Mapping[str, Collection[str]]) -> set[tuple[str, ...]]:
 
     @cache
     def reached(begin: str) -> frozenset[str]:
-        found, waiting = set(), list(arrows[begin])
+        files, waiting = set(), list(arrows[begin])
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
+            if name not in files:
+                files.add(name)
                 waiting += arrows[name]
-        return frozenset(found)
+        return frozenset(files)
 
     return {tuple(sorted(n for n in reached(name) if name in reached(n))) for name in arrows if name in reached(name)}
 
@@ -157,7 +157,7 @@ def test_imports_go_down_in_a_room(room: str):
 @pytest.mark.parametrize("own", MAY_IMPORT)
 def test_imports_only_what_it_may(own):
     assert sources(own), f"{own} has no sources"
-    assert {name(path): found for path in sources(own) if (found := foreign(path, own))} == {}
+    assert {name(path): others for path in sources(own) if (others := foreign(path, own))} == {}
 
 
 def test_every_file_has_a_room():
@@ -172,8 +172,8 @@ def test_sees_imports_wherever_they_are():
         "import numpy.linalg\nfrom . import y\nfrom bitloom.hls_gen import rtl\nfrom bitloom import driver\n"
         "def f():\n    from sklearn import datasets\n    from bitloom.hls_gen.compiler.plan import plan\n"
     )
-    found = [("numpy", False), ("golden", False), ("hls_gen.rtl", False), ("driver", False), ("sklearn", True)]
-    assert list(imports(statements(ast.parse(text)), "golden")) == [*found, ("hls_gen.compiler", True)]
+    expected = [("numpy", False), ("golden", False), ("hls_gen.rtl", False), ("driver", False), ("sklearn", True)]
+    assert list(imports(statements(ast.parse(text)), "golden")) == [*expected, ("hls_gen.compiler", True)]
 
 
 def test_folders_are_imported_as_parts_of_bitloom():
@@ -199,11 +199,11 @@ def test_boards_can_read_it():
 def test_annotations_are_ones_that_numpy_1_21_knows() -> None:
     """numpy's own types can't be subscripted there when a module is imported; as text they may stand."""
     types = re.compile(r"np\.(dtype|ndarray|number)\b")
-    found = [
+    places = [
         f"{name(path)}:{node.lineno}"
         for path in (path for own in ON_BOARDS for path in sources(own))
         if re.search(rf"{types.pattern}\[", path.read_text())
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Subscript) and types.fullmatch(ast.unparse(node.value))
     ]
-    assert not found
+    assert not places

@@ -32,11 +32,11 @@ for name in "bc":
         atomic.write_scratch(part / "x", name)
 with atomic.locked(Path("c")), atomic.locked_file("d"):
     pass
-made = []
+folders = []
 os.environ["BITLOOM_CACHE"] = os.path.abspath("cache")
 for _ in range(2):
-    cached_folder("kind", "key", lambda folder: made.append(folder) or atomic.write_scratch(folder / "y", "y"))
-print(Path("a").read_text(), *sorted(os.listdir()), *os.listdir("b"), *os.listdir("c"), len(made))
+    cached_folder("kind", "key", lambda folder: folders.append(folder) or atomic.write_scratch(folder / "y", "y"))
+print(Path("a").read_text(), *sorted(os.listdir()), *os.listdir("b"), *os.listdir("c"), len(folders))
 """
 
 

@@ -37,12 +37,12 @@ def name(node: ast.expr) -> str:
 
 def in_memory(tree: ast.AST) -> set[str]:
     """Names that are assigned a file in memory."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
-        made = node.value if isinstance(node, ast.Assign) else None
-        if isinstance(made, ast.Call) and name(made.func) in ("io.BytesIO", "io.StringIO"):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
+        value = node.value if isinstance(node, ast.Assign) else None
+        if isinstance(value, ast.Call) and name(value.func) in ("io.BytesIO", "io.StringIO"):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
 
 
 def modes(call: ast.Call, position: int) -> str:
@@ -85,17 +85,17 @@ def sources() -> list[Path]:
 def test_no_source_writes_around_the_helper() -> None:
     files = sources()
     assert len(files) > 150
-    found = []
+    places = []
     for path in files:
         own, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
         for line, called in writes(ast.parse(text)) if CALLS.search(text) else ():
             if called not in ALLOWED.get(own, ()):
-                found.append(f"{own}:{line}: {called}")
-    assert not found, "files are written with bitloom.golden.atomic, got\n" + "\n".join(found)
+                places.append(f"{own}:{line}: {called}")
+    assert not places, "files are written with bitloom.golden.atomic, got\n" + "\n".join(places)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "calls"),
     [
         ("open(p)", []),
         ("open(p, 'w')", ["open"]),
@@ -118,5 +118,5 @@ def test_no_source_writes_around_the_helper() -> None:
         ("program.save(path)", []),
     ],
 )
-def test_what_is_found(text: str, found: list[str]) -> None:
-    assert [called for _, called in writes(ast.parse(text))] == found
+def test_what_is_found(text: str, calls: list[str]) -> None:
+    assert [called for _, called in writes(ast.parse(text))] == calls

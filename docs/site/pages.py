@@ -47,29 +47,29 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def _markdown(notebook: str) -> str:
     """The cells of a notebook; they are kept without outputs."""
-    made = []
+    cells = []
     for cell in json.loads(notebook)["cells"]:
         text = "".join(cell["source"])
-        made.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
-    return "\n\n".join(made)
+        cells.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+    return "\n\n".join(cells)
 
 
 def on_page_markdown(markdown: str, *, page: Page, **others: Any) -> str:
     """The page with links between pages."""
     here = page.file.src_uri
-    return LINK.sub(lambda found: _link(found, here), markdown)
+    return LINK.sub(lambda match: _link(match, here), markdown)
 
 
-def _link(found: re.Match[str], here: str) -> str:
+def _link(match: re.Match[str], here: str) -> str:
     """A link of page ``here``."""
-    text, target = found.groups()
+    text, target = match.groups()
     path, _, anchor = target.partition("#")
     if "://" in target or not path:
-        return found.group()
+        return match.group()
     source = posixpath.dirname(FILES.get(here, f"docs/{here}"))
     file = posixpath.normpath(posixpath.join(source, path))
     if not (ROOT / file).exists():
-        return found.group()
+        return match.group()
     if (ROOT / file / "README.md").exists():
         file = f"{file}/README.md"
     if file not in PAGES and not file.startswith("docs/"):

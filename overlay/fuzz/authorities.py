@@ -120,19 +120,19 @@ def _steps_of_outputs(data: bytes) -> list[FileNumbers | None]:
     graph = onnx.load_from_string(data).graph
     constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer}
     makers = {name: node for node in graph.node for name in node.output}
-    found: list[FileNumbers | None] = []
+    numbers: list[FileNumbers | None] = []
     for output in graph.output:
         node = makers.get(output.name)
         if node is None or node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
-            found.append(None)
+            numbers.append(None)
             continue
         scale, zero = (constants[name] for name in node.input[1:3])
         ends = integer_ends(zero.dtype)
         assert ends is not None
         one = scale.size == 1  # else channels have scales of their own
         steps = FileNumbers(float(scale), int(zero), ends[0], node.op_type == "QuantizeLinear") if one else None
-        found.append(steps)
-    return found
+        numbers.append(steps)
+    return numbers
 
 
 def _read_by_quantisers(data: bytes, images: Array) -> list[tuple[Array, Array]]:

@@ -67,10 +67,10 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
     def make(folder: Path) -> None:
         write_scratch(folder / "design.v", verilog)
         run_yosys(SCRIPT, folder, f"synthesis of blocks of {design.name}")
-        found = read_written(folder / "blocks.json")["modules"]
+        modules = read_written(folder / "blocks.json")["modules"]
         for path in folder.iterdir():
             path.unlink()
-        ours = {name: module for name, module in found.items() if not netlist.is_cell(module) and name != TOP}
+        ours = {name: module for name, module in modules.items() if not netlist.is_cell(module) and name != TOP}
         labels = {name: netlist.module_name(name, module) for name, module in ours.items()}
         counts = {
             labels[name]: {labels.get(cell, cell): n for cell, n in netlist.count(module).items()}
@@ -91,10 +91,10 @@ def blocks(design: Design, kinds: Collection[str]) -> Area:
 
 def _with_those_inside(bodies: Mapping[str, str], wanted: Collection[Instance]) -> list[str]:
     """The texts of some modules and of those that stand in them, in the design's order."""
-    found, waiting = set(), [one.module for one in wanted]
+    names, waiting = set(), [one.module for one in wanted]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             waiting += [child.module for child in children(bodies, Instance(name))]
-    return [body for name, body in bodies.items() if name in found]
+    return [body for name, body in bodies.items() if name in names]

@@ -58,12 +58,12 @@ def children(texts: Mapping[str, str], parent: Instance) -> Iterator[Instance]:
 def instances(text: str, top: str) -> Counter[Instance]:
     """How many instances of each module with the same values there are below ``top``, itself among them."""
     texts = bodies(text)
-    found: Counter[Instance] = Counter()
+    counts: Counter[Instance] = Counter()
 
     def visit(one: Instance) -> None:
-        found[one] += 1
+        counts[one] += 1
         for child in children(texts, one):
             visit(child)
 
     visit(Instance(top))
-    return found
+    return counts

@@ -28,8 +28,8 @@ def formulas(measured: Measured) -> dict[str, dict[str, dict[str, float]]]:
     """Coefficients of each kind of block that was measured."""
     rows: dict[str, list[tuple[AreaBlock, Resources]]] = {}
     for design, area in measured:
-        for area_block, found in matched(design, area):
-            rows.setdefault(area_block.kind, []).append((area_block, found))
+        for area_block, blocks in matched(design, area):
+            rows.setdefault(area_block.kind, []).append((area_block, blocks))
     return {
         kind: {key: _formula([p.features for p, _ in seen], [getattr(r, key) for _, r in seen]) for key in FITTED}
         for kind, seen in sorted(rows.items())
@@ -38,19 +38,19 @@ def formulas(measured: Measured) -> dict[str, dict[str, dict[str, float]]]:
 
 def fitted(measured: Measured) -> dict[str, Any]:
     """Coefficients of all kinds of blocks, and the factors of flattening, by the designs whose total is known."""
-    made = {"blocks": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0), "pairs": coefficients()["pairs"]}
+    fit = {"blocks": formulas(measured), "flat": dict.fromkeys(FLAT, 1.0), "pairs": coefficients()["pairs"]}
     for key in FLAT:
-        pairs = [(_summed(design, made)[key], getattr(area.total, key)) for design, area in measured if area.total.lut]
-        made["flat"][key] = float(np.median([total / own for own, total in pairs if own]))
-    return made
+        pairs = [(_summed(design, fit)[key], getattr(area.total, key)) for design, area in measured if area.total.lut]
+        fit["flat"][key] = float(np.median([total / own for own, total in pairs if own]))
+    return fit
 
 
-def errors(measured: Measured, made: Mapping[str, Any]) -> list[dict[str, Any]]:
+def errors(measured: Measured, fit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Of each design its figures by Yosys and by the model, and by which shares LUTs and FFs are off; LUTs as a device
     counts them, and with one function each, both with LUT RAM."""
     out = []
     for design, area in measured:
-        model, total = estimate(design, dict(made)), area.total
+        model, total = estimate(design, dict(fit)), area.total
         plain = [r.lut + r.lutram for r in (total, model)]
         lut = [r.device_lut for r in (total, model)]
         row = {"design": design.name, "lut": lut[0], "model_lut": lut[1], "share": lut[1] / lut[0] - 1}
@@ -90,9 +90,9 @@ def _numbered(module: str, number: str) -> str:
     return f"{module}_{number}" if number else module
 
 
-def _summed(design: Design, made: Mapping[str, Any]) -> dict[str, float]:
+def _summed(design: Design, fit: Mapping[str, Any]) -> dict[str, float]:
     """A design's figures before flattening: blocks by formula, memories by rule."""
-    own, memory = of_blocks(area_blocks(design), dict(made)), of_stores(stores(design), dict(made))
+    own, memory = of_blocks(area_blocks(design), dict(fit)), of_stores(stores(design), dict(fit))
     return {key: own.get(key, 0) + memory.get(key, 0) for key in {*own, *memory}}
 
 

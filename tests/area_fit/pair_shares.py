@@ -23,7 +23,7 @@ UNPAIRED = ("pe_signed", "lane_pairs")
 """Kinds of blocks whose LUTs pair with none."""
 
 
-def pair_shares(measured: Measured, made: Mapping[str, Any]) -> dict[str, float]:
+def pair_shares(measured: Measured, coefficients: Mapping[str, Any]) -> dict[str, float]:
     """The shares, by kind of block and for all others.
 
     Parameters
@@ -33,23 +33,27 @@ def pair_shares(measured: Measured, made: Mapping[str, Any]) -> dict[str, float]
     made
         The model's coefficients: they say which part of a design's LUTs is in which blocks.
     """
-    table = [_parts_of_all(design, made) for design, _ in measured]
+    table = [_parts_of_all(design, coefficients) for design, _ in measured]
     wanted = [area.total.pairs / area.total.lut for _, area in measured]
     adders, other = np.linalg.lstsq(np.array(table), np.array(wanted), rcond=None)[0]
     shares = dict.fromkeys(ADDERS, round(float(adders), 3)) | dict.fromkeys(UNPAIRED, 0.0)
     return {**shares, "other": round(float(other), 3)}
 
 
-def by_others(measured: Measured, made: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
+def by_others(measured: Measured, coefficients: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
     """For each design coefficients whose shares of pairs are fitted to the other designs."""
-    return [{**made, "pairs": pair_shares([*measured[:k], *measured[k + 1 :]], made)} for k in range(len(measured))]
+    return [
+        {**coefficients, "pairs": pair_shares([*measured[:k], *measured[k + 1 :]], coefficients)}
+        for k in range(len(measured))
+    ]
 
 
-def _parts_of_all(design: Design, made: Mapping[str, Any]) -> tuple[float, float]:
+def _parts_of_all(design: Design, coefficients: Mapping[str, Any]) -> tuple[float, float]:
     """The share of a design's LUTs of logic that is in ADDERS, and that in all else but UNPAIRED."""
     blocks = area_blocks(design)
     adders, unpaired = (
-        of_blocks([block for block in blocks if block.kind in kinds], dict(made))["lut"] for kinds in (ADDERS, UNPAIRED)
+        of_blocks([block for block in blocks if block.kind in kinds], dict(coefficients))["lut"]
+        for kinds in (ADDERS, UNPAIRED)
     )
-    whole = of_blocks(blocks, dict(made))["lut"] + of_stores(stores(design), dict(made))["lut"]
+    whole = of_blocks(blocks, dict(coefficients))["lut"] + of_stores(stores(design), dict(coefficients))["lut"]
     return adders / whole, 1 - (adders + unpaired) / whole

@@ -25,8 +25,8 @@ write_json {core}.json
 
 def sources() -> Path | None:
     """Folder of the cores; None where the package is missing."""
-    found = importlib.util.find_spec(PACKAGE)
-    return Path(found.origin).parent / "verilog" if found and found.origin else None
+    spec = importlib.util.find_spec(PACKAGE)
+    return Path(spec.origin).parent / "verilog" if spec and spec.origin else None
 
 
 def published(folder: Path) -> dict[str, int]:
@@ -37,7 +37,7 @@ def published(folder: Path) -> dict[str, int]:
 
 def compared(folder: Path) -> dict[str, tuple[int, int, int]]:
     """By core: LUTs as published, those of Yosys, and those in pairs."""
-    found = {}
+    table = {}
     for core, luts in published(folder).items():
         with TemporaryDirectory() as scratch:
             work = Path(scratch)
@@ -45,9 +45,9 @@ def compared(folder: Path) -> dict[str, tuple[int, int, int]]:
             write_scratch(work / "tops.v", (folder / "scripts" / "vivado" / "synth_area_top.v").read_text())
             run_yosys(SCRIPT.format(core=core), work, core)
             module = json.loads((work / f"{core}.json").read_text())["modules"][f"top_{core}"]
-        made = with_pairs(module)
-        found[core] = luts, made.lut + made.lutram, made.device_lut
-    return found
+        area = with_pairs(module)
+        table[core] = luts, area.lut + area.lutram, area.device_lut
+    return table
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from .samples import directed, samples
 
 Progress = Callable[[int, int], None]
 Task = tuple[Design, tuple[str, ...]]
-Found = list[tuple[Design, Area]]
+MeasuredAreas = list[tuple[Design, Area]]
 Rows = list[dict[str, Any]]
 Formulas = dict[str, dict[str, float]]
 
@@ -73,7 +73,7 @@ def tasks(designs: int, kinds: Collection[str]) -> list[Task]:
     ]
 
 
-def measured(work: Sequence[Task], workers: Workers, progress: Progress | None = None) -> Found:
+def measured(work: Sequence[Task], workers: Workers, progress: Progress | None = None) -> MeasuredAreas:
     """Synthesise designs.
 
     Parameters
@@ -90,40 +90,40 @@ def measured(work: Sequence[Task], workers: Workers, progress: Progress | None =
     BuildError
         If Yosys is missing or fails.
     """
-    found = []
+    measured_areas = []
     for done, one in enumerate(workers.map(synthesised, work), 1):
-        found.append(one)
+        measured_areas.append(one)
         if progress is not None:
             progress(done, len(work))
-    return found
+    return measured_areas
 
 
-def renewed(found: Found, kinds: Collection[str]) -> Coefficients:
+def renewed(areas: MeasuredAreas, kinds: Collection[str]) -> Coefficients:
     """Coefficients fitted to what was synthesised; where there are ``kinds``, those of all others as they were."""
-    how = {"yosys": yosys_version(), "python": platform.python_version(), "designs": len(found)}
+    how = {"yosys": yosys_version(), "python": platform.python_version(), "designs": len(areas)}
     how["bitloom"] = ".".join(map(str, VERSION.values()))
     if not kinds:
-        made = {**fitted(found), "made_with": how}
-        made["blocks"] = {**coefficients()["blocks"], **made["blocks"]}  # kinds that no sample has stay as they were
+        fit = {**fitted(areas), "made_with": how}
+        fit["blocks"] = {**coefficients()["blocks"], **fit["blocks"]}  # kinds that no sample has stay as they were
     else:
-        new, old = formulas(found), coefficients()
+        new, old = formulas(areas), coefficients()
         alone = {**old["made_with"].get("alone", {}), **dict.fromkeys(kinds, how)}
-        renewed = {kind: _completed(new[kind], old["blocks"].get(kind, {}), sizes(found, kind)) for kind in kinds}
+        renewed = {kind: _completed(new[kind], old["blocks"].get(kind, {}), sizes(areas, kind)) for kind in kinds}
         blocks = dict(sorted({**old["blocks"], **renewed}.items()))
-        made = {**old, "blocks": blocks, "made_with": {**old["made_with"], "alone": alone}}
-    return with_pairs(made)
+        fit = {**old, "blocks": blocks, "made_with": {**old["made_with"], "alone": alone}}
+    return with_pairs(fit)
 
 
-def with_pairs(made: Coefficients) -> Coefficients:
+def with_pairs(fit: Coefficients) -> Coefficients:
     """Coefficients with shares of pairs and errors by what is recorded."""
-    return {**made, "pairs": pair_shares(measured_references(), made), "error": stated(on_recorded(made))}
+    return {**fit, "pairs": pair_shares(measured_references(), fit), "error": stated(on_recorded(fit))}
 
 
-def sizes(found: Found, kind: str) -> set[str]:
+def sizes(areas: MeasuredAreas, kind: str) -> set[str]:
     """Sizes of a kind of block that some design has."""
     return {
         name
-        for design, area in found
+        for design, area in areas
         for block, _ in matched(design, area)
         if block.kind == kind
         for name, size in block.features.items()
@@ -139,25 +139,25 @@ def _completed(new: Formulas, old: Formulas, known: Collection[str]) -> Formulas
     }
 
 
-def left_out(found: Found, made: Coefficients) -> Rows:
+def left_out(areas: MeasuredAreas, fit: Coefficients) -> Rows:
     """The errors of each whole design by a model that was fitted to the others; of kinds it alone has, by ``made``."""
     tried = []
-    for k, one in enumerate(found):
+    for k, one in enumerate(areas):
         if not one[1].total.lut:
             continue
-        others = fitted([*found[:k], *found[k + 1 :]])
-        tried += errors([one], {**others, "blocks": {**made["blocks"], **others["blocks"]}})
+        others = fitted([*areas[:k], *areas[k + 1 :]])
+        tried += errors([one], {**others, "blocks": {**fit["blocks"], **others["blocks"]}})
     return tried
 
 
-def on_recorded(made: Coefficients) -> Rows:
+def on_recorded(fit: Coefficients) -> Rows:
     """The errors of the reference designs whose area is recorded, each with shares of pairs by the other ones."""
-    found = measured_references()
-    each = by_others(found, made)
-    return [row for one, by_other in zip(found, each) for row in errors([one], by_other)]
+    references = measured_references()
+    each = by_others(references, fit)
+    return [row for one, by_other in zip(references, each) for row in errors([one], by_other)]
 
 
-def measured_references() -> Found:
+def measured_references() -> MeasuredAreas:
     """The reference designs whose area is recorded, with it."""
     recorded = {name: area for name, area in json.loads(RECORDED.read_text()).items() if name in REFERENCE_DESIGNS}
     return [
@@ -217,12 +217,12 @@ def main(designs: int, kinds: str, jobs: int, scheduler: str | None, out: Path) 
     work = tasks(designs, chosen)
     with bar("synthesis", "designs") as update:
         figures = measured(work, Workers(jobs, scheduler), update)
-    made = renewed(figures, chosen)
-    write_text(out, json.dumps(made, indent=1) + "\n")
+    fit = renewed(figures, chosen)
+    write_text(out, json.dumps(fit, indent=1) + "\n")
     if not chosen:
-        show("each design by a model of all others", left_out(figures, made))
-    show("reference designs", on_recorded(made))
-    click.echo(f"{out}: off by {made['error']['median']:.1%} (median), {made['error']['worst']:.1%} (worst)")
+        show("each design by a model of all others", left_out(figures, fit))
+    show("reference designs", on_recorded(fit))
+    click.echo(f"{out}: off by {fit['error']['median']:.1%} (median), {fit['error']['worst']:.1%} (worst)")
 
 
 if __name__ == "__main__":

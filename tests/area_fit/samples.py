@@ -132,6 +132,6 @@ def _common(rng: random.Random, given: dict) -> Npu:
     )
     if not pool:
         values = {name: value for name, value in values.items() if name != "pfp" and not name.startswith("pool_")}
-    made = Npu.of(**values)
-    least = rng.randint(18, 30) if integer else max(made.array.least_acc_bits, 8) + rng.randint(1, 5)
-    return made.changed(acc_bits=max(least, made.array.least_acc_bits))
+    npu = Npu.of(**values)
+    least = rng.randint(18, 30) if integer else max(npu.array.least_acc_bits, 8) + rng.randint(1, 5)
+    return npu.changed(acc_bits=max(least, npu.array.least_acc_bits))

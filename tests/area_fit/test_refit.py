@@ -38,14 +38,14 @@ def linear(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     def divide(design: Design, kinds: Collection[str]) -> Area:
         assert kinds == ("divide",)
-        found = [block for block in area_blocks(design) if block.kind == "divide"]
+        dividers = [block for block in area_blocks(design) if block.kind == "divide"]
         kinds_of_npus = list(dict.fromkeys(design.npus))
-        made = {}
-        for block in found:
+        resources = {}
+        for block in dividers:
             bits = int(block.features["bits"])
             number = f"_npu_{kinds_of_npus.index(design.npus[block.npu])}" if len(kinds_of_npus) > 1 else ""
-            made["divide" + number] = Resources(lut=20 + 5 * bits, ff=2 * bits)
-        return Area(Resources(), tuple(BlockArea(name, 1, r, r) for name, r in made.items()), ())
+            resources["divide" + number] = Resources(lut=20 + 5 * bits, ff=2 * bits)
+        return Area(Resources(), tuple(BlockArea(name, 1, r, r) for name, r in resources.items()), ())
 
     monkeypatch.setattr(refit, "blocks", divide)
 
@@ -84,7 +84,7 @@ def test_a_block_alone_is_as_large_as_in_its_design() -> None:
     design = samples(8, 1)[7]
     kinds = ("divide", "pe_integer_lut", "collector")
     alone, whole = (
-        [(block.kind, found) for block, found in matched(design, one) if block.kind in kinds]
+        [(block.kind, area) for block, area in matched(design, one) if block.kind in kinds]
         for one in (blocks(design, kinds), area(design))
     )
     assert alone == whole

@@ -17,11 +17,11 @@ def of(page: Path) -> list[Block]:
     return [b for b in blocks(page) if b.language in RUN]
 
 
-def named(found: list[Path], slow: Set[str] = frozenset()) -> list[object]:
+def named(files: list[Path], slow: Set[str] = frozenset()) -> list[object]:
     """A parameter for each page, by its name; those of ``slow`` with that marker."""
-    names = [page.relative_to(ROOT).as_posix() for page in found]
+    names = [page.relative_to(ROOT).as_posix() for page in files]
     marks = [[pytest.mark.slow] if name in slow else [] for name in names]
-    return [pytest.param(page, id=name, marks=mark) for page, name, mark in zip(found, names, marks)]
+    return [pytest.param(page, id=name, marks=mark) for page, name, mark in zip(files, names, marks)]
 
 
 HOW_TO = ("board", "evaluate", "import", "large-networks", "many-boards", "network", "without-pynq")
@@ -79,8 +79,10 @@ def pasted(text: str) -> str:
 
 
 def test_python_can_be_pasted_into_an_interpreter():
-    found = {block.name: pasted(block.text) for page in pages() for block in blocks(page) if block.language == "python"}
-    assert {name: fault for name, fault in found.items() if fault} == {}
+    faults = {
+        block.name: pasted(block.text) for page in pages() for block in blocks(page) if block.language == "python"
+    }
+    assert {name: fault for name, fault in faults.items() if fault} == {}
 
 
 def page_of(folder: Path, text: str) -> Path:

@@ -30,15 +30,15 @@ def sources() -> Iterator[object]:
 
 def imported(tree: ast.Module) -> dict[str, Any]:
     """What each name stands for that is imported from us."""
-    found = {}
+    names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "bitloom":
             for alias in node.names:
                 module = importlib.import_module(str(node.module))
                 if not hasattr(module, alias.name):
                     importlib.import_module(f"{node.module}.{alias.name}")
-                found[alias.asname or alias.name] = getattr(module, alias.name)
-    return found
+                names[alias.asname or alias.name] = getattr(module, alias.name)
+    return names
 
 
 def misfits(code: str) -> list[str]:

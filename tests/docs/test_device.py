@@ -42,22 +42,22 @@ def rows(text: str) -> list[list[str]]:
 
 def documented(npus: int) -> dict[int, tuple[str, str, str]]:
     """offset -> (name, access, content) of the page's table, for so many NPUs."""
-    found: dict[int, tuple[str, str, str]] = {}
+    registers: dict[int, tuple[str, str, str]] = {}
     base = 0
     for offset, name, access, content in rows(section("Registers")):
         if several := re.fullmatch(r"(0x\w+)\.\. 0x\w+", offset):
             stem, _, last = name.rpartition("_")
             for k in range(int(last.partition("..")[2]) + 1):
-                found[int(several[1], 16) + 4 * k] = (f"{stem}_{k}", access, content)
+                registers[int(several[1], 16) + 4 * k] = (f"{stem}_{k}", access, content)
             continue
         if of_npu := re.fullmatch(r"(0x\w+) \+ 0x40 n", offset):
             base, offset = int(of_npu[1], 16), "+0x00"
         if not offset.startswith("+"):
-            found[int(offset, 16)] = (name, access, content)
+            registers[int(offset, 16)] = (name, access, content)
             continue
         for n in range(npus):
-            found[base + 0x40 * n + int(offset, 16)] = (name.replace("*n*", str(n)), access, content)
-    return found
+            registers[base + 0x40 * n + int(offset, 16)] = (name.replace("*n*", str(n)), access, content)
+    return registers
 
 
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
@@ -104,9 +104,9 @@ def test_ports():
             stem, _, rest = port.rpartition("_")
             told |= {f"{stem}_{end}" for end in rest.split("/")} if "/" in rest else {port}
     top = generate(DESIGNS["one NPU"]).modules["bitloom_top"]
-    made = set(re.findall(r"^\s*(?:input|output)\b.*?(\w+)\s*[,;]?$", top.partition(");")[0], re.M))
-    assert len(made) > 20
-    assert {name if not name.startswith("s_axi_") else "s_axi_*" for name in made} == told
+    stated_ports = set(re.findall(r"^\s*(?:input|output)\b.*?(\w+)\s*[,;]?$", top.partition(");")[0], re.M))
+    assert len(stated_ports) > 20
+    assert {name if not name.startswith("s_axi_") else "s_axi_*" for name in stated_ports} == told
 
 
 def test_keys_of_the_files(tmp_path):

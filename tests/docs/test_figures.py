@@ -17,7 +17,7 @@ README, PAGE = ROOT / "README.md", ROOT / "docs" / "reference" / "figures.md"
 
 def rows(path: Path, heading: str) -> list[list[str]]:
     """Rows of the tables whose heads end in ``heading``, as cells without the row of dashes."""
-    found, inside = [], False
+    table, inside = [], False
     for line in path.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
         if not inside:
@@ -25,8 +25,8 @@ def rows(path: Path, heading: str) -> list[list[str]]:
             continue
         inside = bool(cells)
         if cells and set("".join(cells)) != {"-"}:
-            found.append(cells)
-    return found
+            table.append(cells)
+    return table
 
 
 FIGURE_ROWS = [(path.name, *row) for path in (README, PAGE) for row in rows(path, "figure | unit | command")]
@@ -34,10 +34,10 @@ DESIGN_ROWS = rows(PAGE, "cycles a frame | latency, cycles | command")
 
 
 def test_designs_are_as_measured():
-    found = {name: tuple(int(cell.replace(",", "")) for cell in numbers) for name, *numbers, _ in DESIGN_ROWS}
-    assert found == FIGURES
-    assert [command for *_, command in DESIGN_ROWS] == [f"`bitloom bench {name}`" for name in found]
-    assert set(found) == set(REFERENCE_DESIGNS)
+    stated = {name: tuple(int(cell.replace(",", "")) for cell in numbers) for name, *numbers, _ in DESIGN_ROWS}
+    assert stated == FIGURES
+    assert [command for *_, command in DESIGN_ROWS] == [f"`bitloom bench {name}`" for name in stated]
+    assert set(stated) == set(REFERENCE_DESIGNS)
 
 
 def commands() -> list[str]:
@@ -47,9 +47,9 @@ def commands() -> list[str]:
 
 def test_commands_exist():
     """They are parsed, not run."""
-    found = commands()
-    assert len(found) > 5
-    for text in found:
+    stated = commands()
+    assert len(stated) > 5
+    for text in stated:
         first, *words = shlex.split(text)
         if first == "make":
             assert re.search(rf"^{words[0]}:", (ROOT / "Makefile").read_text(), re.M)

@@ -12,27 +12,27 @@ TEXTS = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANG
 
 
 def links(path: Path) -> list[str]:
-    found = []
+    targets = []
     for token in MarkdownIt("commonmark").enable("table").parse(path.read_text()):
         for child in token.children or []:
-            found += [str(child.attrs[key]) for key in ("href", "src") if key in child.attrs]
-    return found
+            targets += [str(child.attrs[key]) for key in ("href", "src") if key in child.attrs]
+    return targets
 
 
 def anchors(path: Path) -> set[str]:
     """Of the headings, as both GitHub and the site make them."""
-    found = set()
+    names = set()
     for line in path.read_text().splitlines():
         if heading := re.match(r"#+ (.+)", line):
             kept = re.sub(r"[^\w\- ]", "", heading[1].lower())
-            found.add(re.sub(r"[ ]+", "-", kept.strip()))
-    return found
+            names.add(re.sub(r"[ ]+", "-", kept.strip()))
+    return names
 
 
 def test_links_lead_to_files_and_headings():
-    found = [(text, link) for text in TEXTS for link in links(text)]
-    assert len(found) > 100
-    for path, link in found:
+    pairs = [(text, link) for text in TEXTS for link in links(text)]
+    assert len(pairs) > 100
+    for path, link in pairs:
         parts = urlsplit(link)
         if parts.scheme:
             continue
@@ -53,4 +53,4 @@ def test_files_that_a_text_names_exist():
     named = [(text, name) for text in TEXTS for name in NAMED.findall(text.read_text())]
     files = [(text, name) for text, name in named if not re.search(r"X|ROOM", name)]
     assert len(files) > 100
-    assert [found for found in files if not any((ROOT / f"{found[1]}{end}").exists() for end in ("", ".py"))] == []
+    assert [file for file in files if not any((ROOT / f"{file[1]}{end}").exists() for end in ("", ".py"))] == []

@@ -28,9 +28,9 @@ def test_bring_up_tells_every_board():
 
 
 def test_errors_tells_every_exception():
-    found = [name for name, kind in vars(errors).items() if getattr(kind, "__module__", "") == errors.__name__]
+    classes = [name for name, kind in vars(errors).items() if getattr(kind, "__module__", "") == errors.__name__]
     named = re.findall(r"^\| \[`(\w+)`\]\[bitloom\.driver\.errors\.\1\]", page("reference/errors.md"), re.M)
-    assert sorted(named) == sorted(name for name in found if name[0].isupper())
+    assert sorted(named) == sorted(name for name in classes if name[0].isupper())
 
 
 def test_files_tells_what_a_build_writes():

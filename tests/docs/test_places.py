@@ -32,9 +32,9 @@ def words() -> dict[str, str]:
 
 @pytest.mark.parametrize("places", [requirements, words])
 def test_places_exist(places):
-    found = places()
-    assert len(found) > 60
-    assert {name: place for name, place in found.items() if not (ROOT / place).exists()} == {}
+    stated = places()
+    assert len(stated) > 60
+    assert {name: place for name, place in stated.items() if not (ROOT / place).exists()} == {}
 
 
 def named() -> Iterator[tuple[str, str]]:
@@ -60,10 +60,10 @@ def defined(file: str, name: str) -> bool:
     """Whether ``file`` defines ``name`` or ``Class.name`` at its top."""
     body = tree(file).body
     for part in name.split("."):
-        found = [node for node in body if part in names(node)]
-        if not found:
+        definitions = [node for node in body if part in names(node)]
+        if not definitions:
             return False
-        body = getattr(found[0], "body", [])
+        body = getattr(definitions[0], "body", [])
     return True
 
 

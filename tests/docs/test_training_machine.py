@@ -44,13 +44,15 @@ def test_every_function_is_named():
 
 def test_registers():
     """Offset, name and access of each, and its fields with their bits."""
-    found = {name: (offset, access, content) for offset, name, access, content in table("Registers")}
-    digests = found.pop("DIGEST_0..3")
+    registers = {name: (offset, access, content) for offset, name, access, content in table("Registers")}
+    digests = registers.pop("DIGEST_0..3")
     assert digests[:2] == ("0x008.. 0x014", "RO")
     others = [register for register in REGISTERS if not register.name.startswith("DIGEST_")]
-    assert {name: row[:2] for name, row in found.items()} == {r.name: (f"0x{r.offset:03X}", r.access) for r in others}
-    assert f"0x{IDENT:08X}" in found["IDENT"][2]
+    assert {name: row[:2] for name, row in registers.items()} == {
+        r.name: (f"0x{r.offset:03X}", r.access) for r in others
+    }
+    assert f"0x{IDENT:08X}" in registers["IDENT"][2]
     for register in others:
         for field in register.fields:
             bits = str(field.lsb) if field.width == 1 else f"{field.lsb + field.width - 1}..{field.lsb}"
-            assert f"{bits} {field.name}" in found[register.name][2], f"{register.name}.{field.name}"
+            assert f"{bits} {field.name}" in registers[register.name][2], f"{register.name}.{field.name}"

@@ -151,8 +151,8 @@ class FakeCore:
         return self.manifest.padded(next((m.width for m in memory_map(self.manifest.npus[0]) if m.id == memory), 0))
 
     def field(self, memory: str, name: str) -> int:
-        found = self.manifest.memory(0, memory)
-        return found.field(name).of(self.memory[found.id].get(0, 0))
+        spec = self.manifest.memory(0, memory)
+        return spec.field(name).of(self.memory[spec.id].get(0, 0))
 
     def row(self, memory: str, row: int) -> int:
         return self.memory[self.manifest.memory(0, memory).id][row]

@@ -45,12 +45,12 @@ def boards(digits):
     with ExitStack() as stack:
 
         def start(count):
-            made = []
+            accelerators = []
             for number in range(count):
                 device = activate(f"virtual {number}")
                 stack.callback(device.close)
-                made.append((device, Accelerator(digits.bit, device=device, timeout=10.0)))
-            return [device for device, _ in made], [accelerator for _, accelerator in made]
+                accelerators.append((device, Accelerator(digits.bit, device=device, timeout=10.0)))
+            return [device for device, _ in accelerators], [accelerator for _, accelerator in accelerators]
 
         yield start
 

@@ -19,22 +19,22 @@ LOOKS_FIRST = waiting.LOOKS_FIRST
 @pytest.fixture
 def loop():
     """This thread's event loop, as a script has one that pynq asked for."""
-    made = asyncio.new_event_loop()
-    asyncio.set_event_loop(made)
-    yield made
+    event_loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(event_loop)
+    yield event_loop
     asyncio.set_event_loop(None)
-    made.close()
+    event_loop.close()
 
 
 @pytest.fixture
 def bench(tmp_path, loop, monkeypatch):
     """A slow device, with fewer looks first than a transfer takes."""
     monkeypatch.setattr(waiting, "LOOKS_FIRST", 1)
-    made = Bench(tmp_path)
-    pynq.Device.active_device = made.device  # pynq's interrupts look nowhere else
-    made.dma, made.core = made.device.connect_interrupt(), made.device.connect_core_interrupt()
-    made.device.speed = 1
-    return made
+    bench = Bench(tmp_path)
+    pynq.Device.active_device = bench.device  # pynq's interrupts look nowhere else
+    bench.dma, bench.core = bench.device.connect_interrupt(), bench.device.connect_core_interrupt()
+    bench.device.speed = 1
+    return bench
 
 
 def events(bench):
@@ -69,12 +69,12 @@ def test_while_the_loop_runs_nobody_can_wait_in_it(bench, loop):
 
 
 def test_another_thread_has_no_loop(bench):
-    found = []
+    predictions = []
     with bench.loaded() as accelerator:
-        thread = threading.Thread(target=lambda: found.append(accelerator.predict(bench.images)))
+        thread = threading.Thread(target=lambda: predictions.append(accelerator.predict(bench.images)))
         thread.start()
         thread.join()
-        np.testing.assert_array_equal(found[0], bench.expected)
+        np.testing.assert_array_equal(predictions[0], bench.expected)
         assert events(bench) == (0, 0)
 
 

@@ -22,9 +22,9 @@ def streaming(stream_bits: int = 32) -> Manifest:
 
 
 def rows(count: int, seed: int = 1) -> np.ndarray:
-    made = np.random.default_rng(seed).integers(0, 1 << 32, (count, 3), np.uint32)
-    made[:, 2] &= 0xFF
-    return made
+    words = np.random.default_rng(seed).integers(0, 1 << 32, (count, 3), np.uint32)
+    words[:, 2] &= 0xFF
+    return words
 
 
 def program(m: Manifest, before: int = 1) -> Program:

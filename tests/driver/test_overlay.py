@@ -76,9 +76,9 @@ def test_the_path_may_be_any_path(bench):
 
 def test_it_is_called_as_pynqs_overlays_are():
     wanted = {"bitfile_name": inspect.Parameter.empty, "download": True, "ignore_version": False, "device": None}
-    found = inspect.signature(BitloomOverlay).parameters
-    assert {name: found[name].default for name in found if name != "options"} == wanted
-    assert list(found) == [*wanted, "options"]
+    parameters = inspect.signature(BitloomOverlay).parameters
+    assert {name: parameters[name].default for name in parameters if name != "options"} == wanted
+    assert list(parameters) == [*wanted, "options"]
     assert issubclass(BitloomOverlay, pynq.Overlay)
 
 

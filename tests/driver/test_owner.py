@@ -116,22 +116,22 @@ def test_a_load_while_frames_are_computed(two, moment):
 
 def test_an_idle_dma_is_left_to_who_has_taken_it(two, monkeypatch):
     """Between two transfers of A, B loads its program: A ends with the error and no reset of the DMA."""
-    link, found = two.a._link, []
+    link, states = two.a._link, []
 
     def reset(*given):
-        found.append(link.busy)
+        states.append(link.busy)
         return type(link).reset(link, *given)
 
     two.right()
     monkeypatch.setattr(link, "reset", reset)
     idle = 0
     for moment in range(1, 40, 2):
-        found.clear()
+        states.clear()
         with two.b_loads(moment), suppress(DeviceTaken):
             two.right()
             continue
-        assert all(found), moment
-        idle += not found
+        assert all(states), moment
+        idle += not states
         two.a.load(two.bench.program)
     assert idle > 0
 
@@ -184,13 +184,13 @@ OTHERS = [({0x08: 0xDEADBEEF}, f"another design (deadbeef{design.DIGEST[8:32]})"
 OTHERS.append(({0x00: 7}, f"no design of bitloom ({design.DIGEST[:32]})"))
 
 
-@pytest.mark.parametrize(("constants", "found"), OTHERS)
-def test_another_bitstream_by_another_process(two, constants, found):
+@pytest.mark.parametrize(("constants", "owner"), OTHERS)
+def test_another_bitstream_by_another_process(two, constants, owner):
     two.bench.device.core.reset()
     two.bench.device.core.constants |= constants
     wanted = f"design fake ({design.DIGEST[:32]})"
     remedy = "download it again, and load the program"
-    with raises(DeviceTaken, f"fake: the device must hold {wanted}, got {found}: {remedy}"):
+    with raises(DeviceTaken, f"fake: the device must hold {wanted}, got {owner}: {remedy}"):
         two.a.predict(two.bench.images)
 
 

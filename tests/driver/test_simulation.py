@@ -78,9 +78,9 @@ def bench(request, tmp_path_factory):
 @pytest.fixture
 def accelerator(bench):
     bench.system.stall()
-    with Accelerator(bench.bit, device=bench.device) as made:
-        made.load(bench.programs[0])
-        yield made
+    with Accelerator(bench.bit, device=bench.device) as accelerator:
+        accelerator.load(bench.programs[0])
+        yield accelerator
 
 
 def right(bench, accelerator, which=0, **options):

@@ -43,8 +43,8 @@ def board():
 @pytest.fixture
 def machine(bit, board):
     board.stall()
-    with TrainingMachine(bit, device=board) as made:
-        yield made
+    with TrainingMachine(bit, device=board) as machine:
+        yield machine
 
 
 def echoes(machine) -> None:

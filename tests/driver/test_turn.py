@@ -21,12 +21,12 @@ CLOSED = "fake: the device must stay open until a call has ended, got a close"
 @pytest.fixture(params=["interrupt", "no interrupt"])
 def bench(request, tmp_path):
     """A slow device, whose end of transfer is awaited or looked for."""
-    made = Bench(tmp_path)
+    bench = Bench(tmp_path)
     if request.param == "interrupt":
-        pynq.Device.active_device = made.device  # pynq's interrupts look nowhere else
-        made.device.connect_interrupt()
-    made.device.speed = 1
-    return made
+        pynq.Device.active_device = bench.device  # pynq's interrupts look nowhere else
+        bench.device.connect_interrupt()
+    bench.device.speed = 1
+    return bench
 
 
 def meanwhile(bench: Bench, user: Any, turns: int, other: Callable[[], Any]) -> list[Any]:
@@ -35,8 +35,8 @@ def meanwhile(bench: Bench, user: Any, turns: int, other: Callable[[], Any]) -> 
     async def later() -> Any:
         for _ in range(turns):
             await asyncio.sleep(0)
-        found = other()
-        return await found if asyncio.iscoroutine(found) else found
+        answer = other()
+        return await answer if asyncio.iscoroutine(answer) else answer
 
     async def both() -> list[Any]:
         return await asyncio.gather(user.predict_async(bench.images, batch=4), later(), return_exceptions=True)

@@ -62,8 +62,8 @@ def test_golden_is_the_definition():
     seen = set()
     for k in range(BLOCKS + 1):
         normalised = (convolved(x, WEIGHTS[k]) - MEAN[k]) * (GAIN[k] / 16)
-        made = np.clip(nearest(normalised), -32, 31)
-        v = made if v is None else np.clip(made + v, -64, 63)
+        features = np.clip(nearest(normalised), -32, 31)
+        v = features if v is None else np.clip(features + v, -64, 63)
         seen |= {int(v.min()), int(v.max())}
         x = np.where(v >= 0, 1.0, -1.0)
     expected = np.einsum("nhwc,ohwc->no", x, DENSE.astype(float))

@@ -132,14 +132,14 @@ def test_a_value_is_held_until_its_last_reader_is_done():
 
     def step(name, values):
         assert values == [alive[read]() for read in reads[name]]
-        made = Value()
-        alive[name] = weakref.ref(made)
-        return made
+        value = Value()
+        alive[name] = weakref.ref(value)
+        return value
 
     def first():
-        made = Value()
-        alive[INPUT] = weakref.ref(made)
-        return made
+        value = Value()
+        alive[INPUT] = weakref.ref(value)
+        return value
 
     for name, value in walk(reads, {INPUT: first()}, step):
         del value
@@ -204,10 +204,10 @@ def test_words_of_a_dense_layer_stay_what_they_are(word, flattened):
     dense = Dense(name="dense", out_channels=4, accumulate="or_words", word_channels=word)
     rng = np.random.default_rng(1)
     model = random_model(Network(name="n", input=source, layers=(dense,)), rng)
-    made = with_flat_input(model, 64)
-    assert (made.network.input.height == 1) == flattened
+    flat_model = with_flat_input(model, 64)
+    assert (flat_model.network.input.height == 1) == flattened
     x = random_images(model, 9, rng)
-    np.testing.assert_array_equal(made.forward(x.reshape(9, *made.network.input.shape)), model.forward(x))
+    np.testing.assert_array_equal(flat_model.forward(x.reshape(9, *flat_model.network.input.shape)), model.forward(x))
 
 
 A = CHAIN[0]

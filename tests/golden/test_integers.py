@@ -64,18 +64,18 @@ UNCHECKED = ("window", "choices", "machine's layer", "machine's training", "kind
 @pytest.mark.parametrize("name", MADE)
 def test_integers_of_numpy_are_integers(name: str, integer: type) -> None:
     """uint8 would wrap around at once, int64 can't be written as JSON."""
-    made, wanted = MADE[name](integer, np.bool_), MADE[name](int, bool)
-    assert made == wanted
-    if hasattr(made, "__dataclass_fields__"):
-        assert json.dumps(asdict(made)) == json.dumps(asdict(wanted))
+    description, wanted = MADE[name](integer, np.bool_), MADE[name](int, bool)
+    assert description == wanted
+    if hasattr(description, "__dataclass_fields__"):
+        assert json.dumps(asdict(description)) == json.dumps(asdict(wanted))
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if name not in UNCHECKED])
 def test_a_truth_value_is_no_integer(name: str) -> None:
     """True would be 1, and stay True in the file."""
-    with pytest.raises(ValueError, match=r"must be .*, got \(?True") as found:
+    with pytest.raises(ValueError, match=r"must be .*, got \(?True") as refusal:
         MADE[name](lambda value: True, bool)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(refusal.value)
 
 
 def test_a_mapping_may_be_an_array() -> None:

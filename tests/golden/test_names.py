@@ -119,9 +119,9 @@ def test_classes_are_a_sequence_of_names(classes: object) -> None:
 
 @pytest.mark.parametrize("classes", [["a", "b"], np.array(["a", "b"])])
 def test_classes_become_a_tuple_of_strings(classes: object) -> None:
-    made = replace(NETWORK, classes=classes)
-    assert made == replace(NETWORK, classes=("a", "b"))
-    assert [type(label) for label in made.classes] == [str, str]
+    named = replace(NETWORK, classes=classes)
+    assert named == replace(NETWORK, classes=("a", "b"))
+    assert [type(label) for label in named.classes] == [str, str]
 
 
 BAD_PATHS = ["", "+a", "/a", "a/", "a//b", "..", "../a", "a/../b", "a/.b", "./a", "a\nb", "a b", 5, None]

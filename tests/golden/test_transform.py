@@ -27,10 +27,10 @@ PIXELS = np.arange(256, dtype=np.uint8)
     ],
 )
 def test_every_pixel(text, rule):
-    found = Transform(text)(PIXELS.reshape(2, 8, 16))
-    assert found.shape == (2, 8, 16)
-    assert found.dtype == np.int64
-    assert found.ravel().tolist() == [rule(p) for p in range(256)]
+    numbers = Transform(text)(PIXELS.reshape(2, 8, 16))
+    assert numbers.shape == (2, 8, 16)
+    assert numbers.dtype == np.int64
+    assert numbers.ravel().tolist() == [rule(p) for p in range(256)]
     assert str(Transform(text)) == text
 
 

@@ -376,10 +376,10 @@ def test_leaves_no_files_in_the_working_directory(tmp_path, monkeypatch):
         check(module("assign y = a;"), "top")
         assert [p.name for p in tmp_path.iterdir()] == ["cache"]
         (tables,) = (tmp_path / "cache").glob("*/parser/*/tables.pickle")
-        made = tables.stat().st_mtime_ns
+        modified = tables.stat().st_mtime_ns
         forget()
         check(module("assign y = a;"), "top")
-        assert tables.stat().st_mtime_ns == made  # read, not made again
+        assert tables.stat().st_mtime_ns == modified  # read, not made again
         whole = tables.read_bytes()
         for damaged in (whole[: len(whole) // 2], b"cos\nabort\n(tR."):  # the second one ends whoever reads it
             tables.write_bytes(damaged)

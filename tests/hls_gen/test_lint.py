@@ -113,8 +113,8 @@ def verilator() -> None:
 @pytest.mark.parametrize(("text", "kind", "place", "words"), FAULTS.values(), ids=FAULTS)
 def test_reported(text: str, kind: str, place: str, words: str) -> None:
     message = re.compile(rf"%{kind}[-A-Z]*: {re.escape(place)}.*{re.escape(words)}")
-    found = lint(text, top="top")
-    assert any(message.match(line) for line in found), "\n".join([f"no {message.pattern} in", *found])
+    messages = lint(text, top="top")
+    assert any(message.match(line) for line in messages), "\n".join([f"no {message.pattern} in", *messages])
 
 
 @pytest.mark.parametrize("name", [name for name in FAULTS if name not in BY_BOTH])

@@ -165,9 +165,9 @@ def test_a_comment_never_reaches_verilator(whole: builds.Build, tmp_path: Path) 
     text = "/*verilator public_flat*/ // verilator lint_off ALL\n//synopsys translate_off\nwire a; /* $system\n */"
     verilog, _ = put_into_a_module(whole.bit.with_suffix(".v").read_text(), text)
     signed(whole.bit, verilog)
-    found = given_to_verilator(read_simulation_overlay(whole.bit).verilog)
-    assert not re.search(r"verilator|synopsys|system\b|//|/\*", found)
-    assert found.count("\n") == verilog.count("\n")  # so that a message names the line in the file
+    source = given_to_verilator(read_simulation_overlay(whole.bit).verilog)
+    assert not re.search(r"verilator|synopsys|system\b|//|/\*", source)
+    assert source.count("\n") == verilog.count("\n")  # so that a message names the line in the file
 
 
 def test_verilog_that_could_not_be_read_is_not_written() -> None:

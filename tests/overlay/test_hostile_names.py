@@ -45,7 +45,7 @@ FOLDER = os.fsdecode("a $(touch pwned) `touch pwned` ; & 'x' \"y\" <z> [exec tou
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[builds.Build, str]:
+def hostile_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[builds.Build, str]:
     """The build, and what the command printed."""
     root = tmp_path_factory.mktemp("names")
     model = networks.load("digits-cnn")
@@ -60,8 +60,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[builds.Build, str]:
     return builds.load(folder), os.fsdecode(done.stdout)
 
 
-def test_names_and_labels_come_back(made: tuple[builds.Build, str]) -> None:
-    build, _ = made
+def test_names_and_labels_come_back(hostile_build: tuple[builds.Build, str]) -> None:
+    build, _ = hostile_build
     assert list(build.programs) == [NAME]
     program = build.program(NAME)
     assert (program.name, program.classes) == (NAME, LABELS)
@@ -71,8 +71,8 @@ def test_names_and_labels_come_back(made: tuple[builds.Build, str]) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
-def test_make(made: tuple[builds.Build, str], tmp_path: Path) -> None:
-    build, _ = made
+def test_make(hostile_build: tuple[builds.Build, str], tmp_path: Path) -> None:
+    build, _ = hostile_build
     assert build.sources is not None
     environment = {**os.environ, "PATH": "/usr/bin:/bin"}
 
@@ -93,8 +93,8 @@ def test_make(made: tuple[builds.Build, str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("backend", tcl.BACKENDS)
-def test_tcl(made: tuple[builds.Build, str], backend: str) -> None:
-    build, _ = made
+def test_tcl(hostile_build: tuple[builds.Build, str], backend: str) -> None:
+    build, _ = hostile_build
     assert build.sources is not None
     heard: list[tuple[str, ...]] = []
     text = "".join((build.sources / name).read_text() for name in ("design.tcl", "core.tcl"))
@@ -105,8 +105,8 @@ def test_tcl(made: tuple[builds.Build, str], backend: str) -> None:
     assert heard == [("hear", NAME, *names, "Pynq-Z2")]
 
 
-def test_xml(made: tuple[builds.Build, str]) -> None:
-    build, _ = made
+def test_xml(hostile_build: tuple[builds.Build, str]) -> None:
+    build, _ = hostile_build
     assert build.sources is not None
     hwh = ElementTree.parse(build.bit.with_suffix(".hwh")).getroot()
     assert [node.get("NAME") for node in hwh.iter("SYSTEMINFO")] == [NAME]
@@ -121,8 +121,8 @@ def test_a_comment_of_verilog_is_one_line(name: str) -> None:
         header_lines("m", header, [])
 
 
-def test_python_lines(made: tuple[builds.Build, str]) -> None:
-    build, _ = made
+def test_python_lines(hostile_build: tuple[builds.Build, str]) -> None:
+    build, _ = hostile_build
     printed = serve._instructions(build, "127.0.0.1", 1234)
     _, _, python = printed.partition("    python3\n\n")
     calls = [node for node in ast.walk(ast.parse(textwrap.dedent(python))) if isinstance(node, ast.Call)]
@@ -163,8 +163,8 @@ def test_what_a_makefile_can_not_hold(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
-def test_nothing_else_gets_such_a_name(name: object, made: tuple[builds.Build, str]) -> None:
-    build, _ = made
+def test_nothing_else_gets_such_a_name(name: object, hostile_build: tuple[builds.Build, str]) -> None:
+    build, _ = hostile_build
     program, manifest = build.program(NAME), json.loads(build.bit.with_suffix(".manifest.json").read_text())
     with value_error(said("design", name)):
         Design(name=name)
@@ -180,9 +180,9 @@ def test_nothing_else_gets_such_a_name(name: object, made: tuple[builds.Build, s
 
 
 @pytest.mark.parametrize("name", [name for name in HOSTILE if isinstance(name, str)], ids=ascii)
-def test_files_can_not_bring_it(name: str, made: tuple[builds.Build, str], tmp_path: Path) -> None:
+def test_files_can_not_bring_it(name: str, hostile_build: tuple[builds.Build, str], tmp_path: Path) -> None:
     """A program and a build.json, whole but for the name."""
-    build, _ = made
+    build, _ = hostile_build
     program = build.program(NAME)
     object.__setattr__(program, "name", name)
     program.save(tmp_path / "x.npz")
@@ -197,8 +197,8 @@ def test_files_can_not_bring_it(name: str, made: tuple[builds.Build, str], tmp_p
 
 
 @pytest.mark.parametrize("change", [{"bit": "../x.bit"}, {"programs": {"a": "/x"}}, {"sources": ".."}], ids=str)
-def test_a_build_can_not_lead_elsewhere(change: dict, made: tuple[builds.Build, str], tmp_path: Path) -> None:
-    build, _ = made
+def test_a_build_can_not_lead_elsewhere(change: dict, hostile_build: tuple[builds.Build, str], tmp_path: Path) -> None:
+    build, _ = hostile_build
     description = json.loads((build.folder / "build.json").read_text())
     (tmp_path / "build.json").write_text(json.dumps({**description, **change}))
     ((what, value),) = change.items()

@@ -70,18 +70,18 @@ class BlockMaker:
             size = other
             if kind == "long_shortcut":
                 other, from_other = self.conv(other, from_other, other)
-        made, here = at, reads
+        result, here = at, reads
         for more in range(self.pick.integer(0, 1), -1, -1):
-            made, here = self.conv(made, here, at if more else size)
+            result, here = self.conv(result, here, at if more else size)
         number, bits = len(self.layers), self.choices.feature_bits
         encoding = self.pick.of([signed(bits), unsigned(bits - 1), signed(max(2, bits - 2))])
         inputs = (here, from_other) if self.pick.flip() else (from_other, here)
         self.layers.append(Add(name=f"add_{number}", encoding=encoding, inputs=inputs))
-        made, here = replace(made, encoding=encoding), f"add_{number}"
+        result, here = replace(result, encoding=encoding), f"add_{number}"
         if self.pick.integer(0, 3) == 0:
-            self.layers.append(pools(self.pick, made, f"pool_{number}", self.choices.pools))
-            made, here = self.layers[-1].output_of([made]), f"pool_{number}"
-        return made, here
+            self.layers.append(pools(self.pick, result, f"pool_{number}", self.choices.pools))
+            result, here = self.layers[-1].output_of([result]), f"pool_{number}"
+        return result, here
 
     def network(self, name: str, source: Map, here: str) -> Network:
         """The network of these layers, with perhaps a dense layer behind the last map, ``here``, which may be raw."""
@@ -112,26 +112,26 @@ class _JoinMaker(BlockMaker):
         ways = (*maps[turn:], *maps[:turn])
         name = f"concat_{len(self.layers)}"
         self.layers.append(Concat(name=name, inputs=tuple(name for _, name in ways)))
-        return self.layers[-1].output_of([made for made, _ in ways]), name
+        return self.layers[-1].output_of([way for way, _ in ways]), name
 
     def join(self, at: Map, reads: str, kind: str) -> tuple[Map, str]:
         """A block of this kind of JOINS, and perhaps a pool behind it."""
         if kind == "fire":
             first = self.conv(at, reads)
-            made, here = self.concat(first, self.beside(at, reads, first[0]))
+            result, here = self.concat(first, self.beside(at, reads, first[0]))
         elif kind == "aggregate":
             first = self.beside(at, reads)
             second = self.beside(*first)
-            made, here = self.concat(first, second, self.beside(*second))
+            result, here = self.concat(first, second, self.beside(*second))
         else:
-            made, here = at, reads
+            result, here = at, reads
             for _ in range(2 if kind == "dense_steps" else 1):
-                made, here = self.concat((made, here), self.beside(made, here))
+                result, here = self.concat((result, here), self.beside(result, here))
         number = len(self.layers)
         if self.pick.integer(0, 2) == 0:
-            self.layers.append(pools(self.pick, made, f"pool_{number}", self.choices.pools))
-            made, here = self.layers[-1].output_of([made]), f"pool_{number}"
-        return made, here
+            self.layers.append(pools(self.pick, result, f"pool_{number}", self.choices.pools))
+            result, here = self.layers[-1].output_of([result]), f"pool_{number}"
+        return result, here
 
 
 def residual_network(pick: Pick, choices: IntegerChoices, kinds: Sequence[str] = BLOCKS, most: int = 3) -> Network:

@@ -19,7 +19,7 @@ MOST_SIDE, MOST_CHANNELS = 5, 8
 MOST_JOINED = 3 * MOST_CHANNELS
 """Channels of a concatenation, at most."""
 
-Made = tuple[Map, str]
+NamedMap = tuple[Map, str]
 
 
 class _GraphMaker(BlockMaker):
@@ -27,7 +27,7 @@ class _GraphMaker(BlockMaker):
 
     Attributes
     ----------
-    made
+    maps
         The maps there are, the input among them.
     unread
         Those that no layer reads.
@@ -35,8 +35,8 @@ class _GraphMaker(BlockMaker):
 
     def __init__(self, pick: Pick, choices: IntegerChoices, source: Map):
         super().__init__(pick, choices)
-        self.made: list[Made] = [(source, "@input")]
-        self.unread: list[Made] = [*self.made]
+        self.maps: list[NamedMap] = [(source, "@input")]
+        self.unread: list[NamedMap] = [*self.maps]
 
     def step(self, kind: str) -> None:
         """A layer or two of this kind, of maps that there are."""
@@ -53,22 +53,22 @@ class _GraphMaker(BlockMaker):
             self.layers += layers
             self.done((map_behind(layers, at), layers[-1].name), one)
 
-    def any(self) -> Made:
+    def any(self) -> NamedMap:
         """A map, the newest ones more often than others."""
-        return self.pick.of(self.made[-3:] if self.pick.flip() else self.made)
+        return self.pick.of(self.maps[-3:] if self.pick.flip() else self.maps)
 
     def narrow(self, at: Map) -> Map:
         """A map of the size of another one, with few channels."""
         return replace(at, channels=self.pick.integer(1, MOST_CHANNELS))
 
-    def join(self, kind: str, one: Made, other: Made) -> None:
+    def join(self, kind: str, one: NamedMap, other: NamedMap) -> None:
         """An addition or a concatenation; a convolution makes maps of one size where they are not."""
         size = other[0] if kind == "add" else replace(other[0], channels=one[0].channels)
         if kind == "concat" and one[0].channels + other[0].channels > MOST_JOINED:
             size = self.narrow(other[0])
         if one[0].shape != size.shape:
-            self.done(made := self.conv(*one, size), one)
-            one = made
+            self.done(resized := self.conv(*one, size), one)
+            one = resized
         number, bits = len(self.layers), self.choices.feature_bits
         inputs = (one[1], other[1]) if self.pick.flip() else (other[1], one[1])
         if kind == "add":
@@ -80,11 +80,11 @@ class _GraphMaker(BlockMaker):
         sources = [one[0], other[0]] if inputs[0] == one[1] else [other[0], one[0]]
         self.done((layer.output_of(sources), layer.name), one, other)
 
-    def done(self, made: Made, *read: Made) -> None:
+    def done(self, result: NamedMap, *read: NamedMap) -> None:
         """Note that a map was made of others."""
         names = {name for _, name in read}
-        self.unread = [*(one for one in self.unread if one[1] not in names), made]
-        self.made.append(made)
+        self.unread = [*(one for one in self.unread if one[1] not in names), result]
+        self.maps.append(result)
 
 
 def graph_network(pick: Pick, choices: IntegerChoices, most: int = 7) -> Network:

@@ -48,11 +48,11 @@ class _SignBlocks:
         number = len(self.layers)
         sign = Threshold(name=f"sign_{number}", inputs=(reads,))
         self.layers.append(sign)
-        made, here = sign.output(at), sign.name
+        result, here = sign.output(at), sign.name
         if self.pick.integer(0, 3) == 0:
-            self.layers.append(pools(self.pick, made, f"pool_{number}", (MaxPool, MinPool)))
-            made, here = self.layers[-1].output_of([made]), f"pool_{number}"
-        return made, here
+            self.layers.append(pools(self.pick, result, f"pool_{number}", (MaxPool, MinPool)))
+            result, here = self.layers[-1].output_of([result]), f"pool_{number}"
+        return result, here
 
     def block(self, at: Map, reads: str) -> tuple[Map, str]:
         """A map of integers, and 1 to 3 convolutions that add it, or what was added before, to their own results."""
@@ -66,11 +66,11 @@ class _SignBlocks:
                 self.layers.append(Threshold(name=f"threshold_{name}", inputs=(name,)))
                 bits, here = self.layers[-1].output_of([between]), f"threshold_{name}"
             sums, here = self.conv(bits, here, channels, to_size(bits, kept, self.pick.flip()))
-            made, here = self.integers(sums, here)
+            result, here = self.integers(sums, here)
             inputs = (here, waits) if self.pick.flip() else (waits, here)
             add = Add(name=f"add_{len(self.layers)}", encoding=signed(self.pick.integer(2, self.bits)), inputs=inputs)
             self.layers.append(add)
-            kept, waits = add.output_of([made, kept]), add.name
+            kept, waits = add.output_of([result, kept]), add.name
             bits, here = self.signs(kept, waits)
         return bits, here
 

@@ -277,13 +277,13 @@ def _by_authority(authority: Authority, data: bytes, twin: bytes, results: _Impo
     return _compared(results.host, results.outputs, computed, exact=exact, off=off)
 
 
-def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off: Array) -> str:
+def _compared(host: Host, outputs: Array, computed: Computed, *, exact: bool, off: Array) -> str:
     """How outputs compare with an authority's; _WrongImport where they differ, and nothing says why. ``off``: images of
     which a map is off as the import says."""
-    different = np.zeros(len(found), bool)
+    different = np.zeros(len(outputs), bool)
     says = ""
     for output, wanted, steps in zip(host.outputs, computed.outputs, computed.steps, strict=True):
-        got = output.closed(found)
+        got = output.closed(outputs)
         room = NEAR * max(1.0, float(np.abs(wanted).max(initial=0)))
         if output.closing and steps is not None:  # the host has real numbers where the file has integers
             wanted = steps.real(wanted)
@@ -291,7 +291,7 @@ def _compared(host: Host, found: Array, computed: Computed, *, exact: bool, off:
             got, wanted = (np.maximum(x, max(steps.least, LEAST_LOGARITHM)) for x in (got, wanted))
         if got.size != wanted.size:
             raise _WrongImport("wrong", f"{output.name}: must have the shape {wanted.shape}, got {got.shape}")
-        got, wanted = (x.reshape(len(found), -1) for x in (got, wanted))
+        got, wanted = (x.reshape(len(outputs), -1) for x in (got, wanted))
         with np.errstate(invalid="ignore"):
             away = np.where(got == wanted, 0, np.abs(got - wanted))
         wrong = ~(away <= room)  # also what is no number

@@ -58,11 +58,11 @@ def test_rules():
     """C17 adds mu times the gradient before; velocity adds up all gradients, the older the less."""
     gradients = np.array([1.0, 0.0, 2.0])
     for name, changes in (("source", [1.0, 0.5, 2.0]), ("velocity", [1.0, 0.5, 2.25])):
-        rule, memory, found = UpdateRule(name, rate=0.25, mu=0.5), np.zeros(1), []
+        rule, memory, velocities = UpdateRule(name, rate=0.25, mu=0.5), np.zeros(1), []
         for gradient in gradients:
             change, memory = rule.change(np.array([gradient]), memory, share=2)
-            found.append(change[0] / 0.5)
-        assert found == changes
+            velocities.append(change[0] / 0.5)
+        assert velocities == changes
 
 
 def test_what_is_remembered_may_be_discrete():

@@ -171,15 +171,15 @@ def record(torch: Any, name: str) -> dict[str, np.ndarray]:
         last = {
             key: quantised(torch, memory, value) if key.endswith("weight") else value for key, value in last.items()
         }
-    found: dict[str, list[np.ndarray]] = {}
+    tensors: dict[str, list[np.ndarray]] = {}
     for x, labels in zip(torch.tensor(arrays["x"]), torch.tensor(arrays["labels"])):
         outputs = forward(torch, case, params, x)
         losses = loss(torch, case, outputs, labels)
         for value in params.values():
             value.grad = None
         losses.mean().backward()
-        found.setdefault("losses", []).append(losses.detach().numpy())
-        found.setdefault("outputs", []).append(outputs.detach().numpy())
+        tensors.setdefault("losses", []).append(losses.detach().numpy())
+        tensors.setdefault("outputs", []).append(outputs.detach().numpy())
         with torch.no_grad():
             for key, value in params.items():
                 if key.endswith("weight"):
@@ -199,8 +199,8 @@ def record(torch: Any, name: str) -> dict[str, np.ndarray]:
                     value.clamp_(-converter.zone, converter.zone)
                     if not case.tensors.master:
                         value.copy_(quantised(torch, converter, value))
-                found.setdefault(key, []).append(value.detach().numpy().copy())
-    return {key: np.array(values) for key, values in found.items()}
+                tensors.setdefault(key, []).append(value.detach().numpy().copy())
+    return {key: np.array(values) for key, values in tensors.items()}
 
 
 def main() -> None:

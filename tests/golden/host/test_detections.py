@@ -40,20 +40,20 @@ def test_results_are_those_of_the_kernel(case):
     with np.load(RECORDED) as recorded:
         given = {name.split("_")[1]: recorded[name] for name in recorded.files if name.startswith(f"{case}_")}
     options = json.loads(str(given["options"]))
-    found = detections_of(options)
-    found.check([given[name].shape for name in ("boxes", "scores", "anchors")])
+    detections = detections_of(options)
+    detections.check([given[name].shape for name in ("boxes", "scores", "anchors")])
     anchors = given["anchors"].reshape(1, -1)
-    got = found.run(given["boxes"][None], given["scores"][None], anchors)
-    assert {name: values.shape[1:] for name, values in got.items()} == found.shapes
+    got = detections.run(given["boxes"][None], given["scores"][None], anchors)
+    assert {name: values.shape[1:] for name, values in got.items()} == detections.shapes
     assert got["count"] == given["count"]
     # Of a box that has fewer classes than there may be, as of all behind the last one, the kernel leaves places as they
     # were.
-    each = 1 if found.by_class else found.most_classes
+    each = 1 if detections.by_class else detections.most_classes
     places = np.arange(int(given["count"][0]) * each)
-    places = places[places % each < found.classes]
+    places = places[places % each < detections.classes]
     for name in NAMES[:3]:
         assert np.array_equal(got[name][0, places].astype(np.float32), given[name][0, places])
-        left = np.setdiff1d(np.arange(found.places), places)
+        left = np.setdiff1d(np.arange(detections.places), places)
         assert not got[name][0, left].any()
 
 

@@ -25,9 +25,9 @@ def part(first: int, size: int, *chain: list) -> dict[str, Any]:
 
 def output(name: str = "scores", **fields: Any) -> dict[str, Any]:
     parts = [part(0, 4, ["line", [2.0, 0.5], [1.0, -1.0]], ["clip", [None, 0.0], [3.0, None]]), part(5, 1)]
-    made = {"name": name, "shape": [5], "parts": parts, "order": [[4, 5, -1]], "closing": ["Softmax"]}
-    made |= {"classes": 5, "apart": 1}
-    return made | fields
+    description = {"name": name, "shape": [5], "parts": parts, "order": [[4, 5, -1]], "closing": ["Softmax"]}
+    description |= {"classes": 5, "apart": 1}
+    return description | fields
 
 
 def content(**fields: Any) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def test_scores_are_one_vector(shape):
     """A single number is one, too; several positions with values each are none."""
     size = int(np.prod(shape))
     order = [[0, size, 1]] if size > 1 else [[0]]
-    made = output(shape=[*shape], parts=[part(0, size)], order=order, classes=size, closing=[])
-    assert read(content(outputs=[made])).has_scores == SHAPES[shape]
+    description = output(shape=[*shape], parts=[part(0, size)], order=order, classes=size, closing=[])
+    assert read(content(outputs=[description])).has_scores == SHAPES[shape]
 
 
 def only(**fields: Any) -> dict[str, Any]:

@@ -133,9 +133,9 @@ def test_a_cache_that_cannot_be_written_is_named(sources, tmp_path, monkeypatch)
 
 
 def test_processor_features_are_those_of_linux_on_x86(monkeypatch):
-    found = native.processor_features()
+    features = native.processor_features()
     if sys.platform == "linux" and native.platform.machine() == "x86_64":
-        assert {"fpu", "sse2"} <= found
+        assert {"fpu", "sse2"} <= features
     monkeypatch.setattr(native.platform, "machine", lambda: "aarch64")
     assert native.processor_features() == frozenset()
     assert "-march=native" not in native.Compiler("g++", "g++ 12", native._processor()).flags

@@ -137,14 +137,14 @@ def runs(draw):
 @given(runs(), st.sampled_from(ACCUMULATIONS))
 def test_every_structure_gives_the_same_in_the_cycles_it_states(run, kind):
     products, x, w = run
-    found = set()
+    results = set()
     for unit in accumulators(kind, products):
         cycles = list(unit.run(x, w))
         assert len(cycles) == unit.cycles(len(x)) <= unit.cycles()
         assert [c.result is not None for c in cycles] == [False] * (len(cycles) - 1) + [True]
         assert all(len(c.products) in (unit.lanes, 0) for c in cycles)
-        found.add(cycles[-1].result)
-    assert len(found) == 1
+        results.add(cycles[-1].result)
+    assert len(results) == 1
 
 
 @pytest.mark.parametrize("kind", ACCUMULATIONS)

@@ -20,9 +20,9 @@ def arrays(multiplier, bias):
 
 
 def norm(rng, **changes):
-    made = dict(name="norm", gamma=rng.normal(size=4), beta=rng.normal(size=4), eps=1e-5)
-    made |= {"mean": rng.normal(0, 30, 4), "var": rng.uniform(0.1, 900, 4)}
-    return BatchNorm(**{**made, **changes})
+    fields = dict(name="norm", gamma=rng.normal(size=4), beta=rng.normal(size=4), eps=1e-5)
+    fields |= {"mean": rng.normal(0, 30, 4), "var": rng.uniform(0.1, 900, 4)}
+    return BatchNorm(**{**fields, **changes})
 
 
 @pytest.mark.parametrize("relu", [False, True])
@@ -30,10 +30,10 @@ def test_each_value_for_itself(relu):
     x = np.random.default_rng(1).integers(-2048, 2048, (5, 2, 3, 4))
     layer, own = Affine(name="a", encoding=signed(40), relu=relu), arrays([3, -7, 0, 1 << 27], [5, -9, 2, -1])
     layer.check_arrays(own, SOURCE)
-    found = layer.forward(x, own, SOURCE)
+    output = layer.forward(x, own, SOURCE)
     for place in np.ndindex(x.shape):
         wanted = int(x[place]) * [3, -7, 0, 1 << 27][place[3]] + [5, -9, 2, -1][place[3]]
-        assert found[place] == (max(0, wanted) if relu else wanted)
+        assert output[place] == (max(0, wanted) if relu else wanted)
 
 
 def test_files_and_the_fast_way():
@@ -57,13 +57,13 @@ def test_batch_normalisation(bits):
     sums = np.arange(-2048, 2048)[:, None] * np.ones(4, np.int64)
     layer = Affine(name="a", encoding=encoding)
     layer.check_arrays(own, SOURCE)
-    found = layer.forward(sums.reshape(-1, 1, 1, 4), own, SOURCE).reshape(-1, 4)
+    output = layer.forward(sums.reshape(-1, 1, 1, 4), own, SOURCE).reshape(-1, 4)
     real = one.normalise(sums)
     step = 2.0**-exponent
-    assert np.abs(found * step - real).max() <= step * 1025 + 1e-9
+    assert np.abs(output * step - real).max() <= step * 1025 + 1e-9
     if bits == 62:
-        assert np.abs(found * step - real).max() < 1e-10
-        assert np.array_equal(found.argmax(axis=1), real.argmax(axis=1))
+        assert np.abs(output * step - real).max() < 1e-10
+        assert np.array_equal(output.argmax(axis=1), real.argmax(axis=1))
     multiplier = Fraction(float(one.scale[0] * one.gamma[0] / np.sqrt(one.var[0] + 1e-5)))
     assert abs(multiplier * Fraction(2) ** exponent - int(own["multiplier"][0])) <= Fraction(1, 2)
 

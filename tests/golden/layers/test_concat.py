@@ -26,8 +26,8 @@ def three_ways() -> Model:
         Conv(name=name, out_channels=count, kernel=(1, 1), weight=signed(3), inputs=(reads.get(name, INPUT),))
         for name, count in channels.items()
     )
-    made = ((1, signed(6)), (2, unsigned(6)))
-    acts = [Requantise(name=f"act_{k}", encoding=encoding, inputs=(f"conv_{k}",)) for k, encoding in made]
+    ways = ((1, signed(6)), (2, unsigned(6)))
+    acts = [Requantise(name=f"act_{k}", encoding=encoding, inputs=(f"conv_{k}",)) for k, encoding in ways]
     layers = (one, two, *acts, Concat(name="concat_3", inputs=WAYS), four)
     network = Network(name="ways", input=case_map(3, 4, 2, signed(4)), layers=layers)
     rng = np.random.default_rng(1)
@@ -64,7 +64,7 @@ def test_a_network_with_three_ways(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("encodings", "made"),
+    ("encodings", "result_encoding"),
     [
         ((signed(4), signed(6)), signed(6)),
         ((unsigned(4), unsigned(6)), unsigned(6)),
@@ -75,10 +75,10 @@ def test_a_network_with_three_ways(tmp_path):
     ],
     ids=str,
 )
-def test_encodings(encodings, made):
+def test_encodings(encodings, result_encoding):
     sources = [case_map(2, 3, 1 + k, encoding) for k, encoding in enumerate(encodings)]
     got = Concat(name="concat", inputs=("a", "b")).output_of(sources)
-    assert (got.shape, got.encoding) == ((2, 3, 3), made)
+    assert (got.shape, got.encoding) == ((2, 3, 3), result_encoding)
 
 
 def joined(*maps):

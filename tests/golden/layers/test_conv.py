@@ -193,10 +193,10 @@ def test_words_equal_their_definition(seed):
             y = row * layer.stride[0] + ky - layer.padding[0]
             z = column * layer.stride[1] + kx - layer.padding[1]
             if 0 <= y < source.height and 0 <= z < source.width:
-                found = [False] * -(-source.channels // layer.word_channels)
+                dots = [False] * -(-source.channels // layer.word_channels)
                 for c in range(source.channels):
-                    found[c // layer.word_channels] |= bool(x[n, y, z, c] == weight[kernel, ky, kx, c])
-                total += sum(1 if bit else -1 for bit in found)
+                    dots[c // layer.word_channels] |= bool(x[n, y, z, c] == weight[kernel, ky, kx, c])
+                total += sum(1 if bit else -1 for bit in dots)
         assert ours[n, row, column, kernel] == total
 
 

@@ -50,10 +50,10 @@ def test_equals_onnxruntime(seed, tmp_path):
     inputs = {name: array.transpose(0, 3, 1, 2).astype(np.float32) for name, array in (("x", x), ("w", weight))}
     (y,) = session.run(None, inputs)
     network = Network(name="dilated", input=source, layers=(layer,))
-    made = Model(network, {"conv_1": {"weight": weight}})
-    np.testing.assert_array_equal(made.forward(x), y.transpose(0, 2, 3, 1))
-    np.testing.assert_array_equal(packed.forward(made, x), made.forward(x))
-    file.save(made, tmp_path / "dilated.npz")
+    golden_model = Model(network, {"conv_1": {"weight": weight}})
+    np.testing.assert_array_equal(golden_model.forward(x), y.transpose(0, 2, 3, 1))
+    np.testing.assert_array_equal(packed.forward(golden_model, x), golden_model.forward(x))
+    file.save(golden_model, tmp_path / "dilated.npz")
     assert file.load(tmp_path / "dilated.npz").network == network
 
 

@@ -67,10 +67,10 @@ def test_sum_equals_pytorch(seed, torch):
     layer, source, x = random_pool(SumPool, seed)
     image = padded(torch, x, layer.padding, 0)
     y = torch.nn.functional.avg_pool2d(image, layer.kernel, layer.stride, divisor_override=1)
-    ours, made = layer.forward(x, {}, source), layer.output(source)
-    assert ours.shape[1:] == made.shape
+    ours, output_map = layer.forward(x, {}, source), layer.output(source)
+    assert ours.shape[1:] == output_map.shape
     np.testing.assert_array_equal(ours, y.permute(0, 2, 3, 1).numpy())
-    made.encoding.check("sum", ours)
+    output_map.encoding.check("sum", ours)
 
 
 def test_a_sum_of_too_many_bits_is_refused():

@@ -73,13 +73,13 @@ def test_a_file_keeps_the_numbers(tmp_path: Path) -> None:
     for dtype, stored in ((np.float64, "<f8"), (np.float32, "<f4"), (np.int32, "<i4")):
         real, _ = model()
         weight = np.arange(-30, 6 * 2 * 3 * 6 - 30).reshape(6, 2, 3, 6) * (70_000 if dtype is np.int32 else 0.1)
-        made = Model(real.network, {**real.arrays, "first": {"weight": weight.astype(dtype)}})
-        file.save(made, tmp_path / "real.npz")
+        typed = Model(real.network, {**real.arrays, "first": {"weight": weight.astype(dtype)}})
+        file.save(typed, tmp_path / "real.npz")
         again = file.load(tmp_path / "real.npz")
-        assert again.network == made.network
+        assert again.network == typed.network
         assert again.arrays["first"]["weight"].dtype.str == stored
-        np.testing.assert_array_equal(again.arrays["first"]["weight"], made.arrays["first"]["weight"])
-        assert file.to_bytes(again) == file.to_bytes(made)
+        np.testing.assert_array_equal(again.arrays["first"]["weight"], typed.arrays["first"]["weight"])
+        assert file.to_bytes(again) == file.to_bytes(typed)
 
 
 BITS = "conv: real_weights need weights of bipolar 1 bit (-1..1 in steps of 2), got"

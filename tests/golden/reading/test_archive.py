@@ -21,11 +21,11 @@ def archive(*members: tuple[str, bytes], method: int = zipfile.ZIP_STORED) -> by
 def test_what_numpy_writes_is_read(tmp_path):
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "a.npz", one=np.arange(3), two=np.array("text"))
-        found = read_archive(tmp_path / "a.npz")
-        assert found.arrays == ["one", "two"]
-        assert found.array("one").tolist() == [0, 1, 2]
-        assert str(found.array("two", "U")) == "text"
-        assert bool(found.compressed) == (save is np.savez_compressed)
+        archive = read_archive(tmp_path / "a.npz")
+        assert archive.arrays == ["one", "two"]
+        assert archive.array("one").tolist() == [0, 1, 2]
+        assert str(archive.array("two", "U")) == "text"
+        assert bool(archive.compressed) == (save is np.savez_compressed)
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):

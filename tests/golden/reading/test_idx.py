@@ -25,10 +25,10 @@ def idx(kind: int, shape: tuple[int, ...], values: bytes) -> bytes:
 )
 def test_integers_of_every_type(kind, code, low, high, pack):
     values = [low, high, 1, 0, 2, 3]
-    found = parse_idx(pack(idx(kind, (1, 2, 3), struct.pack(f">6{code}", *values))))
-    assert found.tolist() == [[values[:3], values[3:]]]
-    assert found.dtype.isnative
-    assert found.dtype == np.dtype(code)
+    array = parse_idx(pack(idx(kind, (1, 2, 3), struct.pack(f">6{code}", *values))))
+    assert array.tolist() == [[values[:3], values[3:]]]
+    assert array.dtype.isnative
+    assert array.dtype == np.dtype(code)
 
 
 def test_the_files_of_mnist():

@@ -169,11 +169,11 @@ def test_two_layers_equal_those_of_pytorch(name):
         steps.append((layer, b, tape))
     gain = top if kind == "ternary" else top / 3 * weight.high
     np.testing.assert_allclose(x[:, 0], recorded["out"] * gain, rtol=1e-9, atol=1e-9)
-    error, found = recorded["error"][:, None], {}
+    error, slopes_by_name = recorded["error"][:, None], {}
     for layer, b, tape in reversed(steps):
         error, slopes = b.backward(params[layer], tape, to_grid(error))
-        found.update({layer if key == "weight" else key: slope for key, slope in slopes.items()})
-    for key, slope in found.items():
+        slopes_by_name.update({layer if key == "weight" else key: slope for key, slope in slopes.items()})
+    for key, slope in slopes_by_name.items():
         expected = recorded[f"d_{key}"] if slope.ndim == 1 else last(recorded[f"d_{key}"])
         size = np.linalg.norm(expected)
         np.testing.assert_allclose(slope / np.linalg.norm(slope), expected / size, atol=1e-4, err_msg=key)

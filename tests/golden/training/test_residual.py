@@ -59,7 +59,7 @@ def test_errors_of_all_readers_add_up():
     params = {name: b.initial(7, i) for i, (name, b) in enumerate(graph.blocks.items())}
     out, steps = graph.forward(params, flat(integers((4, *SOURCE.shape), 0, 7)))
     error = to_grid(integers(out.shape, -64, 64) / 64)
-    found = dict(graph.backward(params, steps, error))
+    gradients = dict(graph.backward(params, steps, error))
     tape = {step.name: step.tape for step in steps}
 
     def back(name, e):
@@ -71,7 +71,7 @@ def test_errors_of_all_readers_add_up():
     kept_2, waits_1 = back("add_2", e)[0]
     e = waits_1 + back("threshold_1", back("conv_2", back("requantise_2", kept_2)[0])[0])[0]
     _, slopes = back("conv_1", back("requantise_1", e)[0])
-    np.testing.assert_array_equal(found["conv_1"]["weight"], slopes["weight"])
+    np.testing.assert_array_equal(gradients["conv_1"]["weight"], slopes["weight"])
     assert np.abs(slopes["weight"]).sum() > 0
 
 

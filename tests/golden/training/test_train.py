@@ -142,14 +142,14 @@ def test_words_backward_is_between_that_of_a_sum_and_that_of_or(layer):
 def test_words_of_a_whole_window_are_trained_as_or(channels):
     source = replace(MAP, channels=channels)
     layer = Conv(name="c", out_channels=4, kernel=(1, 1), accumulate="or")
-    found = []
+    steps = []
     for one in (layer, replace(layer, accumulate="or_words", word_channels=3)):
         b = block(one, source, 20)
         params, x = b.initial(1, 2), flat(2 * integers((20, *source.shape), 0, 1) - 1)
         out, tape = b.forward(params, x)
         back, slopes = b.backward(params, tape, to_grid(integers(out.shape, -(1 << 20), 1 << 20) / 2**18))
-        found.append([out, back, slopes["weight"]])
-    for a, c in zip(*found):
+        steps.append([out, back, slopes["weight"]])
+    for a, c in zip(*steps):
         np.testing.assert_array_equal(a, c)
 
 
@@ -384,15 +384,15 @@ def environments() -> dict[str, dict[str, str]]:
     except ImportError:  # before numpy 1.26
         from numpy.core import _multiarray_umath as core
     has = core.__cpu_features__
-    found = {
+    environment = {
         "1 thread": {"OPENBLAS_NUM_THREADS": "1"},
         "2 threads": {"OPENBLAS_NUM_THREADS": "2"},
         "plain loops": {"NPY_DISABLE_CPU_FEATURES": " ".join(f for f in core.__cpu_dispatch__ if has.get(f))},
     }
     for kind, feature in (("Prescott", "SSE3"), ("Haswell", "AVX2"), ("SkylakeX", "AVX512_SKX")):
         if has.get(feature):  # an older CPU could not run its instructions
-            found[kind] = {"OPENBLAS_CORETYPE": kind, "OPENBLAS_NUM_THREADS": "1"}
-    return found
+            environment[kind] = {"OPENBLAS_CORETYPE": kind, "OPENBLAS_NUM_THREADS": "1"}
+    return environment
 
 
 @pytest.mark.sample(1)

@@ -38,7 +38,7 @@ def record() -> None:
         z = torch.clamp(z, 0, 3)
         return through(z, torch.round(z * top / 3) * 3 / top)
 
-    found = {}
+    records = {}
     for name, (kind, top) in CASES.items():
         rng = np.random.default_rng(7)
         arrays = {"x": rng.integers(-15, 16, (4, 2, 6, 5)), "conv": rng.uniform(-1, 1, (3, 2, 3, 2))}
@@ -54,11 +54,11 @@ def record() -> None:
         out = functional.conv2d(activation(z, kind, top), weights(dense, kind))[:, :, 0, 0]
         (out * error).sum().backward()
         for key, value in arrays.items():
-            found[f"{name}.{key}"] = value
+            records[f"{name}.{key}"] = value
         for key, leaf in (("conv", conv), ("gamma", gamma), ("beta", beta), ("dense", dense)):
-            found[f"{name}.d_{key}"] = leaf.grad.numpy()
-        found[f"{name}.out"] = out.detach().numpy()
-    np.savez_compressed(FILE, **found)
+            records[f"{name}.d_{key}"] = leaf.grad.numpy()
+        records[f"{name}.out"] = out.detach().numpy()
+    np.savez_compressed(FILE, **records)
 
 
 if __name__ == "__main__":

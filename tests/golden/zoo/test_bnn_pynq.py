@@ -71,19 +71,19 @@ def test_cnv_gives_the_scores_of_the_board(trained_cnv):
 @pytest.mark.parametrize(("plain", "count"), [(False, 16), (True, 1)])
 def test_cnv_gives_every_recorded_activation(trained_cnv, plain, count):
     recorded = board_data.cifar()
-    found = maps(trained_cnv, recorded.images[:count], plain)
+    outputs = maps(trained_cnv, recorded.images[:count], plain)
     assert len(recorded.maps) == 9
     for name, values in recorded.maps.items():
-        np.testing.assert_array_equal(found[name], values[:count], err_msg=name)
+        np.testing.assert_array_equal(outputs[name], values[:count], err_msg=name)
 
 
 @pytest.mark.parametrize(("plain", "count"), [(False, 256), (True, 8)])
 def test_lfc_gives_the_recorded_outputs(trained_lfc, plain, count):
     recorded = board_data.mnist()
-    found = maps(trained_lfc, recorded.images[:count], plain)
+    outputs = maps(trained_lfc, recorded.images[:count], plain)
     assert recorded.outputs.shape == (256, 1, 1, 10)
     for name, values in recorded.maps.items():
-        np.testing.assert_array_equal(found[name], values[:count], err_msg=name)
+        np.testing.assert_array_equal(outputs[name], values[:count], err_msg=name)
 
 
 def test_lfc_is_right_on_9840_of_10000_images(trained_lfc):
@@ -165,12 +165,12 @@ def test_a_damaged_file_gives_one_line_or_what_was_written(whole, tmp_path, seed
     path = tmp_path / "damaged.npz"
     path.write_bytes(content if seed % 4 else content[:place])
     try:
-        found = model_digest(trained(cnv(), path))
+        outcome = model_digest(trained(cnv(), path))
     except ValueError as e:
-        found = str(e)
-    if found != model_digest(trained(cnv(), whole)):
-        assert found.startswith(f"{path}: ")
-        assert "\n" not in found
+        outcome = str(e)
+    if outcome != model_digest(trained(cnv(), whole)):
+        assert outcome.startswith(f"{path}: ")
+        assert "\n" not in outcome
 
 
 def test_a_wrong_checksum_is_noticed(whole, tmp_path):

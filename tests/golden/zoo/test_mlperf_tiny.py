@@ -35,16 +35,16 @@ def test_seeded_weights_are_the_same_everywhere(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_sizes(name):
     network = NETWORKS[name]()
-    found = [0, 0, 0]
+    counts = [0, 0, 0]
     for layer in network.layers:
         if isinstance(layer, Weighted):
             (source,) = network.sources(layer)
             positions = layer.window(source).positions(source.height, source.width)
             alone = isinstance(layer, DepthwiseConv)
             each = layer.out_channels * (1 if alone else source.channels)
-            found[alone] += int((positions >= 0).sum()) * each
-            found[2] += layer.window(source).taps * each
-    assert tuple(found) == MULTIPLICATIONS[name]
+            counts[alone] += int((positions >= 0).sum()) * each
+            counts[2] += layer.window(source).taps * each
+    assert tuple(counts) == MULTIPLICATIONS[name]
 
 
 @pytest.mark.slow

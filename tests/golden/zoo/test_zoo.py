@@ -15,9 +15,9 @@ FILES = {"cnv-w1a1": "cnvW1A1_cifar10.npz", "lfc-w1a1": "lfcW1A1_mnist.npz"}
 
 
 def test_each_network_has_its_name() -> None:
-    found = networks.names()
-    assert found == sorted({*found, "digits-cnn", "cifar-quick-int8", "bnn-int8-ends", "cnv-w2a2", *FILES})
-    assert [networks.load(name).network.name for name in found] == found
+    names = networks.names()
+    assert names == sorted({*names, "digits-cnn", "cifar-quick-int8", "bnn-int8-ends", "cnv-w2a2", *FILES})
+    assert [networks.load(name).network.name for name in names] == names
 
 
 @pytest.mark.sample(1)

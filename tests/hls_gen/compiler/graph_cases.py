@@ -46,7 +46,7 @@ def beside(name, reads):
     return MaxPool(name=name, kernel=(3, 3), stride=(1, 1), padding=(1, 1, 1, 1), inputs=(reads,))
 
 
-BUILDERS = {made.__name__: made for made in (conv, sums, act, add, concat, pool, beside)}
+BUILDERS = {builder.__name__: builder for builder in (conv, sums, act, add, concat, pool, beside)}
 BUILDERS["average"] = partial(pool, kind=AvgPool)
 
 

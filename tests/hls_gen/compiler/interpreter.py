@@ -228,8 +228,8 @@ class Unit:
         """Empty, before the first frame."""
         network = self.row("network", 0)
         self.beats = self.frames = self.taken = 0
-        made = {"host": Queue, "loop": Queue, "ring": self.ping_pong}
-        self.inlets = {name: made[name]() for name in self.npu.ports.inlets}
+        inlet_kinds = {"host": Queue, "loop": Queue, "ring": self.ping_pong}
+        self.inlets = {name: inlet_kinds[name]() for name in self.npu.ports.inlets}
         self.conv = Sequencer(
             self, "", network["last_layer"], self.npu.sequencer.tuple_words, list(self.inlets.values())
         )
@@ -400,8 +400,8 @@ class Unit:
         """A word to the outlet that the row names, in the words of who takes it."""
         queue, gearbox = self.outlets[row.get("target", 0)]
         words = gearbox.push(word, tuple_last)
-        for i, made in enumerate(words, 1):
-            while not queue.put(made, map_last and i == len(words)):
+        for i, result in enumerate(words, 1):
+            while not queue.put(result, map_last and i == len(words)):
                 yield
 
 

@@ -46,9 +46,9 @@ SOURCE = Map(height=6, width=5, channels=4, encoding=BIPOLAR)
 def flows(network, seed, order):
     """No deadlock in stores of the sizes that are found, and one in smaller stores."""
     model = random_model(network, seed, 24)
-    made = size_memories("d", [model], NPU, CompileChoices(map_order=order))
-    (npu,) = made.npus
-    chain = system(plan(model, made.npus, CompileChoices(map_order=order)), made.npus)
+    design = size_memories("d", [model], NPU, CompileChoices(map_order=order))
+    (npu,) = design.npus
+    chain = system(plan(model, design.npus, CompileChoices(map_order=order)), design.npus)
     assert [npu.value("skip_words")] == smooth_skips(chain, 4)
     least = enough_skips(chain, {0: 2}, 2)[0]
     assert 2 <= least <= npu.value("skip_words")
@@ -97,12 +97,12 @@ def residual(*parts):
 
 def test_a_map_is_kept_where_it_is_added():
     """Bits go to the map store, integers to the skip store; of the last layer's nobody needs them."""
-    made = plan(random_model(residual(BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
+    network_plan = plan(random_model(residual(BLOCK), 1, 24), [NPU], CompileChoices(map_order="raster"))
     layers = [("conv_1", "@input", None), ("conv_2", "conv_1", "conv_1")]
-    assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == layers
-    rows = npu_rows(made)
+    assert [(p.name, p.reads, p.adds) for p in network_plan.lowered.layers] == layers
+    rows = npu_rows(network_plan)
     assert [layer.row("results")["keeps"] for layer in rows] == [1, 0]
-    assert (made.foldings[0].sources, made.foldings[0].targets) == (("host", "loop"), ("loop", "host"))
+    assert (network_plan.foldings[0].sources, network_plan.foldings[0].targets) == (("host", "loop"), ("loop", "host"))
     assert [set(layer.row("results")) & {"forks", "low", "double"} for layer in rows] == [{"low", "double"}] * 2
 
 

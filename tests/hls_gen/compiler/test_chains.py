@@ -85,10 +85,10 @@ def check(
     chunk: str = "",
 ) -> Device:
     """The program for the design computes what golden does, in as many beats as it says; returns the device."""
-    made = Manifest.of(design, "0" * 64)
+    manifest = Manifest.of(design, "0" * 64)
     choices = CompileChoices(map_order=map_order, mapping=mapping, chunk=chunk)
-    program = compile_model(model, made, choices)
-    device = Device(made, program.parameters, ROOMY * design.closed)
+    program = compile_model(model, manifest, choices)
+    device = Device(manifest, program.parameters, ROOMY * design.closed)
     images = random_images(model, frames, np.random.default_rng(3))
     words = device.run(program.pack_images(images))
     assert words.shape == (frames, program.result_words)
@@ -123,11 +123,11 @@ def test_a_pipeline(name, map_order):
 
 def runs(layers: int, count: int) -> list[list[int]]:
     """Every mapping of the layers to runs on 1 to ``count`` NPUs, without gaps."""
-    found = []
+    assignments = []
     for used in range(1, min(count, layers) + 1):
         for cuts in combinations(range(1, layers), used - 1):
-            found.append([sum(i >= cut for cut in cuts) for i in range(layers)])
-    return found
+            assignments.append([sum(i >= cut for cut in cuts) for i in range(layers)])
+    return assignments
 
 
 @pytest.mark.sample(1)
@@ -241,11 +241,11 @@ def test_a_spill_store_that_is_too_small_blocks():
     model = bits_model(*layers)
     design = size_memories("ring", [model], ring([Npu.of(kfp=3, kgp=3, pfp=3, ol=3, buffer_words=2)] * 2))
     check(model, design)
-    made = Manifest.of(design, "0" * 64)
-    program = compile_model(model, made)
+    manifest = Manifest.of(design, "0" * 64)
+    program = compile_model(model, manifest)
     images = program.pack_images(random_images(model, 3, np.random.default_rng(3)))
     with pytest.raises(Deadlock):
-        Device(made, program.parameters, 2).run(images)
+        Device(manifest, program.parameters, 2).run(images)
 
 
 def test_packets_go_to_their_npus():
@@ -253,9 +253,9 @@ def test_packets_go_to_their_npus():
     model = MODELS["dense_33_31"]
     chain = cascade([NPUS[0], NPUS[1], NPUS[2].changed(pool=False)])
     design = size_memories("cascade", [model], chain, CompileChoices(mapping=[0, 1]))
-    made = Manifest.of(design, "0" * 64)
-    program = compile_model(model, made, CompileChoices(mapping=[0, 1]))
-    sent = [(h.npu, m.name) for h, m, _ in packets(made, program.parameters)]
+    manifest = Manifest.of(design, "0" * 64)
+    program = compile_model(model, manifest, CompileChoices(mapping=[0, 1]))
+    sent = [(h.npu, m.name) for h, m, _ in packets(manifest, program.parameters)]
     assert [npu for npu, _ in sent] == sorted(npu for npu, _ in sent)
     first, second, third = ([name for npu, name in sent if npu == n] for n in range(3))
     assert first == ["inputs", "layers", "kernels", "results", "thresholds", "pool_inputs", "pool_layers", "network"]
@@ -268,8 +268,8 @@ def test_packets_go_to_their_npus():
 def test_what_does_not_fit_names_the_npu(n):
     model = MODELS["small_cnn"]
     design = size_memories("two", [model], cascade(npus(2)))
-    made = plan_of(model, design).needs[n]
-    for name, need in ((name, need) for name, need in made.capacities.items() if need):
+    needs = plan_of(model, design).needs[n]
+    for name, need in ((name, need) for name, need in needs.capacities.items() if need):
         given = changed(Manifest.of(design, "0" * 64), n, **{name: need})
         compile_model(model, given)
         given = changed(given, n, **{name: need - 1})

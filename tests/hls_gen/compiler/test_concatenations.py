@@ -88,13 +88,13 @@ def test_rewriting(name):
     network = residual(text)
     expected = {layer: tuple(reads) for layer, *reads in map(str.split, rewritten.split(","))}
     model, images = random_model(network, 5, 32), random_images(network, 3, 5)
-    made = engine_form(model)
-    assert {layer: made.network.reads[layer] for layer in expected} == expected
-    np.testing.assert_array_equal(made.forward(images), model.forward(images))
-    assert engine_form(made) is made
-    assert engine_form_of(network) == made.network
-    assert (made is model) == (name in ("as it is", "one window of two maps"))
-    assert made.network.layers[-1].name == LAST
+    engine_model = engine_form(model)
+    assert {layer: engine_model.network.reads[layer] for layer in expected} == expected
+    np.testing.assert_array_equal(engine_model.forward(images), model.forward(images))
+    assert engine_form(engine_model) is engine_model
+    assert engine_form_of(network) == engine_model.network
+    assert (engine_model is model) == (name in ("as it is", "one window of two maps"))
+    assert engine_model.network.layers[-1].name == LAST
     agree(model, lower_alone(model, engines=Engine("integer", 9, 8)))
 
 
@@ -109,10 +109,10 @@ def test_copies_of_bits(levels):
     """In the binary engine: kernels of ternary weights, and thresholds that give each value back."""
     model, images = bits_joined(levels, wide=True)
     assert model.network.maps["concat_4"].encoding == bipolar(levels)
-    found = lower_alone(model)
-    joins = {p.name: (p.reads, p.joins) for p in found.layers if p.joins}
+    lowered = lower_alone(model)
+    joins = {p.name: (p.reads, p.joins) for p in lowered.layers if p.joins}
     assert joins == {"concat_4_copy": ("conv_3", "conv_2"), "dense_8": ("conv_5", "conv_6")}
-    np.testing.assert_array_equal(found.forward(images), model.forward(images))
+    np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
     with value_error("conv_1: one layer must read a map of bits, got conv_3 and conv_2"):
         plan(model, [Npu.of()])
 
@@ -121,10 +121,10 @@ def test_copies_of_bits(levels):
 def test_bits_of_one_window_need_no_hardware(levels):
     """In a binary NPU, too: kernels of both convolutions are those of one."""
     model, images = bits_joined(levels, wide=False)
-    found = plan(model, [Npu.of()]).lowered
+    lowered = plan(model, [Npu.of()]).lowered
     layers = [("conv_1", 5, None), ("conv_3", 7, None), ("conv_5", 5, None), ("dense_8", 4, None)]
-    assert [(p.name, p.out_channels, p.joins) for p in found.layers] == layers
-    np.testing.assert_array_equal(found.forward(images), model.forward(images))
+    assert [(p.name, p.out_channels, p.joins) for p in lowered.layers] == layers
+    np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
 
 
 def bits_joined(levels, wide):
@@ -152,29 +152,31 @@ def bits_joined(levels, wide):
 def test_words_of_both_maps_in_turn():
     """5 and 4 channels in words of 4: the map store hands on the word of the second map, the skip store the others."""
     model = random_model(residual(f"{DENSE}, concat_3 act_2 act_1, conv_4 concat_3 2"), 1, 32)
-    made = plan(model, [NPU])
+    network_plan = plan(model, [NPU])
     layers = [("conv_1", INPUT, None), ("conv_2", "conv_1", None), ("conv_4", "conv_2", "conv_1")]
-    assert [(p.name, p.reads, p.joins) for p in made.lowered.layers] == layers
-    ways = {name: (one.target, one.reader, one.forks, one.skip_reader) for name, one in made.ways.items()}
+    assert [(p.name, p.reads, p.joins) for p in network_plan.lowered.layers] == layers
+    ways = {name: (one.target, one.reader, one.forks, one.skip_reader) for name, one in network_plan.ways.items()}
     assert ways == {
         "conv_1": ("loop", "conv_4", True, "conv_2"),
         "conv_2": ("skip", None, False, "conv_4"),
         "conv_4": ("host", None, False, None),
     }
-    rows = npu_rows(made)
+    rows = npu_rows(network_plan)
     joined = {"words": 90, "source": 1, "joins": 1, "first_words_minus_1": 0, "second_words_minus_1": 1}
     alone = {"words": 30, "source": 2, "joins": 0, "first_words_minus_1": 0, "second_words_minus_1": 0}
     assert [rows[n].row("inputs") for n in (1, 2)] == [alone, joined]
-    assert made.layers[2].read.layout.tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
-    assert made.needs[0].needs.sizes["joined_words"] == 2
+    assert network_plan.layers[2].read.layout.tolist() == [[5, 6, 7, 8], [0, 1, 2, 3], [4, -1, -1, -1]]
+    assert network_plan.needs[0].needs.sizes["joined_words"] == 2
 
 
 def test_a_chain_of_npus_is_cut_behind_a_concatenation():
     net = residual(f"{FIRE}, {BESIDE}, conv_5 concat_4, conv_6 act_5 8 3")
     assert planned(net, cascade([NPU] * 2)).mapping == [0, 0, 0, 0, 1]
-    made = planned(net, cascade([NPU] * 2), mapping=[0, 0, 0, 1, 1])  # both maps are copied in front of their reader
-    assert [p.name for p in made.lowered.layers[3:]] == ["conv_2@1", "conv_3@1", "conv_5", "conv_6"]
-    assert (made.lowered.layers[5].reads, made.lowered.layers[5].joins) == ("conv_2@1", "conv_3@1")
+    network_plan = planned(
+        net, cascade([NPU] * 2), mapping=[0, 0, 0, 1, 1]
+    )  # both maps are copied in front of their reader
+    assert [p.name for p in network_plan.lowered.layers[3:]] == ["conv_2@1", "conv_3@1", "conv_5", "conv_6"]
+    assert (network_plan.lowered.layers[5].reads, network_plan.lowered.layers[5].joins) == ("conv_2@1", "conv_3@1")
     with value_error("conv_2: NPU 1 must have an outlet to NPU 1, got ring, host"):
         planned(net, ring([NPU] * 2))
 

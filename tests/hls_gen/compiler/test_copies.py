@@ -62,9 +62,9 @@ REFUSED = (
 """Why a graph may be refused: two maps cross in an NPU's FIFOs, or an NPU without a map store needs a map twice."""
 
 
-def layers(made):
+def layers(network_plan):
     """The layers of a plan with their NPUs, as text."""
-    return " ".join(f"{p.name}:{n}" for p, n in zip(made.lowered.layers, made.mapping))
+    return " ".join(f"{p.name}:{n}" for p, n in zip(network_plan.lowered.layers, network_plan.mapping))
 
 
 # Where copies are made, and how maps go.
@@ -97,15 +97,17 @@ def test_copies(net, npus, mapping, expected):
 
 def test_ways_over_the_edge():
     """conv_1 goes on to its copy, and waits for conv_2; on NPU 1 the copy waits for the addition."""
-    made = planned(IDENTITY, cascade([NPU] * 2), mapping=[0, 0, 1, 1, 1])
-    ways = {name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in made.ways.items()}
+    network_plan = planned(IDENTITY, cascade([NPU] * 2), mapping=[0, 0, 1, 1, 1])
+    ways = {
+        name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in network_plan.ways.items()
+    }
     assert {name: ways[name] for name in ("conv_1", "conv_2", "conv_1@1", "conv_3")} == {
         "conv_1": ("ring", "conv_1@1", True, "conv_2", None),
         "conv_2": ("ring", "conv_3", False, None, None),
         "conv_1@1": ("skip", None, False, None, "conv_3"),
         "conv_3": ("loop", "conv_5", False, None, None),
     }
-    (copy,) = [p for p in made.lowered.layers if is_copy(p.name)]
+    (copy,) = [p for p in network_plan.lowered.layers if is_copy(p.name)]
     assert (copied(copy.name, 1), copied(copy.name, 2), copy.reads) == ("conv_1", "conv_1@1", "conv_1")
 
 
@@ -115,9 +117,9 @@ def test_a_copy_holds_what_an_addition_makes():
     first, last = "conv_1 @input, conv_2 act_1 kernel=3, sums conv_3 act_2", "conv_6 act_5, add_7 act_6 add_4"
     net = residual(first, narrow, f"add_4 act_3 act_1, conv_5 add_4, {last}")
     model, images = random_model(net, 1, 32), random_images(net, 2, 1)
-    made = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
-    assert "conv_3@1:1" in layers(made)
-    assert (made.lowered.forward(images) == model.forward(images)).all()
+    network_plan = plan(model, cascade([NPU] * 2), CompileChoices(mapping=[0, 0, 0, 0, 1]))
+    assert "conv_3@1:1" in layers(network_plan)
+    assert (network_plan.lowered.forward(images) == model.forward(images)).all()
 
 
 def test_a_copy_of_bits():
@@ -129,9 +131,9 @@ def test_a_copy_of_bits():
     model, images = random_model(net, 1), random_images(net, 4, 1)
     segmented_model = segmented(model, CutTarget())
     cut = segmented_model.cut([Engine()] * 2)
-    made, on = with_copies(cut.workloads, [0, 2], cascade([Npu.of()] * 3))
-    assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
-    assert (lower(Placed(cut, made, on, {})).forward(images) == lower_alone(model).forward(images)).all()
+    workloads, on = with_copies(cut.workloads, [0, 2], cascade([Npu.of()] * 3))
+    assert [(p.name, n) for p, n in zip(workloads, on)] == [("conv_1", 0), ("conv_1@1", 1), ("dense_2", 2)]
+    assert (lower(Placed(cut, workloads, on, {})).forward(images) == lower_alone(model).forward(images)).all()
 
 
 def test_a_copy_of_the_signs_of_integers():
@@ -152,9 +154,14 @@ def test_a_copy_of_the_signs_of_integers():
     net = Network(name="signs", input=Map(height=3, width=2, channels=4, encoding=BIPOLAR), layers=layers)
     model, images = random_model(net, 1), random_images(net, 4, 1)
     cut = segmented(model, CutTarget()).cut([Engine()] * 3)
-    made, on = with_copies(cut.workloads, [0, 0, 2], cascade([Npu.of()] * 3))
-    assert [(p.name, n) for p, n in zip(made, on)] == [("conv_1", 0), ("conv_2", 0), ("conv_2@1", 1), ("dense_3", 2)]
-    assert (lower(Placed(cut, made, on, {})).forward(images) == model.forward(images)).all()
+    workloads, on = with_copies(cut.workloads, [0, 0, 2], cascade([Npu.of()] * 3))
+    assert [(p.name, n) for p, n in zip(workloads, on)] == [
+        ("conv_1", 0),
+        ("conv_2", 0),
+        ("conv_2@1", 1),
+        ("dense_3", 2),
+    ]
+    assert (lower(Placed(cut, workloads, on, {})).forward(images) == model.forward(images)).all()
 
 
 def test_ways_that_cross():
@@ -184,21 +191,21 @@ def flows(network, seed, order, draw):
             mapping = [sum(steps[:i]) % len(npus) for i in range(count)]
     choices = CompileChoices(map_order=order, mapping=mapping)
     try:
-        made = plan(model, npus, choices)
+        network_plan = plan(model, npus, choices)
     except ValueError as e:
         if not any(rule in str(e) for rule in REFUSED):
             raise
         return False
     images = random_images(network, 2, seed)
-    assert (made.lowered.forward(images) == model.forward(images)).all()
-    on = {p.name: n for p, n in zip(made.lowered.layers, made.mapping)}
+    assert (network_plan.lowered.forward(images) == model.forward(images)).all()
+    on = {p.name: n for p, n in zip(network_plan.lowered.layers, network_plan.mapping)}
     for n in range(len(npus)):
-        came = [p.reads for p in made.lowered.layers if p.reads != INPUT and on[p.name] == n != on[p.reads]]
-        left = [name for name, way in made.ways.items() if way.target == "ring" and on[way.reader] == n]
+        came = [p.reads for p in network_plan.lowered.layers if p.reads != INPUT and on[p.name] == n != on[p.reads]]
+        left = [name for name, way in network_plan.ways.items() if way.target == "ring" and on[way.reader] == n]
         assert came == left
     design = size_memories("graph", [model], npus, choices)
-    made = plan(model, design.npus, choices)
-    simulate(system(made, design.npus, spill_words=design.spill_words), 4)
+    network_plan = plan(model, design.npus, choices)
+    simulate(system(network_plan, design.npus, spill_words=design.spill_words), 4)
     return True
 
 
@@ -234,11 +241,11 @@ def test_three_layers_for_one_map():
     """Without the copies that the compiler puts in."""
     branches = "conv_2 act_1, conv_3 act_1, conv_4 act_1"
     net = residual(f"conv_1 @input, {branches}, add_5 act_3 act_2, add_6 act_4 add_5")
-    made = lower_alone(random_model(net, 1, 32), engines=Engine("integer", 9, 8)).workloads
+    workloads = lower_alone(random_model(net, 1, 32), engines=Engine("integer", 9, 8)).workloads
     with value_error(
         "conv_1: two layers at most must need a map, one of them to add it at most, got conv_2 and conv_3 and conv_4"
     ):
-        ways("net", [NPU], made, [0] * len(made))
+        ways("net", [NPU], workloads, [0] * len(workloads))
 
 
 def test_bits_are_copied_by_their_own_engine():

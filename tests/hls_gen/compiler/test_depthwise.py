@@ -57,10 +57,10 @@ def model_of(*layers: Layer, channels: int = 5) -> Model:
 
 def fused_of(model: Model, npu: Npu = NPU, *, copies: bool = False) -> dict[str, str | None]:
     """The lowered layers, each with the depthwise convolution that is fused with it; they compute what golden does."""
-    made = lowered_for(model, [npu], CompileChoices(copy_depthwise=copies))
+    lowered = lowered_for(model, [npu], CompileChoices(copy_depthwise=copies))
     images = random_images(model.network, 3, 2)
-    np.testing.assert_array_equal(made.forward(images), model.forward(images))
-    return {p.name: p.depthwise and p.depthwise.name for p in made.layers}
+    np.testing.assert_array_equal(lowered.forward(images), model.forward(images))
+    return {p.name: p.depthwise and p.depthwise.name for p in lowered.layers}
 
 
 POOL = MaxPool(name="pool", kernel=(2, 2), stride=(1, 1))
@@ -171,5 +171,5 @@ def test_on_the_binary_engine():
     }
     model = Model(network, arrays)
     images = rng.choice([-1, 1], (6, 5, 6, 4))
-    made = lower_alone(model, engines=[Engine(), Engine()])
-    np.testing.assert_array_equal(2 * made.forward(images).astype(int) - 1, model.forward(images))
+    lowered = lower_alone(model, engines=[Engine(), Engine()])
+    np.testing.assert_array_equal(2 * lowered.forward(images).astype(int) - 1, model.forward(images))

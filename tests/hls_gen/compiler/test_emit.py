@@ -54,8 +54,8 @@ def check_drawn(data):
     network, map_order = data.draw(drawn.networks(input_bits=npu.array.planes or 8)), data.draw(st.sampled_from(ORDERS))
     model = drawn.random_model(network, 5)
     design = fit_one(model, npu, map_order, data.draw(st.sampled_from([32, 64])))
-    made = plan(model, design.npus, CompileChoices(map_order=map_order))
-    if sum(beats for _, beats in made.ideal) * npu.array.kgp < 60_000:
+    network_plan = plan(model, design.npus, CompileChoices(map_order=map_order))
+    if sum(beats for _, beats in network_plan.ideal) * npu.array.kgp < 60_000:
         check(model, drawn.random_images(network, 2, 6), design, map_order)
 
 

@@ -107,14 +107,14 @@ def test_a_program_carries_the_integers(name: str) -> None:
     """They are the numbers' own, or complements; their signs are the bits that the model of signs is compiled to."""
     model = MODELS[name]
     manifest = Manifest.of(size_memories("kernels", [model], NPU), "0" * 64)
-    found, plain = sent(model, manifest), sent(signs_of(model), manifest)
+    integers, plain = sent(model, manifest), sent(signs_of(model), manifest)
     assert set(np.unique(plain)) == {-1, 1}
-    np.testing.assert_array_equal(found >= 0, plain >= 0)
+    np.testing.assert_array_equal(integers >= 0, plain >= 0)
     for layer in model.network.layers:
         if layer.name in model.arrays and "weight" in model.arrays[layer.name]:
             own = fixed_point(model.arrays[layer.name]["weight"])
-            assert np.isin(magnitudes(own), magnitudes(found.astype(np.int64))).all()
-    assert len(np.unique(np.abs(found.astype(int)))) > 30
+            assert np.isin(magnitudes(own), magnitudes(integers.astype(np.int64))).all()
+    assert len(np.unique(np.abs(integers.astype(int)))) > 30
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -24,11 +24,11 @@ def test_ideal() -> None:
 
 def test_a_single_npu_is_as_fast_as_its_beats() -> None:
     system = System(npus=(FLOW_NPU,), layers=FOUR, mapping=(0,) * 4)
-    found = simulate(system)
-    assert 4 * IDEAL <= found.cycles_per_frame <= 1.01 * 4 * IDEAL
-    assert found.npus[0].beats == 4 * IDEAL
-    assert len(found.left) == 8
-    assert (np.diff(found.left) > 0).all()
+    result = simulate(system)
+    assert 4 * IDEAL <= result.cycles_per_frame <= 1.01 * 4 * IDEAL
+    assert result.npus[0].beats == 4 * IDEAL
+    assert len(result.left) == 8
+    assert (np.diff(result.left) > 0).all()
 
 
 SYSTEMS = {
@@ -43,11 +43,11 @@ SYSTEMS = {
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS)
 class TestEverySystem:
     def test_cycles_add_up(self, system: System) -> None:
-        found = simulate(system)
-        for n, npu in found.npus.items():
+        result = simulate(system)
+        for n, npu in result.npus.items():
             assert npu.beats == sum(system.layers[i].beats for i in system.of(n))
-            assert sum(getattr(npu, f.name) for f in fields(npu)) == found.cycles_per_frame
-        assert found.cycles_per_frame >= max(npu.beats for npu in found.npus.values())
+            assert sum(getattr(npu, f.name) for f in fields(npu)) == result.cycles_per_frame
+        assert result.cycles_per_frame >= max(npu.beats for npu in result.npus.values())
 
     def test_every_word_comes_and_goes(self, system: System) -> None:
         network = ProcessNetwork(system, 2)
@@ -68,13 +68,13 @@ class TestEverySystem:
         assert stores["npu0.tuple_words"] > 0
 
     def test_the_order_of_evaluation_does_not_matter(self, system: System) -> None:
-        found = []
+        states = []
         for seed in range(2):
             network = ProcessNetwork(system, 2)
             random.Random(seed).shuffle(network.processes)
             run(network.processes)
-            found.append((list(network.done), network.stores(), [i.counts for i in network.issuers.values()]))
-        assert found == [found[0]] * 2
+            states.append((list(network.done), network.stores(), [i.counts for i in network.issuers.values()]))
+        assert states == [states[0]] * 2
 
     def test_a_later_frame_delays_no_earlier_one(self, system: System) -> None:
         assert simulate(system, 8).left[:2] == simulate(system, 2).left
@@ -82,8 +82,8 @@ class TestEverySystem:
 
 def test_a_frame_alone_goes_through_a_pipeline_layer_beside_layer() -> None:
     """D6: a layer begins with its first chunk, so four layers take less than two one after another."""
-    found = simulate(ring(4, FOUR))
-    assert IDEAL < found.latency < 2 * IDEAL
+    result = simulate(ring(4, FOUR))
+    assert IDEAL < result.latency < 2 * IDEAL
 
 
 def test_deadlock_without_a_spill_store() -> None:
@@ -156,10 +156,10 @@ def test_frames_must_be_even(frames: int) -> None:
 
 def test_raw_results_wait_for_no_pool() -> None:
     layers = (FOUR[0], replace(FOUR[1], raw=True))
-    found = simulate(System(npus=(FLOW_NPU,), layers=layers, mapping=(0, 0)))
+    result = simulate(System(npus=(FLOW_NPU,), layers=layers, mapping=(0, 0)))
     values = layers[1].reading.windows * layers[1].tuple_steps * NPU.results.ol
     assert values == 1600
-    assert found.cycles_per_frame >= max(2 * IDEAL, values)
+    assert result.cycles_per_frame >= max(2 * IDEAL, values)
 
 
 def test_layer_figures() -> None:

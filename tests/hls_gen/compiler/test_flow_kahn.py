@@ -11,7 +11,7 @@ def copy(source: Stamps, target: Stamps, count: int, delay: int) -> Process:
 
 
 def test_stamps_do_not_depend_on_the_order_of_the_processes() -> None:
-    found = []
+    stamps = []
     for backwards in (False, True):
         lines = [Stamps(f"stamps {k}") for k in range(4)]
         lines[0].extend(range(0, 50, 5))
@@ -19,9 +19,9 @@ def test_stamps_do_not_depend_on_the_order_of_the_processes() -> None:
             FlowProcess(f"delay {k}", 0, copy(lines[k], lines[k + 1], 10, k + 1), [lines[k + 1]]) for k in range(3)
         ]
         run(processes[::-1] if backwards else processes)
-        found.append(lines[3])
+        stamps.append(lines[3])
         assert all(process.waits == () for process in processes)
-    assert list(found[0]) == list(found[1]) == [t + 6 for t in range(0, 50, 5)]
+    assert list(stamps[0]) == list(stamps[1]) == [t + 6 for t in range(0, 50, 5)]
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -67,16 +67,16 @@ def starved(npus: list[int | None], names: list[str]) -> Deadlock:
 
 def test_deadlock_between_npus_names_what_crosses() -> None:
     """Inside an NPU and between two NPUs nobody is named."""
-    found = starved([0, 0, None, 1, 1], ["beats", "room towards NPU 1", "more room", "words", "room towards NPU 0"])
-    assert str(found) == "flow: deadlock: NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"
-    assert found.npus == (0, 1)
-    assert found.cycle[2] == Blocked(npu=None, process="component 2", waits_for="more room")
+    deadlock = starved([0, 0, None, 1, 1], ["beats", "room towards NPU 1", "more room", "words", "room towards NPU 0"])
+    assert str(deadlock) == "flow: deadlock: NPU 0 waits for room towards NPU 1, NPU 1 for room towards NPU 0"
+    assert deadlock.npus == (0, 1)
+    assert deadlock.cycle[2] == Blocked(npu=None, process="component 2", waits_for="more room")
 
 
 def test_deadlock_inside_an_npu_names_its_components() -> None:
-    found = starved([3, 3], ["words", "room in its map store"])
+    deadlock = starved([3, 3], ["words", "room in its map store"])
     assert (
-        str(found)
+        str(deadlock)
         == "flow: deadlock: component 0 of NPU 3 waits for words, component 1 of NPU 3 for room in its map store"
     )
 

@@ -37,10 +37,10 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[FramesRun]:
             with pytest.raises(Deadlock, match=re.escape(str(deadlock))):
                 in_cpp(functions, network, frames, apart)
             raise
-        found = in_cpp(functions, network, frames, apart)
-        assert told(found) == told(in_python)
-        runs.append(found)
-        return found
+        in_kernel = in_cpp(functions, network, frames, apart)
+        assert told(in_kernel) == told(in_python)
+        runs.append(in_kernel)
+        return in_kernel
 
     monkeypatch.setattr(kernel, "run", in_both)
     return runs

@@ -19,16 +19,16 @@ def reference(order: str) -> System:
 
 def test_waits_of_the_reference_design() -> None:
     """Raster order by tables: taps that only take in a tuple cost a cycle each."""
-    found = simulate(reference("raster"), 2).npus[0]
-    assert (found.beats, found.wait_input, found.wait_room, found.wait_table) == (220_512, 83, 0, 416)
+    counts = simulate(reference("raster"), 2).npus[0]
+    assert (counts.beats, counts.wait_input, counts.wait_room, counts.wait_table) == (220_512, 83, 0, 416)
 
 
 def test_stores_are_as_full_as_the_compiler_says() -> None:
     """The map store never holds more than the largest map; a tuple memory is filled to the last word."""
-    made, stores = reference("pull"), simulate(reference("pull"), 2).stores
-    assert stores["npu0.tuple_words"] == made.npus[0].npu.sequencer.tuple_words == 512
-    assert 0 < stores["npu0.map_words"] <= made.npus[0].npu.stores.map_words == 1024
-    assert 0 < stores["npu0.pool_words"] <= present(made.npus[0].npu.pool_unit).words
+    network_plan, stores = reference("pull"), simulate(reference("pull"), 2).stores
+    assert stores["npu0.tuple_words"] == network_plan.npus[0].npu.sequencer.tuple_words == 512
+    assert 0 < stores["npu0.map_words"] <= network_plan.npus[0].npu.stores.map_words == 1024
+    assert 0 < stores["npu0.pool_words"] <= present(network_plan.npus[0].npu.pool_unit).words
 
 
 def test_buffers_of_an_npu_without_ring() -> None:

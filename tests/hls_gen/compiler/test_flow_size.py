@@ -13,18 +13,18 @@ def test_least_spill_store(npus: int) -> None:
         return ring(npus, convolutions(4), spill_words=words, tuple_words=48)
 
     system = with_words(3)  # 3 counts for nothing
-    found = spill(system)
-    assert 0 < found.least <= found.smooth
-    simulate(with_words(found.least))
+    depths = spill(system)
+    assert 0 < depths.least <= depths.smooth
+    simulate(with_words(depths.least))
     with pytest.raises(Deadlock):
-        simulate(with_words(found.least - 1))
-    smooth, unlimited = (simulate(with_words(n)) for n in (found.smooth, None))
+        simulate(with_words(depths.least - 1))
+    smooth, unlimited = (simulate(with_words(n)) for n in (depths.smooth, None))
     assert smooth == unlimited
 
 
 def test_no_spill_store_where_the_tuple_memory_holds_the_maps() -> None:
-    found = spill(ring(2, convolutions(4), tuple_words=4096))
-    assert found.least == 0
+    depths = spill(ring(2, convolutions(4), tuple_words=4096))
+    assert depths.least == 0
 
 
 def test_no_spill_store_where_the_ring_is_not_closed() -> None:

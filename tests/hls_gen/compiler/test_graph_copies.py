@@ -55,9 +55,9 @@ def test_an_addition_follows_no_layer_of_two_maps():
     assert engine_form_of(net).layers == net.layers
 
 
-def stored(made):
+def stored(network_plan):
     """Copies from store to store in a plan."""
-    return " ".join(p.name for p in made.lowered.layers if is_copy(p.name))
+    return " ".join(p.name for p in network_plan.lowered.layers if is_copy(p.name))
 
 
 @pytest.mark.sample(3)
@@ -74,25 +74,25 @@ def test_graphs(name):
     for order in ("raster", "pull"):
         choices = CompileChoices(map_order=order)
         design = size_memories("graph", [model], NPU, choices)
-        made = plan(model, design.npus, choices)
-        assert (made.lowered.forward(images) == model.forward(images)).all()
-        assert stored(made) == STORED.get(name, stored(made))
-        simulate(system(made, design.npus), 4)
+        network_plan = plan(model, design.npus, choices)
+        assert (network_plan.lowered.forward(images) == model.forward(images)).all()
+        assert stored(network_plan) == STORED.get(name, stored(network_plan))
+        simulate(system(network_plan, design.npus), 4)
 
 
 def test_the_fewest_beats():
     """conv_2's map, of 12 channels, is copied by none of the copies: conv_1's, of 4, moves instead."""
     branch = "conv_2 act_1 12, conv_3 act_2 12, add_4 act_3 act_2"
     net = residual(f"conv_1 @input, {branch}, conv_5 add_4, add_6 act_5 act_1")
-    made = planned(net)
-    assert stored(made) == "conv_1@0"
-    assert dict(made.ideal)["conv_1@0"] == 30
+    network_plan = planned(net)
+    assert stored(network_plan) == "conv_1@0"
+    assert dict(network_plan.ideal)["conv_1@0"] == 30
 
 
 def test_an_order_that_needs_no_copy_stays():
-    made = planned(residual(f"{BLOCK}, add_4 act_3 act_1"))
-    assert stored(made) == ""
-    layers, mapping = with_store_copies(made.lowered.workloads, made.mapping, [NPU])
+    network_plan = planned(residual(f"{BLOCK}, add_4 act_3 act_1"))
+    assert stored(network_plan) == ""
+    layers, mapping = with_store_copies(network_plan.lowered.workloads, network_plan.mapping, [NPU])
     assert [p.name for p in layers] == ["conv_1", "conv_2", "conv_3"]
     assert mapping == [0, 0, 0]
 
@@ -139,9 +139,9 @@ def flows(network, seed, order, npus):
     model, images = random_model(network, seed, 32, 31), random_images(network, 2, seed)
     choices = CompileChoices(map_order=order)
     design = size_memories("graph", [model], npus, choices)
-    made = plan(model, design.npus, choices)
-    assert (made.lowered.forward(images) == model.forward(images)).all()
-    simulate(system(made, design.npus, spill_words=design.spill_words), 4)
+    network_plan = plan(model, design.npus, choices)
+    assert (network_plan.lowered.forward(images) == model.forward(images)).all()
+    simulate(system(network_plan, design.npus, spill_words=design.spill_words), 4)
 
 
 @few_and_many(4, 200)

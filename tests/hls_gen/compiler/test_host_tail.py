@@ -39,7 +39,7 @@ def line(relu=False):
     return Affine(name="affine_1", encoding=signed(40), relu=relu)
 
 
-def made(encoding, *layers):
+def model_of(encoding, *layers):
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=layers, classes=("a", "b", "c"))
     lines = [layer.name for layer in layers if isinstance(layer, Affine)]
     integers = replace(network, layers=tuple(layer for layer in layers if layer.name not in lines))
@@ -64,7 +64,7 @@ CASES = [
 
 @pytest.mark.parametrize(("encoding", "layers", "count"), CASES)
 def test_both_together_are_golden(encoding, layers, count):
-    model = made(encoding, *layers)
+    model = model_of(encoding, *layers)
     device, tail = split(model)
     assert len(device.network.layers) == len(layers) - count
     assert on_device(model.network) == device.network
@@ -83,11 +83,11 @@ def test_in_the_middle_the_rule_is_told():
         "conv_1: what follows must be nothing, threshold, or threshold and a max_pool or min_pool in either order, "
         "got affine"
     ):
-        lower_alone(made(BIPOLAR, conv(), line(), Dense(name="dense", out_channels=3)))
+        lower_alone(model_of(BIPOLAR, conv(), line(), Dense(name="dense", out_channels=3)))
 
 
 def test_a_program_has_the_hosts_layers(tmp_path):
-    model = made(BIPOLAR, conv(), MaxPool(name="pool", **POOL), line(relu=True))
+    model = model_of(BIPOLAR, conv(), MaxPool(name="pool", **POOL), line(relu=True))
     design = size_memories("d", [model], (Npu.of(kfp=3, kgp=3, pfp=3, ol=1),))
     program = compile_model(model, Manifest.of(design, "0" * 64))
     assert (program.output_shape, program.network_shape) == ((4, 5, 3), (3, 4, 3))
@@ -104,13 +104,13 @@ def test_a_program_has_the_hosts_layers(tmp_path):
 
 
 def test_the_hosts_layers_of_a_stranger(tmp_path):
-    model = made(BIPOLAR, conv(), line())
+    model = model_of(BIPOLAR, conv(), line())
     design = size_memories("d", [model], (Npu.of(kfp=3, kgp=3, pfp=3, ol=1),))
     program = compile_model(model, Manifest.of(design, "0" * 64))
     with value_error("net: the host's layers must read a map of shape (4, 5, 3), got (5, 6, 3)"):
         small = Network(name="net", input=case_map(5, 6, 3, INT8), layers=(MaxPool(name="pool", **POOL),))
         replace(program, tail=type(model)(small, {}))
-    weighted = made(program.tail.network.input.encoding, conv(INT8))
+    weighted = model_of(program.tail.network.input.encoding, conv(INT8))
     weighted = type(weighted)(replace(weighted.network, input=program.tail.network.input), weighted.arrays)
     with value_error("net: the host's layers must have no weights, got conv"):
         replace(program, tail=weighted)

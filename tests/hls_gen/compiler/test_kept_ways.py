@@ -35,22 +35,22 @@ def made_of(layers):
 
 
 def test_integers_wait_where_they_are_added():
-    made = plan(made_of(LONG), ring([NPU] * 2), CompileChoices(map_order="raster"))
-    assert [(one.target, one.reader, one.adder, one.skip_npu) for one in made.ways.values()] == [
+    network_plan = plan(made_of(LONG), ring([NPU] * 2), CompileChoices(map_order="raster"))
+    assert [(one.target, one.reader, one.adder, one.skip_npu) for one in network_plan.ways.values()] == [
         ("ring", "conv_2", "conv_2", 1),
         ("ring", "conv_3", "conv_3", 0),
         ("ring", "conv_4", None, None),
         ("host", None, None, None),
     ]
-    assert [npu.skips_onward for npu in made.foldings] == [1, 1]
-    assert [[layer.row("results")["keeps"] for layer in npu_rows(made, n)] for n in range(2)] == [[1, 0]] * 2
+    assert [npu.skips_onward for npu in network_plan.foldings] == [1, 1]
+    assert [[layer.row("results")["keeps"] for layer in npu_rows(network_plan, n)] for n in range(2)] == [[1, 0]] * 2
 
 
 def test_a_shortcut_over_two_layers_stays_in_a_ring_of_two():
-    made = plan(made_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
-    assert [one.skip_npu for one in made.ways.values()] == [None] * 4
-    assert [npu.skips_onward for npu in made.foldings] == [0, 0]
-    assert [npu.value("skip_words") > 0 for npu in made.foldings] == [True, False]
+    network_plan = plan(made_of(LATE), ring([NPU] * 2), CompileChoices(map_order="raster"))
+    assert [one.skip_npu for one in network_plan.ways.values()] == [None] * 4
+    assert [npu.skips_onward for npu in network_plan.foldings] == [0, 0]
+    assert [npu.value("skip_words") > 0 for npu in network_plan.foldings] == [True, False]
 
 
 @pytest.mark.parametrize(("join", "words"), [(ring, [True, True]), (pipeline, [True] * 3 + [False])])
@@ -63,11 +63,11 @@ def test_stores_are_sized(join, words):
     assert count == 2 or design.npus[0].value("skip_words") == 2
     manifest = Manifest.of(design, "0" * 64)
     compile_model(model, manifest)
-    made = system(plan(model, design.npus), design.npus, spill_words=design.spill_words)
-    least = enough_skips(made, {0: design.npus[0].value("skip_words"), 1: 2}, 2)[1]
-    assert 2 <= enough_skips(made, {1: 2}, 2)[1] <= least <= design.npus[1].value("skip_words")
-    npus = [replace(flow_npu, skip_words=None) for flow_npu in made.npus]
-    assert simulate(replace(made, npus=tuple(npus)), 4).left == simulate(made, 4).left
+    modelled = system(plan(model, design.npus), design.npus, spill_words=design.spill_words)
+    least = enough_skips(modelled, {0: design.npus[0].value("skip_words"), 1: 2}, 2)[1]
+    assert 2 <= enough_skips(modelled, {1: 2}, 2)[1] <= least <= design.npus[1].value("skip_words")
+    npus = [replace(flow_npu, skip_words=None) for flow_npu in modelled.npus]
+    assert simulate(replace(modelled, npus=tuple(npus)), 4).left == simulate(modelled, 4).left
     if least > 2:
         second = design.npus[1].changed(skip_words=least - 1)
         few = replace(manifest.design, npus=(design.npus[0], second, *design.npus[2:]))

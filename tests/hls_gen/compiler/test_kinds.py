@@ -66,12 +66,12 @@ MIDDLE = [*conv(2), *conv(3)]
     ],
 )
 def test_layers_go_to_npus_of_their_kind(npus, layers, mapping):
-    made = planned(model_of(*layers), npus)
-    assert made.mapping == mapping
-    kinds = ["binary" if p.binary else "integer" for p in made.lowered.layers]
+    network_plan = planned(model_of(*layers), npus)
+    assert network_plan.mapping == mapping
+    kinds = ["binary" if p.binary else "integer" for p in network_plan.lowered.layers]
     assert kinds == [npus[n].engine for n in mapping]
-    assert [[layer.layer.name for layer in made.on(k)] for k in range(len(npus))] == [
-        [p.name for p, n in zip(made.lowered.layers, mapping) if n == k] for k in range(len(npus))
+    assert [[layer.layer.name for layer in network_plan.on(k)] for k in range(len(npus))] == [
+        [p.name for p, n in zip(network_plan.lowered.layers, mapping) if n == k] for k in range(len(npus))
     ]
 
 
@@ -86,10 +86,10 @@ def test_signs_have_a_row_of_scales_each():
     """3 thresholds of 6 kernels on 4 PEs: a step for each, with bias and a factor of 1; nothing where no kernel is."""
     npu = INTEGER.changed(kgp=4, ol=4)
     model = model_of(*conv(1, INT8, levels=3), *conv(2))
-    made = planned(model, cascade([npu, BINARY]))
-    (rows,) = npu_rows(made)
+    network_plan = planned(model, cascade([npu, BINARY]))
+    (rows,) = npu_rows(network_plan)
     scales = rows.memories["scales"]
-    p = made.layers[0].layer
+    p = network_plan.layers[0].layer
     for lane in range(4):
         kernels = range(lane, 6, 4)
         none = [0] * (6 - 3 * len(kernels))
@@ -102,11 +102,11 @@ def test_signs_have_a_row_of_scales_each():
 
 def test_bits_of_a_thermometer_are_lanes_of_an_integer_npu():
     """12 lanes come in 2 words of 8, each cut to 3 words of 3; the map is 6 x 5."""
-    made = planned(model_of(*conv(1, INT8), *conv(2, levels=2), scores()), ENDS)
-    (rows,) = npu_rows(made, 2)
+    network_plan = planned(model_of(*conv(1, INT8), *conv(2, levels=2), scores()), ENDS)
+    (rows,) = npu_rows(network_plan, 2)
     assert rows.row("inputs")["words"] == 30 * 6
     assert rows.memories["kernels"]["weights"].shape == (3 * 30 * 6, 2 * 3)
-    assert made.on(2)[0].layer.weight.shape == (5, 30, 12)
+    assert network_plan.on(2)[0].layer.weight.shape == (5, 30, 12)
 
 
 def test_bits_have_a_gearbox_of_their_own():
@@ -114,8 +114,8 @@ def test_bits_have_a_gearbox_of_their_own():
     npus = cascade([INTEGER.changed(kfp=8), BINARY, INTEGER.changed(kfp=8)])
     requantised = Requantise(name="act_0", encoding=INT8)
     first = Conv(name="conv_0", out_channels=4, kernel=(1, 1), weight=INT8)
-    made = planned(model_of(first, requantised, *conv(1, INT8), *MIDDLE, scores()), npus, [0, 0, 1, 1, 2])
-    modelled = system(made, npus)
+    network_plan = planned(model_of(first, requantised, *conv(1, INT8), *MIDDLE, scores()), npus, [0, 0, 1, 1, 2])
+    modelled = system(network_plan, npus)
     assert [modelled.gearbox(i) for i in range(5)] == [(8, False), (8, True), (8, False), (8, False), (8, False)]
 
 
@@ -123,8 +123,8 @@ def test_widths_are_those_of_the_npu():
     """NPUs of one engine may differ in their weights; the frame's features are those of NPU 0."""
     narrow = INTEGER.changed(feature_bits=2, weight_bits=3)
     layers = [*conv(1, INT8), *conv(2), scores(signed(3))]
-    made = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))
-    assert memory_of(made.foldings[2], "kernels").width == 2 * 3 * 3
+    network_plan = planned(model_of(*layers), cascade([INTEGER, BINARY, narrow]))
+    assert memory_of(network_plan.foldings[2], "kernels").width == 2 * 3 * 3
     with value_error("dense: its weight must fit 3 bits in two's complement, got signed 4 bit (-8..7)"):
         planned(model_of(*layers[:-1], scores(signed(4))), cascade([INTEGER, BINARY, narrow]))
     with value_error("conv_1: its map must fit 2 bits in two's complement, got signed 8 bit (-128..127)"):

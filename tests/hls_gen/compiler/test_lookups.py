@@ -85,8 +85,8 @@ def test_copies(name):
     layers, copies = NETWORKS[name]
     design = sized(NPU, model(*layers))
     network_plan = plan(model(*layers), design.npus)
-    found = [layer.name for layer in network_plan.lowered.layers if layer.name.endswith("_copy")]
-    assert found == list(copies)
+    copy_names = [layer.name for layer in network_plan.lowered.layers if layer.name.endswith("_copy")]
+    assert copy_names == list(copies)
     tables = sum(isinstance(layer, Lookup) for layer in layers)
     assert design.npus[0].results.lookup_rows == 256 * tables
     rows = memory_rows(network_plan)["results"]

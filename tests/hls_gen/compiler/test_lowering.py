@@ -37,7 +37,7 @@ def conv(padding: tuple[int, int, int, int] = (0, 0, 0, 0), weight: Encoding = B
     return Conv(name="conv_1", out_channels=channels, kernel=(3, 3), stride=(1, 2), padding=padding, weight=weight)
 
 
-def made(encoding: Encoding, channels: int, *layers: Layer, seed: int = 0) -> Model:
+def model_of(encoding: Encoding, channels: int, *layers: Layer, seed: int = 0) -> Model:
     """A random model on a 4 x 6 map."""
     network = Network(name="net", input=case_map(4, 6, channels, encoding), layers=layers)
     return random_model(network, np.random.default_rng(seed))
@@ -133,7 +133,7 @@ def test_random_networks(data):
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("encoding", [BIPOLAR, bipolar(2), bipolar(3), bipolar(5)])
 def test_matches_and_thermometers(encoding, padding, tail):
-    p = check(made(encoding, 5, conv(padding), *tail)).layers[0]
+    p = check(model_of(encoding, 5, conv(padding), *tail)).layers[0]
     assert p.weight.shape == (4, 9, 5 * encoding.bits, 1)
     assert (p.visits, p.arithmetic.double, p.arithmetic.tap_offset) == (1, True, 5 * encoding.bits)
 
@@ -149,7 +149,7 @@ WITH_THRESHOLDS = [*RAW, (1, BIPOLAR), (5, BIPOLAR), (3, bipolar(3))]
 def test_ternary_weights(channels, encoding, padding, raw):
     even = channels * encoding.bits % 2 == 0
     tail = () if raw else (Threshold(name="act", levels=2),)
-    model = made(encoding, channels, conv(padding, TERNARY), *tail)
+    model = model_of(encoding, channels, conv(padding, TERNARY), *tail)
     p = check(model).layers[0]
     lanes = channels * encoding.bits
     of = p.arithmetic
@@ -165,7 +165,7 @@ def test_ternary_weights(channels, encoding, padding, raw):
 @pytest.mark.parametrize("padding", PADDINGS[:2])
 @pytest.mark.parametrize("encoding", INTEGERS, ids=str)
 def test_bit_planes(encoding, padding, raw):
-    model = made(encoding, 3, conv(padding), *([] if raw else [Threshold(name="act", levels=2)]))
+    model = model_of(encoding, 3, conv(padding), *([] if raw else [Threshold(name="act", levels=2)]))
     lowered = check(model, n=8)
     bits = encoding.bits + (encoding.kind == "unsigned")
     assert lowered.input_bits == input_planes(encoding) == bits
@@ -201,7 +201,7 @@ def test_accumulation_by_or(pooled, padding):
     some = Conv(name="some", out_channels=5, kernel=(3, 3), padding=padding, accumulate="or")
     pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
     last = Dense(name="dense", out_channels=2)
-    model = made(BIPOLAR, 3, few, *tail(True), some, *pool, last, seed=3)
+    model = model_of(BIPOLAR, 3, few, *tail(True), some, *pool, last, seed=3)
     model.arrays["act"]["direction"][:], model.arrays["act"]["threshold"][:] = -1, -1  # features are mostly -1
     model.arrays["some"]["weight"][0] = 1
     p = check(model, n=200).layers[1]
@@ -223,7 +223,7 @@ def test_words(pooled, padding):
     pool = [MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1))] if pooled else []
     again = Dense(name="again", out_channels=4, accumulate="or_words", word_channels=4)
     layers = (first, *tail(True), words, *pool, Threshold(name="mid", levels=1), again)
-    model = made(BIPOLAR, 3, *layers, seed=3)
+    model = model_of(BIPOLAR, 3, *layers, seed=3)
     assert set(model.arrays["mid"]["direction"]) == {-1, 1}
     images = random_images(model, 20, np.random.default_rng(9))
     lowered = lower_alone(model)
@@ -241,7 +241,7 @@ def test_words_in_front_of_a_pool(pool, fits):
     """The pool unit ORs bits of large sums: the direction that fits is exact, the other one is refused."""
     words = Conv(name="words", out_channels=6, kernel=(2, 2), accumulate="or_words", word_channels=3)
     after = pool(name="pool", kernel=(2, 1), stride=(1, 1))
-    model = made(BIPOLAR, 3, words, Threshold(name="act"), after, Dense(name="last", out_channels=4))
+    model = model_of(BIPOLAR, 3, words, Threshold(name="act"), after, Dense(name="last", out_channels=4))
     direction = model.arrays["act"]["direction"]
     direction[:] = fits
     images = random_images(model, 20, np.random.default_rng(9))
@@ -258,7 +258,7 @@ def test_words_in_front_of_a_pool(pool, fits):
 def test_words_never_have_a_min_pool_of_sums(direction):
     words = Conv(name="words", out_channels=6, kernel=(2, 2), accumulate="or_words", word_channels=3)
     pool = MinPool(name="pool", kernel=(2, 1), stride=(1, 1))
-    model = made(BIPOLAR, 3, words, pool, Threshold(name="act"), Dense(name="last", out_channels=4))
+    model = model_of(BIPOLAR, 3, words, pool, Threshold(name="act"), Dense(name="last", out_channels=4))
     model.arrays["act"]["direction"][:] = direction
     with value_error(
         "pool: accumulate or_words must have no min_pool before its threshold, got one: a pool behind the threshold "
@@ -274,7 +274,7 @@ def test_words_never_have_a_min_pool_of_sums(direction):
 def test_directions_around_a_max_pool(pool_first, encoding, levels, next_weight):
     """A complement (pool first) is taken back by the next layer's weights, for each bit of the channel."""
     dense = Dense(name="dense", out_channels=5, weight=next_weight)
-    model = made(encoding, 3, conv((1, 1, 0, 1)), *tail(pool_first, levels), dense, Threshold(name="end"))
+    model = model_of(encoding, 3, conv((1, 1, 0, 1)), *tail(pool_first, levels), dense, Threshold(name="end"))
     direction = model.arrays["act"]["direction"]
     assert set(direction) == {-1, 1}
     down = np.repeat(direction < 0, levels)
@@ -294,7 +294,7 @@ def test_thresholds_out_of_reach(pool_first, weight, encoding):
     """At, beyond and far beyond both ends, in both directions: constants, with narrow thresholds."""
     after = (Threshold(name="act"),) if pool_first is None else tail(pool_first)
     layer = conv((1, 0, 2, 1), weight, channels=20)
-    network = made(encoding, 3, layer, *after, Dense(name="dense", out_channels=3)).network
+    network = model_of(encoding, 3, layer, *after, Dense(name="dense", out_channels=3)).network
     low, high = layer.accumulator_range(network.input)
     ends = [low - 1, low, low + 1, high - 1, high, high + 1, 0, low - 1000, 2**31 - 1, -(2**31)]
     rng = np.random.default_rng(2)
@@ -403,12 +403,12 @@ def test_values_at_both_ends_of_the_range():
     ],
 )
 def test_what_the_engine_cannot_do(encoding, layers, planes, message):
-    model = made(encoding, 3, *layers)
+    model = model_of(encoding, 3, *layers)
     with value_error(message):
         lower_alone(model, CutTarget(planes=planes))
 
 
 def test_forward_refuses_wrong_images():
-    model = made(BIPOLAR, 3, conv())
+    model = model_of(BIPOLAR, 3, conv())
     with value_error("net: images must have shape (N, 4, 6, 3), got (1, 4, 6, 2)"):
         lower_alone(model).forward(np.ones((1, 4, 6, 2), int))

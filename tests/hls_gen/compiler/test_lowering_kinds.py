@@ -29,7 +29,7 @@ ENGINES = {"binary": BINARY, "integer": INTEGER}
 INT8 = signed(8)
 
 
-def made(encoding: Encoding, *layers: Layer, seed: int = 0) -> Model:
+def model_of(encoding: Encoding, *layers: Layer, seed: int = 0) -> Model:
     """A random model on a 5 x 6 map of 3 channels."""
     network = Network(name="net", input=case_map(5, 6, 3, encoding), layers=layers)
     return random_model(network, np.random.default_rng(seed))
@@ -99,7 +99,7 @@ TO_BITS = {
 def test_bits_from_the_integer_engine(encoding, tail):
     """Both directions, thresholds at both ends of their reach and beyond it: tests.cases.random_model."""
     made_of = [conv(1, signed(7)), *tail, conv(2), act(2)]
-    p = check(made(encoding, *made_of), ["integer", "binary"]).layers[0]
+    p = check(model_of(encoding, *made_of), ["integer", "binary"]).layers[0]
     assert p.scale is not None
     assert (p.makes_bits, p.scale.low, p.scale.high, p.raw) == (True, -1, 0, False)
     assert set(p.scale.multiplier.ravel().tolist()) == {1}
@@ -110,7 +110,7 @@ def test_bits_from_the_integer_engine(encoding, tail):
 @pytest.mark.parametrize("tail", TO_BITS.values(), ids=TO_BITS)
 def test_bits_to_the_integer_engine(tail, weight):
     """Thermometers, and complements behind a max pool of sums; weights are repeated, some with the other sign."""
-    model = made(BIPOLAR, conv(1), *tail, conv(2, weight))
+    model = model_of(BIPOLAR, conv(1), *tail, conv(2, weight))
     if weight == INT8:
         model.arrays["conv_2"]["weight"][:] = np.maximum(model.arrays["conv_2"]["weight"], -127)
     lowered = check(model, ["binary", "integer"])
@@ -124,7 +124,7 @@ def test_in_turn():
     first = [conv(1, signed(5)), act(1, 2), pool(1), conv(2), act(2), conv(3, signed(6)), requantised]
     last = [Dense(name="dense_5", out_channels=7), act(5), Dense(name="dense_6", out_channels=4, weight=signed(8))]
     layers = [*first, pool(3, AvgPool), conv(4, signed(4)), act(4), *last]
-    model = made(INT8, *layers)
+    model = model_of(INT8, *layers)
     check(model, ["integer", "binary", "integer", "integer", "binary", "integer"])
     assert engines_of(model.network) == ["integer", "binary", "integer", "integer", "binary", "integer"]
 
@@ -201,7 +201,7 @@ def test_kinds_of_layers():
 
 def test_weights_that_change_sign_must_fit():
     """-128 has no opposite in 8 bits: at x <= T before a max pool, and where bits are complements."""
-    model = made(INT8, conv(1, INT8), act(1), pool(1), conv(2), act(2))
+    model = model_of(INT8, conv(1, INT8), act(1), pool(1), conv(2), act(2))
     weight, direction = model.arrays["conv_1"]["weight"], model.arrays["act_1"]["direction"]
     weight[:] = np.maximum(weight, -127)
     kinds = [INTEGER, BINARY]
@@ -211,7 +211,7 @@ def test_weights_that_change_sign_must_fit():
     weight[channel, 0, 0, 0] = -128
     with value_error("conv_1: weights that change sign must fit 8 bits in two's complement, got 128"):
         lower_alone(model, engines=kinds)
-    model = made(BIPOLAR, conv(1), pool(1), act(1), conv(2, signed(4)))
+    model = model_of(BIPOLAR, conv(1), pool(1), act(1), conv(2, signed(4)))
     weight, direction = model.arrays["conv_2"]["weight"], model.arrays["act_1"]["direction"]
     weight[:] = np.maximum(weight, -7)
     channel = int(np.flatnonzero(direction < 0)[0])
@@ -267,9 +267,9 @@ def test_what_an_engine_cannot_do(layers, engines, message):
 
 def test_a_map_must_be_wide_enough():
     with value_error("conv_1: its map must fit 8 bits in two's complement, got bipolar 1 bit (-1..1 in steps of 2)"):
-        lower_alone(made(BIPOLAR, conv(1, INT8)), engines=[INTEGER])
+        lower_alone(model_of(BIPOLAR, conv(1, INT8)), engines=[INTEGER])
     with value_error("conv_1: its weight must fit 3 bits in two's complement, got bipolar 4 bit (-4..4 in steps of 2)"):
-        lower_alone(made(INT8, conv(1, bipolar(4))), engines=[Engine("integer", 8, 3)])
+        lower_alone(model_of(INT8, conv(1, bipolar(4))), engines=[Engine("integer", 8, 3)])
 
 
 def test_a_network_without_weights():

@@ -116,8 +116,8 @@ def test_the_layer_without_a_way_is_named():
 def test_a_ring_takes_layers_by_turns(layers, count):
     """Whatever they cost."""
     chain = ring([Npu.of()] * count)
-    found = assign(chain, NAMES[:layers], [[1000 if i == n else 1 for n in range(count)] for i in range(layers)])
-    assert found == [i % count for i in range(layers)]
+    mapping = assign(chain, NAMES[:layers], [[1000 if i == n else 1 for n in range(count)] for i in range(layers)])
+    assert mapping == [i % count for i in range(layers)]
 
 
 @pytest.mark.parametrize(
@@ -133,10 +133,10 @@ def test_a_ring_takes_layers_by_turns(layers, count):
     ],
 )
 def test_the_busiest_has_as_little_as_can_be(beats, expected):
-    found = assign(CASCADE, NAMES[: len(beats)], [[b] * 3 for b in beats])
-    runs = [sum(b for b, n in zip(beats, found) if n == k) for k in range(3)]
+    mapping = assign(CASCADE, NAMES[: len(beats)], [[b] * 3 for b in beats])
+    runs = [sum(b for b, n in zip(beats, mapping) if n == k) for k in range(3)]
     assert max(runs) == max(sum(b for b, n in zip(beats, expected) if n == k) for k in range(3))
-    assert max(found) == max(expected)
+    assert max(mapping) == max(expected)
 
 
 @pytest.mark.parametrize("layers", [2, 4])
@@ -186,8 +186,8 @@ def test_best_of_all_mappings(seed):
         with pytest.raises(ValueError, match=r"must have room for all"):
             assign(chain, names, beats)
         return
-    found = assign(chain, names, beats)
-    assert cost(tuple(found)) == min(there)
+    assigned = assign(chain, names, beats)
+    assert cost(tuple(assigned)) == min(there)
 
 
 # Rings of both engines.

@@ -46,10 +46,10 @@ def forward(parts: tuple[ProgramModel, ...], images: np.ndarray) -> np.ndarray:
     for part in parts:
         assert all(each.end <= ends[each.map] for each in part.reads)
         read = np.concatenate([maps[each.map][..., each.begin : each.end] for each in part.reads], axis=3)
-        made = part.model.forward(read)
-        before = maps.get(part.gives.map, made[..., :0])
+        results = part.model.forward(read)
+        before = maps.get(part.gives.map, results[..., :0])
         assert before.shape[3] == part.gives.begin
-        maps[part.gives.map] = np.concatenate([before, made], axis=3)
+        maps[part.gives.map] = np.concatenate([before, results], axis=3)
         ends[part.gives.map] = part.gives.end
     return maps[parts[-1].gives.map]
 

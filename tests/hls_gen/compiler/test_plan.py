@@ -54,7 +54,7 @@ def test_every_capacity_is_a_need():
         plan(small, [WITH_WEIGHTS.changed(window_former=True, aheads=2)]),
         plan(added, [WITH_LOOKUPS.changed(skip_words=2)]),
     )
-    needed = {name for made in plans for name in made.needs[0].needs.sizes}
+    needed = {name for network_plan in plans for name in network_plan.needs[0].needs.sizes}
     together = {*OF_ALL_LAYERS, "skip_words", "skips_onward"}
     assert {*CAPACITIES} - needed == together, "needs_of of hls_gen/compiler/needs.py, needs of actions"
 
@@ -63,9 +63,9 @@ def test_every_capacity_is_a_need():
 @pytest.mark.parametrize("name", CASES)
 def test_counts_agree(name, map_order):
     """Every table has an entry for each tap, and says where each layer's part begins."""
-    made = planned(CASES[name], map_order)
-    layers = npu_rows(made)
-    bases = memory_rows(made)
+    network_plan = planned(CASES[name], map_order)
+    layers = npu_rows(network_plan)
+    bases = memory_rows(network_plan)
     for prefix in ("", "pool_"):
         for number, rows in enumerate(layers):
             if rows.count(f"{prefix}flags"):
@@ -80,7 +80,7 @@ def test_counts_agree(name, map_order):
                 words = rows.row(f"{prefix}inputs")["words"]
                 assert new.sum() * (row["words_minus_1"] + 1) == words
                 assert (rows.memories[f"{prefix}olds"]["word"] < words).all()
-    assert sum(rows.count("kernels") for rows in layers) == made.needs[0].needs.sizes["kernel_rows"]
+    assert sum(rows.count("kernels") for rows in layers) == network_plan.needs[0].needs.sizes["kernel_rows"]
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_counts_agree(name, map_order):
 )
 def test_direct_where_no_table_is_needed(layers, map_order, conv_taps, pool_taps):
     """conv_taps, pool_taps: of a window in direct mode, None: by tables."""
-    made = planned(model_of(*layers), map_order)
-    (rows,) = npu_rows(made)
+    network_plan = planned(model_of(*layers), map_order)
+    (rows,) = npu_rows(network_plan)
     for prefix, taps in (("", conv_taps), ("pool_", pool_taps)):
         if f"{prefix}layers" in rows.memories:
             row = rows.row(f"{prefix}layers")

@@ -47,13 +47,13 @@ def network(source: Encoding, *layers: Layer) -> Network:
 def test_max_and_min_pools_around_a_threshold(kind, pool_first, levels, source, weight):
     """In both directions, thresholds in reach and far out of it."""
     tail = [Threshold(name="act_1", levels=levels), pool(kind)]
-    made = network(source, conv(weight), *(tail[::-1] if pool_first else tail), Dense(name="dense", out_channels=4))
-    arrays = dict(random_model(made, np.random.default_rng(levels)).arrays)
-    low, high = made.layers[0].accumulator_range(made.input)
+    net = network(source, conv(weight), *(tail[::-1] if pool_first else tail), Dense(name="dense", out_channels=4))
+    arrays = dict(random_model(net, np.random.default_rng(levels)).arrays)
+    low, high = net.layers[0].accumulator_range(net.input)
     threshold = np.random.default_rng(1).integers(low // 8, high // 8, (6, levels))
     threshold[:4, 0] = [low - 1, high + 1, -(2**31), 2**31 - 1]
     arrays["act_1"] = {"threshold": threshold, "direction": np.array([1, -1, 1, -1, 1, -1])}
-    agree(Model(made, arrays), lower_alone(Model(made, arrays)))
+    agree(Model(net, arrays), lower_alone(Model(net, arrays)))
 
 
 @pytest.mark.parametrize("kind", [MaxPool, MinPool])
@@ -73,20 +73,20 @@ def test_a_max_pool_in_front_of_a_requantisation(pools, rounding):
     for first in range(pools + 1):
         act = Requantise(name="act_1", encoding=signed(6), rounding=rounding)
         layers = [conv(INT8), *tail[:first], act, *tail[first:], Dense(name="dense", out_channels=4, weight=INT8)]
-        rng, made = np.random.default_rng(first), network(INT8, *layers)
+        rng, net = np.random.default_rng(first), network(INT8, *layers)
         weights = {}
-        for layer, source in made.chain("this test"):
+        for layer, source in net.chain("this test"):
             if isinstance(layer, Conv | Dense):
                 weights[layer.name] = {"weight": rng.integers(-128, 128, layer.array_shapes(source)["weight"])}
         scales = {"bias": (-500, 500), "multiplier": (1 << 30, 1 << 31), "shift": (40, 44)}
         scales = {name: rng.integers(*ends, 6) for name, ends in scales.items()}
-        model = Model(made, {**weights, "act_1": scales})
+        model = Model(net, {**weights, "act_1": scales})
         agree(model, lower_alone(model, engines=Engine("integer", 8, 8)))
 
 
 def test_windows_together_read_what_both_read():
     """For all small windows and lengths: the same rows and columns, or none."""
-    found = none = 0
+    some = none = 0
     shapes = [(k, s, p, q) for k in (1, 2, 3) for s in (1, 2) for p in (0, 1) for q in (0, 1) if max(p, q) < k]
     windows = [Window(kernel=(k, 1), stride=(s, 1), padding=(p, 0, q, 0)) for k, s, p, q in shapes]
     for length in (4, 5):
@@ -96,13 +96,13 @@ def test_windows_together_read_what_both_read():
                 rows = first.output_size(length, 1)[0]
                 if rows < 1 or second.output_size(rows, 1)[0] < 1:
                     continue
-                made = together(first, second, (length, 1))
-                none += made is None
-                if made is None:
+                window = together(first, second, (length, 1))
+                none += window is None
+                if window is None:
                     continue
-                found += 1
-                assert np.array_equal(largest(made, x), largest(second, largest(first, x)))
-    assert (found, none) == (564, 52)  # of all that fit
+                some += 1
+                assert np.array_equal(largest(window, x), largest(second, largest(first, x)))
+    assert (some, none) == (564, 52)  # of all that fit
 
 
 def largest(window: Window, x: np.ndarray) -> np.ndarray:

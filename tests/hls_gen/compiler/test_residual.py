@@ -39,8 +39,8 @@ NPU = Npu.of(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0, kfp=
 def flows(network, seed, order):
     """Orders are as readers need them; no deadlock in stores of the sizes that are found, and one in smaller stores."""
     model = random_model(network, seed, 32, 31)
-    made = plan(model, [NPU], CompileChoices(map_order=order))
-    by_stage = {t.stage.name: t for t in made.schedule.tables}
+    network_plan = plan(model, [NPU], CompileChoices(map_order=order))
+    by_stage = {t.stage.name: t for t in network_plan.schedule.tables}
     for t in by_stage.values():
         assert set(t.input_order) >= set(t.input_order[t.index])
         assert t.advance.sum() == len(t.input_order)
@@ -50,19 +50,19 @@ def flows(network, seed, order):
         assert maker is None or np.array_equal(maker.output_order, t.input_order)
         if t.stage.adds:
             assert np.array_equal(by_stage[t.stage.adds].output_order, t.output_order)
-    npu = fitted(made.foldings[0] if made.foldings[0].has_skip else NPU, made.needs)
-    chain = system(made, [npu])
+    npu = fitted(network_plan.foldings[0] if network_plan.foldings[0].has_skip else NPU, network_plan.needs)
+    chain = system(network_plan, [npu])
     (words,) = smooth_skips(chain, 2)
-    assert (words > 0) == any(way.skips for way in made.ways.values())
+    assert (words > 0) == any(way.skips for way in network_plan.ways.values())
     if not words:
         return  # convolutions whose maps were concatenated became one
     least = enough_skips(chain, {0: 2}, 2)[0]
     assert 2 <= least <= words
     for count in (least, words):
-        simulate(system(made, [npu.changed(skip_words=count)]), 4)
+        simulate(system(network_plan, [npu.changed(skip_words=count)]), 4)
     if least > 2:
         with pytest.raises(Deadlock):
-            simulate(system(made, [npu.changed(skip_words=least - 1)]), 2)
+            simulate(system(network_plan, [npu.changed(skip_words=least - 1)]), 2)
 
 
 LANES = (1, 2, 3, 4, 6, 8, 16)
@@ -114,15 +114,17 @@ def planned(network, npus=(NPU,), **choices):
 
 
 def test_the_shorter_way_comes_first_and_waits():
-    made = planned(residual(f"{SHORTCUT}, conv_4 act_1 stride=2, add_5 act_4 act_3, conv_6 add_5"))
-    assert [(p.name, p.reads, p.adds) for p in made.lowered.layers] == [
+    network_plan = planned(residual(f"{SHORTCUT}, conv_4 act_1 stride=2, add_5 act_4 act_3, conv_6 add_5"))
+    assert [(p.name, p.reads, p.adds) for p in network_plan.lowered.layers] == [
         ("conv_1", INPUT, None),
         ("conv_4", "conv_1", None),
         ("conv_2", "conv_1", None),
         ("conv_3", "conv_2", "conv_4"),
         ("conv_6", "conv_3", None),
     ]
-    ways = {name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in made.ways.items()}
+    ways = {
+        name: (one.target, one.reader, one.forks, one.skip_reader, one.adder) for name, one in network_plan.ways.items()
+    }
     assert ways == {
         "conv_1": ("loop", "conv_2", True, "conv_4", None),
         "conv_4": ("skip", None, False, None, "conv_3"),
@@ -130,8 +132,8 @@ def test_the_shorter_way_comes_first_and_waits():
         "conv_3": ("loop", "conv_6", False, None, None),
         "conv_6": ("host", None, False, None, None),
     }
-    assert npu_rows(made)[1].row("inputs")["source"] == 2
-    (reading,) = [t for t in made.schedule.tables if t.stage.name == "conv_4"]
+    assert npu_rows(network_plan)[1].row("inputs")["source"] == 2
+    (reading,) = [t for t in network_plan.schedule.tables if t.stage.name == "conv_4"]
     assert len(reading.input_order) == 30  # all of the map, of which every fourth position is read
     assert reading.index.tolist() == [0, 2, 4, 10, 12, 14, 20, 22, 24]
     assert reading.advance.tolist() == [1, 2, 2, 6, 2, 2, 6, 2, 7]
@@ -141,16 +143,16 @@ def test_the_shorter_way_comes_first_and_waits():
 def test_two_layers_on_the_way_that_waits():
     """Their first map must come before the fork's other reader: that one takes the fork's map from the skip store."""
     here = "conv_2 act_1, conv_3 act_2, conv_4 act_3"
-    made = planned(residual(f"conv_1 @input, {here}, conv_5 act_1, conv_6 act_5, add_7 act_4 act_6"))
-    assert [p.name for p in made.lowered.layers] == ["conv_1", "conv_5", "conv_6", "conv_2", "conv_3", "conv_4"]
-    assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_5", "conv_2")
+    network_plan = planned(residual(f"conv_1 @input, {here}, conv_5 act_1, conv_6 act_5, add_7 act_4 act_6"))
+    assert [p.name for p in network_plan.lowered.layers] == ["conv_1", "conv_5", "conv_6", "conv_2", "conv_3", "conv_4"]
+    assert (network_plan.ways["conv_1"].reader, network_plan.ways["conv_1"].skip_reader) == ("conv_5", "conv_2")
 
 
 def test_one_layer_on_either_way():
     """The second one can't read the fork's map from the skip store, where what it adds would come behind it."""
     net = residual("conv_1 @input, conv_2 act_1 kernel=3, conv_3 act_1, add_4 act_3 act_2, conv_5 add_4")
-    made = planned(net)
-    assert (made.ways["conv_1"].reader, made.ways["conv_1"].skip_reader) == ("conv_3", "conv_2")
+    network_plan = planned(net)
+    assert (network_plan.ways["conv_1"].reader, network_plan.ways["conv_1"].skip_reader) == ("conv_3", "conv_2")
 
 
 def test_lanes_that_differ_are_refused():

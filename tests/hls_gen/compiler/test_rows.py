@@ -23,22 +23,24 @@ LAYERS = "conv_1 @input kernel=3, conv_2 act_1 kernel=3, conv_3 act_2"
 
 def test_rows_of_a_layer_know_nothing_of_other_layers():
     """Two layers with one window have the same table; where it begins is said when layers follow one another."""
-    made = plan(random_model(residual(LAYERS), 1, 32), [NPU])
-    first, second, third = npu_rows(made)
+    network_plan = plan(random_model(residual(LAYERS), 1, 32), [NPU])
+    first, second, third = npu_rows(network_plan)
     assert first.count("flags") == second.count("flags") > third.count("flags") == 0
     for name in ("flags", "olds"):
         for field, column in first.memories[name].items():
             np.testing.assert_array_equal(column, second.memories[name][field])
     assert not {name for name in first.row("layers") if name.endswith("_base")}
-    layers = npu_columns([first, second, third], made.foldings[0], kernels_in_turn([first, second, third], 5))["layers"]
+    layers = npu_columns([first, second, third], network_plan.foldings[0], kernels_in_turn([first, second, third], 5))[
+        "layers"
+    ]
     count = first.count("flags")
     assert layers["flags_base"].tolist() == [0, count, 0], "the last layer has no row there"
     assert layers["kernel_base"].tolist() == [5, 5 + first.count("kernels"), 5 + 2 * first.count("kernels")]
 
 
 def test_another_number_of_rows_than_needed_is_a_mistake(monkeypatch):
-    made = plan(random_model(residual(LAYERS), 1, 32), [NPU])
-    planned = made.layers[2]
+    network_plan = plan(random_model(residual(LAYERS), 1, 32), [NPU])
+    planned = network_plan.layers[2]
     needs = needs_of(planned)
     needs = replace(needs, sizes={**needs.sizes, "olds": 7})
     monkeypatch.setattr(memories, "needs_of", lambda planned: needs)

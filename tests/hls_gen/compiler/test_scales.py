@@ -49,9 +49,9 @@ MODELS = [model(0, 1, 2, 0), model(5, 0x7FFFFFFF, 33, 1), model(-3, 6, 11, 9)]
 
 
 def test_capacities_are_those_of_the_layer_that_needs_most() -> None:
-    found = [size_memories("d", models, INTEGER).npus[0] for models in (*([one] for one in MODELS), MODELS)]
-    assert [npu.results.multiplier_bits for npu in found] == [0, 31, 16, 31]  # with margins: 0, 31 and 2 are needed
-    assert [npu.results.bias_fraction_bits for npu in found] == [0, 1, 9, 9]
+    npus = [size_memories("d", models, INTEGER).npus[0] for models in (*([one] for one in MODELS), MODELS)]
+    assert [npu.results.multiplier_bits for npu in npus] == [0, 31, 16, 31]  # with margins: 0, 31 and 2 are needed
+    assert [npu.results.bias_fraction_bits for npu in npus] == [0, 1, 9, 9]
 
 
 def test_a_design_rounds_to_even_where_a_layer_does() -> None:

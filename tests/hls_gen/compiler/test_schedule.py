@@ -82,22 +82,22 @@ def naive_taps(stage: Stage, output: int) -> list[tuple[int, int]]:
 
 def naive_orders(chain: list[Stage], map_order: str) -> list[list[int]]:
     """Per map, input first: the positions in the order in which a demand-driven evaluation makes them."""
-    made: list[list[int]] = [[] for _ in range(len(chain) + 1)]
+    orders: list[list[int]] = [[] for _ in range(len(chain) + 1)]
 
     def need(level: int, position: int) -> None:
-        if position not in made[level]:
+        if position not in orders[level]:
             if level:
                 for _, p in naive_taps(chain[level - 1], position):
                     need(level - 1, p)
-            made[level].append(position)
+            orders[level].append(position)
 
     rows, columns = chain[-1].output_size
     for position in range(rows * columns):
         need(len(chain), position)
     if map_order == "columns":
         widths = [stage.width for stage in chain]
-        return [*(sorted(m, key=lambda p, w=w: (p % w, p // w)) for m, w in zip(made, widths)), sorted(made[-1])]
-    return made if map_order == "pull" else [sorted(m) for m in made]
+        return [*(sorted(m, key=lambda p, w=w: (p % w, p // w)) for m, w in zip(orders, widths)), sorted(orders[-1])]
+    return orders if map_order == "pull" else [sorted(m) for m in orders]
 
 
 def naive_capacity(reading: list[list[int]], groups: int) -> int:

@@ -49,9 +49,9 @@ def check(model: Model, npus: Npu | tuple[Npu, ...]) -> list[tuple[int, int]]:
     words = device.run(program.pack_images(images))
     np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
     single = [npu.changed(lanes_per_weight=1, lane_step=1) for npu in design.npus]
-    made = plan(model, single)
-    assert device.beats == 2 * sum(beats for _, beats in made.ideal)
-    for npu, own in zip(design.npus, made.needs):
+    network_plan = plan(model, single)
+    assert device.beats == 2 * sum(beats for _, beats in network_plan.ideal)
+    for npu, own in zip(design.npus, network_plan.needs):
         assert npu.array.kernel_rows == max(2, own.needs.sizes["kernel_rows"])
         assert memory_of(npu, "kernels").width == npu.array.kgp * npu.array.row_weights + npu.code_bits
     return [(npu.array.lanes_per_weight, npu.array.lane_step) for npu in design.npus]

@@ -83,15 +83,15 @@ def enlarged(design: Design, refusal: str) -> Design:
     network, _, told = refusal.partition(": ")
     assert network == "net"
     for part in told.split("; "):
-        found = SHORTAGE.fullmatch(part)
-        assert found, part
-        name, least, has = found[1], int(found[2]), int(found[4])
+        match = SHORTAGE.fullmatch(part)
+        assert match, part
+        name, least, has = match[1], int(match[2]), int(match[4])
         assert least > has
         if name == "spill_words":
             assert design.spill_words == has
             design = replace(design, spill_words=least)
             continue
-        n = int(found[3] or 0)
+        n = int(match[3] or 0)
         assert design.npus[n].value(name) == has
         size = 1 << (least - 1).bit_length() if name in POWERS else least
         grown = design.npus[n].changed(**{name: size})

@@ -26,23 +26,23 @@ ABC = [WeightLayer("a", 4, 100), WeightLayer("b", 5, 100), WeightLayer("c", 3, 1
 
 
 def test_all_stay_where_there_is_room():
-    made = place("n", B20, 2340, STREAM)
-    assert made == Placement(base=(0, 100, 500, 1300, 2324))
-    assert estimated_cycles(B20, made, STREAM) == IDEAL
+    placement = place("n", B20, 2340, STREAM)
+    assert placement == Placement(base=(0, 100, 500, 1300, 2324))
+    assert estimated_cycles(B20, placement, STREAM) == IDEAL
 
 
 def test_two_of_the_largest_layers():
     """B20 in 2,048 rows: only conv_2 and fc_1 are streamed, while other layers are computed."""
-    made = place("n", B20, 2048, STREAM)
-    assert (made.streamed, made.ahead) == ((1, 3), (0, 0))
-    assert estimated_cycles(B20, made, STREAM) == IDEAL
+    placement = place("n", B20, 2048, STREAM)
+    assert (placement.streamed, placement.ahead) == ((1, 3), (0, 0))
+    assert estimated_cycles(B20, placement, STREAM) == IDEAL
 
 
 @pytest.mark.parametrize("depth", [1024, 1200, 1824, 1940])
 def test_less_room_costs_time(depth):
-    made = place("n", B20, depth, STREAM)
-    words = sum(4 + 16 * B20[i].rows for i in made.streamed) + 4 + 2048
-    time = estimated_cycles(B20, made, STREAM)
+    placement = place("n", B20, depth, STREAM)
+    words = sum(4 + 16 * B20[i].rows for i in placement.streamed) + 4 + 2048
+    time = estimated_cycles(B20, placement, STREAM)
     assert IDEAL <= time < IDEAL + words
     if depth >= 1940:
         assert time == IDEAL
@@ -85,21 +85,21 @@ def test_every_rule(change, message):
 
 
 def test_weights_after_the_frame_that_needs_them():
-    made = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=0)
+    placement = Placement(base=(0, 4, 0), streamed=(0, 1, 2), ahead=(0, 1, 1), before=0)
     with pytest.raises(StreamBlocked, match=r"^frame 0 before the weights of a, which it waits for$"):
-        estimated_cycles(ABC, made, STREAM)
+        estimated_cycles(ABC, placement, STREAM)
 
 
-def run(layers, made, depth, absorbed, rng, frames=5):
+def run(layers, placement, depth, absorbed, rng, frames=5):
     """Loader and engine, a random one of them at a time: what each row holds when it is read. None left waiting."""
-    count, rows = len(made.streamed), [None] * depth
+    count, rows = len(placement.streamed), [None] * depth
     for i, layer in enumerate(layers):
-        if i not in made.streamed:
-            rows[made.base[i] : made.base[i] + layer.rows] = [(i, None)] * layer.rows
+        if i not in placement.streamed:
+            rows[placement.base[i] : placement.base[i] + layer.rows] = [(i, None)] * layer.rows
     items = []
     for frame in range(frames):
-        part = [(i, frame, made.ahead[s]) for s, i in enumerate(made.streamed)]
-        items += [*part[: made.before], (None, frame, 0), *part[made.before :]]
+        part = [(i, frame, placement.ahead[s]) for s, i in enumerate(placement.streamed)]
+        items += [*part[: placement.before], (None, frame, 0), *part[placement.before :]]
     done, unfinished, ready, place_in, taken = 0, 0, set(), 0, 0
     words = {frame: 0 for frame in range(frames)}  # of 4 of each frame
     while done < frames * len(layers):
@@ -114,7 +114,7 @@ def run(layers, made, depth, absorbed, rng, frames=5):
             elif unfinished <= ahead:
                 moves.append("weights")
         frame, layer = divmod(done, len(layers))
-        if layer in made.streamed and (layer, frame) not in ready:
+        if layer in placement.streamed and (layer, frame) not in ready:
             pass
         elif layer == 0 and taken < frame * 4 + 4:
             if words[frame] > taken - frame * 4:
@@ -128,15 +128,17 @@ def run(layers, made, depth, absorbed, rng, frames=5):
             place_in += words[items[place_in][1]] == 4
         elif move == "weights":
             layer, frame, _ = items[place_in]
-            rows[made.base[layer] : made.base[layer] + layers[layer].rows] = [(layer, frame)] * layers[layer].rows
+            rows[placement.base[layer] : placement.base[layer] + layers[layer].rows] = [(layer, frame)] * layers[
+                layer
+            ].rows
             ready.add((layer, frame))
             place_in, unfinished = place_in + 1, unfinished + 1
         elif move == "tap":
             taken += 1
         else:
-            held = {rows[made.base[layer] + k] for k in range(layers[layer].rows)}
-            assert held == {(layer, frame if layer in made.streamed else None)}
-            done, unfinished = done + 1, unfinished - (layer in made.streamed)
+            held = {rows[placement.base[layer] + k] for k in range(layers[layer].rows)}
+            assert held == {(layer, frame if layer in placement.streamed else None)}
+            done, unfinished = done + 1, unfinished - (layer in placement.streamed)
     assert place_in == len(items)
     assert unfinished == 0
     return count
@@ -150,14 +152,14 @@ def test_any_network_in_any_memory(sizes, data):
     largest, total = max(rows for rows, _ in sizes), sum(rows for rows, _ in sizes)
     depth = data.draw(st.integers(largest, total))
     stream = replace(STREAM, absorbed=data.draw(st.booleans()), frame_words=data.draw(st.integers(1, 5000)))
-    made = place("n", layers, depth, stream)
-    assert (made.streamed == ()) == (depth == total)
-    assert estimated_cycles(layers, made, stream) >= sum(beats for _, beats in sizes)
+    placement = place("n", layers, depth, stream)
+    assert (placement.streamed == ()) == (depth == total)
+    assert estimated_cycles(layers, placement, stream) >= sum(beats for _, beats in sizes)
     for seed in range(3):
-        run(layers, made, depth, stream.absorbed, random.Random(seed))
+        run(layers, placement, depth, stream.absorbed, random.Random(seed))
 
 
 def test_many_layers_take_no_time():
     layers = [WeightLayer(f"layer_{i}", 1 + i * 7 % 23, 100 + i * 37 % 900) for i in range(40)]
-    made = place("n", layers, 60, STREAM)
-    run(layers, made, 60, True, random.Random(1))
+    placement = place("n", layers, 60, STREAM)
+    run(layers, placement, 60, True, random.Random(1))

@@ -44,17 +44,17 @@ def network(source: Encoding, *layers: Layer, channels: int = 3) -> Network:
     return Network(name="net", input=case_map(6, 7, channels, source), layers=layers)
 
 
-def with_thresholds(made: Network, seed: int) -> Model:
+def with_thresholds(net: Network, seed: int) -> Model:
     """A random model whose thresholds lie among the values that they are compared with, in both directions, and some
     next to and beyond their ends."""
     rng = np.random.default_rng(seed)
-    model = random_model(made, rng)
+    model = random_model(net, rng)
     images = random_images(model, 8, rng)
     arrays = dict(model.arrays)
-    for layer in made.layers:
+    for layer in net.layers:
         if isinstance(layer, Threshold):
-            model = Model(made, arrays)
-            (read,) = made.reads[layer.name]
+            model = Model(net, arrays)
+            (read,) = net.reads[layer.name]
             values = {INPUT: images, **dict(model.walk(images))}[read]
             shape = arrays[layer.name]["threshold"].shape
             threshold = rng.choice(values.ravel(), shape)
@@ -62,7 +62,7 @@ def with_thresholds(made: Network, seed: int) -> Model:
             ends = [low, high, low - 1, high + 1, 0, -1, 1, -(2**31), 2**31 - 1]
             threshold.ravel()[: min(threshold.size, 2)] = rng.choice(ends, min(threshold.size, 2))
             arrays[layer.name] = {"threshold": threshold, "direction": rng.choice([-1, 1], shape[0])}
-    return Model(made, arrays)
+    return Model(net, arrays)
 
 
 @pytest.mark.parametrize("falls", [False, True])
@@ -73,9 +73,9 @@ def test_thresholds_of_totals_are_those_of_averages(count: int, falls: bool) -> 
     average = rounded_quotient(total, np.array(count))
     limits = np.array([*range(-12, 13), -(2**31), 2**31 - 1])[:, None]
     direction = np.full(len(limits), -1 if falls else 1)
-    found = limits_of_sums(limits, direction, count)
+    total_limits = limits_of_sums(limits, direction, count)
     wanted = average <= limits if falls else average >= limits
-    np.testing.assert_array_equal(total <= found if falls else total >= found, wanted)
+    np.testing.assert_array_equal(total <= total_limits if falls else total >= total_limits, wanted)
 
 
 SOURCES = [(BIPOLAR, BIPOLAR, 1), (BIPOLAR, BIPOLAR, 3), (bipolar(3), TERNARY, 1), (signed(5), TERNARY, 1)]
@@ -91,17 +91,17 @@ def test_the_binary_engine_adds_up_sums_in_front_of_thresholds(source, weight, l
     other = {"kernel": (1, 2), "stride": (1, 1)}
     between = {"max_pool": [MaxPool(name="more", **other)], "min_pool": [MinPool(name="more", **other)]}.get(more, [])
     behind = [MaxPool(name="more", **other)] if more == "pool_behind" else []
-    made = network(source, conv(weight), kind(name="pool_1", **window), *between, act, *behind, last)
+    net = network(source, conv(weight), kind(name="pool_1", **window), *between, act, *behind, last)
     for seed in range(3):
-        model = with_thresholds(made, seed)
+        model = with_thresholds(net, seed)
         agree(model, lower_alone(model))
 
 
 @pytest.mark.parametrize("kind", [AvgPool, SumPool])
 def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
     words = conv(accumulate="or_words", word_channels=2)
-    made = network(BIPOLAR, words, kind(name="pool_1", **CUT), Threshold(name="act_1"), DENSE)
-    model = with_thresholds(made, 1)
+    net = network(BIPOLAR, words, kind(name="pool_1", **CUT), Threshold(name="act_1"), DENSE)
+    model = with_thresholds(net, 1)
     agree(model, lower_alone(model))
 
 
@@ -109,18 +109,18 @@ def test_sums_of_words_that_are_ored_are_added_up(kind) -> None:
 @pytest.mark.parametrize("between", [False, True])
 def test_the_integer_engine_adds_up_sums_for_the_binary_one(between: bool, kind) -> None:
     tail = [*[MaxPool(name="more", kernel=(1, 2), stride=(1, 1))] * between, Threshold(name="act_1", levels=2)]
-    made = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, DENSE)
-    model = with_thresholds(made, 2)
+    net = network(INT8, conv(INT8), kind(name="pool_1", **CUT), *tail, DENSE)
+    model = with_thresholds(net, 2)
     agree(model, lower_alone(model, engines=[Engine("integer", 8, 9), Engine()]))
 
 
 def test_a_sum_pool_in_front_of_a_requantisation() -> None:
     pool, act = MaxPool(name="pool_2", kernel=(2, 1), stride=(1, 1)), Requantise(name="act_1", encoding=INT8)
     dense = Dense(name="dense", out_channels=4, weight=INT8)
-    made = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), act, pool, dense)
-    arrays = dict(random_model(made, np.random.default_rng(3)).arrays)
+    net = network(INT8, conv(INT8), SumPool(name="pool_1", **WHOLE), act, pool, dense)
+    arrays = dict(random_model(net, np.random.default_rng(3)).arrays)
     arrays["act_1"] = {"bias": np.arange(6), "multiplier": np.full(6, 1 << 20), "shift": np.full(6, 30)}
-    model = Model(made, arrays)
+    model = Model(net, arrays)
     agree(model, lower_alone(model, engines=Engine("integer", 8, 8)))
 
 
@@ -128,10 +128,10 @@ def test_a_sum_pool_in_front_of_a_requantisation() -> None:
 def test_the_last_sums_are_added_up_too(engine: str) -> None:
     """A sum pool of raw sums is the device's, from which fewer results leave."""
     encoding, weight = (BIPOLAR, BIPOLAR) if engine == "binary" else (INT8, INT8)
-    made = network(encoding, conv(weight), SumPool(name="pool_1", **WHOLE), SumPool(name="pool_2", **CUT), channels=4)
-    model = random_model(made, np.random.default_rng(5))
+    net = network(encoding, conv(weight), SumPool(name="pool_1", **WHOLE), SumPool(name="pool_2", **CUT), channels=4)
+    model = random_model(net, np.random.default_rng(5))
     lowered = lower_alone(model, engines=Engine() if engine == "binary" else Engine("integer", 8, 8))
-    assert lowered.model.network == made
+    assert lowered.model.network == net
     agree(model, lowered)
 
 
@@ -173,19 +173,19 @@ def test_a_pool_of_bits_comes_first(name: str, pools: int, kind) -> None:
 @pytest.mark.parametrize("window", [WHOLE, CUT], ids=["whole", "cut"])
 def test_a_pool_of_integers_comes_first_and_a_threshold_behind_it(window, kind, source) -> None:
     entry = (kind(name="pool_0", **window), Threshold(name="act_0", levels=2))
-    made = network(source, *entry, conv(), Threshold(name="act_1"), DENSE)
-    assert engines_of(made) == ["binary"] * 3
+    net = network(source, *entry, conv(), Threshold(name="act_1"), DENSE)
+    assert engines_of(net) == ["binary"] * 3
     for seed in range(2):
-        model = with_thresholds(made, seed)
+        model = with_thresholds(net, seed)
         agree(model, lower_alone(model))
 
 
 @pytest.mark.parametrize("kind", [MaxPool, AvgPool])
 def test_a_pool_of_integers_that_weights_read_needs_integers(kind) -> None:
     """The integer engine computes the copy and the layer behind the pool, the binary one what reads bits."""
-    made = network(unsigned(7), kind(name="pool_0", **CUT), conv(), Threshold(name="act_1"), DENSE)
-    assert engines_of(made) == ["integer", "integer", "binary"]
-    model = with_thresholds(made, 1)
+    net = network(unsigned(7), kind(name="pool_0", **CUT), conv(), Threshold(name="act_1"), DENSE)
+    assert engines_of(net) == ["integer", "integer", "binary"]
+    model = with_thresholds(net, 1)
     agree(model, lower_alone(model, engines=[Engine("integer", 8, 2), Engine("integer", 8, 2), Engine()]))
 
 
@@ -214,10 +214,10 @@ def test_windows_with_too_many_taps_are_refused() -> None:
     source = case_map(60, 60, 1)
     first = Conv(name="conv_1", out_channels=1, kernel=(3, 3), padding=(1, 1, 1, 1))
     average = AvgPool(name="pool_1", kernel=(7, 7), stride=(1, 1), padding=(3, 3, 3, 3))
-    made = Network(name="net", input=source, layers=(first, average, ACT, LAST))
+    net = Network(name="net", input=source, layers=(first, average, ACT, LAST))
     rule = r"^pool_1: taps of all windows of a layer must be <= 4,194,304 .*got 5,715,360,000"
     with pytest.raises(ValueError, match=rule):
-        lower_alone(random_model(made, np.random.default_rng(1)))
+        lower_alone(random_model(net, np.random.default_rng(1)))
 
 
 def test_sums_of_one_window_are_the_windows_sums() -> None:

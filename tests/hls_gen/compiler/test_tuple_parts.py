@@ -125,8 +125,8 @@ def test_beats_and_kernel_rows(folding, accumulators, beats, rows):
     model = random_model(network, 1, 16)
     choices = CompileChoices(map_order="raster", dataflow="auto")
     (npu,) = size_memories("n", [model], folding.changed(accumulators=accumulators), choices).npus
-    made = plan(model, [npu], choices)
-    assert [count * 16 // 36 if n == 0 else count for n, (_, count) in enumerate(made.ideal)] == list(beats)
-    assert [layer.count("kernels") for layer in npu_rows(made)] == list(rows)
+    network_plan = plan(model, [npu], choices)
+    assert [count * 16 // 36 if n == 0 else count for n, (_, count) in enumerate(network_plan.ideal)] == list(beats)
+    assert [layer.count("kernels") for layer in npu_rows(network_plan)] == list(rows)
     assert npu.sequencer.tuple_parts == (accumulators == 1)
     assert npu.sequencer.aheads == 2 * npu.sequencer.tuple_parts

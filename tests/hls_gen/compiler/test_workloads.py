@@ -44,8 +44,8 @@ def test_what_a_binariser_makes_counts_as_the_input():
     (segment,) = segments(BINARISED, BINARISED.layers[0])
     assert (segment.name, segment.reads) == ("dense_1", INPUT)
     assert (segment.source, segment.tail) == (BINARISED.maps["first"], BINARISED.layers[2:])
-    (made,) = lower_alone(random_model(BINARISED, np.random.default_rng(1)), CutTarget(binariser_bits=5)).layers
-    assert made.reads == INPUT
+    (layer,) = lower_alone(random_model(BINARISED, np.random.default_rng(1)), CutTarget(binariser_bits=5)).layers
+    assert layer.reads == INPUT
 
 
 def test_networks_without_segments_are_refused():

@@ -38,8 +38,8 @@ def test_frame_payload(bits, kfp, frame_words, words):
 
 
 def test_to_dict_and_back():
-    for made in (manifest(32), manifest(64), Manifest.of(RING, DIGEST)):
-        assert Manifest.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+    for each in (manifest(32), manifest(64), Manifest.of(RING, DIGEST)):
+        assert Manifest.from_dict(json.loads(json.dumps(each.to_dict()))) == each
 
 
 SECOND = integer_npu(4, 3, 16, buffer_words=64)

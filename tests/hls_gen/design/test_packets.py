@@ -28,10 +28,10 @@ def test_headers_bit_by_bit():
 
 def test_numbers_of_many_packets():
     """The low 8 bits count; header and check are those of packets that were made so."""
-    made = np.stack([frame_header(M32, 784, signature=5)] * 4)
-    renumber(made, np.array([0, 255, 256, 300]))
+    headers = np.stack([frame_header(M32, 784, signature=5)] * 4)
+    renumber(headers, np.array([0, 255, 256, 300]))
     expected = [frame_header(M32, 784, signature=5, number=number) for number in (0, 255, 0, 44)]
-    np.testing.assert_array_equal(made, expected)
+    np.testing.assert_array_equal(headers, expected)
 
 
 def test_rows_fill_stream_words():

@@ -41,21 +41,25 @@ def times(a: int, b: int) -> int:
 
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_a_packet_is_its_check_word_and_its_rows(stream_bits):
-    made = manifest(stream_bits)
-    packets = [load_packet(made, 0, "kernels", 3 * k, DRAW.integers(0, 200, (3, 3), np.uint32)) for k in range(4)]
+    device_manifest = manifest(stream_bits)
+    packets = [
+        load_packet(device_manifest, 0, "kernels", 3 * k, DRAW.integers(0, 200, (3, 3), np.uint32)) for k in range(4)
+    ]
     words = np.concatenate(packets)
     value = START
     for packet in packets:
         value = signature(packet[3:], value)
-    assert loads_signature(made, words) == value
-    first = loads_signature(made, np.concatenate(packets[:2]))
-    assert loads_signature(made, np.concatenate(packets[2:]), first) == value
+    assert loads_signature(device_manifest, words) == value
+    first = loads_signature(device_manifest, np.concatenate(packets[:2]))
+    assert loads_signature(device_manifest, np.concatenate(packets[2:]), first) == value
 
 
 def test_notices_lost_doubled_and_moved_packets():
     """Also of equal length, of equal rows, and of rows that are 0."""
-    made = manifest()
-    packets = [load_packet(made, 0, "kernels", 2 * k, np.full((2, 3), min(k, 1), np.uint32)) for k in range(6)]
+    device_manifest = manifest()
+    packets = [
+        load_packet(device_manifest, 0, "kernels", 2 * k, np.full((2, 3), min(k, 1), np.uint32)) for k in range(6)
+    ]
     orders = [[*range(6)], *([k for k in range(6) if k != lost] for lost in range(6))]
     orders += [sorted([*range(6), twice]) for twice in range(6)]
     for a in range(6):
@@ -63,5 +67,5 @@ def test_notices_lost_doubled_and_moved_packets():
             order = [*range(6)]
             order[a], order[b] = b, a
             orders.append(order)
-    found = {loads_signature(made, np.concatenate([packets[k] for k in order])) for order in orders}
-    assert len(found) == len(orders) == 28
+    signatures = {loads_signature(device_manifest, np.concatenate([packets[k] for k in order])) for order in orders}
+    assert len(signatures) == len(orders) == 28

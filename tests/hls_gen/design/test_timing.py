@@ -85,8 +85,8 @@ def digits() -> list[int]:
     """Cycles in which frames leave an NPU whose results leave slowly."""
     model, npu = networks.load("digits-cnn"), DIGITS.changed(kgp=16, ol=1)
     design = size_memories("digits", [model], npu)
-    made = plan(model, design.npus)
-    return list(simulate(system(made, design.npus), 2).left)
+    network_plan = plan(model, design.npus)
+    return list(simulate(system(network_plan, design.npus), 2).left)
 
 
 def put(sink: Fifo | MapResults) -> list[int | None]:

@@ -48,13 +48,13 @@ class Requests:
 
 def some_writes(draw: random.Random, count: int, register: int, spared: Collection[int]) -> list[Writing]:
     """Writes anywhere, many of them to a register and beside it, many of a part of a word; none whole to ``spared``."""
-    found: list[Writing] = []
-    while len(found) < count:
+    writings: list[Writing] = []
+    while len(writings) < count:
         address = draw.choice([register, register, register + draw.randrange(4), draw.randrange(1 << 12)])
         strobes = draw.choice([ALL_BYTES, ALL_BYTES, draw.randrange(16)])
         if address not in spared or strobes != ALL_BYTES:
-            found.append((address, draw.getrandbits(32), strobes))
-    return found
+            writings.append((address, draw.getrandbits(32), strobes))
+    return writings
 
 
 def some_reads(draw: random.Random, count: int, register: int) -> list[int]:

@@ -85,8 +85,8 @@ def bench() -> Iterator[Bench]:
         block = processing_element(npu)[0](library, npu)
         block.m.name = f"{block.m.name}_{name}"  # else some have the same
         blocks[name] = block
-    with Bench(together("pes", blocks)) as made:
-        yield made
+    with Bench(together("pes", blocks)) as bench:
+        yield bench
 
 
 def windows(npu: Npu, structure: str, products: int, seed: int) -> tuple[list[Beat], list[int]]:

@@ -62,7 +62,7 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.n
     f, shifts = one.array.feature_bits, one.most_add_shift
     low = -(1 << min(f, 9) - 1)
     clips = [None, None, (-1, 1), None, (0, -low - 1), None, None, None]  # halves are seen of either sign
-    made: list[tuple[Pairwise, dict[str, np.ndarray]] | None] = []
+    additions: list[tuple[Pairwise, dict[str, np.ndarray]] | None] = []
     for number in range(one.loader.layers):
         add: Pairwise = Add(name="add", encoding=signed(min(f, 9)), clip=clips[number % 8], inputs=("a", "b"))
         if number % 4 == 0:  # ends
@@ -78,14 +78,14 @@ def layers(one: Npu, draw: random.Random) -> list[tuple[Pairwise, dict[str, np.n
                 draw.randrange(one.value("add_factor_bits") - 1, one.value("add_factor_bits") + 2),
             )
         else:
-            made.append(None)
+            additions.append(None)
             continue
         if one.multiplies_maps and number in PRODUCTS:
             add = MultiplyMaps(name="product", encoding=add.encoding, clip=add.clip, inputs=add.inputs)
             factors, bias = [abs(factors[0])], max(bias, ~bias)
         arrays = {"multiplier": np.array(factors), "bias": np.array([bias]), "shift": np.array([shift])}
-        made.append((add, arrays))
-    return made
+        additions.append((add, arrays))
+    return additions
 
 
 def row_of(one: Npu, layer: tuple[Pairwise, dict[str, np.ndarray]] | None) -> dict[str, int]:
@@ -124,7 +124,7 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
     """Tuples of any layers, one after another, of 1 to 7 steps each."""
     draw, numbers = random.Random(seed), np.random.default_rng(seed)
     of_layers = layers(one, draw)
-    made, side = Play([row_of(one, layer) for layer in of_layers]), one.result_side_bits
+    traffic, side = Play([row_of(one, layer) for layer in of_layers]), one.result_side_bits
     for _ in range(tuples):
         number, steps = draw.randrange(one.loader.layers), draw.randrange(1, 8)
         kept, skipped = (features(one, (steps, one.results.ol), numbers) for _ in range(2))
@@ -138,13 +138,13 @@ def play(one: Npu, tuples: int, seed: int) -> Play:
             for low in range(0, lanes.size, one.array.kfp):
                 word = np.zeros(one.array.kfp, np.int64) - 1  # what is left of the last word means nothing
                 word[: lanes[low : low + one.array.kfp].size] = lanes[low : low + one.array.kfp]
-                made.words.append({"data": packed(one, word)})
+                traffic.words.append({"data": packed(one, word)})
         for k in range(steps):
             last, mark = int(k == steps - 1), draw.getrandbits(side) if side else 0
             above = int(of_layers[number] is not None) << number_bits(one) | number
-            made.steps.append({"data": packed(one, kept[k]), "last": last, "side": above << side | mark})
-            made.sums.append((packed(one, wanted[k]), last, *([mark] if side else [])))
-    return made
+            traffic.steps.append({"data": packed(one, kept[k]), "last": last, "side": above << side | mark})
+            traffic.sums.append((packed(one, wanted[k]), last, *([mark] if side else [])))
+    return traffic
 
 
 QUICK = ("f9_k8_o2", "f18_k3_o1", "f5_k2_o4", "f9_k4_o2_products")
@@ -155,8 +155,8 @@ QUICK = ("f9_k8_o2", "f18_k3_o1", "f5_k2_o4", "f9_k4_o2_products")
 )
 def built(request):
     one = NPUS[request.param]
-    with Bench(addition(Library(32), one)) as made:
-        yield made, one
+    with Bench(addition(Library(32), one)) as bench:
+        yield bench, one
 
 
 def is_added(one: Npu, step: dict[str, int]) -> int:
@@ -164,13 +164,13 @@ def is_added(one: Npu, step: dict[str, int]) -> int:
     return step["side"] >> one.result_side_bits + number_bits(one)
 
 
-def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float]) -> list[Source | Sink]:
+def agents(bench: Bench, one: Npu, traffic: Play, stalls: tuple[float, float, float]) -> list[Source | Sink]:
     """Of the steps, the words of the skip store and the sums."""
     memory = memory_of(one, "additions")
-    load(bench, memory, 0, [pack(memory, row) for row in made.rows])
+    load(bench, memory, 0, [pack(memory, row) for row in traffic.rows])
     names = ["data", "last", *(["side"] if one.result_side_bits else [])]
-    sources = [Source(bench, "in_", made.steps, stalls[0]), Source(bench, "skip_", made.words, stalls[1], seed=2)]
-    return [*sources, Sink(bench, "features_", names, len(made.sums), stalls[2])]
+    sources = [Source(bench, "in_", traffic.steps, stalls[0]), Source(bench, "skip_", traffic.words, stalls[1], seed=2)]
+    return [*sources, Sink(bench, "features_", names, len(traffic.sums), stalls[2])]
 
 
 @pytest.mark.sample(6)
@@ -178,10 +178,10 @@ def agents(bench: Bench, one: Npu, made: Play, stalls: tuple[float, float, float
 def test_equals_golden(built, stalls):
     bench, one = built
     bench.reset()
-    made = play(one, 60, int(10 * sum(stalls)))
-    steps, words, sums = agents(bench, one, made, stalls)
+    traffic = play(one, 60, int(10 * sum(stalls)))
+    steps, words, sums = agents(bench, one, traffic, stalls)
     run(bench, steps, words, sums)
-    assert sums.words == made.sums
+    assert sums.words == traffic.sums
 
 
 def test_rate_and_latency(built):
@@ -189,11 +189,11 @@ def test_rate_and_latency(built):
     it comes, when those before it have left."""
     bench, one = built
     bench.reset()
-    made = play(one, 40, 7)
-    steps, words, sums = agents(bench, one, made, (0, 0, 0))
+    traffic = play(one, 40, 7)
+    steps, words, sums = agents(bench, one, traffic, (0, 0, 0))
     run(bench, steps, words, sums)
     if one.results.ol <= one.array.kfp:
-        adds = [is_added(one, step) for step in made.steps]
+        adds = [is_added(one, step) for step in traffic.steps]
         assert sums.taken == [cycle + LATENCY * added for cycle, added in zip(steps.taken, adds)]
         waits = [1 + (LATENCY + 1) * (before > after) for before, after in pairwise(adds)]
         assert [after - before for before, after in pairwise(steps.taken)] == waits
@@ -203,11 +203,11 @@ def test_a_step_waits_for_its_word(built):
     """It says so, steps before it go on, and those behind it wait."""
     bench, one = built
     bench.reset()
-    made = play(one, 60, 3)
-    steps, _, sums = agents(bench, one, made, (0, 0, 0))
-    before = next(k for k, step in enumerate(made.steps) if is_added(one, step))
+    traffic = play(one, 60, 3)
+    steps, _, sums = agents(bench, one, traffic, (0, 0, 0))
+    before = next(k for k, step in enumerate(traffic.steps) if is_added(one, step))
     bench["skip_valid"] = 0
     sums.expect = before
     run(bench, sums, steps, cycles=before + 20)
-    assert sums.words == made.sums[:before]
+    assert sums.words == traffic.sums[:before]
     assert (len(steps.taken), bench["waits"]) == (before + 1, 1)

@@ -17,8 +17,8 @@ WORDS = 3
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(binariser(Library(32), NPU)) as made:
-        yield made
+    with Bench(binariser(Library(32), NPU)) as bench:
+        yield bench
 
 
 @pytest.mark.parametrize("stall", [0.0, 0.4])

@@ -34,9 +34,9 @@ def npu(bits: int) -> Npu:
 @pytest.fixture(scope="module")
 def benches():
     library = Library(32)
-    made = {bits: Bench(divide(library, npu(bits))) for bits in BITS}
-    yield made
-    for bench in made.values():
+    benches = {bits: Bench(divide(library, npu(bits))) for bits in BITS}
+    yield benches
+    for bench in benches.values():
         bench.close()
 
 

@@ -20,8 +20,8 @@ LATENCY = 2
 @pytest.fixture(scope="module")
 def built():
     library = Library(32)
-    with Bench(together("fifos", {name: fifo(library, *shape) for name, shape in KINDS.items()})) as made:
-        yield made
+    with Bench(together("fifos", {name: fifo(library, *shape) for name, shape in KINDS.items()})) as bench:
+        yield bench
 
 
 @pytest.fixture(params=KINDS)

@@ -76,25 +76,25 @@ def generated(name: str) -> Verilog:
 
 
 @pytest.fixture(params=DESIGNS)
-def made(request) -> tuple[Design, Verilog]:
+def design_and_verilog(request) -> tuple[Design, Verilog]:
     return DESIGNS[request.param], generated(request.param)
 
 
 @pytest.mark.sample(2)
-def test_passes_the_check(made):
-    check(made[1].text, TOP)
+def test_passes_the_check(design_and_verilog):
+    check(design_and_verilog[1].text, TOP)
 
 
 @pytest.mark.sample(2)
-def test_lint(made):
+def test_lint(design_and_verilog):
     """verilator -Wall, one file a module, nothing switched off."""
-    assert lint(made[1].text) == []
+    assert lint(design_and_verilog[1].text) == []
 
 
 @pytest.mark.sample(2)
-def test_synthesis_differs_in_popcounts_only(made):
+def test_synthesis_differs_in_popcounts_only(design_and_verilog):
     """The modules that are taken over from simulation are those that the whole design for synthesis would have."""
-    design, _ = made
+    design, _ = design_and_verilog
     assert generation._blank(design, "synthesis") == generation._top(design, "synthesis").modules()
 
 
@@ -132,9 +132,9 @@ json.dump([generate(Design.from_dict(d), checked=False).text for d in json.load(
 
 
 @pytest.mark.sample(4)
-def test_digest(made):
+def test_digest(design_and_verilog):
     """SHA-256 of the text in which the digest registers are 0; they hold its first 16 bytes."""
-    verilog = made[1]
+    verilog = design_and_verilog[1]
     digest = verilog.manifest["digest"]
     words = [int(digest[8 * k : 8 * k + 8], 16) for k in range(4)]
     blank = verilog.text
@@ -144,9 +144,9 @@ def test_digest(made):
     assert hashlib.sha256(blank.encode()).hexdigest() == digest
 
 
-def test_manifest(made):
+def test_manifest(design_and_verilog):
     """It loads in the driver, says the design's parameters, and survives JSON."""
-    design, verilog = made
+    design, verilog = design_and_verilog
     manifest = Manifest.from_dict(json.loads(json.dumps(verilog.manifest)))
     assert (manifest.name, manifest.stream_bits, manifest.to_dict()["top"], manifest.vlnv) == (
         design.name,
@@ -164,9 +164,9 @@ def test_manifest(made):
             low += width
 
 
-def test_modules(made):
+def test_modules(design_and_verilog):
     """Each module stands once, under its own name; the top comes first; nothing is lost from the text."""
-    _, verilog = made
+    _, verilog = design_and_verilog
     assert next(iter(verilog.modules)) == TOP
     for name, text in verilog.modules.items():
         assert text.startswith(f"// {name}\n")

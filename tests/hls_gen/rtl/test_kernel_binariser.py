@@ -30,7 +30,7 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
     numbers[0] = np.where(rows[0], 0, -1)  # next to the limit
     sent, stored = memory_of(npu, "kernels"), kernel_store(npu)
     banks = -(-stored.width // stream)
-    found: dict[tuple[int, int], int] = {}
+    written: dict[tuple[int, int], int] = {}
     with Bench(kernel_binariser(Library(stream), npu)) as bench:
         for row, signed in enumerate(numbers):
             whole = sum((int(z) & 255) << 8 * k for k, z in enumerate(signed))
@@ -44,13 +44,13 @@ def test_rows_are_the_signs_of_integers(name: str) -> None:
                     if bench["bits_valid"]:
                         assert here
                         assert bench["bits_row"] == row
-                        found[row, bench["bits_bank"] if banks > 1 else 0] = bench["bits_data"]
+                        written[row, bench["bits_bank"] if banks > 1 else 0] = bench["bits_data"]
                     bench.tick()
                 bench["load_to_kernels"] = 0
                 assert not bench["bits_valid"]
-    assert sorted(found) == [(row, bank) for row in range(5) for bank in range(banks)]
+    assert sorted(written) == [(row, bank) for row in range(5) for bank in range(banks)]
     mask = (1 << stored.width) - 1
-    got = [sum(found[row, bank] << stream * bank for bank in range(banks)) & mask for row in range(5)]
+    got = [sum(written[row, bank] << stream * bank for bank in range(banks)) & mask for row in range(5)]
     assert got == [sum(int(bit) << k for k, bit in enumerate(row)) for row in rows]
 
 

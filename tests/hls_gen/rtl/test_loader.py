@@ -176,9 +176,9 @@ def words_of(rig: Rig, count: int, seed: int = 1) -> list[int]:
 
 
 def header(rig: Rig, *, magic: int = MAGIC, check: int = 0, **parts: int) -> np.ndarray:
-    made = PacketHeader(**{"kind": 1, "npu": 0, "memory": 5, "address": 0, "length": 1, **parts}).words(magic)
-    made[3] ^= check
-    return made
+    words = PacketHeader(**{"kind": 1, "npu": 0, "memory": 5, "address": 0, "length": 1, **parts}).words(magic)
+    words[3] ^= check
+    return words
 
 
 def load_order(rig: Rig) -> list[np.ndarray]:
@@ -276,23 +276,23 @@ def faulty(rig: Rig, name: str) -> tuple[str, list[dict[str, int]], np.ndarray]:
     network, payload = rig.network(5), rig.load("kernels", 0, 1)[4:]
     if name in BAD:
         error, parts = BAD[name]
-        made = header(rig, **parts)
-        return error, rig.items(made, payload, rig.load("jumps", 0, 4), tlast=True), made
+        words = header(rig, **parts)
+        return error, rig.items(words, payload, rig.load("jumps", 0, 4), tlast=True), words
     step = 32 * 4 // rig.design.stream_bits
     if name.startswith("frame_of"):
         count = {"frame_of_4": 4, "frame_of_6": 6, "frame_of_0": 0}[name]
-        made = frame_header(rig.manifest, count, signature=0)
-        return "BAD_FRAME", rig.items(network, made, rig.payload(5)), made
-    made = rig.load("kernels", 1, 3)
+        words = frame_header(rig.manifest, count, signature=0)
+        return "BAD_FRAME", rig.items(network, words, rig.payload(5)), words
+    words = rig.load("kernels", 1, 3)
     if name == "truncated_load":
-        return "TRUNCATED", rig.items(made, network, at=step + 1), made[:4]
+        return "TRUNCATED", rig.items(words, network, at=step + 1), words[:4]
     if name == "truncated_before_payload":  # the header is whole, its word has tlast
-        return "TRUNCATED", rig.items(made, network, at=step - 1), made[:4]
+        return "TRUNCATED", rig.items(words, network, at=step - 1), words[:4]
     assert name == "truncated_frame"
-    made = rig.frame(words_of(rig, 30))
-    items = rig.items(rig.network(30), made, network, tlast=False)
+    words = rig.frame(words_of(rig, 30))
+    items = rig.items(rig.network(30), words, network, tlast=False)
     items[len(rig.items(rig.network(30))) + step]["last"] = 1
-    return "TRUNCATED", items, made[:4]
+    return "TRUNCATED", items, words[:4]
 
 
 FAULTS = [
@@ -312,12 +312,12 @@ FAULTS = [
 def test_error(rig, name, stall):
     """The code and the header are kept; everything else is taken and dropped; after reset all is well."""
     bench, bus = rig.bench, Bus(rig.bench)
-    error, items, made = faulty(rig, name)
+    error, items, words = faulty(rig, name)
     items += rig.items(rig.network(5), rig.load("jumps", 0, 2), rig.frame(words_of(rig, 5)))
     sink, flag = Sink(bench, "words_", stall=stall), Sink(bench, "flag_", stall=stall, ready="flag_ready_out")
     run(bench, rig.source(items, stall), bus, sink, flag)
     assert (bench["error"], NAMES[bench["error_code"]]) == (1, error)
-    assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
+    assert [bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in words[:3]]
     assert (bench["loader_state"], bench["restart"], bench["s_axis_tready"]) == (STATES.index("DRAIN"), 1, 1)
     assert not any(memory == "jumps" for memory, *_ in bus.words)
     bench.reset()
@@ -499,8 +499,8 @@ class Buses(Agent):
 def triple(request):
     design = Design(name="d", stream_bits=request.param, npus=TRIPLE)
     with Bench(loader(Library(request.param), design)) as bench:
-        made = Manifest.of(design, "0" * 64)
-        yield Rig(bench=bench, design=design, kfp=7, manifest=made)
+        manifest = Manifest.of(design, "0" * 64)
+        yield Rig(bench=bench, design=design, kfp=7, manifest=manifest)
 
 
 @pytest.fixture
@@ -581,9 +581,9 @@ def test_every_npu_has_memories_of_its_own(several, parts, error):
     pool = ["pool_inputs", "pool_layers", "pool_flags", "pool_olds"]
     memories = [[m.name for m in memory_map(npu)][9:] for npu in several.manifest.npus]
     assert memories == [pool, ["chunks"], [*pool, "chunks"]]
-    made = header(several, **parts)
+    words = header(several, **parts)
     bus = Buses(several.bench)
-    run(several.bench, several.source(several.items(made, rows_of(several, 0, "jumps", 7))), bus)
+    run(several.bench, several.source(several.items(words, rows_of(several, 0, "jumps", 7))), bus)
     assert (several.bench["error"], NAMES[several.bench["error_code"]]) == (1, error)
-    assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in made[:3]]
+    assert [several.bench[f"error_{n}"] for n in ("header", "address", "length")] == [int(w) for w in words[:3]]
     assert bus.words == []

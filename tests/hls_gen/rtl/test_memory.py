@@ -31,8 +31,8 @@ def holder(stream_bits: int, style: str) -> Block:
 
 @pytest.fixture(scope="module", params=[(32, "auto"), (64, "auto"), (32, ONE_PORT)])
 def held(request):
-    with Bench(holder(*request.param)) as made:
-        yield made, request.param[0]
+    with Bench(holder(*request.param)) as bench:
+        yield bench, request.param[0]
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def rams():
         "lut": ram(library, 3, 6, latency=0),
         "port": ram(library, 3, 6, latency=1, style=ONE_PORT),
     }
-    with Bench(together("rams", kinds)) as made:
-        yield made
+    with Bench(together("rams", kinds)) as bench:
+        yield bench
 
 
 def fields(memory: Memory, row: int) -> dict[str, int]:

@@ -32,8 +32,8 @@ LATENCY = dict.fromkeys(NPUS, 3) | dict.fromkeys(("flat_wide", "grouped_wide", "
 @pytest.fixture(scope="module")
 def bench():
     library = Library(32)
-    with Bench(together("pes", {name: library.get(pe, library, npu) for name, npu in NPUS.items()})) as made:
-        yield made
+    with Bench(together("pes", {name: library.get(pe, library, npu) for name, npu in NPUS.items()})) as bench:
+        yield bench
 
 
 @pytest.fixture(params=NPUS)

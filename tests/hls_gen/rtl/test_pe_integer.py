@@ -33,8 +33,8 @@ LATENCY = {"k1_8x8": 4, "k5_8x8": 5, "k17_4x3": 6, "k64_2x2": 6, "k4_2x8": 4}
 @pytest.fixture(scope="module")
 def bench():
     library = Library(32)
-    with Bench(together("pes", {name: library.get(pe_integer, library, one) for name, one in NPUS.items()})) as made:
-        yield made
+    with Bench(together("pes", {name: library.get(pe_integer, library, one) for name, one in NPUS.items()})) as bench:
+        yield bench
 
 
 @pytest.fixture(params=NPUS)

@@ -58,8 +58,8 @@ def element(library: Library, npu: Npu) -> Block:
 @pytest.fixture(scope="module")
 def bench():
     library = Library(32, npus=list(NPUS.values()))  # so that each has modules of its own
-    with Bench(together("elements", {name: element(library, npu) for name, npu in NPUS.items()})) as made:
-        yield made
+    with Bench(together("elements", {name: element(library, npu) for name, npu in NPUS.items()})) as bench:
+        yield bench
 
 
 @pytest.fixture(params=NPUS)

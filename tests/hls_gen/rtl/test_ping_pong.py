@@ -30,8 +30,8 @@ def built():
     assert NPUS["largest_lut_32"].ports.buffer_words * 2 == LUT_RAM_WORDS
     library = Library(32, npus=list(NPUS.values()))
     blocks = {kind: library.get(ping_pong, library, npu, npu.array.kfp) for kind, npu in NPUS.items()}
-    with Bench(together("ping_pongs", blocks)) as made:
-        yield made
+    with Bench(together("ping_pongs", blocks)) as bench:
+        yield bench
 
 
 @pytest.fixture(params=NPUS)

@@ -18,8 +18,8 @@ LATENCY = 1 + 2
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(pool_unit(Library(32), NPU)) as made:
-        yield made
+    with Bench(pool_unit(Library(32), NPU)) as bench:
+        yield bench
 
 
 def windows(

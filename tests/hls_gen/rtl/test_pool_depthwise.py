@@ -32,9 +32,9 @@ WEIGHTS[:4] = [[-16, 15], [15, -16], [-16, -16], [0, 1]]
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(pool_unit(Library(32), NPU)) as made:
-        load(made, memory_of(NPU, "pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
-        yield made
+    with Bench(pool_unit(Library(32), NPU)) as bench:
+        load(bench, memory_of(NPU, "pool_kernels"), 0, [packed(row, NPU.array.weight_bits) for row in WEIGHTS])
+        yield bench
 
 
 def windows(
@@ -94,23 +94,23 @@ def limits(layer: int) -> tuple[int, int]:
     return (LOW, HIGH) if LAYERS[layer] is None else (-20, 19 + layer)
 
 
-def features(sums: np.ndarray, layer: int, made: dict[str, np.ndarray], counts: np.ndarray) -> np.ndarray:
+def features(sums: np.ndarray, layer: int, arrays_of_layers: dict[str, np.ndarray], counts: np.ndarray) -> np.ndarray:
     """What golden makes of (tuples, STEPS, OL) sums of so many values."""
     rounding = LAYERS[layer]
     if rounding is None:
         return rounded_quotient(sums, counts[:, None, None])
     act = Requantise(name="act", encoding=signed(NPU.array.feature_bits), rounding=rounding, clip=limits(layer))
-    arrays = {name: values[layer : layer + STEPS].ravel() for name, values in made.items()}
+    arrays = {name: values[layer : layer + STEPS].ravel() for name, values in arrays_of_layers.items()}
     source = Map(height=1, width=1, channels=STEPS * NPU.results.ol, encoding=signed(NPU.array.acc_bits))
     return act.forward(sums.reshape(len(sums), 1, 1, -1), arrays, source).reshape(sums.shape)
 
 
-def loaded(bench: Bench, made: dict[str, np.ndarray]) -> None:
+def loaded(bench: Bench, arrays: dict[str, np.ndarray]) -> None:
     """Fill the memories of the unit: the scales of layer n begin at row n."""
     load(bench, memory_of(NPU, "reciprocals"), 0, reciprocals(NPU.reciprocal_bits).tolist())
-    memory, lanes = memory_of(NPU, "pool_scales"), [(name, lane) for name in made for lane in range(NPU.results.ol)]
+    memory, lanes = memory_of(NPU, "pool_scales"), [(name, lane) for name in arrays for lane in range(NPU.results.ol)]
     rows = range(present(NPU.pool_weights).scale_rows)
-    load(bench, memory, 0, [pack(memory, {f"{n}_{k}": int(made[n][row, k]) for n, k in lanes}) for row in rows])
+    load(bench, memory, 0, [pack(memory, {f"{n}_{k}": int(arrays[n][row, k]) for n, k in lanes}) for row in rows])
     memory = memory_of(NPU, "pool_results")
     for number, rounding in enumerate(LAYERS):
         low, high = limits(number)
@@ -123,8 +123,8 @@ def loaded(bench: Bench, made: dict[str, np.ndarray]) -> None:
 
 @pytest.fixture(scope="module")
 def unit():
-    with Bench(pool_results(Library(32), NPU)) as made:
-        yield made
+    with Bench(pool_results(Library(32), NPU)) as bench:
+        yield bench
 
 
 @pytest.mark.parametrize("stall", [0, 0.5])
@@ -132,8 +132,8 @@ def test_features_of_sums(unit, stall):
     """Layer after layer, round and round, in every way to round; averages of 1 to 127 values, half of them halves or
     the nearest that are none."""
     rng = np.random.default_rng(7)
-    made, steps, expected = scales(rng), [], []
-    loaded(unit, made)
+    arrays, steps, expected = scales(rng), [], []
+    loaded(unit, arrays)
     for number in [*range(len(LAYERS))] * 2:
         tuples = 127 if LAYERS[number] is None else 20
         counts = np.arange(1, tuples + 1)
@@ -149,7 +149,7 @@ def test_features_of_sums(unit, stall):
             sums = np.clip(sums, LOW * counts[:, None, None], HIGH * counts[:, None, None])
         else:
             sums *= 40
-        wanted = features(sums, number, made, counts)
+        wanted = features(sums, number, arrays, counts)
         for t, k in np.ndindex(tuples, STEPS):
             side, last = int(t == tuples - 1) | int(counts[t]) << NPU.map_mark_bits, int(k == STEPS - 1)
             steps.append({"data": packed(sums[t, k], NPU.array.acc_bits), "last": last, "side": side})

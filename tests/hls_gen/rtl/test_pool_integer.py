@@ -32,10 +32,10 @@ def test_each_merge_of_the_table_is_one_of_hardware():
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(pool_unit(Library(32), NPU)) as made:
+    with Bench(pool_unit(Library(32), NPU)) as bench:
         memory = memory_of(NPU, "reciprocals")
-        load(made, memory, 0, reciprocals(NPU.reciprocal_bits).tolist())
-        yield made
+        load(bench, memory, 0, reciprocals(NPU.reciprocal_bits).tolist())
+        yield bench
 
 
 def windows(

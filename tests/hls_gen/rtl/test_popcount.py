@@ -13,8 +13,8 @@ SMALL, WIDE = (1, 2, 3, 7, 8, 11), (63, 64, 65, 130)
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(together("popcounts", {f"p{n}": popcount(n) for n in SMALL + WIDE})) as made:
-        yield made
+    with Bench(together("popcounts", {f"p{n}": popcount(n) for n in SMALL + WIDE})) as bench:
+        yield bench
 
 
 def count(bench: Bench, lanes: int, word: int) -> int:

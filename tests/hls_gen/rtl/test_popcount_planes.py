@@ -29,8 +29,8 @@ def lane_weights(lanes: int, planes: int) -> np.ndarray:
 def text(lanes: int, planes: int, width: int, target: Target, name: str = "") -> str:
     veriloggen.reset()
     block = popcount_planes(lanes, planes, width, target)
-    made = text_of(block)
-    return made.replace(f"module {block.m.name} (", f"module {name} (") if name else made
+    verilog = text_of(block)
+    return verilog.replace(f"module {block.m.name} (", f"module {name} (") if name else verilog
 
 
 @pytest.mark.sample(5)
@@ -38,20 +38,20 @@ def text(lanes: int, planes: int, width: int, target: Target, name: str = "") ->
 @pytest.mark.parametrize(("lanes", "planes"), SMALL + LARGE)
 def test_clean(lanes, planes, target):
     width = weighted_bits(lanes, planes)
-    made = text(lanes, planes, width, target)
+    verilog = text(lanes, planes, width, target)
     name = f"popcount_planes_{lanes}_{planes}_{width}"
-    check(made, name)
-    assert lint(made, top=name) == []
-    assert made == text(lanes, planes, width, target)
+    check(verilog, name)
+    assert lint(verilog, top=name) == []
+    assert verilog == text(lanes, planes, width, target)
 
 
 @pytest.mark.parametrize("target", ["simulation", "synthesis"])
 @pytest.mark.parametrize(("lanes", "planes", "width"), [(6, 4, 4), (9, 4, 3), (20, 2, 2)])
 def test_clean_where_the_accumulator_is_narrower(lanes, planes, width, target):
     name = f"popcount_planes_{lanes}_{planes}_{width}"
-    made = text(lanes, planes, width, target)
-    check(made, name)
-    assert lint(made, top=name) == []
+    verilog = text(lanes, planes, width, target)
+    check(verilog, name)
+    assert lint(verilog, top=name) == []
 
 
 def test_unknown_body():
@@ -73,14 +73,14 @@ def words(lanes: int, planes: int, number: int) -> list[int]:
     """Words of matches: none, all, each lane alone and all but it, each group, random ones."""
     draw, full = random.Random(lanes), (1 << lanes) - 1
     of_groups = [((1 << n) - 1) << low for low, n in lane_groups(lanes, planes)]
-    made = [0, full, *of_groups, *(full ^ group for group in of_groups), *(1 << k for k in range(lanes))]
-    return made + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
+    values = [0, full, *of_groups, *(full ^ group for group in of_groups), *(1 << k for k in range(lanes))]
+    return values + [full ^ 1 << k for k in range(lanes)] + [draw.getrandbits(lanes) for _ in range(number)]
 
 
 def simulate(sizes: tuple[tuple[int, int], ...], number: int) -> None:
     draw = random.Random(1)
-    made = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p)) for n, p in sizes}
-    with Bench(together("popcounts", made)) as bench:
+    blocks = {f"p{n}_{p}": popcount_planes(n, p, weighted_bits(n, p)) for n, p in sizes}
+    with Bench(together("popcounts", blocks)) as bench:
         for lanes, planes in sizes:
             name, width = f"p{lanes}_{planes}", weighted_bits(lanes, planes)
             late: list[int] = []

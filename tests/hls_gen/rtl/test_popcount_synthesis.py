@@ -28,8 +28,8 @@ design -reset
 
 def text(lanes: int, target: Target, name: str | None = None) -> str:
     veriloggen.reset()
-    made = text_of(popcount(lanes, target))
-    return made.replace(f"module popcount_{lanes}", f"module {name}") if name else made
+    verilog = text_of(popcount(lanes, target))
+    return verilog.replace(f"module popcount_{lanes}", f"module {name}") if name else verilog
 
 
 def prove(folder: Path, pairs: dict[str, tuple[str, str]]) -> None:
@@ -42,10 +42,10 @@ def prove(folder: Path, pairs: dict[str, tuple[str, str]]) -> None:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_clean(lanes):
-    made = text(lanes, "synthesis")
-    check(made, f"popcount_{lanes}")
-    assert lint(made, top=f"popcount_{lanes}") == []
-    assert made == text(lanes, "synthesis")
+    verilog = text(lanes, "synthesis")
+    check(verilog, f"popcount_{lanes}")
+    assert lint(verilog, top=f"popcount_{lanes}") == []
+    assert verilog == text(lanes, "synthesis")
 
 
 def test_unknown_body():

@@ -71,7 +71,7 @@ def geometry(draw: random.Random, weighted: bool, order: str = "raster") -> Stag
             return tables
 
 
-def made(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
+def raster_plan(seed: int, pool: bool, orders: tuple[str, ...] = ("raster",)) -> Plan:
     """1 to 8 layers in orders by turns; the convolution's with 1 to 3 groups, words and visits."""
     draw = random.Random(seed)
     parts, layers, row_base = [], [], 0
@@ -141,9 +141,9 @@ def rig(request):
 @pytest.mark.parametrize("seed", range(CASES))
 def test_equals_loop(rig, seed, stall, room):
     bench, pool = rig
-    beats, source, expected = start(bench, NPU, made(seed, pool), pool, stall, room)
+    beats, source, expected = start(bench, NPU, raster_plan(seed, pool), pool, stall, room)
     run(bench, beats, source)
-    check(beats.found, expected, pool)
+    check(beats.values, expected, pool)
 
 
 @pytest.mark.sample(8)
@@ -151,14 +151,14 @@ def test_equals_loop(rig, seed, stall, room):
 def test_one_beat_a_cycle(rig, seed):
     """Over windows, groups, layers and frames; the ring holds a frame, so that nothing waits for words."""
     bench, pool = rig
-    plan = made(100 + seed, pool)
+    plan = raster_plan(100 + seed, pool)
     beats, source, expected = start(bench, NPU, plan, pool)
     beats.room = 0  # the ring fills while the first window can't end
     run(bench, beats, source, cycles=1500)
     before = len(beats.cycles)
     beats.room = 1
     run(bench, beats, source, extra=5)
-    check(beats.found, expected, pool)
+    check(beats.values, expected, pool)
     if not pool:
         assert "wait_table" not in beats.states[beats.states.index("beat") :]
     words = sum(s.inputs["words"] for s in plan.stages)
@@ -173,10 +173,10 @@ def test_counters_and_tables_by_turns(pool, count):
     npu = NPU.changed(taps=8192, olds=8192, jumps=2048, pool_taps=2048, pool_olds=2048)
     with Bench(sequencer(Library(32), spec_of(npu, pool))) as bench:
         for seed in range(count):
-            plan = made(seed, pool, ("raster", "pull"))
+            plan = raster_plan(seed, pool, ("raster", "pull"))
             beats, source, expected = start(bench, npu, plan, pool, stall=0.2, room=0.8)
             run(bench, beats, source)
-            check(beats.found, expected, pool)
+            check(beats.values, expected, pool)
 
 
 @pytest.mark.sample(2)
@@ -195,7 +195,7 @@ def test_ring_of_hold_tuples(pool, stall, room):
     with Bench(sequencer(Library(32), spec_of(npu, pool))) as bench:
         beats, source, expected = start(bench, npu, plan, pool, stall, room)
         run(bench, beats, source)
-        check(beats.found, expected, pool)
+        check(beats.values, expected, pool)
 
 
 INTEGER = {"engine": "integer", "feature_bits": 8, "weight_bits": 8, "shift_bits": 0, "acc_bits": 32}

@@ -47,8 +47,8 @@ RESET = {
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(registers(Library(64), DESIGN, DIGEST)) as made:
-        yield made
+    with Bench(registers(Library(64), DESIGN, DIGEST)) as bench:
+        yield bench
 
 
 @pytest.fixture
@@ -138,12 +138,12 @@ def answer(bench: Bench, address: int) -> tuple[int, int, int]:
     bench.set(s_axi_arvalid=1, s_axi_araddr=address, s_axi_rready=1)
     while True:
         taken, valid = bench["s_axi_arready"], bench["s_axi_rvalid"]
-        found = bench["s_axi_rdata"], bench["s_axi_rresp"]
+        response = bench["s_axi_rdata"], bench["s_axi_rresp"]
         bench.tick()
         if taken:
             bench["s_axi_arvalid"] = 0
         if valid:
-            return (*found, bench.cycle - begin)
+            return (*response, bench.cycle - begin)
         assert bench.cycle - begin < MOST_CYCLES, f"no answer to a read of 0x{address:X}"
 
 
@@ -159,9 +159,9 @@ def test_every_address_answers(bench):
     before = {name: read(bench, name) for name in MAP}
     for address in range(1 << 12):
         if address not in used or MAP_BY_OFFSET[address].access == "RO":
-            made = Write(bench, address, 0xFFFFFFFF)
-            assert made.response == (SLVERR if address % 4 else OKAY), hex(address)
-            assert made.cycles <= MOST_CYCLES
+            write = Write(bench, address, 0xFFFFFFFF)
+            assert write.response == (SLVERR if address % 4 else OKAY), hex(address)
+            assert write.cycles <= MOST_CYCLES
     assert {name: read(bench, name) for name in MAP} == before
 
 

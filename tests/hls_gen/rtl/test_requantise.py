@@ -83,8 +83,8 @@ def chosen(one: Npu) -> list[str]:
 
 @pytest.fixture(scope="module", params=NPUS)
 def built(request):
-    with Bench(probe(NPUS[request.param])) as made:
-        yield made, NPUS[request.param]
+    with Bench(probe(NPUS[request.param])) as bench:
+        yield bench, NPUS[request.param]
 
 
 @dataclass
@@ -100,14 +100,14 @@ def layers(one: Npu) -> list[Requantise]:
     """Encodings that fit the features, with and without ReLU, and limits within them."""
     f = one.array.feature_bits
     common = {"name": "act", "fraction": one.results.bias_fraction_bits}
-    found = [signed(f), signed(2), unsigned(f - 1), unsigned(1)]
-    made = [Requantise(encoding=e, relu=relu, **common) for e in found for relu in (False, True)]
+    encodings = [signed(f), signed(2), unsigned(f - 1), unsigned(1)]
+    acts = [Requantise(encoding=e, relu=relu, **common) for e in encodings for relu in (False, True)]
     high = signed(f).high
-    made += [Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1))]
+    acts += [Requantise(encoding=signed(f), clip=clip, **common) for clip in ((-high, high), (0, 1), (-1, -1))]
     ways = ["once", *["even"] * (3 * one.results.half_even), *["twice"] * (3 * one.results.round_twice)]
-    made = [replace(layer, rounding=ways[k % len(ways)]) for k, layer in enumerate(made)]
-    made += [Requantise(encoding=signed(f), rounding=way, **common) for way in dict.fromkeys(ways)]  # negative ones
-    return [replace(layer, fraction=0) if layer.rounding == "twice" else layer for layer in made]
+    acts = [replace(layer, rounding=ways[k % len(ways)]) for k, layer in enumerate(acts)]
+    acts += [Requantise(encoding=signed(f), rounding=way, **common) for way in dict.fromkeys(ways)]  # negative ones
+    return [replace(layer, fraction=0) if layer.rounding == "twice" else layer for layer in acts]
 
 
 def values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, int, int, int]]:
@@ -162,7 +162,7 @@ def twice_values(one: Npu, count: int, draw: random.Random) -> list[tuple[int, i
 
 def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
     """``count`` steps of each layer; ``raw``: one layer in between gives the sums themselves."""
-    draw, made = random.Random(seed), Play([], [], [])
+    draw, traffic = random.Random(seed), Play([], [], [])
     acc, lanes = (1 << one.array.acc_bits) - 1, (1 << one.array.feature_bits) - 1
     for number, layer in enumerate(layers(one)):
         is_raw = raw and number % 3 == 2
@@ -186,23 +186,23 @@ def play(one: Npu, count: int, seed: int, raw: bool) -> Play:
                 step[f"shift_{lane}"] = int(shift[k + lane])
                 if one.results.multiplier_bits:
                     step[f"multiplier_{lane}"] = int(multiplier[k + lane])
-            made.steps.append(step)
+            traffic.steps.append(step)
             part = slice(k, k + one.results.ol)
             if is_raw:
                 word = sum((int(v) & acc) << i * one.array.acc_bits for i, v in enumerate(sums[part]))
-                made.raw.append((word, ends["map_last"]))
+                traffic.raw.append((word, ends["map_last"]))
             else:
                 word = sum((int(v) & lanes) << i * one.array.feature_bits for i, v in enumerate(wanted[part]))
-                made.features.append((word, ends["tuple_last"]))
-    return made
+                traffic.features.append((word, ends["tuple_last"]))
+    return traffic
 
 
-def agents(bench: Bench, made: Play, stall_in: float, stall_out: float) -> tuple[Source, Sink, Sink]:
+def agents(bench: Bench, traffic: Play, stall_in: float, stall_out: float) -> tuple[Source, Sink, Sink]:
     names = ["data", "last"]
     return (
-        Source(bench, "in_", made.steps, stall_in),
-        Sink(bench, "features_", names, len(made.features), stall_out),
-        Sink(bench, "raw_", names, len(made.raw), stall_out, seed=2),
+        Source(bench, "in_", traffic.steps, stall_in),
+        Sink(bench, "features_", names, len(traffic.features), stall_out),
+        Sink(bench, "raw_", names, len(traffic.raw), stall_out, seed=2),
     )
 
 
@@ -211,11 +211,11 @@ def agents(bench: Bench, made: Play, stall_in: float, stall_out: float) -> tuple
 def test_equals_golden(built, stall_in, stall_out):
     bench, one = built
     bench.reset()
-    made = play(one, 60, 1, raw=True)
-    source, features, raw = agents(bench, made, stall_in, stall_out)
+    traffic = play(one, 60, 1, raw=True)
+    source, features, raw = agents(bench, traffic, stall_in, stall_out)
     run(bench, source, features, raw)
-    assert features.words == made.features
-    assert raw.words == made.raw
+    assert features.words == traffic.features
+    assert raw.words == traffic.raw
 
 
 @pytest.mark.sample(2)
@@ -223,10 +223,10 @@ def test_many_values(built):
     """A step a cycle, LATENCY cycles each."""
     bench, one = built
     bench.reset()
-    made = play(one, 600 // one.results.ol, 2, raw=False)
-    source, features, raw = agents(bench, made, 0, 0)
+    traffic = play(one, 600 // one.results.ol, 2, raw=False)
+    source, features, raw = agents(bench, traffic, 0, 0)
     run(bench, source, features, raw)
-    assert features.words == made.features
+    assert features.words == traffic.features
     assert steady(source.taken)
     assert features.taken == [cycle + LATENCY for cycle in source.taken]
 

@@ -84,14 +84,14 @@ Rows = dict[str, list[dict[str, int]]]
 """Memory -> its rows by field."""
 
 
-def stages(made: Plan, pool: bool, rows: Rows | None = None) -> list[Stage]:
+def stages(network_plan: Plan, pool: bool, rows: Rows | None = None) -> list[Stage]:
     """Layers of a sequencer; ``rows`` in place of those that the plan makes."""
-    rows = rows or memory_rows(made)
-    tables = iter(made.schedule.tables)
+    rows = rows or memory_rows(network_plan)
+    tables = iter(network_plan.schedule.tables)
     out = []
     conv_rows = zip(rows["layers"], rows["inputs"])
     pool_rows = zip(rows.get("pool_layers", []), rows.get("pool_inputs", []))
-    for p in made.lowered.layers:
+    for p in network_plan.lowered.layers:
         row, inputs = next(conv_rows)
         conv = Stage(row, next(tables), p.visits, inputs)
         if p.raw:
@@ -151,7 +151,7 @@ class Beats(Agent):
         self.bench, self.room, self.random, self.expect = bench, room, random.Random(seed), expect
         names = ("index", "tuple_last", "map_last", "target") if pool else ("kernel_row", "offset")
         self.names = ("first", "last", *names)
-        self.found: list[tuple[int, ...]] = []
+        self.values: list[tuple[int, ...]] = []
         self.cycles: list[int] = []
         self.states: list[str] = []
         self.pool = pool
@@ -163,7 +163,7 @@ class Beats(Agent):
     def look(self) -> None:
         bench = self.bench
         if self._open is not None:
-            self.found.append((bench["word"], *self._open))
+            self.values.append((bench["word"], *self._open))
             self._open = None
         if not self.pool:
             (state,) = (n for n in PULSES if n in bench and bench[n])  # noqa: RUF019 - exactly one; a bench has no get
@@ -175,7 +175,7 @@ class Beats(Agent):
 
     @property
     def done(self) -> bool:
-        return len(self.found) >= self.expect
+        return len(self.values) >= self.expect
 
 
 def load_tables(bench: Bench, npu: Npu, tables: Rows, prefix: str) -> None:
@@ -203,11 +203,11 @@ class Rig:
         self.bench = Bench(sequencer(Library(32), spec_of(npu, pool)))
 
     def start(
-        self, made: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1, rows: Rows | None = None
+        self, network_plan: Plan, frames: int = FRAMES, stall: float = 0, room: float = 1, rows: Rows | None = None
     ) -> tuple[Beats, list[Source], list]:
         """Tables loaded and sources ready: (the collector, sources, what must come); ``rows`` as of `stages`."""
-        rows = rows or memory_rows(made)
-        parts, draw = stages(made, self.pool, rows), random.Random(frames)
+        rows = rows or memory_rows(network_plan)
+        parts, draw = stages(network_plan, self.pool, rows), random.Random(frames)
         bits = self.npu.pool_word_bits if self.pool else self.npu.array.word_bits
         words = [[[draw.getrandbits(bits) for _ in range(s.inputs["words"])] for s in parts] for _ in range(frames)]
         bench, prefix = self.bench, "pool_" if self.pool else ""
@@ -229,27 +229,27 @@ class Rig:
         return Beats(bench, self.pool, len(expected), room), sources, expected
 
 
-def check(found: list[tuple[int, ...]], expected: list[tuple[int, ...]], pool: bool) -> None:
+def check(beats: list[tuple[int, ...]], expected: list[tuple[int, ...]], pool: bool) -> None:
     """``map_last`` and the offset count with a window's last beat."""
-    assert len(found) == len(expected)
+    assert len(beats) == len(expected)
     always, at_end = (5, 7) if pool else (4, 5)
-    for number, (got, want) in enumerate(zip(found, expected)):
+    for number, (got, want) in enumerate(zip(beats, expected)):
         count = at_end if want[2] else always
         assert got[:count] == want[:count], f"beat {number}"
 
 
 @pytest.fixture(scope="module")
 def conv():
-    made = Rig(BIG, pool=False)
-    yield made
-    made.bench.close()
+    rig = Rig(BIG, pool=False)
+    yield rig
+    rig.bench.close()
 
 
 @pytest.fixture(scope="module")
 def pool():
-    made = Rig(BIG, pool=True)
-    yield made
-    made.bench.close()
+    rig = Rig(BIG, pool=True)
+    yield rig
+    rig.bench.close()
 
 
 ORDERS = [(name, order) for name in MODELS for order in ("pull", "raster")]
@@ -265,30 +265,30 @@ def made_plan(name: str, order: str, npu: Npu = BIG) -> Plan:
 def test_conv_equals_loop(conv, name, order, stall, room):
     beats, sources, expected = conv.start(made_plan(name, order), stall=stall, room=room)
     run(conv.bench, beats, *sources)
-    check(beats.found, expected, pool=False)
+    check(beats.values, expected, pool=False)
 
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.3, 0.6), (0.8, 1)])
 @pytest.mark.parametrize(("name", "order"), [case for case in ORDERS if case[0] in POOLED])
 def test_pool_equals_loop(pool, name, order, stall, room):
-    made = made_plan(name, order)
-    beats, sources, expected = pool.start(made, stall=stall, room=room)
+    network_plan = made_plan(name, order)
+    beats, sources, expected = pool.start(network_plan, stall=stall, room=room)
     run(pool.bench, beats, *sources)
-    check(beats.found, expected, pool=True)
+    check(beats.values, expected, pool=True)
 
 
-def full_rate(rig: Rig, made: Plan) -> None:
+def full_rate(rig: Rig, network_plan: Plan) -> None:
     """A beat in every cycle once words are there; only a skipped tuple costs a cycle, in each pass of its window."""
-    beats, sources, expected = rig.start(made)
+    beats, sources, expected = rig.start(network_plan)
     beats.room = 0  # the ring fills while the first window can't end
     run(rig.bench, beats, *sources, cycles=3000)
     before = len(beats.cycles)
     beats.room = 1
     run(rig.bench, beats, *sources, extra=5)
-    check(beats.found, expected, rig.pool)
+    check(beats.values, expected, rig.pool)
     after = beats.cycles[before:]
-    skips = FRAMES * sum(s.skips * s.groups for s in stages(made, rig.pool))
+    skips = FRAMES * sum(s.skips * s.groups for s in stages(network_plan, rig.pool))
     assert after[-1] - after[0] + 1 <= len(after) + skips
     if not skips:
         assert steady(after)
@@ -316,10 +316,10 @@ def test_conv_rate_of_a_stream(conv):
         Dense(name="dense_2", out_channels=2),
     )
     model = random_model(network("dense", case_map(2, 3, 9), *layers), np.random.default_rng(1))
-    made = plan(model, [BIG])
-    beats, sources, expected = conv.start(made, frames=5)
+    network_plan = plan(model, [BIG])
+    beats, sources, expected = conv.start(network_plan, frames=5)
     run(conv.bench, beats, *sources)
-    check(beats.found, expected, pool=False)
+    check(beats.values, expected, pool=False)
     assert steady(beats.cycles)
 
 
@@ -350,7 +350,7 @@ def test_restart(conv):
     run(conv.bench, beats, *sources, cycles=150)
     beats, sources, expected = conv.start(made_plan("ternary", "raster"))
     run(conv.bench, beats, *sources)
-    check(beats.found, expected, pool=False)
+    check(beats.values, expected, pool=False)
 
 
 # The smallest ring
@@ -362,21 +362,21 @@ TIGHT = {("chain", "pull"): 32, ("chain", "raster"): 32, ("conv_padding_stride",
 @pytest.fixture(scope="module", params=TIGHT)
 def tight(request):
     name, order = request.param
-    made = made_plan(name, order)
-    words = max(row["hold_words"] for row in memory_rows(made)["layers"])
+    network_plan = made_plan(name, order)
+    words = max(row["hold_words"] for row in memory_rows(network_plan)["layers"])
     assert words == TIGHT[request.param]
     rig = Rig(BIG.changed(tuple_words=words), pool=False)
-    yield rig, made
+    yield rig, network_plan
     rig.bench.close()
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
 def test_conv_ring_of_hold_tuples(tight, stall, room):
-    rig, made = tight
-    beats, sources, expected = rig.start(made, stall=stall, room=room)
+    rig, network_plan = tight
+    beats, sources, expected = rig.start(network_plan, stall=stall, room=room)
     run(rig.bench, beats, *sources)
-    check(beats.found, expected, pool=False)
+    check(beats.values, expected, pool=False)
 
 
 @pytest.mark.parametrize(("stall", "room"), [(0, 1), (0.4, 0.6)])
@@ -385,12 +385,12 @@ def test_pool_ring_of_hold_tuples(stall, room):
     layers = (Conv(name="conv_1", out_channels=2, kernel=(1, 1)), Threshold(name="threshold_1"))
     layers += (MaxPool(name="pool_1", kernel=(2, 2), stride=(1, 1)), Dense(name="dense_1", out_channels=2))
     model = random_model(network("pool", case_map(5, 7, 2), *layers), np.random.default_rng(1))
-    made = plan(model, [BIG], CompileChoices(map_order="raster"))
-    assert memory_rows(made)["pool_layers"][0]["hold_words"] == 8
+    network_plan = plan(model, [BIG], CompileChoices(map_order="raster"))
+    assert memory_rows(network_plan)["pool_layers"][0]["hold_words"] == 8
     rig = Rig(BIG.changed(pool_words=8), pool=True)
-    beats, sources, expected = rig.start(made, stall=stall, room=room)
+    beats, sources, expected = rig.start(network_plan, stall=stall, room=room)
     run(rig.bench, beats, *sources)
-    check(beats.found, expected, pool=True)
+    check(beats.values, expected, pool=True)
     rig.bench.close()
 
 
@@ -402,15 +402,15 @@ def test_pool_ring_of_hold_tuples(stall, room):
 def test_each_layer_takes_its_own_inlet(inlets):
     """Words of a layer come from the inlet that its row names and from no other, whatever waits there; ``inlet`` says
     which one is being read."""
-    made = made_plan("chain", "pull")
-    tables, outlets = memory_rows(made), ("loop", "host") if "loop" in inlets else ("host",)
+    network_plan = made_plan("chain", "pull")
+    tables, outlets = memory_rows(network_plan), ("loop", "host") if "loop" in inlets else ("host",)
     npu = BIG.changed(inlets=inlets, outlets=outlets, buffer_words=16)
     draw, count = random.Random(len(inlets)), len(tables["layers"])
     chosen = [draw.randrange(len(inlets)) for _ in range(count)]
     chosen[: len(inlets)] = reversed(range(len(inlets)))
     inputs = [{"words": row["words"], "source": number} for row, number in zip(tables["inputs"], chosen)]
     inputs = [{k: v for k, v in row.items() if k in memory_of(npu, "inputs").widths} for row in inputs]
-    parts = stages(made, pool=False)
+    parts = stages(network_plan, pool=False)
     words = [
         [[draw.getrandbits(npu.array.kfp) for _ in range(s.inputs["words"])] for s in parts] for _ in range(FRAMES)
     ]
@@ -437,5 +437,5 @@ def test_each_layer_takes_its_own_inlet(inlets):
         expected = loop(parts, words, npu.array.acc_bits)
         beats = Beats(bench, False, len(expected), 0.8)
         run(bench, beats, Inlet(), *sources)
-        check(beats.found, expected, pool=False)
+        check(beats.values, expected, pool=False)
         assert shown == [inlets[s] for frame in words for s, part in zip(chosen, frame) for _ in part]

@@ -17,8 +17,8 @@ STEPS = 300
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(signs(Library(32, npus=[NPU]), NPU)) as made:
-        yield made
+    with Bench(signs(Library(32, npus=[NPU]), NPU)) as bench:
+        yield bench
 
 
 def steps(seed: int) -> list[dict[str, int]]:

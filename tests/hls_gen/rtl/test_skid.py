@@ -14,8 +14,8 @@ WIDTH, SIDE = 13, 3
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(skid(Library(32), WIDTH, SIDE)) as made:
-        yield made
+    with Bench(skid(Library(32), WIDTH, SIDE)) as bench:
+        yield bench
 
 
 def words(count: int) -> list[dict[str, int]]:

@@ -34,8 +34,8 @@ def probe(one: Npu) -> Block:
     store = skip_store(NpuContext(b, library, one, RingWords(one.array.word_bits), bus, {}))
     out = Stream.output(b, "out", one.array.word_bits, last=True, side_bits=3)
     block = map_fork(library, one, parts, parts[:2])
-    made = place(b, block, "map_fork", "fork_", **words.ports("in"), **out.ports("out"))
-    connect(Stream.of(made, "skip"), store.words)
+    fork = place(b, block, "map_fork", "fork_", **words.ports("in"), **out.ports("out"))
+    connect(Stream.of(fork, "skip"), store.words)
     connect(store.to_addition, ways["to_addition"])
     connect(store.to_inlet, ways["to_inlet"])
     return b
@@ -43,8 +43,8 @@ def probe(one: Npu) -> Block:
 
 @pytest.fixture(scope="module", params=["lut_ram", pytest.param("block_ram", marks=pytest.mark.slow)])
 def built(request):
-    with Bench(probe(npu(DEPTHS[request.param]))) as made:
-        yield made, DEPTHS[request.param]
+    with Bench(probe(npu(DEPTHS[request.param]))) as bench:
+        yield bench, DEPTHS[request.param]
 
 
 def word(data: int, target: int, forks: int = 0, for_addition: int = 0) -> dict[str, int]:
@@ -53,13 +53,13 @@ def word(data: int, target: int, forks: int = 0, for_addition: int = 0) -> dict[
 
 def maps(count: int, seed: int) -> list[dict[str, int]]:
     """Words of maps of 1 to 9 words each, which go anywhere."""
-    draw, made = random.Random(seed), []
+    draw, words = random.Random(seed), []
     for _ in range(count):
         target = draw.randrange(3)
         marks = (target, int(target == LOOP and draw.random() < 0.5), draw.randrange(2))
-        made += [word(draw.getrandbits(6), *marks) for _ in range(draw.randrange(1, 10))]
-        made[-1]["side"] |= 1 << MAP_LAST
-    return made
+        words += [word(draw.getrandbits(6), *marks) for _ in range(draw.randrange(1, 10))]
+        words[-1]["side"] |= 1 << MAP_LAST
+    return words
 
 
 def sinks(bench: Bench, words: list[dict[str, int]], stall: float) -> dict[str, tuple[Sink, list[tuple[int, ...]]]]:

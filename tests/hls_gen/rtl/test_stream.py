@@ -67,8 +67,8 @@ BLOCKS |= {name: lambda widths=widths: joined(widths) for name, widths in JOINS.
 
 @pytest.fixture(scope="module")
 def built():
-    with Bench(together("streams", {name: make() for name, make in BLOCKS.items()})) as made:
-        yield made
+    with Bench(together("streams", {name: make() for name, make in BLOCKS.items()})) as bench:
+        yield bench
 
 
 def items(seed: str, count: int, **widths: int) -> list[dict[str, int]]:

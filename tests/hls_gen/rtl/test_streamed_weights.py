@@ -51,8 +51,8 @@ def test_kinds_and_errors():
         codes = ErrorCode(2, "BAD_KIND", rule), ErrorCode(9, "BAD_ORDER", order)
         assert errors(design) == (ERRORS[0], codes[0], *ERRORS[2:8], codes[1], ERRORS[9])
         assert list(Manifest.of(design, "0" * 64).packet_kinds) == names
-        found = {r.name for r in register_map(design)}
-        assert ("NPU0_WAIT_WEIGHTS" in found) == npu.loader.stream_weights
+        registers = {r.name for r in register_map(design)}
+        assert ("NPU0_WAIT_WEIGHTS" in registers) == npu.loader.stream_weights
 
 
 STREAMING = [Npu.of(stream_weights=True), INTEGER.changed(stream_weights=True)]
@@ -91,9 +91,9 @@ class Bus(Agent):
 class Rig(LoaderRig):
     def weights(self, first: int, rows: int, ahead: int = 0, last: bool = True, seed: int = 0) -> np.ndarray:
         """WEIGHTS packet of random rows."""
-        made = self.load("kernels", first, rows, seed)
-        made[:4] = PacketHeader(WEIGHTS, 0, ahead, first, rows, last).words(0xB1)
-        return made
+        packet = self.load("kernels", first, rows, seed)
+        packet[:4] = PacketHeader(WEIGHTS, 0, ahead, first, rows, last).words(0xB1)
+        return packet
 
     def expected(self, *packets: np.ndarray) -> list[tuple[str, int, int, int]]:
         """What these WEIGHTS put on the load bus."""
@@ -117,8 +117,8 @@ class Rig(LoaderRig):
 def built(request):
     design = DESIGNS[request.param]
     with Bench(loader(Library(design.stream_bits), design)) as bench:
-        made = Manifest.of(design, "0" * 64)
-        yield Rig(bench=bench, design=design, kfp=design.npus[0].array.kfp, manifest=made)
+        manifest = Manifest.of(design, "0" * 64)
+        yield Rig(bench=bench, design=design, kfp=design.npus[0].array.kfp, manifest=manifest)
 
 
 @pytest.fixture
@@ -264,17 +264,17 @@ def test_weights_out_of_order(rig, done, change):
     """Whole layers have come before; neither another layer's weights nor a packet with another number are written."""
     before = [rig.weights(k, 1, ahead=9) for k in range(done)]
     rig.send(*before, cycles=None)
-    made = rig.weights(5, 1, ahead=9)
-    rig.stamp(made)
-    head = replace(PacketHeader.of(*(int(w) for w in made[:3])), **change)
-    made[:4] = head.words(0xB1)
-    made[3] ^= 1  # so that it is left as it is where items are made of it
-    items = rig.items(made)
+    packet = rig.weights(5, 1, ahead=9)
+    rig.stamp(packet)
+    head = replace(PacketHeader.of(*(int(w) for w in packet[:3])), **change)
+    packet[:4] = head.words(0xB1)
+    packet[3] ^= 1  # so that it is left as it is where items are made of it
+    items = rig.items(packet)
     items[128 // rig.design.stream_bits - 1]["data"] ^= 1 << rig.design.stream_bits - 32
     bus = Bus(rig.bench)
     run(rig.bench, rig.source(items), bus)
     assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE["BAD_ORDER"])
-    assert (rig.bench["error_address"], bus.words) == (int(made[1]), [])
+    assert (rig.bench["error_address"], bus.words) == (int(packet[1]), [])
     rig.bench.reset()
     rig.send(rig.network(3))
     test_weights_are_there_once_they_are_whole(rig)
@@ -297,13 +297,13 @@ BAD |= {"BAD_HEADER": {}, "TRUNCATED": {}, "NOT_LOADED": {}}
 def test_error(rig, name):
     if name == "NOT_LOADED":
         rig.bench.reset()
-    made = rig.weights(0, 2)
-    made[:4] = replace(PacketHeader.of(*(int(w) for w in made[:3])), **BAD[name]).words(0xB1)
-    made[3] ^= name == "BAD_HEADER"
-    items = rig.items(made, at=128 // rig.design.stream_bits if name == "TRUNCATED" else None)
+    packet = rig.weights(0, 2)
+    packet[:4] = replace(PacketHeader.of(*(int(w) for w in packet[:3])), **BAD[name]).words(0xB1)
+    packet[3] ^= name == "BAD_HEADER"
+    items = rig.items(packet, at=128 // rig.design.stream_bits if name == "TRUNCATED" else None)
     run(rig.bench, rig.source([*items, *rig.items(rig.weights(0, 1))]), cycles=200)
     assert (rig.bench["error"], rig.bench["error_code"]) == (1, CODE[name])
-    assert (rig.bench["restart"], rig.bench["error_header"]) == (1, int(made[0]))
+    assert (rig.bench["restart"], rig.bench["error_header"]) == (1, int(packet[0]))
     rig.bench.reset()
     rig.send(rig.network(3))
     test_weights_are_there_once_they_are_whole(rig)
@@ -371,15 +371,15 @@ def conv():
 @pytest.mark.parametrize("which", ["all", "first", "last", "none"])
 def test_layers_wait_for_their_weights(conv, name, which, rate):
     """Beats are as without; a layer's first is held back, and no cycle is lost where weights are there in time."""
-    made = made_plan(name, "pull")
-    rows = memory_rows(made)
+    network_plan = made_plan(name, "pull")
+    rows = memory_rows(network_plan)
     count = len(rows["layers"])
     streamed = {"all": range(count), "first": range(1), "last": range(count - 1, count), "none": range(0)}[which]
     rows["layers"] = [{**row, "kernel_stream": int(i in streamed)} for i, row in enumerate(rows["layers"])]
-    beats, sources, expected = conv.start(made, rows=rows)
+    beats, sources, expected = conv.start(network_plan, rows=rows)
     tokens = Tokens(conv.bench, rate, FRAMES * len(streamed))
     run(conv.bench, beats, tokens, *sources, extra=0)
-    check(beats.found, expected, pool=False)
+    check(beats.values, expected, pool=False)
     assert tokens.begun == tokens.ended == tokens.total
     assert beats.states.count("beat") == len(expected)
     assert beats.states.count("wait_weights") == tokens.held + tokens.held_after

@@ -14,25 +14,25 @@ NPU = BIG.changed(engine="integer", feature_bits=9, weight_bits=8, shift_bits=0,
 
 @pytest.fixture(scope="module")
 def rig():
-    made = Rig(NPU, pool=True)
-    yield made
-    made.bench.close()
+    rig = Rig(NPU, pool=True)
+    yield rig
+    rig.bench.close()
 
 
 @pytest.mark.parametrize("order", ["pull", "raster"])
 @pytest.mark.parametrize("name", ["int_avg_pool", "int_pool_last"])
 def test_valid_taps_are_counted(rig: Rig, name: str, order: str) -> None:
     """At each beat those of its window so far, with pauses; windows at the border have fewer than others."""
-    made = plan(dict(integer_cases())[name], [NPU], CompileChoices(map_order=order))
+    network_plan = plan(dict(integer_cases())[name], [NPU], CompileChoices(map_order=order))
     wanted = []
-    for stage in stages(made, pool=True):
+    for stage in stages(network_plan, pool=True):
         count, averages = 0, stage.row["average"]
         for _, _, final in stage.taps:
             count += 1
             wanted += [(count, averages)] * stage.words
             count = 0 if final else count
-    beats, sources, _ = rig.start(made, stall=0.4, room=0.6)
+    beats, sources, _ = rig.start(network_plan, stall=0.4, room=0.6)
     beats.names = ("taps", "average")
     run(rig.bench, beats, *sources)
-    assert [found[1:] for found in beats.found] == wanted * FRAMES
+    assert [beat[1:] for beat in beats.values] == wanted * FRAMES
     assert len({count for count, _ in wanted}) > 1

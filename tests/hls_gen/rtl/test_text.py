@@ -103,7 +103,7 @@ def always_blocks(text: str) -> list[str]:
 
 def test_data_registers_stand_outside_of_reset(modules):
     """What stands in the branch of no reset is what reset sets, register for register."""
-    found = 0
+    registers = 0
     for name, text in modules.items():
         for body in always_blocks(text):
             match = re.match(r"    if \(rst\) begin\n(.*?)^    end else begin\n(.*)^    end$", body, re.M | re.S)
@@ -111,8 +111,8 @@ def test_data_registers_stand_outside_of_reset(modules):
             if match:
                 reset, rest = (set(re.findall(r"^\s+(\w+)(?:\[.*?\])? <= ", part, re.M)) for part in match.groups())
                 assert rest <= reset, (name, rest - reset)
-                found += 1
-    assert found > 3
+                registers += 1
+    assert registers > 3
 
 
 def always(block: Block) -> str:
@@ -186,12 +186,12 @@ def test_a_module_of_two_others_is_complete_once():
         whole.instance(between, name, **ports, y=whole.output(f"{name}_y", 3))
     shared.m.resolve_hook()
     alone = module_text(shared.m)
-    made = whole.modules()
-    assert list(made) == ["whole", "left", "shared", "right"]
-    assert made["shared"].split() == alone.split()
-    assert [made["shared"].count(f"// {kind} registers") for kind in ("Control", "Data")] == [1, 1]
+    modules = whole.modules()
+    assert list(modules) == ["whole", "left", "shared", "right"]
+    assert modules["shared"].split() == alone.split()
+    assert [modules["shared"].count(f"// {kind} registers") for kind in ("Control", "Data")] == [1, 1]
     assert module_text(shared.m) == alone
-    assert whole.modules() == made
+    assert whole.modules() == modules
 
 
 def test_a_module_without_reset_has_no_first_values():

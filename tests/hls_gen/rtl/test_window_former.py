@@ -63,15 +63,15 @@ def shape(npu: Npu, rng: random.Random) -> FormedWindows:
 
 
 def shapes(npu: Npu, count: int) -> list[FormedWindows]:
-    rng, found = random.Random(npu.array.kfp), list[FormedWindows]()
-    while len(found) < count:
+    rng, windows = random.Random(npu.array.kfp), list[FormedWindows]()
+    while len(windows) < count:
         one = shape(npu, rng)
         one = one.upright if one.together == 1 and present(npu.former_sizes).column >= one.width * one.channels else one
         fits = all(need <= npu.value(name) for name, need in one.needs().items())
         fits &= one.tap_lanes <= present(npu.former_sizes).column and one.position_channels <= one.word_lanes
         if one.countable and fits:
-            found.append(one)
-    return found
+            windows.append(one)
+    return windows
 
 
 def packed(lanes: np.ndarray, bits: int) -> int:
@@ -127,12 +127,12 @@ class Always:
 
 def cycles(formed: FormedWindows, frames: int) -> tuple[list[int], list[int]]:
     """Cycles after the start in which words come and leave, by the flow model."""
-    source, found = Always(), list[int]()
+    source, arrivals = Always(), list[int]()
     former = WindowFormer(source, formed, frames)
     while (cycle := former.next()) is not None:
-        found.append(cycle)
+        arrivals.append(cycle)
         former.taken(cycle)
-    return source.cycles, found
+    return source.cycles, arrivals
 
 
 def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float) -> None:
@@ -150,8 +150,8 @@ def check(built: Bench, npu: Npu, formed: FormedWindows, seed: int, stall: float
         mask = [packed(np.where(values == UNUSED, 0, -1), bits) for values in wanted]
     else:
         mask = [-1] * len(wanted)
-    found = [value & keep for value, keep in zip(sink.values, mask)]
-    assert found == [word(npu, values) for values in wanted], formed
+    words = [value & keep for value, keep in zip(sink.values, mask)]
+    assert words == [word(npu, values) for values in wanted], formed
     assert len(source.taken) == len(source.items)
     if not stall:
         seen = tuple([cycle - start for cycle in agent.taken] for agent in (source, sink))

@@ -46,21 +46,21 @@ class Written(Agent):
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(writer(Library(32), SequencerSpec(NPU.array_sequencer))) as made:
-        yield made
+    with Bench(writer(Library(32), SequencerSpec(NPU.array_sequencer))) as bench:
+        yield bench
 
 
 def streams(frames: int, draw: random.Random) -> tuple[dict[str, list[dict[str, int]]], list[int]]:
     """Words of each inlet, and all in the order in which they must be written."""
     names, expected = ("host_", "loop_", "skip_"), list[int]()
-    made: dict[str, list[dict[str, int]]] = {name: [] for name in names}
+    words: dict[str, list[dict[str, int]]] = {name: [] for name in names}
     for inlet, joins, count, first, second in MAPS * frames:
         turns = [inlet] * first + [SKIP] * second if joins else [inlet]
         for k in range(count):
             word = draw.getrandbits(6)
-            made[names[turns[k % len(turns)]]].append({"data": word})
+            words[names[turns[k % len(turns)]]].append({"data": word})
             expected.append(word)
-    return made, expected
+    return words, expected
 
 
 def start(bench: Any) -> None:

@@ -37,13 +37,13 @@ TINY = Npu.of(kfp=8, kgp=4, pfp=3, ol=1, planes=6)
 
 def netlist(cells: dict[str, tuple[str, dict[str, list]]], names: dict[str, int] | None = None, **parameters: dict):
     """A module: name -> (type, port -> wires)."""
-    made = {}
+    instances = {}
     for name, (kind, ports) in cells.items():
         way = {port: "output" if port in OUTPUTS else "input" for port in ports}
-        made[name] = {"type": kind, "connections": ports, "port_directions": way}
-        made[name]["parameters"] = parameters.get(name, {})
+        instances[name] = {"type": kind, "connections": ports, "port_directions": way}
+        instances[name]["parameters"] = parameters.get(name, {})
     nets = {name: {"hide_name": 0, "bits": [wire]} for name, wire in (names or {}).items()}
-    return {"cells": made, "netnames": nets}
+    return {"cells": instances, "netnames": nets}
 
 
 def levels(*middle: tuple[str, dict[str, list]], end: int) -> list[int]:
@@ -174,19 +174,24 @@ endmodule
 
 @needs_yosys
 def test_synthesis_of_a_leaf():
-    made = area_of(SMALL[: SMALL.index("endmodule") + 10], "leaf")
-    assert (made.total.ff, made.total.carry4, made.total.bram36, made.total.dsp) == (36 + 1 + 12, 3, 0, 0)
-    assert [block.module for block in made.blocks] == ["leaf"]
-    longest = made.paths[0]
+    leaf_area = area_of(SMALL[: SMALL.index("endmodule") + 10], "leaf")
+    assert (leaf_area.total.ff, leaf_area.total.carry4, leaf_area.total.bram36, leaf_area.total.dsp) == (
+        36 + 1 + 12,
+        3,
+        0,
+        0,
+    )
+    assert [block.module for block in leaf_area.blocks] == ["leaf"]
+    longest = leaf_area.paths[0]
     assert (longest.start, longest.end) == ("held", "parity")
-    assert 2 <= longest.levels == made.levels <= 3
+    assert 2 <= longest.levels == leaf_area.levels <= 3
 
 
 @needs_yosys
 @pytest.mark.slow
 def test_synthesis():
-    made = area_of(SMALL, "small")
-    blocks = {b.module: b for b in made.blocks}
+    small_area = area_of(SMALL, "small")
+    blocks = {b.module: b for b in small_area.blocks}
     assert list(blocks) == ["small", "leaf"]
     assert (blocks["leaf"].instances, blocks["small"].instances) == (2, 1)
     leaf = blocks["leaf"].each
@@ -194,14 +199,14 @@ def test_synthesis():
     assert 12 + 7 <= leaf.lut <= 12 + 15  # the adder; 36 bits in two levels
     assert blocks["leaf"].alone == leaf
     assert blocks["small"].each == blocks["small"].alone + leaf * 2
-    assert (made.total.bram36, made.total.dsp) == (0.5, 1)
-    assert 8 <= made.total.lutram <= 32
-    assert 2 <= made.levels <= 3
-    found = {(path.start, path.end): path.levels for path in made.paths}
-    assert found["two.held", "parity"] == found["one.held", "parity"] == made.levels
-    assert found["low", "near"] == 1
-    assert made == area_of(SMALL, "small")  # from the cache
-    assert json.loads(json.dumps(made.to_dict()))["levels"] == made.levels
+    assert (small_area.total.bram36, small_area.total.dsp) == (0.5, 1)
+    assert 8 <= small_area.total.lutram <= 32
+    assert 2 <= small_area.levels <= 3
+    levels = {(path.start, path.end): path.levels for path in small_area.paths}
+    assert levels["two.held", "parity"] == levels["one.held", "parity"] == small_area.levels
+    assert levels["low", "near"] == 1
+    assert small_area == area_of(SMALL, "small")  # from the cache
+    assert json.loads(json.dumps(small_area.to_dict()))["levels"] == small_area.levels
 
 
 @needs_yosys
@@ -224,9 +229,9 @@ def pe_area(**parameters: int) -> Area:
     ("lanes", "lut"), [(16, 50), (32, 80), (64, 130), (128, 250)], ids=lambda v: str(v)
 )  # goal: 160 for 64 lanes
 def test_pe(lanes, lut):
-    made = pe_area(kfp=lanes, planes=0, shift_bits=0)
-    assert made.total.lut <= lut
-    assert made.levels <= 8
+    element_area = pe_area(kfp=lanes, planes=0, shift_bits=0)
+    assert element_area.total.lut <= lut
+    assert element_area.levels <= 8
 
 
 @needs_yosys
@@ -287,11 +292,11 @@ def asked(monkeypatch) -> list[Design]:
     designs: list[Design] = []
     each = Resources(lut=30, ff=20, bram36=0.5)
     path = LogicPath(3, "unit.count", "unit.sum", ("unit.next",))
-    made = Area(Resources(lut=1234, ff=20, bram36=1.0), (BlockArea("unit", 2, each, each),), (path,))
+    synthesised = Area(Resources(lut=1234, ff=20, bram36=1.0), (BlockArea("unit", 2, each, each),), (path,))
 
     def fake(design: Design) -> Area:
         designs.append(design)
-        return made
+        return synthesised
 
     monkeypatch.setattr("bitloom.overlay.cli.area.area", fake)
     return designs

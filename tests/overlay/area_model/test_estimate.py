@@ -45,9 +45,9 @@ LATENCIES = {name: latency for (latency, _), name in RAMS.items()}
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_every_block_and_memory_is_known(design: Design) -> None:
-    found = instances(generate(design, target="synthesis", checked=False).text, TOP)
+    counts = instances(generate(design, target="synthesis", checked=False).text, TOP)
     memories: Counter[tuple[int, int, int]] = Counter()
-    for one, times in found.items():
+    for one, times in counts.items():
         if one.module in LATENCIES:
             sizes = dict(one.values)
             memories[sizes["WIDTH"], sizes["DEPTH"], LATENCIES[one.module]] += times
@@ -56,7 +56,7 @@ def test_every_block_and_memory_is_known(design: Design) -> None:
         wanted[store.width, store.depth, store.latency] += store.times
     assert wanted == memories
 
-    modules = {one.name: times for one, times in found.items() if not one.module.startswith(INSIDE)}
+    modules = {one.name: times for one, times in counts.items() if not one.module.startswith(INSIDE)}
     blocks = tuple(BlockArea(name, times, Resources(), Resources()) for name, times in modules.items())
     matches = list(matched(design, Area(Resources(), blocks, ())))
     assert len(matches) == len(area_blocks(design))
@@ -71,10 +71,12 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
         text = generate(design, target="synthesis", checked=False).text
         unknown = tuple(BlockArea(one.name, n, Resources(), Resources()) for one, n in instances(text, TOP).items())
         blank = Area(Resources(), unknown, ())
-        found = {b.module: [block for block, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown}
+        blocks_of_module = {
+            b.module: [block for block, _ in matched(design, Area(Resources(), (b,), ()))] for b in unknown
+        }
         by_module = {}
         for block, _ in matched(design, blank):
-            module = next(name for name, own in found.items() if block in own)
+            module = next(name for name, own in blocks_of_module.items() if block in own)
             by_module[module] = 3 * sum(block.features.values())
         blocks = tuple(
             BlockArea(b.module, b.instances, *[Resources(lut=round(by_module.get(b.module, 0)))] * 2)
@@ -84,12 +86,12 @@ def test_finds_the_coefficients_of_a_linear_world() -> None:
         return Area(Resources(lut=total), blocks, ())
 
     measured = [(design, area(design)) for design in DESIGNS]
-    made = fitted(measured)
+    fit = fitted(measured)
     for kind in ("pe_popcount", "array_sequencer", "results_binary"):
-        for design, found in measured:
-            for block, figures in matched(design, found):
+        for design, design_area in measured:
+            for block, figures in matched(design, design_area):
                 if block.kind == kind:
-                    value = sum(made["blocks"][kind]["lut"].get(n, 0) * v for n, v in block.features.items())
+                    value = sum(fit["blocks"][kind]["lut"].get(n, 0) * v for n, v in block.features.items())
                     assert value == pytest.approx(figures.lut, rel=0.1)
 
 
@@ -126,13 +128,13 @@ def test_words_of_two_maps_in_turn_cost_what_yosys_makes_of_them(words: int, lut
     """The writer by itself, beside one of an NPU without, less the LUT RAM of wider rows."""
     lanes = {"kfp": 4, "kgp": 4, "pfp": 4, "ol": 2}
     npu = Npu.of(engine="integer", feature_bits=8, weight_bits=8, shift_bits=0, acc_bits=32, skip_words=64, **lanes)
-    found, without = (
+    writer, without = (
         next(block for block in area_blocks(Design(name="one", npus=(one,))) if block.kind == "array_sequencer")
         for one in (npu.changed(joined_words=words), npu)
     )
     assert (without.lut, without.ff) == (0, 0)
-    assert found.lut == pytest.approx(lut, abs=2)
-    assert found.ff == ff
+    assert writer.lut == pytest.approx(lut, abs=2)
+    assert writer.ff == ff
 
 
 def test_a_design_is_the_sum_of_its_npus() -> None:
@@ -167,26 +169,28 @@ def reference(name: str) -> Design:
 def test_error_is_stated() -> None:
     """What the file says is what the model is off on the reference designs, of which none was fitted to; nor were the
     shares of pairs by which a design's own error is told."""
-    made = error()
+    stated = error()
     assert coefficients() == refit.with_pairs(coefficients())
-    assert made["designs"] == len(DESIGNS_RECORDED)
+    assert stated["designs"] == len(DESIGNS_RECORDED)
     assert {*DESIGNS_RECORDED} == {*REFERENCE_DESIGNS} - MODELLED
-    assert made["median"] <= 0.05
-    assert made["worst"] <= 0.1
+    assert stated["median"] <= 0.05
+    assert stated["worst"] <= 0.1
     assert not any(design.name in REFERENCE_DESIGNS for design in samples(4, refit.SEED))
 
 
 @pytest.mark.parametrize("name", DESIGNS_RECORDED)
 def test_reference_designs_are_estimated_within_the_stated_error(name: str) -> None:
-    made, found = estimate(reference(name)), RECORDED[name]
-    by_yosys = Resources(**found)
+    by_model, recorded = estimate(reference(name)), RECORDED[name]
+    by_yosys = Resources(**recorded)
     assert (
-        abs(made.device_lut / by_yosys.device_lut - 1) <= error()["worst"] + 0.005
+        abs(by_model.device_lut / by_yosys.device_lut - 1) <= error()["worst"] + 0.005
     )  # by shares of pairs of all designs
-    assert round(abs((made.lut + made.lutram) / (by_yosys.lut + by_yosys.lutram) - 1), 4) <= error()["plain_worst"]
-    assert round(abs(made.ff / found["ff"] - 1), 4) <= error()["ff_worst"]
-    assert abs(made.bram36 - found["bram36"]) <= 1
-    assert made.dsp == found["dsp"]
+    assert (
+        round(abs((by_model.lut + by_model.lutram) / (by_yosys.lut + by_yosys.lutram) - 1), 4) <= error()["plain_worst"]
+    )
+    assert round(abs(by_model.ff / recorded["ff"] - 1), 4) <= error()["ff_worst"]
+    assert abs(by_model.bram36 - recorded["bram36"]) <= 1
+    assert by_model.dsp == recorded["dsp"]
 
 
 @needs_yosys
@@ -194,9 +198,9 @@ def test_reference_designs_are_estimated_within_the_stated_error(name: str) -> N
 @pytest.mark.parametrize("name", DESIGNS_RECORDED)
 def test_the_recorded_areas_are_those_of_yosys(name: str) -> None:
     """To within what other versions of it make of the same text."""
-    found = area(reference(name)).total
+    total = area(reference(name)).total
     for key, value in RECORDED[name].items():
-        assert getattr(found, key) == pytest.approx(value, rel=0.02, abs=1), key
+        assert getattr(total, key) == pytest.approx(value, rel=0.02, abs=1), key
 
 
 def test_every_kind_of_block_has_a_formula() -> None:
@@ -207,9 +211,9 @@ def test_every_kind_of_block_has_a_formula() -> None:
         *adding,
         *(REFERENCE_DESIGNS[n].design(n, REFERENCE_DESIGNS[n].models()) for n in SMALL),
     ]
-    made = [block for design in designs for block in area_blocks(design)]
-    kinds = {block.kind for block in made}
-    by_rule = {block.kind for block in made if not block.features}
+    blocks = [block for design in designs for block in area_blocks(design)]
+    kinds = {block.kind for block in blocks}
+    by_rule = {block.kind for block in blocks if not block.features}
     assert {"pe_integer_lut", "pe_integer_dsp", "pe_popcount", "pe_planes"} <= kinds
     assert not {kind for kind in kinds if not coefficients()["blocks"].get(kind, {}).get("lut")} - by_rule - {"npu"}
 

@@ -38,13 +38,13 @@ def test_is_as_yosys_maps(latency: int, style: str) -> None:
             f"{rows}, {read}.write_data(x[{width - 1}:0]));"
         )
     text = f"{module.to_verilog()}\nmodule many(input clk, input [99:0] x);\n" + "\n".join(instances) + "\nendmodule\n"
-    found = {block.module: block.each for block in area_of(text, "many").blocks}
+    areas = {block.module: block.each for block in area_of(text, "many").blocks}
     for width, depth in shapes:
         values = {"WIDTH": width, "DEPTH": depth, "ROW_WIDTH": max(1, (depth - 1).bit_length())}
         shape = (width, depth)
-        made, wanted = mapped(*shape, latency, style).resources, found[sized_name(module.name, values)]
-        assert (made.lutram, made.bram36, made.ff) == (wanted.lutram, wanted.bram36, wanted.ff), shape
-        assert abs(made.lut - wanted.lut) <= 6 + 0.4 * wanted.lut, shape
+        by_model, wanted = mapped(*shape, latency, style).resources, areas[sized_name(module.name, values)]
+        assert (by_model.lutram, by_model.bram36, by_model.ff) == (wanted.lutram, wanted.bram36, wanted.ff), shape
+        assert abs(by_model.lut - wanted.lut) <= 6 + 0.4 * wanted.lut, shape
 
 
 def test_kernel_memories() -> None:
@@ -60,9 +60,9 @@ def test_kernel_memories() -> None:
 @pytest.mark.parametrize(("width", "depth", "lut", "bram36"), [(32, 2340, 69, 2.5), (9, 29004, 67, 7.5)])
 def test_many_banks_of_block_ram(width: int, depth: int, lut: int, bram36: float) -> None:
     """5 and 15 banks; figures are those of Yosys 0.70."""
-    made = mapped(width, depth).resources
-    assert made.bram36 == bram36
-    assert abs(made.lut - lut) <= 3
+    resources = mapped(width, depth).resources
+    assert resources.bram36 == bram36
+    assert abs(resources.lut - lut) <= 3
 
 
 def test_refuses_another_style() -> None:

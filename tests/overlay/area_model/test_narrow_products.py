@@ -31,9 +31,9 @@ def test_a_pe_of_narrow_integers(
     design = Design(name="held_out", npus=(USUAL.changed(**fields, accumulators=accumulators),))
     assert design.npus not in [other.npus for _, other in directed()]
     (pe,) = [block for block in area_blocks(design) if block.kind == "pe_integer_lut"]
-    made = of_blocks([pe._replace(times=1)], coefficients())
-    assert made["lut"] == pytest.approx(lut, rel=0.05)
-    assert made["ff"] == pytest.approx(ff, rel=0.05)
+    by_model = of_blocks([pe._replace(times=1)], coefficients())
+    assert by_model["lut"] == pytest.approx(lut, rel=0.05)
+    assert by_model["ff"] == pytest.approx(ff, rel=0.05)
 
 
 def test_the_fit_has_a_pe_for_every_product_that_luts_make() -> None:

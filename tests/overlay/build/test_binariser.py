@@ -49,7 +49,7 @@ MODELS = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Build:
+def binarised(tmp_path_factory: pytest.TempPathFactory) -> Build:
     models = list(MODELS.values())
     return build(tmp_path_factory.mktemp("binariser") / "build", size_memories("binariser", models, FOLDING), models)
 
@@ -57,15 +57,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Build:
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("stall", [0.0, 0.4])
-def test_bit_exact(made: Build, name: str, stall: float) -> None:
+def test_bit_exact(binarised: Build, name: str, stall: float) -> None:
     model = MODELS[name]
     images = random_images(model.network, 6, 7)
-    assert run(made, model, images, conditions=Conditions(stall=stall, seed=3)).bit_exact_frames == 6
+    assert run(binarised, model, images, conditions=Conditions(stall=stall, seed=3)).bit_exact_frames == 6
 
 
-def test_kernels_may_be_any_integers_of_the_same_signs(made: Build) -> None:
+def test_kernels_may_be_any_integers_of_the_same_signs(binarised: Build) -> None:
     model, rng = MODELS["unsigned_8"], np.random.default_rng(1)
-    manifest, program = Manifest.load(made.bit.with_suffix(".manifest.json")), made.program("unsigned_8")
+    manifest, program = Manifest.load(binarised.bit.with_suffix(".manifest.json")), binarised.program("unsigned_8")
     parts = list[np.ndarray]()
     for head, memory, rows in packets(manifest, program.parameters):
         rows = rows[:, : memory.words]
@@ -80,7 +80,7 @@ def test_kernels_may_be_any_integers_of_the_same_signs(made: Build) -> None:
     images = random_images(model.network, 3, 2)
     board = activate()
     try:
-        with Accelerator(made.bit) as accelerator:
+        with Accelerator(binarised.bit) as accelerator:
             accelerator.load(other)
             np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))
     finally:
@@ -99,8 +99,8 @@ def test_what_the_binariser_cannot_take_is_told(tmp_path: Path) -> None:
         size_memories("binariser", [wide], FOLDING)
 
 
-def test_images_are_checked(made: Build) -> None:
+def test_images_are_checked(binarised: Build) -> None:
     model: Model = MODELS["unsigned_8"]
     images = np.full((1, 6, 5, 7), 256)
     with value_error("unsigned_8: images: values must be unsigned 8 bit (0..255), got 256"):
-        run(made, model, images)
+        run(binarised, model, images)

@@ -37,16 +37,16 @@ FOLDING_PAGE = ROOT / "docs" / "how-to" / "folding.md"
 
 def asked(*words: str) -> Wanted:
     """What the words of a command line ask for."""
-    found: list[Wanted] = []
+    requests: list[Wanted] = []
 
     @click.command()
     @design_options
     def command(**options: Any) -> None:
-        found.append(wanted_of(options))
+        requests.append(wanted_of(options))
 
     result = CliRunner().invoke(command, words)
     assert result.exit_code == 0, result.output
-    return found[0]
+    return requests[0]
 
 
 NUMBERS = {"kfp": 12, "kgp": 12, "pfp": 3, "ol": 2, "planes": 7, "shift_bits": 0, "word_lanes": 4, "accumulators": 4}

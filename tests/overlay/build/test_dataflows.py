@@ -28,8 +28,8 @@ CHOSEN_INTEGER = ("int_conv_padding", "int_avg_pool", "int_small_cnn")
 
 
 def named(table: list[tuple[str, Model]], names: tuple[str, ...]) -> list[Model]:
-    found = dict(table)
-    return [Model(replace(found[n].network, name=n), found[n].arrays) for n in names]
+    models = dict(table)
+    return [Model(replace(models[n].network, name=n), models[n].arrays) for n in names]
 
 
 @pytest.mark.sample(1)
@@ -51,7 +51,10 @@ def test_tuple_memories_become_smaller() -> None:
     """One pass takes all kernels: a window's tuples are let go after it, not after the last kernel group."""
     model, roomy = networks.load("digits-cnn"), DIGITS.changed(accumulators=16)
     plans = {name: plan(model, [roomy], CompileChoices(dataflow=name)) for name in ("output_stationary", "auto")}
-    held = {name: [rows.row("layers")["hold_tuples"] for rows in npu_rows(made)] for name, made in plans.items()}
+    held = {
+        name: [rows.row("layers")["hold_tuples"] for rows in npu_rows(network_plan)]
+        for name, network_plan in plans.items()
+    }
     groups = [roomy.array.groups(layer.out_channels) for layer in plans["auto"].lowered.layers]
     assert [after < before for after, before in zip(held["auto"], held["output_stationary"])] == [
         count > 1 for count in groups
@@ -61,9 +64,9 @@ def test_tuple_memories_become_smaller() -> None:
 def test_a_pass_takes_as_many_groups_as_divide_all_of_them() -> None:
     model, npu = networks.load("digits-cnn"), BINARY.changed(accumulators=4)
     for count, passes in {2: (3, 2), 3: (2, 3), 5: (2, 3)}.items():
-        made = plan(model, [npu], CompileChoices(dataflow={"conv_1": f"input_stationary:{count}"}))
-        assert (made.layers[0].passes, made.layers[0].inner) == passes
-        assert made.dataflow[0] == f"input_stationary:{passes[1]}"
+        network_plan = plan(model, [npu], CompileChoices(dataflow={"conv_1": f"input_stationary:{count}"}))
+        assert (network_plan.layers[0].passes, network_plan.layers[0].inner) == passes
+        assert network_plan.dataflow[0] == f"input_stationary:{passes[1]}"
     with value_error("conv_1: dataflow input_stationary:12 needs accumulators >= 6, the NPU has 4"):
         plan(model, [npu], CompileChoices(dataflow="input_stationary:12"))
 

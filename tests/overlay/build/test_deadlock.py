@@ -52,14 +52,14 @@ RASTER = CompileChoices(map_order="raster")
 def design(spill_words: int) -> Design:
     """Two NPUs with tuple memories that hold less than half of a map, and short buffers."""
     npu = Npu.of(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
-    made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER, sizing=Sizing(spill_words=200))
-    npus = tuple(n.changed(tuple_words=64) for n in made.npus)
-    return replace(made, npus=npus, spill_words=spill_words)
+    deep_design = size_memories("deep", [DEEP], ring([npu, npu]), RASTER, sizing=Sizing(spill_words=200))
+    npus = tuple(n.changed(tuple_words=64) for n in deep_design.npus)
+    return replace(deep_design, npus=npus, spill_words=spill_words)
 
 
 def least() -> int:
-    made = design(200)
-    parameters = made.npus
+    deep_design = design(200)
+    parameters = deep_design.npus
     return spill(system(plan(DEEP, parameters, RASTER), parameters), frames=4).least
 
 
@@ -114,8 +114,8 @@ def test_the_least_store_is_enough(tmp_path):
 def test_fit_gives_a_store_in_which_nobody_waits():
     """Also where tuple memories are as size_memories makes them."""
     npu = Npu.of(kfp=8, kgp=8, ol=2, pool=False, shift_bits=0, buffer_words=4)
-    made = size_memories("deep", [DEEP], ring([npu, npu]), RASTER)
-    parameters = made.npus
+    deep_design = size_memories("deep", [DEEP], ring([npu, npu]), RASTER)
+    parameters = deep_design.npus
     whole = system(plan(DEEP, parameters, RASTER), parameters)
     best = simulate(replace(whole, spill_words=None)).cycles_per_frame
-    assert simulate(replace(whole, spill_words=made.spill_words)).cycles_per_frame == best
+    assert simulate(replace(whole, spill_words=deep_design.spill_words)).cycles_per_frame == best

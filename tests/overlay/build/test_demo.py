@@ -22,14 +22,14 @@ def model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def made(model: Model, tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
+def build(model: Model, tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
     folder = tmp_path_factory.mktemp("demo") / "build"
     return builds.build(folder, size_memories("digits", [model], DIGITS), [model])
 
 
-def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, made: builds.Build) -> None:
+def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, build: builds.Build) -> None:
     data = digits.load_digits()
-    done = run(made, model, data.test_images)
+    done = run(build, model, data.test_images)
     report = done.report(data.test_labels)
     assert done.bit_exact_frames == done.frames == 360
     assert report["accuracy_hardware"] == report["accuracy_golden"] >= 0.97
@@ -41,10 +41,12 @@ def test_all_test_images_are_bit_exact_and_cycles_are_as_stated(model: Model, ma
 
 
 @pytest.mark.parametrize(("frames", "batch", "transfers"), [(3, None, 2), (12, None, 2), (13, 4, 4)])
-def test_cycles_do_not_hang_on_the_number_of_frames(model: Model, made: builds.Build, frames, batch, transfers) -> None:
+def test_cycles_do_not_hang_on_the_number_of_frames(
+    model: Model, build: builds.Build, frames, batch, transfers
+) -> None:
     """The first frame alone gives the latency; what comes after it in a transfer, the cycles between frames."""
     images, alone = digits.load_digits().test_images[:frames], Conditions(first_alone=True)
-    done = run(made, model, images, batch=batch, conditions=alone)
+    done = run(build, model, images, batch=batch, conditions=alone)
     assert (done.bit_exact_frames, done.transfers) == (frames, transfers)
     assert (done.latency, done.cycles_between_frames) == (1_378, 1_358)
     report = done.report()
@@ -76,34 +78,34 @@ def test_integers_are_multiplied(tmp_path: Path) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_images_are_bit_exact_under_stalls(model: Model, made: builds.Build, seed: int) -> None:
-    done = run(made, model, digits.load_digits().test_images[:90], conditions=Conditions(stall=0.4, seed=seed))
+def test_images_are_bit_exact_under_stalls(model: Model, build: builds.Build, seed: int) -> None:
+    done = run(build, model, digits.load_digits().test_images[:90], conditions=Conditions(stall=0.4, seed=seed))
     assert done.bit_exact_frames == done.frames == 90
     assert done.counters["npu0_beats"] == 90 * 1346
 
 
-def test_a_build_is_the_same_twice(model: Model, made: builds.Build, tmp_path: Path) -> None:
-    again = builds.build(tmp_path / "again", made.design, [model])
-    files = {p.relative_to(made.folder): p.read_bytes() for p in made.folder.rglob("*") if p.is_file()}
+def test_a_build_is_the_same_twice(model: Model, build: builds.Build, tmp_path: Path) -> None:
+    again = builds.build(tmp_path / "again", build.design, [model])
+    files = {p.relative_to(build.folder): p.read_bytes() for p in build.folder.rglob("*") if p.is_file()}
     assert files == {p.relative_to(again.folder): p.read_bytes() for p in again.folder.rglob("*") if p.is_file()}
     assert len(files) > 30
 
 
-def test_another_model_is_refused(model: Model, made: builds.Build) -> None:
+def test_another_model_is_refused(model: Model, build: builds.Build) -> None:
     arrays = {name: dict(values) for name, values in model.arrays.items()}
     arrays["dense_4"]["weight"] = -np.asarray(arrays["dense_4"]["weight"])
     other = Model(model.network, arrays)
     with pytest.raises(
         ValueError, match=r"digits-cnn was compiled from [0-9a-f]{16}, got the model [0-9a-f]{16}: build"
     ):
-        run(made, other, digits.load_digits().test_images[:1])
+        run(build, other, digits.load_digits().test_images[:1])
 
 
-def test_a_folder_with_other_files_is_left_alone(model: Model, made: builds.Build, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_left_alone(model: Model, build: builds.Build, tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("mine")
     message = f"{tmp_path}: must be empty or hold the build.json of before, got a folder with other files"
     with value_error(message):
-        builds.build(tmp_path, made.design, [model])
+        builds.build(tmp_path, build.design, [model])
     assert (tmp_path / "letter.txt").read_text() == "mine"
 
 
@@ -139,18 +141,18 @@ CHOICES = {
 """Choices in a build.json, and what is wrong with them."""
 
 
-def with_choices(made: builds.Build, folder: Path, choices: dict[str, object]) -> Path:
+def with_choices(build: builds.Build, folder: Path, choices: dict[str, object]) -> Path:
     """A build.json with other choices."""
-    data = json.loads((made.folder / "build.json").read_text())
+    data = json.loads((build.folder / "build.json").read_text())
     kept = {key: value for key, value in data.items() if key not in ("map_order", "dataflow")}
     (folder / "build.json").write_text(json.dumps({**kept, **choices}))
     return folder / "build.json"
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_choices_that_there_are_not_are_told(name: str, made: builds.Build, tmp_path: Path) -> None:
+def test_choices_that_there_are_not_are_told(name: str, build: builds.Build, tmp_path: Path) -> None:
     choices, message = CHOICES[name]
-    with value_error(f"{with_choices(made, tmp_path, choices)}: {message}"):
+    with value_error(f"{with_choices(build, tmp_path, choices)}: {message}"):
         builds.load(tmp_path)
 
 

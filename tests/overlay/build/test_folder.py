@@ -254,10 +254,10 @@ while len(states) < 500:
         os._exit(0)
     killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
     settle(place)
-    found = {path: data for path, data in others(place).items() if not path.startswith(".bitloom-part")}
+    files_left = {path: data for path, data in others(place).items() if not path.startswith(".bitloom-part")}
     old, new = OLD | {"rtl/a.v": b"by hand", "rtl/c.v": b"mine"}, NEW | MOVED
-    assert found in (old, new), (len(states), found)
-    states.append("new" if found == new else "old")
+    assert files_left in (old, new), (len(states), files_left)
+    states.append("new" if files_left == new else "old")
     put(place, NEW)
     assert others(place) == new, len(states)
     if not killed:

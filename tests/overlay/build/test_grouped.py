@@ -74,8 +74,8 @@ def test_rows_of_nonsense_do_no_lasting_harm(field: str) -> None:
     with loaded(bit, program, timeout_cycles=50_000) as (accelerator, _):
         try:
             accelerator.load(replace(program, parameters=parameters))
-            found = accelerator.predict(images, 2)
-            assert not np.array_equal(found, model.forward(images))
+            results = accelerator.predict(images, 2)
+            assert not np.array_equal(results, model.forward(images))
         except (DeviceError, SimulationTimeout):
             pass
         accelerator.load(program)

@@ -51,11 +51,11 @@ for _ in range(moments):
     assert whole(folder).design in designs
     assert (folder / "mine").read_text() == "mine"
 assert build(folder, designs[0], [model]).kept == ()
-found = whole(folder)
-assert found.design == designs[0]
+loaded = whole(folder)
+assert loaded.design == designs[0]
 own = {"build.json", "rtl", "synthesis", "digits-cnn.program.npz", "digits-cnn.model.npz"}
 left = {path.name for path in folder.iterdir()} - {"mine", *own}
-assert left == {found.bit.with_suffix(suffix).name for suffix in (".bit", ".hwh", ".v", ".manifest.json")}, left
+assert left == {loaded.bit.with_suffix(suffix).name for suffix in (".bit", ".hwh", ".v", ".manifest.json")}, left
 print("done")
 """
 

@@ -46,22 +46,22 @@ def test_as_few_partitions_as_fit():
     npu = Npu.of(kfp=4, kgp=2, **IN_BLOCKS)
     whole = estimate(size_memories("block", [model], npu)).bram36
 
-    def found(bram36):
+    def partitions_for(bram36):
         return fitting_partitions(model, (npu,), bram36, CompileChoices(), 32)
 
-    assert found(whole) == {}
-    some = found(whole - 0.5)
+    assert partitions_for(whole) == {}
+    some = partitions_for(whole - 0.5)
     assert len(some) > 1
     design = size_memories("block", [model], npu, CompileChoices(partitions=some))
     assert estimate(design).bram36 <= whole - 0.5
     with value_error("block: what begins with conv_1 must fit 0 BRAM36 in at most 64 slices, got 1.5"):
-        found(0)
+        partitions_for(0)
     npu = npu.changed(feature_bits=8)  # what is wrong with the whole is told, not what is wrong with its last slices
     with value_error(
         "block: what begins with conv_1 must fit 9 BRAM36 in at most 64 slices, got "
         "conv_1: its map must fit 8 bits in two's complement, got unsigned 8 bit (0..255)"
     ):
-        found(9)
+        partitions_for(9)
 
 
 def test_a_chain_that_computes_no_part():
@@ -101,8 +101,8 @@ def test_one_memory_gets_smaller_where_that_takes_fewest_programs():
 
     def conv(n, channels, stride=1, encoding=BYTES):
         sizes = {"kernel": (3, 3), "padding": (1, 1, 1, 1), "stride": (stride, stride), "weight": signed(8)}
-        made = Requantise(name=f"requantise_{n}", encoding=encoding)
-        return [Conv(name=f"conv_{n}", out_channels=channels, **sizes), made]
+        activation = Requantise(name=f"requantise_{n}", encoding=encoding)
+        return [Conv(name=f"conv_{n}", out_channels=channels, **sizes), activation]
 
     added = Add(name="add_3", inputs=("requantise_1", "requantise_2"), encoding=BYTES)
     layers = [*conv(1, 16), *conv(2, 16, encoding=signed(9)), added, *conv(4, 64, 4), *conv(5, 64), *conv(6, 64)]
@@ -116,16 +116,23 @@ def test_one_memory_gets_smaller_where_that_takes_fewest_programs():
 
 @pytest.mark.slow
 def test_mobilenet_of_width_1_on_an_xc7z020(tmp_path: Path) -> None:
-    network, found = on_pynq_z1("mobilenet")
-    assert found == {"lut": 23_171, "bram36": 138, "dsp": 200, "programs": 19, "loaded": 551_054, "cycles": 1_927_032}
+    network, figures = on_pynq_z1("mobilenet")
+    assert figures == {"lut": 23_171, "bram36": 138, "dsp": 200, "programs": 19, "loaded": 551_054, "cycles": 1_927_032}
     assert megabytes_to_read(network, tmp_path / "mobilenet.program.npz") < 20
 
 
 @pytest.mark.slow
 def test_resnet_18_on_an_xc7z020(tmp_path: Path) -> None:
     """Blocks are cut in their middle, and the layers that add are in slices."""
-    network, found = on_pynq_z1("resnet18")
-    assert found == {"lut": 16_988, "bram36": 137, "dsp": 216, "programs": 62, "loaded": 1_653_292, "cycles": 6_848_121}
+    network, figures = on_pynq_z1("resnet18")
+    assert figures == {
+        "lut": 16_988,
+        "bram36": 137,
+        "dsp": 216,
+        "programs": 62,
+        "loaded": 1_653_292,
+        "cycles": 6_848_121,
+    }
     assert megabytes_to_read(network, tmp_path / "resnet18.program.npz") < 40
 
 
@@ -142,11 +149,11 @@ def test_a_partition_of_mobilenet_with_the_lanes_of_a_zcu104() -> None:
 def on_pynq_z1(name: str) -> tuple[CompiledNetwork[Program], dict[str, float]]:
     """The compiled network; area by the model, programs, stream words of all parameters, and cycles of a frame that
     equals golden's."""
-    made = built(name, "pynq-z1")
-    model, area = made.model, estimate(made.design)
-    assert made.board.holds(area)
-    bit, manifest = overlay(made.design)
-    network = for_design(made.network, manifest.digest)
+    compiled = built(name, "pynq-z1")
+    model, area = compiled.model, estimate(compiled.design)
+    assert compiled.board.holds(area)
+    bit, manifest = overlay(compiled.design)
+    network = for_design(compiled.network, manifest.digest)
     images = random_images(model.network, 1, 0)
     with loaded(bit, network, timeout_cycles=20_000_000) as (accelerator, _):
         np.testing.assert_array_equal(accelerator.predict(images), packed.forward(model, images))

@@ -49,9 +49,9 @@ def model(encoding: Encoding, side: int) -> Model:
 def test_a_large_layer_without_a_table(encoding, side, tuples, tmp_path):
     large = model(encoding, side)
     folding = FOLDING if encoding != BIPOLAR else FOLDING.changed(kfp=3, planes=0)
-    made = memory_rows(plan(large, [folding], CompileChoices(map_order="raster")))
-    assert [row["by_counters"] for row in made["layers"]] == [1, 1]
-    assert [row["by_counters"] for row in made["pool_layers"]] == [1]
+    rows = memory_rows(plan(large, [folding], CompileChoices(map_order="raster")))
+    assert [row["by_counters"] for row in rows["layers"]] == [1, 1]
+    assert [row["by_counters"] for row in rows["pool_layers"]] == [1]
     design = size_memories("large", [large], folding)  # auto: raster, since it needs no tables
     (npu,) = design.npus
     assert (

@@ -98,8 +98,8 @@ def test_the_table_names_every_reference_design() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_by_the_flow_model(name: str) -> None:
     """Of all reference designs; that hardware takes as many cycles is tested below and in test_bench.py."""
-    found, design = predicted(name, 2)
-    figures = {**lanes(design), "cycles_per_frame": found.cycles_per_frame, "latency_cycles": found.latency}
+    flow, design = predicted(name, 2)
+    figures = {**lanes(design), "cycles_per_frame": flow.cycles_per_frame, "latency_cycles": flow.latency}
     kept = ("npus", "lanes", "cycles_per_frame", "latency_cycles")
     assert {key: figures[key] for key in kept} == dict(zip(kept, FIGURES[name]))
     assert {key: most for key, most in GOALS.get(name, {}).items() if figures[key] > most} == {}
@@ -140,15 +140,15 @@ def on_device(build: Build, programs: list[Program], images: np.ndarray) -> list
     """Outputs of programs that run one after another on a design, under random stalls."""
     board = activate()
     board.stall(source=STALL, sink=STALL, seed=3)
-    found = []
+    results = []
     try:
         with Accelerator(build.bit) as accelerator:
             for program in programs:
                 accelerator.load(program)
-                found.append(accelerator.predict(images))
+                results.append(accelerator.predict(images))
     finally:
         board.close()
-    return found
+    return results
 
 
 # --- CNV, a pipeline of 9 NPUs ------------------------------------------------------------------------------------
@@ -193,8 +193,8 @@ def until(model: Model, last: str) -> Model:
     network = model.network
     layers = network.layers[: [layer.name for layer in network.layers].index(last) + 1]
     names = {layer.name for layer in layers}
-    made = Network(name=f"cnv_{last}", input=network.input, layers=layers)
-    return Model(made, {name: arrays for name, arrays in model.arrays.items() if name in names})
+    beginning = Network(name=f"cnv_{last}", input=network.input, layers=layers)
+    return Model(beginning, {name: arrays for name, arrays in model.arrays.items() if name in names})
 
 
 @pytest.mark.slow
@@ -214,8 +214,8 @@ def test_every_layer_of_cnv_gives_what_the_board_recorded(folder: Path) -> None:
     assert [*CUTS, "dense_8"] == list(recorded.maps)
     choices = REFERENCE_DESIGNS["cnv-w1a1-ring3"].choices
     programs = [compile_model(until(model, name), manifest, choices) for name in recorded.maps]
-    for name, found in zip(recorded.maps, on_device(build, programs, recorded.images)):
-        np.testing.assert_array_equal(found, recorded.maps[name], err_msg=name)
+    for name, result in zip(recorded.maps, on_device(build, programs, recorded.images)):
+        np.testing.assert_array_equal(result, recorded.maps[name], err_msg=name)
 
 
 # --- LFC, a pipeline of 4 NPUs ------------------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def network(engine: str, fan_in: int) -> Model:
         Dense(name="dense_2", out_channels=2, weight=values),
     )
     source = Map(height=1, width=1, channels=fan_in, encoding=values)
-    made = Network(name=f"{engine}_{fan_in}", input=source, layers=layers)
-    return random_model(made, np.random.default_rng(fan_in))
+    net = Network(name=f"{engine}_{fan_in}", input=source, layers=layers)
+    return random_model(net, np.random.default_rng(fan_in))
 
 
 def check(folder: Path, engine: str, kfp: int, kgp: int, fan_in: int) -> None:

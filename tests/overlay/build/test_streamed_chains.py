@@ -83,10 +83,10 @@ def test_what_blocks_is_found_and_refused(model: Model) -> None:
     """Weights in front of a frame that need the place of its own first layer, which can't be done before it came."""
     design = tight(model, ring([DIGITS, NEXT]))
     network_plan = plan(model, design.npus, PULL)
-    found = whole_system(network_plan, design)
-    assert found.weights_before == 1
+    modelled = whole_system(network_plan, design)
+    assert modelled.weights_before == 1
     with pytest.raises(Deadlock) as blocked:
-        simulate(replace(found, weights_before=3), 2)
+        simulate(replace(modelled, weights_before=3), 2)
     assert "the weights before a frame" in str(blocked.value)
     message = f"digits-cnn: some order of the streamed weights must not block, got {blocked.value}"
     with patch.object(weight_order_module, "simulate", side_effect=blocked.value), value_error(message):

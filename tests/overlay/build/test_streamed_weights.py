@@ -51,7 +51,7 @@ def model() -> Model:
 
 
 @pytest.fixture(scope="module")
-def made(model: Model, tmp_path_factory) -> builds.Build:
+def build(model: Model, tmp_path_factory) -> builds.Build:
     design = size_memories("digits", [model], DIGITS, stream_bits=64, sizing=Sizing(stream_weights=True))
     return builds.build(tmp_path_factory.mktemp("digits") / "build", design, [model])
 
@@ -60,15 +60,15 @@ def rows_of(model: Model, folding: Npu) -> list[int]:
     return [layer.kernel_rows for layer in plan(model, [folding]).layers]
 
 
-def test_kernel_memory_holds_two_layers(model: Model, made: builds.Build) -> None:
+def test_kernel_memory_holds_two_layers(model: Model, build: builds.Build) -> None:
     rows = rows_of(model, DIGITS)
-    assert made.design.npus[0].array.kernel_rows == 2 * max(rows) < sum(rows)
+    assert build.design.npus[0].array.kernel_rows == 2 * max(rows) < sum(rows)
 
 
-def test_weights_are_loaded_while_layers_are_computed(model: Model, made: builds.Build) -> None:
+def test_weights_are_loaded_while_layers_are_computed(model: Model, build: builds.Build) -> None:
     """A frame takes far fewer cycles than its beats and its stream words one after the other."""
-    count, stream_words = 30, made.design.stream_bits // 32
-    done = run(made, model, digits.load_digits().test_images[:count])
+    count, stream_words = 30, build.design.stream_bits // 32
+    done = run(build, model, digits.load_digits().test_images[:count])
     program, counters = done.program, done.counters
     block = (len(program.weights) + HEADER_WORDS + program.payload_words) // stream_words
     assert counters["words_in"] == count * block
@@ -146,17 +146,17 @@ class Board:
 
 @pytest.fixture(scope="module")
 def board():
-    made = Board()
-    yield made
-    made.device.close()
+    board = Board()
+    yield board
+    board.device.close()
 
 
 @pytest.fixture
 def accelerator(board):
     board.device.stall()
-    with Accelerator(board.bit, device=board.device) as made:
-        made.load(board.program)
-        yield made
+    with Accelerator(board.bit, device=board.device) as accelerator:
+        accelerator.load(board.program)
+        yield accelerator
 
 
 @pytest.mark.sample(1)

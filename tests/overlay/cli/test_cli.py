@@ -370,13 +370,13 @@ def test_learn_on_the_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("setting", ["words", "codes-2", "discrete-1"])
 def test_learn_on_the_machine_in_verilator(tmp_path: Path, setting: str) -> None:
     """The same weights, so the same accuracy."""
-    found = []
+    curves = []
     for machine in ("interpreter", "verilator"):
         words = f"--machine {machine} --epochs 2 --hidden 4 --slaves 2 --setting {setting} --batch 8".split()
         result = call("learn", "digits", *words, "--out", str(tmp_path), "--json")
         assert result.exit_code == 0, result.output
-        found.append(json.loads(result.stdout)["settings"][0]["curves"])
-    assert found[0] == found[1]
+        curves.append(json.loads(result.stdout)["settings"][0]["curves"])
+    assert curves[0] == curves[1]
 
 
 def test_what_learned_is_a_network_for_hardware(tmp_path: Path) -> None:

@@ -55,15 +55,15 @@ def test_networks_that_are_trained_anew(build: Path, tmp_path: Path) -> None:
     models = [retrained(tmp_path, f"mine-{seed}", seed) for seed in (1, 2)]
     done = call("compile", *(tmp_path / f"{m.network.name}.npz" for m in models), "--for", build, "--json")
     assert done.exit_code == 0, done.output
-    facts, made = json.loads(done.stdout), builds.load(build)
+    facts, loaded = json.loads(done.stdout), builds.load(build)
     paths = [tmp_path / f"{m.network.name}.program.npz" for m in models]
     assert [Path(one["file"]) for one in facts["programs"]] == paths
     assert [one["mapping"] for one in facts["programs"]] == [[0, 1, 1, 1]] * 2
-    assert facts["digest"] == made.digest
-    compiled = made.program("digits-cnn")
+    assert facts["digest"] == loaded.digest
+    compiled = loaded.program("digits-cnn")
     board = activate()
     try:
-        with Accelerator(made.bit) as accelerator:
+        with Accelerator(loaded.bit) as accelerator:
             for model, path in zip(models, paths):
                 program = Program.load(path)
                 assert (program.layers, program.frame_words) == (compiled.layers, compiled.frame_words)
@@ -78,8 +78,8 @@ def test_the_same_network_gives_the_same_program(build: Path, tmp_path: Path) ->
     done = call("compile", "digits-cnn", "--for", build, "--out", tmp_path / "programs")
     assert done.exit_code == 0, done.output
     assert "digits-cnn" in done.stdout  # a table folds long paths
-    made = (tmp_path / "programs" / "digits-cnn.program.npz").read_bytes()
-    assert made == builds.load(build).programs["digits-cnn"].read_bytes()
+    program = (tmp_path / "programs" / "digits-cnn.program.npz").read_bytes()
+    assert program == builds.load(build).programs["digits-cnn"].read_bytes()
 
 
 def test_choices_of_its_own(build: Path, tmp_path: Path) -> None:

@@ -185,12 +185,12 @@ def test_sigterm_ends_the_step_that_runs(tmp_path):
 
 
 def test_sigterm_while_a_process_is_made_leaves_none_behind(tmp_path, monkeypatch):
-    made = []
+    processes = []
 
     class Signalled(subprocess.Popen):
         def __init__(self, *words: object, **options: object) -> None:
             super().__init__(*words, **options)
-            made.append(self)
+            processes.append(self)
             os.kill(os.getpid(), signal.SIGTERM)
 
     monkeypatch.setattr(subprocess, "Popen", Signalled)
@@ -199,7 +199,7 @@ def test_sigterm_while_a_process_is_made_leaves_none_behind(tmp_path, monkeypatc
     )  # whose images nobody gave: nothing is read
     monkeypatch.undo()
     assert result.exit_code == 143
-    assert [process.returncode for process in made] == [-signal.SIGKILL]
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
 
 
 @pytest.mark.parametrize(

@@ -14,30 +14,30 @@ from bitloom.overlay.cli.subject import loaded, tell_kept
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
+def build(tmp_path_factory: pytest.TempPathFactory) -> builds.Build:
     model = networks.load("digits-cnn")
     design = size_memories("digits", [model], Npu.of(kfp=8, kgp=4, ol=1, pfp=1, planes=6))
     return builds.build(tmp_path_factory.mktemp("kept") / "build", design, [model])
 
 
-def test_a_build_names_what_it_kept(made: builds.Build, capsys: pytest.CaptureFixture[str]) -> None:
-    (made.folder / "rtl" / "bitloom_top.v").write_text("by hand")
-    (made.folder / "rtl" / "mine.v").write_text("mine")
-    again = builds.build(made.folder, made.design, [networks.load("digits-cnn")])
+def test_a_build_names_what_it_kept(build: builds.Build, capsys: pytest.CaptureFixture[str]) -> None:
+    (build.folder / "rtl" / "bitloom_top.v").write_text("by hand")
+    (build.folder / "rtl" / "mine.v").write_text("mine")
+    again = builds.build(build.folder, build.design, [networks.load("digits-cnn")])
     tell_kept(again)
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err == (
-        f"bitloom: {made.folder}: rtl/bitloom_top.v is kept: a file of the build takes its place; "
+        f"bitloom: {build.folder}: rtl/bitloom_top.v is kept: a file of the build takes its place; "
         "it is rtl/bitloom_top.v.kept now\n"
     )
-    assert (made.folder / "rtl" / "bitloom_top.v.kept").read_text() == "by hand"
-    assert (made.folder / "rtl" / "mine.v").read_text() == "mine"
-    assert builds.load(made.folder) == again
+    assert (build.folder / "rtl" / "bitloom_top.v.kept").read_text() == "by hand"
+    assert (build.folder / "rtl" / "mine.v").read_text() == "mine"
+    assert builds.load(build.folder) == again
 
 
 def test_a_command_that_ends_the_moves_names_it_too(
-    made: builds.Build, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    build: builds.Build, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The build is interrupted when all that remains is to move its files."""
 
@@ -46,28 +46,28 @@ def test_a_command_that_ends_the_moves_names_it_too(
             raise KeyboardInterrupt
         return ()
 
-    (made.folder / "synthesis" / "popcount.v").write_text("in the folder, and of no build")
-    description = json.loads((made.folder / "build.json").read_text())
+    (build.folder / "synthesis" / "popcount.v").write_text("in the folder, and of no build")
+    description = json.loads((build.folder / "build.json").read_text())
     with monkeypatch.context() as patch:
         patch.setattr(folders, "_finish", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            folders.replace_build(made.folder, description, {"synthesis/popcount.v": b"new"})
-    assert (made.folder / "rtl" / "bitloom_top.v").exists()
-    loaded(made.folder)
+            folders.replace_build(build.folder, description, {"synthesis/popcount.v": b"new"})
+    assert (build.folder / "rtl" / "bitloom_top.v").exists()
+    loaded(build.folder)
     assert capsys.readouterr().err == (
-        f"bitloom: {made.folder}: synthesis/popcount.v is kept: a file of the build takes its place; "
+        f"bitloom: {build.folder}: synthesis/popcount.v is kept: a file of the build takes its place; "
         "it is synthesis/popcount.v.kept now\n"
     )
-    assert (made.folder / "synthesis" / "popcount.v").read_text() == "new"
-    assert not (made.folder / "rtl" / "bitloom_top.v").exists()
+    assert (build.folder / "synthesis" / "popcount.v").read_text() == "new"
+    assert not (build.folder / "rtl" / "bitloom_top.v").exists()
 
 
-def test_not_more_than_a_screen(made: builds.Build, capsys: pytest.CaptureFixture[str]) -> None:
+def test_not_more_than_a_screen(build: builds.Build, capsys: pytest.CaptureFixture[str]) -> None:
     files = tuple(folders.KeptFile(f"rtl/{k}.v", f"rtl/{k}.v") for k in range(25))
-    tell_kept(builds.replace(made, kept=files))
+    tell_kept(builds.replace(build, kept=files))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 21
     assert lines[0] == (
-        f"bitloom: {made.folder}: rtl/0.v is kept: it was changed, and the build has no such file any more"
+        f"bitloom: {build.folder}: rtl/0.v is kept: it was changed, and the build has no such file any more"
     )
-    assert lines[-1] == f"bitloom: {made.folder}: 5 more files are kept"
+    assert lines[-1] == f"bitloom: {build.folder}: 5 more files are kept"

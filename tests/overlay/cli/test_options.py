@@ -46,10 +46,10 @@ def form(parameter: click.Parameter) -> str:
 
 def test_limits_and_defaults() -> None:
     """What scripts of users rely on; a change on purpose changes options.txt."""
-    found = defaultdict[str, list[str]](list)
+    options_by_text = defaultdict[str, list[str]](list)
     for name, parameter in parameters(bitloom, ""):
         if " " in (told := form(parameter)):
-            found[told].append(name)
+            options_by_text[told].append(name)
     assert [
-        f"{told}: {', '.join(sorted(names))}" for told, names in sorted(found.items())
+        f"{told}: {', '.join(sorted(names))}" for told, names in sorted(options_by_text.items())
     ] == OPTIONS.read_text().splitlines()

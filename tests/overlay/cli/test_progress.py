@@ -32,9 +32,9 @@ class Listener(Console):
 
 @pytest.fixture
 def listener(monkeypatch: pytest.MonkeyPatch) -> Listener:
-    made = Listener()
-    monkeypatch.setattr(progress, "console", made)
-    return made
+    listener = Listener()
+    monkeypatch.setattr(progress, "console", listener)
+    return listener
 
 
 def work(wait: threading.Event | None) -> click.Command:
@@ -75,8 +75,8 @@ def test_of_what_only_time_ends_the_lines_tell_what_is_done(
 def test_steps_with_their_times(option: str, listener: Listener) -> None:
     result = CliRunner().invoke(work(None), [option])
     assert (result.exit_code, result.stdout) == (0, "done\n"), result.output
-    found = [re.fullmatch(r"bitloom: (.+): \d+\.\d s", line) for line in result.stderr.splitlines()]
-    assert [one and one.group(1) for one in found] == ["falling asleep", "counting", "waking"]
+    lines = [re.fullmatch(r"bitloom: (.+): \d+\.\d s", line) for line in result.stderr.splitlines()]
+    assert [one and one.group(1) for one in lines] == ["falling asleep", "counting", "waking"]
     assert not logging.getLogger("bitloom").handlers
 
 

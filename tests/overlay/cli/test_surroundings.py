@@ -23,8 +23,8 @@ SURROUNDINGS = {
 def command_line_tests() -> list[str]:
     """The files of tests that call commands, and those of what commands print."""
     files = [path for path in sorted(TESTS.rglob("test_*.py")) if path != Path(__file__)]
-    found = [path for path in files if "CliRunner" in path.read_text(encoding="utf-8")]
-    return [str(path.relative_to(ROOT)) for path in (*found, TESTS / "overlay" / "cli" / "test_show.py")]
+    paths = [path for path in files if "CliRunner" in path.read_text(encoding="utf-8")]
+    return [str(path.relative_to(ROOT)) for path in (*paths, TESTS / "overlay" / "cli" / "test_show.py")]
 
 
 def test_files_are_found() -> None:

@@ -130,12 +130,12 @@ def test_cycles_of_partitions_are_added_up(tmp_path):
     """A frame takes those of both programs, each of which counts it as a frame."""
     model = zoo.load("digits-cnn")
     choices = CompileChoices(partitions={"conv_2": 1})
-    made = builds.build(
+    build = builds.build(
         tmp_path / "build", size_memories("digits-cnn", [model], DIGITS, choices), [model], choices=choices
     )
-    assert deploy(made, tmp_path / "board", with_c=True).not_in_c == ()
+    assert deploy(build, tmp_path / "board", with_c=True).not_in_c == ()
     said = re.search(r"([\d,]+) cycles a frame", driver(tmp_path / "board", "--check", "--virtual"))
-    assert int(said[1].replace(",", "")) >= made.program("digits-cnn").ideal_cycles
+    assert int(said[1].replace(",", "")) >= build.program("digits-cnn").ideal_cycles
 
 
 def test_a_wrong_bit_is_told(folder, tmp_path):

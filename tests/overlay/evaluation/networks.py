@@ -22,7 +22,7 @@ def network(
 
 def corners(bits: bool = False) -> Model:
     """Three outputs of 2 x 2 bipolar bits, each the sum of products with another pattern; as ``bits`` >= 2."""
-    made = network((2, 2, 1), BIPOLAR, outputs=3, bits=bits)
+    net = network((2, 2, 1), BIPOLAR, outputs=3, bits=bits)
     weight = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [1, -1, 1, -1]]).reshape(3, 2, 2, 1)
     limit = {"threshold": np.full((3, 1), 2), "direction": np.ones(3, np.int8)}
-    return Model(made, {"dense": {"weight": weight}, **({"bits": limit} if bits else {})})
+    return Model(net, {"dense": {"weight": weight}, **({"bits": limit} if bits else {})})

@@ -201,9 +201,9 @@ def streamed(tmp_path: Path) -> Path:
 
 def test_cycles_with_streamed_weights(streamed: Path) -> None:
     """The flow model waits for weights: a frame takes longer than where they stay."""
-    found, resident = (facts(what, "--limit", "3")["hardware"] for what in (streamed, "digits-cnn"))
-    assert found["by"] == resident["by"] == "flow model"
-    assert found["cycles_per_frame"] > resident["cycles_per_frame"]
+    streamed_weights, resident = (facts(what, "--limit", "3")["hardware"] for what in (streamed, "digits-cnn"))
+    assert streamed_weights["by"] == resident["by"] == "flow model"
+    assert streamed_weights["cycles_per_frame"] > resident["cycles_per_frame"]
 
 
 @pytest.mark.slow

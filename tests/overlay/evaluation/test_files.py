@@ -115,10 +115,10 @@ def test_what_is_refused_of_other_files(tmp_path):
 def test_data_with_a_name():
     digits = load_digits()
     for name in ("digits", None):
-        found = labelled_images(name, digits_cnn())
-        np.testing.assert_array_equal(found.pixels(0, 360), digits.test_images)
-        np.testing.assert_array_equal(found.labels, digits.test_labels)
-        assert found.name == "digits"
+        labelled = labelled_images(name, digits_cnn())
+        np.testing.assert_array_equal(labelled.pixels(0, 360), digits.test_images)
+        np.testing.assert_array_equal(labelled.labels, digits.test_labels)
+        assert labelled.name == "digits"
 
 
 def test_options_that_mean_nothing_are_refused(tmp_path):

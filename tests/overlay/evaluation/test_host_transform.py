@@ -35,9 +35,15 @@ def host(**changes) -> Host:
     ones = np.ones(3)
     front = (("line", np.array([2.0]), np.array([-1.0])),)
     boundaries = {"boundaries": np.array([[0.0]]), "reached": np.array([True]), "first": -1, "stride": 2}
-    made = {"digest": model_digest(corners()), "shape": (1, 2, 2), "order": np.arange(4), "front": front, **boundaries}
-    made["outputs"] = scores((("line", ones, 0 * ones),), np.arange(3))
-    return Host(**{**made, **changes})
+    fields = {
+        "digest": model_digest(corners()),
+        "shape": (1, 2, 2),
+        "order": np.arange(4),
+        "front": front,
+        **boundaries,
+    }
+    fields["outputs"] = scores((("line", ones, 0 * ones),), np.arange(3))
+    return Host(**{**fields, **changes})
 
 
 NUMBERS = {
@@ -56,9 +62,9 @@ def test_a_pixel_stands_for_a_number(text, number):
     pixels = np.arange(256).reshape(64, 2, 2, 1)
     limits = np.sort(np.array([number(p) for p in range(256)], float))[None]
     plain = host(front=(), boundaries=limits, reached=np.ones(256, bool), first=0, stride=1)
-    found = transform_of(text, plain)(pixels)
-    assert found.shape == (64, 2, 2, 1)
-    assert found.ravel().tolist() == [int((number(p) >= limits[0]).sum()) for p in range(256)]
+    values = transform_of(text, plain)(pixels)
+    assert values.shape == (64, 2, 2, 1)
+    assert values.ravel().tolist() == [int((number(p) >= limits[0]).sum()) for p in range(256)]
     assert str(transform_of(text, plain)) == text
 
 
@@ -73,15 +79,15 @@ def test_what_is_no_transform(text):
 
 def wide_corners() -> Model:
     """`corners` with an input of signed 8 bit."""
-    made = corners()
-    source = replace(made.network.input, encoding=signed(8))
-    return Model(replace(made.network, name="wide", input=source), made.arrays)
+    model = corners()
+    source = replace(model.network.input, encoding=signed(8))
+    return Model(replace(model.network, name="wide", input=source), model.arrays)
 
 
 def integers(scale: float, zero: int) -> Host:
     """Of an int8 file: what comes in is what the network reads."""
-    made = InputIntegers(low=-128, high=127, scale=scale, zero=zero)
-    return host(front=(), boundaries=None, reached=None, first=0, stride=1, integers=made)
+    input_integers = InputIntegers(low=-128, high=127, scale=scale, zero=zero)
+    return host(front=(), boundaries=None, reached=None, first=0, stride=1, integers=input_integers)
 
 
 SCALES = [
@@ -112,9 +118,9 @@ FITTING = [
 ]
 
 
-@pytest.mark.parametrize(("made", "wanted"), FITTING)
-def test_the_transforms_that_fit(made, wanted):
-    assert fitting_transforms(made) == wanted
+@pytest.mark.parametrize(("host_part", "wanted"), FITTING)
+def test_the_transforms_that_fit(host_part, wanted):
+    assert fitting_transforms(host_part) == wanted
 
 
 def test_floating_point_is_no_image_of_integers():
@@ -127,11 +133,11 @@ def test_masked_images_are_refused():
     """What computes would take the values below the mask."""
     masked = np.ma.masked_greater(np.array([0.0, 1.0, 2.0, 300.0]).reshape(1, 2, 2, 1), 255)
     rule = "values must not be masked, got a masked array: say its values with filled()"
-    for made in (host(), integers(1.0, -128)):
+    for host_part in (host(), integers(1.0, -128)):
         with value_error(f"images: {rule}"):
-            HostTransform("host", made)(masked)
+            HostTransform("host", host_part)(masked)
         with value_error(f"images: {rule}"):
-            made.to_input(masked.reshape(1, 1, 2, 2), (2, 2, 1))
+            host_part.to_input(masked.reshape(1, 1, 2, 2), (2, 2, 1))
     with value_error(f"data: labels: {rule}"):
         checked_labels("data", np.ma.array([1, 2]), 2, corners().network)
 
@@ -187,15 +193,15 @@ def test_a_transform_that_is_probably_wrong(transform, warnings, tmp_path):
 def test_resnet8_is_right_on_672_of_761_images(tmp_path: Path) -> None:
     """The network of MLPerf Tiny was trained on pixels of 0..255; its integers are 128 less."""
     source = board_data.file("mlperf_tiny/pretrainedResnet_quant.tflite")
-    made = import_file(source)
-    network, rule = made.model.network, class_rule(made.model.network, host=made.host)
+    imported = import_file(source)
+    network, rule = imported.model.network, class_rule(imported.model.network, host=imported.host)
     images = labelled_images(str(board_data.file("cifar10_test_first761.npz")), network, real=True)
-    assert fitting_transforms(made.host) == ("host",)
+    assert fitting_transforms(imported.host) == ("host",)
     for text, right, doubts in (
         ("host", 672, []),
         ("host:1/255", 87, ["images give 0..1, and the input takes 0..255: 0.4% of its range is used"]),
     ):
-        score = evaluate(made.model, images, transform=transform_of(text, made.host), classify=classifier(rule))
+        score = evaluate(imported.model, images, transform=transform_of(text, imported.host), classify=classifier(rule))
         assert (score.right, score.use.doubts) == (right, doubts)
 
 

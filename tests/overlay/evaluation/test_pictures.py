@@ -67,8 +67,8 @@ def test_pictures_come_in_turn_of_each_class(tmp_path):
 def test_a_folder_of_pictures_of_several_sizes(tmp_path):
     write(tmp_path / "cat" / "a.png", np.full((20, 10), 7, np.uint8))
     write(tmp_path / "dog" / "a.png", np.full((2, 3), 9, np.uint8))
-    found = labelled_images(str(tmp_path), NET, resize=True).pixels(0, 2)
-    assert found.tolist() == [[[[7]] * 3] * 2, [[[9]] * 3] * 2]
+    pixels = labelled_images(str(tmp_path), NET, resize=True).pixels(0, 2)
+    assert pixels.tolist() == [[[[7]] * 3] * 2, [[[9]] * 3] * 2]
     with value_error(f"{tmp_path}/cat/a.png: must have shape (2, 3, 1), as the network's input, got (20, 10, 1)"):
         labelled_images(str(tmp_path), NET).pixels(0, 2)
 

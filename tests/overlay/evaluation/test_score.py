@@ -53,11 +53,11 @@ def test_figures_equal_those_of_scikit_learn():
     from sklearn.metrics import confusion_matrix, recall_score  # which take long to import
 
     rng = np.random.default_rng(3)
-    labels, found = rng.integers(0, 6, 500), rng.integers(0, 7, 500)
-    confusion = confusion_matrix(labels, found, labels=range(7))
+    labels, predictions = rng.integers(0, 6, 500), rng.integers(0, 7, 500)
+    confusion = confusion_matrix(labels, predictions, labels=range(7))
     score = Score(tuple("abcdefg"), confusion)
-    assert score.accuracy == pytest.approx((labels == found).mean())
-    recall = recall_score(labels, found, labels=range(6), average=None)
+    assert score.accuracy == pytest.approx((labels == predictions).mean())
+    recall = recall_score(labels, predictions, labels=range(6), average=None)
     assert score.recall[:6] == pytest.approx(recall.tolist())
     assert score.recall[6] is None
     wrong = sorted(((row != column) * count, row, column) for (row, column), count in np.ndenumerate(confusion))
@@ -69,8 +69,8 @@ def test_figures_equal_those_of_scikit_learn():
 def test_wilson_equals_scipy(right, images):
     from scipy.stats import binomtest  # which takes long to import
 
-    found = binomtest(right, images).proportion_ci(0.95, method="wilson")
-    assert wilson(right, images) == pytest.approx((found.low, found.high), abs=1e-12)
+    interval = binomtest(right, images).proportion_ci(0.95, method="wilson")
+    assert wilson(right, images) == pytest.approx((interval.low, interval.high), abs=1e-12)
 
 
 def test_values_that_the_input_cannot_have_are_refused():

@@ -16,9 +16,9 @@ FRONTS: dict[str, list[str]] = json.loads(Path(__file__).with_name("fronts.json"
 
 def lines(rows: Iterable[Row]) -> list[str]:
     """The lines of designs."""
-    found = []
+    texts = []
     for row in rows:
         figures, area = row.figures, row.figures.area
         numbers = (figures.cycles, figures.latency, area.lut, area.ff, area.lutram, area.bram36, area.dsp)
-        found.append(" ".join(f"{number:g}" for number in numbers))
-    return found
+        texts.append(" ".join(f"{number:g}" for number in numbers))
+    return texts

@@ -80,14 +80,14 @@ def test_what_the_search_knows_of_an_npu(name: str, setting: MapSetting) -> None
     mapped_npus = tries.mapped_npus(Task(Connection(tries.engines[0]), setting, 6_000, FEW_NPUS))
     assert mapped_npus is not None
     candidate = tries.candidate(mapped_npus, setting)
-    made = candidate.design(tries.model)
-    (given,), (npu,) = candidate.npus, made.npus
+    design = candidate.design(tries.model)
+    (given,), (npu,) = candidate.npus, design.npus
     assert {k: given.value(k) for k in KEYS} == {k: npu.value(k) for k in KEYS}
     assert npu.value("skip_words") <= given.value("skip_words") < 3 * npu.value("skip_words") + 2
     assert npu.keeps_steps == (name != "fire")
     assert bool(npu.joined_words) == (name == "fire")
     busiest = tries.choices[tries.engines[0], setting].cycles(candidate.indices_on(0), given)
-    assert abs(run_flow(tries.model, candidate.choices, made)[0].cycles_per_frame - busiest) < 60 * len(tries.layers)
+    assert abs(run_flow(tries.model, candidate.choices, design)[0].cycles_per_frame - busiest) < 60 * len(tries.layers)
 
 
 def test_integers_that_are_added_stay_on_a_binary_npu() -> None:
@@ -116,9 +116,9 @@ def test_what_is_found_simulates(name: str, tmp_path: Path) -> None:
 def test_digits_with_shortcuts_simulate(order: str, tmp_path: Path) -> None:
     """Every design of a front."""
     model = networks.load("digits-residual")
-    found = explore(model, Budget(lut=12_000), map_order=order, effort=Effort(points=4))
-    assert found.best is not None
-    for n, row in enumerate(found.front):
+    explored = explore(model, Budget(lut=12_000), map_order=order, effort=Effort(points=4))
+    assert explored.best is not None
+    for n, row in enumerate(explored.front):
         candidate = row.candidate
         assert figures(model, candidate, candidate.design(model)) == row.figures
         simulated(tmp_path / str(n), candidate, model)

@@ -53,9 +53,9 @@ def found_for(model: Model, budget: Budget) -> Explored:
         raise
 
 
-def builds_all(model: Model, found: Explored) -> None:
+def builds_all(model: Model, explored: Explored) -> None:
     """Every row's foldings, written as JSON and read again, give hardware and a program for it."""
-    for row in (*found.front, *([found.best] if found.best else [])):
+    for row in (*explored.front, *([explored.best] if explored.best else [])):
         candidate = Candidate.from_dict(json.loads(json.dumps(row.candidate.to_dict())))
         design = candidate.design(model)
         assert figures(model, candidate, design) == row.figures
@@ -70,18 +70,18 @@ QUICK = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandom
 @settings(max_examples=60, **QUICK)
 @given(models(), budgets())
 def test_what_it_returns_builds(model: Model, budget: Budget) -> None:
-    found = found_for(model, budget)
-    assert found.front
-    builds_all(model, found)
-    assert found.best is None or budget.holds(found.best.figures)
+    explored = found_for(model, budget)
+    assert explored.front
+    builds_all(model, explored)
+    assert explored.best is None or budget.holds(explored.best.figures)
 
 
 @pytest.mark.slow
 @settings(max_examples=8, **QUICK)
 @given(models(), budgets())
 def test_what_it_returns_simulates(tmp_path_factory: pytest.TempPathFactory, model: Model, budget: Budget) -> None:
-    found = found_for(model, budget)
-    row = found.best or found.front[-1]
+    explored = found_for(model, budget)
+    row = explored.best or explored.front[-1]
     simulated(tmp_path_factory.mktemp("explored"), row.candidate, model)
 
 
@@ -97,9 +97,9 @@ def test_what_it_returns_simulates(tmp_path_factory: pytest.TempPathFactory, mod
     ids=lambda v: v if isinstance(v, str) else "",
 )
 def test_reaches_the_figures(name: str, budget: Budget) -> None:
-    found = explore(networks.load(name), budget)
-    assert found.best is not None
-    assert budget.holds(found.best.figures)
+    explored = explore(networks.load(name), budget)
+    assert explored.best is not None
+    assert budget.holds(explored.best.figures)
 
 
 @pytest.mark.slow
@@ -107,6 +107,6 @@ def test_no_candidate_is_more_parallel_than_a_design_may_be(monkeypatch: pytest.
     """The shortest intervals need more lanes than the limit allows: the search goes on with longer ones."""
     monkeypatch.setenv("BITLOOM_MAX_LANES", "100")
     effort = Effort(points=1, halvings=0)
-    found = explore(networks.load("digits-cnn"), Budget(lut=53_200), map_order="raster", effort=effort)
-    assert found.best is not None
-    assert found.best.figures.lanes <= 100
+    explored = explore(networks.load("digits-cnn"), Budget(lut=53_200), map_order="raster", effort=effort)
+    assert explored.best is not None
+    assert explored.best.figures.lanes <= 100

@@ -53,9 +53,9 @@ def test_command(tmp_path: Path) -> None:
     candidate, folder = Candidate.load(saved, model), tmp_path / "build"
     built = CliRunner().invoke(bitloom, ["build", "digits-cnn", "--foldings", str(saved), "--out", str(folder)])
     assert built.exit_code == 0, built.output
-    made = builds.load(folder)
-    assert made.design == candidate.design(model, "digits-cnn")
-    assert made.program("digits-cnn").mapping == candidate.mapping
+    build = builds.load(folder)
+    assert build.design == candidate.design(model, "digits-cnn")
+    assert build.program("digits-cnn").mapping == candidate.mapping
 
 
 SOME = Candidate("digits-cnn", (Npu.of(),), (0, 0, 0, 0)).to_dict()
@@ -63,8 +63,8 @@ SOME = Candidate("digits-cnn", (Npu.of(),), (0, 0, 0, 0)).to_dict()
 
 def test_a_foldings_file_may_stream_weights() -> None:
     model = networks.load("digits-cnn")
-    made = Candidate.from_dict(SOME | {"npus": [{"stream_weights": True}]})
-    design = made.design(model)
+    candidate = Candidate.from_dict(SOME | {"npus": [{"stream_weights": True}]})
+    design = candidate.design(model)
     assert design.npus[0].loader.stream_weights
     assert design.npus[0].array.kernel_rows < Candidate.from_dict(SOME).design(model).npus[0].array.kernel_rows
 

@@ -59,9 +59,9 @@ def words_model(*sizes: int) -> Model:
 def test_designs_for_words() -> None:
     """Every row builds; a layer with words has an NPU with lanes for them, one alone an NPU that does nothing else."""
     model = words_model(3, 3)
-    found = explore(model, Budget(), effort=Effort(points=4))
+    explored = explore(model, Budget(), effort=Effort(points=4))
     kinds = set()
-    for row in found.front:
+    for row in explored.front:
         design = row.candidate.design(model)
         for layer, n in enumerate(row.candidate.mapping):
             npu = design.npus[n]
@@ -98,10 +98,10 @@ def test_cycles_are_those_of_the_flow_model(interval: int) -> None:
         assert interval < 577  # the largest number of taps
         return
     slowest = max(choices.cycles(r.indices, r.npu) for r in runs)
-    found = figures(model, candidate_of("digits-cnn", runs, 64, "pull"))
-    assert found is not None
-    assert found.cycles <= interval
-    assert found.cycles <= slowest * 1.02 + 20
+    predicted = figures(model, candidate_of("digits-cnn", runs, 64, "pull"))
+    assert predicted is not None
+    assert predicted.cycles <= interval
+    assert predicted.cycles <= slowest * 1.02 + 20
 
 
 def test_first_layers_of_bits_are_tried_with_a_window_former() -> None:
@@ -144,13 +144,13 @@ def test_what_was_asked_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch
     tries = Tries(networks.load("digits-cnn"), Budget(), 64, SETTINGS, [False])
     tasks = [Task(tries.connections.possible()[0], setting, 2_000, Price()) for setting in SETTINGS]
     choices = [tries.choices[tries.engines[0], setting] for setting in SETTINGS]
-    found = [tries.mapped_npus(task) for task in tasks]
+    npus = [tries.mapped_npus(task) for task in tasks]
     kept = [each.kept for each in choices]
     assert all(kept), "there is room for all"
     monkeypatch.setattr("bitloom.overlay.explore.tries.KEPT", kept[0] + kept[2])
-    assert tries.mapped_npus(tasks[0]) == found[0]
+    assert tries.mapped_npus(tasks[0]) == npus[0]
     assert [each.kept for each in choices] == [kept[0], 0, kept[2]]
-    assert tries.mapped_npus(tasks[1]) == found[1]
+    assert tries.mapped_npus(tasks[1]) == npus[1]
     assert [each.kept for each in choices][:2] == [kept[0], kept[1]]
 
 
@@ -182,13 +182,13 @@ def test_npus_that_a_search_keeps_share_parts_that_are_equal() -> None:
 def test_cycles_are_those_of_the_layer_as_an_npu_reads_it() -> None:
     """A window former behind inlet "host" forms the frame, so that the second layer of the NPU takes its taps one by
     one; alone on an NPU like that but for its inlets, the former forms that layer's."""
-    made = layers(networks.load("digits-cnn"), "raster")
-    choices = NpuChoices(made, 64)
+    demands = layers(networks.load("digits-cnn"), "raster")
+    choices = NpuChoices(demands, 64)
     npus = {run: next(npu for npu in choices.bare(run) if npu.former and npu.array.kfp == 24) for run in ((0, 1), (1,))}
     assert len({ARRAY_CYCLES(npu) for npu in npus.values()}) == 1
     cycles = [choices.cycles(run, npu) for run, npu in npus.items()]
-    assert cycles == [NpuChoices(made, 64).cycles(run, npu) for run, npu in npus.items()]
-    assert [made[1].seen_by(npu).array_cycles(npu, OUT) for npu in npus.values()] == [10_688, 6_912]
+    assert cycles == [NpuChoices(demands, 64).cycles(run, npu) for run, npu in npus.items()]
+    assert [demands[1].seen_by(npu).array_cycles(npu, OUT) for npu in npus.values()] == [10_688, 6_912]
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "cifar-quick-int8", "digits-residual"])
@@ -223,9 +223,9 @@ def test_a_chain_takes_what_its_slowest_layer_takes() -> None:
     assert mapped_npus is not None
     choices = tries.connections.of(connection, tries.first)
     slowest = max(choices.cycles(mapped_npu.indices, mapped_npu.npu) for mapped_npu in mapped_npus)
-    found = figures(tries.model, tries.candidate(mapped_npus, tries.first))
-    assert found is not None
-    assert found.cycles == slowest == 7_138
+    predicted = figures(tries.model, tries.candidate(mapped_npus, tries.first))
+    assert predicted is not None
+    assert predicted.cycles == slowest == 7_138
 
 
 @pytest.mark.slow
@@ -342,8 +342,8 @@ def test_halves_the_gap_to_the_fastest_interval_that_fits() -> None:
     def row(asked: int, **over: float) -> Row:
         values = {"lut": 90, "cycles": asked, "latency": 5, **over}
         area = Resources(lut=int(values["lut"]), ff=0, bram36=0, lutram=0, dsp=0, carry4=0)
-        found = Figures(area, 1, values["cycles"], int(values["latency"]))
-        return Row(Candidate("n", (), ()), found, asked, not over)
+        row_figures = Figures(area, 1, values["cycles"], int(values["latency"]))
+        return Row(Candidate("n", (), ()), row_figures, asked, not over)
 
     budget = Budget(lut=100, latency=10)
     rows = [row(100, lut=101), row(400, lut=200, cycles=410), row(400, lut=300), row(900, latency=11), row(2500)]
@@ -366,34 +366,34 @@ def test_what_is_only_late_is_refined(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best first, as long as it is better than what fits, until one keeps to the latency."""
     tried = []
 
-    def refined(model: Model, candidate: Candidate, found: Figures, budget: Budget) -> tuple[Candidate, Figures]:
-        tried.append(found.cycles)
-        return candidate, replace(found, latency=10 if found.cycles == 300 else 11)
+    def refined(model: Model, candidate: Candidate, known: Figures, budget: Budget) -> tuple[Candidate, Figures]:
+        tried.append(known.cycles)
+        return candidate, replace(known, latency=10 if known.cycles == 300 else 11)
 
     monkeypatch.setattr(search, "refine", refined)
     budget, fits = Budget(lut=100, latency=10), late_row(500, 5)
     rows = [late_row(400, 20), late_row(300, 20), late_row(200, 20), late_row(100, 20, lut=101)]
     rows += [late_row(600, 20), fits, late_row(250, 20)]
-    made = search._refined(Mock(), rows, budget, fits)
+    refined_rows = search._refined(Mock(), rows, budget, fits)
     assert tried == [200, 250, 300]
-    assert [(one.figures, one.asked, one.fits) for one in made] == [(late(300, 10), 300, True)]
+    assert [(one.figures, one.asked, one.fits) for one in refined_rows] == [(late(300, 10), 300, True)]
     assert search._refined(Mock(), rows, budget, late_row(200, 5)) == []
-    made = search._refined(Mock(), [late_row(200, 20)], budget, None)
-    assert [(one.figures, one.fits) for one in made] == [(late(200, 11), False)], "nearer, if not near enough"
+    refined_rows = search._refined(Mock(), [late_row(200, 20)], budget, None)
+    assert [(one.figures, one.fits) for one in refined_rows] == [(late(200, 11), False)], "nearer, if not near enough"
 
 
 def test_refinement_costs_no_cycles_unless_a_rate_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {"faster": late(100, 50), "slower": late(120, 30), "larger": late(100, 20, lut=101)}
+    changes = {"faster": late(100, 50), "slower": late(120, 30), "larger": late(100, 20, lut=101)}
     refining = importlib.import_module("bitloom.overlay.explore.refine")
-    monkeypatch.setattr(refining, "_changes", lambda model, candidate: iter(found))
-    monkeypatch.setattr(refining, "figures", lambda model, candidate: found[candidate])
+    monkeypatch.setattr(refining, "_changes", lambda model, candidate: iter(changes))
+    monkeypatch.setattr(refining, "figures", lambda model, candidate: changes[candidate])
     old: Any = "old"
     for budget, best in (
         (Budget(lut=100, latency=10), "faster"),
         (Budget(lut=100, latency=10, cycles=130), "slower"),
         (Budget(lut=100, latency=80), "old"),
     ):
-        assert refining.refine(Mock(), old, late(100, 80), budget) == (best, found.get(best, late(100, 80)))
+        assert refining.refine(Mock(), old, late(100, 80), budget) == (best, changes.get(best, late(100, 80)))
 
 
 def test_a_price_adds_up() -> None:
@@ -453,11 +453,13 @@ def test_the_pool_is_as_narrow_as_the_interval_allows() -> None:
         for n, npu in enumerate(npus):
             if npu.pool_unit and present(npu.pool_unit).pfp > 1:
                 half = (*npus[:n], npu.changed(pfp=present(npu.pool_unit).pfp // 2), *npus[n + 1 :])
-                made = figures(model, replace(row.candidate, npus=half))
+                predicted = figures(model, replace(row.candidate, npus=half))
                 costs = (
-                    zip((made.cycles, made.latency, made.lut), (known.cycles, known.latency, known.lut)) if made else []
+                    zip((predicted.cycles, predicted.latency, predicted.lut), (known.cycles, known.latency, known.lut))
+                    if predicted
+                    else []
                 )
-                assert made is None or any(narrow > chosen for narrow, chosen in costs), npu
+                assert predicted is None or any(narrow > chosen for narrow, chosen in costs), npu
                 narrower += 1
     assert narrower
 
@@ -492,8 +494,8 @@ def test_streamed_weights_are_tried_where_memory_alone_lacks() -> None:
     tries = Tries(networks.load("digits-cnn"), Budget(lut=1_000, bram36=10, cycles=100), 64, SETTINGS)
 
     def row(asked: int, lut: int, lutram: int = 0, bram36: float = 20, cycles: int = 200) -> Row:
-        found = Figures(Resources(lut=lut, lutram=lutram, bram36=bram36), 1, cycles, cycles)
-        return Row(Candidate("digits-cnn", (), ()), found, asked, tries.budget.holds(found))
+        row_figures = Figures(Resources(lut=lut, lutram=lutram, bram36=bram36), 1, cycles, cycles)
+        return Row(Candidate("digits-cnn", (), ()), row_figures, asked, tries.budget.holds(row_figures))
 
     rows = [row(1, 900), row(2, 1_100), row(3, 900, 200), row(4, 900, bram36=5), row(5, 900)]
     rows.append(row(5, 900, bram36=5, cycles=100))

@@ -52,8 +52,8 @@ def conv(
 ) -> Iterator[Layer]:
     """A convolution, number ``n``, and its requantisation."""
     window = {"kernel": (kernel,) * 2, "stride": (stride,) * 2, "padding": (kernel // 2,) * 4}
-    made = Conv(name=f"conv_{n}", out_channels=channels, weight=signed(8), inputs=(reads,), **window)
-    yield as_depthwise(made) if depthwise else made
+    layer = Conv(name=f"conv_{n}", out_channels=channels, weight=signed(8), inputs=(reads,), **window)
+    yield as_depthwise(layer) if depthwise else layer
     yield Requantise(name=f"act_{n}", encoding=signed(8), inputs=(f"conv_{n}",))
 
 
@@ -135,18 +135,18 @@ def searched(make: Callable[[], Model], dsp: int) -> Explored:
 @pytest.mark.parametrize("name", ["residual", pytest.param("separable", marks=pytest.mark.slow)])
 def test_what_a_graph_gets(name: str) -> None:
     """With few DSP blocks: window former, shared multipliers, and the blocks that the network has a use for."""
-    model, found = MODELS[name](), searched(MODELS[name], {"residual": 100, "separable": 60}[name])
-    assert lines(found.front) == FRONTS[name]
-    assert found.best is not None
-    candidate = Candidate.from_dict(json.loads(json.dumps(found.best.candidate.to_dict())))
-    assert figures(model, candidate, candidate.design(model)) == found.best.figures
+    model, explored = MODELS[name](), searched(MODELS[name], {"residual": 100, "separable": 60}[name])
+    assert lines(explored.front) == FRONTS[name]
+    assert explored.best is not None
+    candidate = Candidate.from_dict(json.loads(json.dumps(explored.best.candidate.to_dict())))
+    assert figures(model, candidate, candidate.design(model)) == explored.best.figures
     blocks = {block for npu in candidate.npus for block in blocks_of(npu)}
     wanted = {"residual": {"window former"}, "separable": {"depthwise pool unit"}}
     wanted = {kind: {*parts, "2 kernels a multiplier"} for kind, parts in wanted.items()}
     assert wanted[name] <= blocks
     additions = {"additions in LUTs"} if name == "residual" else set()
-    assert {"window former", "shared multipliers"} | additions <= {*found.varied}
-    assert len(found.layers) == len(candidate.mapping) == {"residual": 6, "separable": 4}[name]
+    assert {"window former", "shared multipliers"} | additions <= {*explored.varied}
+    assert len(explored.layers) == len(candidate.mapping) == {"residual": 6, "separable": 4}[name]
 
 
 def test_layers_between_a_fork_and_its_join_stay_on_an_npu() -> None:
@@ -177,9 +177,9 @@ def test_where_dsp_blocks_are_dear() -> None:
 def test_streamed_weights_as_asked() -> None:
     for asked, streamed in (("never", {False}), ("always", {True})):
         effort = replace(QUICK, streamed_weights=asked)
-        found = explore(residual(), Budget(lut=20_000), map_order="raster", effort=effort)
-        assert {row.candidate.stream_weights for row in found.front} == streamed
-        assert ("streamed weights" in found.varied) == (asked == "always")
+        explored = explore(residual(), Budget(lut=20_000), map_order="raster", effort=effort)
+        assert {row.candidate.stream_weights for row in explored.front} == streamed
+        assert ("streamed weights" in explored.varied) == (asked == "always")
 
 
 def test_streamed_weights_are_one_of_three() -> None:
@@ -218,11 +218,11 @@ def test_several_networks_go_round_a_ring() -> None:
 def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
     """Also where all that the search knows of is far over the budget, so that no run of the flow model was worth it."""
     budget = Budget(bram36=0.5, lut=1_000)
-    found = explore([MODELS[name]() for name in models], budget, map_order="raster", effort=QUICK)
-    assert found.best is None
-    assert found.nearest is not None
-    assert budget.excess(found.nearest.figures).keys() == {"bram36", "lut"}
-    assert lines([found.nearest]) == FRONTS[f"{'-'.join(models)}, nearest"]
+    explored = explore([MODELS[name]() for name in models], budget, map_order="raster", effort=QUICK)
+    assert explored.best is None
+    assert explored.nearest is not None
+    assert budget.excess(explored.nearest.figures).keys() == {"bram36", "lut"}
+    assert lines([explored.nearest]) == FRONTS[f"{'-'.join(models)}, nearest"]
 
 
 @pytest.mark.slow
@@ -230,12 +230,12 @@ def test_the_nearest_design_of_graphs_is_known(models: list[str]) -> None:
 def test_the_nearest_design_has_less_of_what_is_over(name: str, dsp: int) -> None:
     """Prices of DSP blocks rise before it is known that nothing fits."""
     model, budget = MODELS[name](), Budget(dsp=1)
-    found = explore(model, budget, map_order="raster", effort=QUICK)
+    explored = explore(model, budget, map_order="raster", effort=QUICK)
     tries = Tries(model, budget, 64, SETTINGS[1:])
     mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], tries.first, 1 << 20, FEW_NPUS))
-    assert found.nearest is not None
+    assert explored.nearest is not None
     assert mapped_npus is not None
-    assert found.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(mapped_npus, tries.first))["dsp"]
+    assert explored.nearest.figures.area.dsp == dsp < tries.over(tries.candidate(mapped_npus, tries.first))["dsp"]
 
 
 def test_several_networks_get_chains() -> None:
@@ -296,15 +296,15 @@ def test_several_networks_get_one_design(tmp_path: Path) -> None:
 
 def test_one_npu_of_several_networks_keeps_to_the_budget() -> None:
     """At the price of LUTs alone, where the cheapest one would take too many DSP blocks."""
-    models, found = [residual(), separable()], list[tuple[int, int]]()
+    models, areas = [residual(), separable()], list[tuple[int, int]]()
     for budget in (Budget(), Budget(dsp=40)):
         tries = Tries(models, budget, 64, SETTINGS[2:])
         mapped_npus = tries.mapped_npus(Task(tries.connections.possible()[0], COUNTERS, 3_000, FEW_NPUS))
         assert mapped_npus is not None
         npu = mapped_npus[0].npu
         (area,) = estimate_cores(npu, 64, [npu.array.kernel_ram])
-        found.append((area.dsp, area.device_lut))
-    (plain, cheap), (few, dear) = found
+        areas.append((area.dsp, area.device_lut))
+    (plain, cheap), (few, dear) = areas
     assert few <= 40 < plain
     assert cheap < dear
 

@@ -42,16 +42,16 @@ def rows() -> list[Row]:
     return rows_within(BUDGET)
 
 
-def made(row: Row) -> Design:
+def design_of(row: Row) -> Design:
     return row.candidate.design(zoo.load(NAME))
 
 
 def test_figures_are_those_of_a_design_in_partitions() -> None:
     (row,) = rows()
     assert row.candidate.topology == f"1 NPU, {sum(row.candidate.partitions.values())} programs"
-    by_flow = cycles_by_flow(zoo.load(NAME), made(row), row.candidate.choices)
+    by_flow = cycles_by_flow(zoo.load(NAME), design_of(row), row.candidate.choices)
     assert (row.figures.cycles, row.figures.latency) == (by_flow.cycles_per_frame, by_flow.latency)
-    assert row.figures.area == estimate(made(row))
+    assert row.figures.area == estimate(design_of(row))
     assert row.figures.area.bram36 <= BUDGET.bram36
     assert row.fits
     whole = replace(row.candidate, partitions={}).design(zoo.load(NAME))
@@ -109,16 +109,16 @@ def test_a_file_says_the_cuts() -> None:
 def test_a_search_cuts_only_where_block_ram_lacks(tmp_path) -> None:
     """What it saves is built as any other design."""
     model = zoo.load(NAME)
-    found = explore(model, BUDGET, effort=Effort(points=7, halvings=0))
-    assert 1 <= len(found.front) <= MOST_CUT
-    assert all(row.candidate.partitions and row.fits for row in found.front)
-    assert found.best is not None
+    explored = explore(model, BUDGET, effort=Effort(points=7, halvings=0))
+    assert 1 <= len(explored.front) <= MOST_CUT
+    assert all(row.candidate.partitions and row.fits for row in explored.front)
+    assert explored.best is not None
     foldings = tmp_path / "foldings.json"
-    foldings.write_text(json.dumps(found.best.candidate.to_dict()))
+    foldings.write_text(json.dumps(explored.best.candidate.to_dict()))
     words = ["build", NAME, "--foldings", str(foldings), "--out", str(tmp_path / "build"), "--json"]
     facts = json.loads(CliRunner().invoke(bitloom, words).stdout)
-    assert facts["programs"] == sum(found.best.candidate.partitions.values())
-    assert facts["area"]["bram36"] == found.best.figures.area.bram36
-    assert load(tmp_path / "build").choices.partitions == found.best.candidate.partitions
+    assert facts["programs"] == sum(explored.best.candidate.partitions.values())
+    assert facts["area"]["bram36"] == explored.best.figures.area.bram36
+    assert load(tmp_path / "build").choices.partitions == explored.best.candidate.partitions
     room = explore(model, replace(BUDGET, bram36=140), effort=Effort(points=7, halvings=0))
     assert not any(row.candidate.partitions for row in room.front)

@@ -19,10 +19,10 @@ from tests.memory import peak_mb
 from tests.large_networks import mobilenet
 
 budget = Budget.of_board(board("zcu104"))
-found = explore(mobilenet(0.5), budget, effort=Effort(points=4, halvings=0))
-row = found.shown
+explored = explore(mobilenet(0.5), budget, effort=Effort(points=4, halvings=0))
+row = explored.shown
 print(json.dumps({
-    "fits": found.best is not None,
+    "fits": explored.best is not None,
     "streamed": row.candidate.stream_weights,
     "over": budget.excess(row.figures),
     "bram36": row.figures.area.bram36,
@@ -35,9 +35,9 @@ print(json.dumps({
 def test_a_design_for_a_large_network_is_found_in_little_memory() -> None:
     """Its 1,000 classes leave little of the 312 BRAM36: streamed weights fit."""
     done = subprocess.run([sys.executable, "-c", SEARCH], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert found["fits"]
-    assert found["streamed"]
-    assert found["over"] == {}
-    assert found["bram36"] <= 312
-    assert found["megabytes"] < MOST_MB
+    answer = json.loads(done.stdout)
+    assert answer["fits"]
+    assert answer["streamed"]
+    assert answer["over"] == {}
+    assert answer["bram36"] <= 312
+    assert answer["megabytes"] < MOST_MB

@@ -47,10 +47,10 @@ def mapped(model: Model, mapping: tuple[int, ...], closed: bool, setting: MapSet
     assert connection in tries.connections.possible()
     mapped_npus = tries.mapped_npus(Task(connection, setting, interval, FEW_NPUS))
     assert mapped_npus is not None
-    made = tries.candidate(mapped_npus, setting)
-    assert made.mapping == mapping
-    assert tries.connections.connection_of(made) == connection
-    return made
+    candidate = tries.candidate(mapped_npus, setting)
+    assert candidate.mapping == mapping
+    assert tries.connections.connection_of(candidate) == connection
+    return candidate
 
 
 FIRST = [(COUNTERS, *RING), (RASTER, *CUT)]
@@ -99,8 +99,8 @@ _TOGETHER = _RingNpus._together
 def _together_at_any_price(
     mapped_npus: _RingNpus, group: Sequence[int], alike: dict[str, int], below: float
 ) -> tuple[float, list[MappedNpu]] | None:
-    found = _TOGETHER(mapped_npus, group, alike, float("inf"))
-    return found if found and found[0] < below else None
+    cheapest = _TOGETHER(mapped_npus, group, alike, float("inf"))
+    return cheapest if cheapest and cheapest[0] < below else None
 
 
 @pytest.mark.parametrize(("mapping", "closed"), [EACH, pytest.param((0, 1, 0, 1, 0), True, marks=pytest.mark.slow)])
@@ -108,49 +108,51 @@ def test_what_the_search_knows_of_npus_that_keep_integers_for_the_next(mapping: 
     """These have steps alike, and so have those that add them; cycles are those of the busiest, but for some waits."""
     model = signs()
     candidate = mapped(model, mapping, closed, RASTER, 1_000)
-    made, tries = candidate.design(model), Tries(model, Budget(), 64, SETTINGS)
-    assert any(npu.skips_onward for npu in made.npus)
-    for npu, after in zip(made.npus, made.npus[1:]):
+    design, tries = candidate.design(model), Tries(model, Budget(), 64, SETTINGS)
+    assert any(npu.skips_onward for npu in design.npus)
+    for npu, after in zip(design.npus, design.npus[1:]):
         assert not npu.skips_onward or (npu.array.kgp, npu.results.ol) == (after.array.kgp, after.results.ol)
     keys = [key for key in KEYS if key not in ("add_factor_bits", "add_bias_bits")]  # alike where steps are
-    for given, npu in zip(candidate.npus, made.npus):
+    for given, npu in zip(candidate.npus, design.npus):
         assert {k: given.value(k) for k in keys} == {k: npu.value(k) for k in keys}
         assert npu.value("skip_words") <= given.value("skip_words")
     choices = tries.connections.of(tries.connections.connection_of(candidate), RASTER)
     busiest = max(choices.cycles(choices.indices_on(n, mapping), npu) for n, npu in enumerate(candidate.npus))
-    assert busiest - 100 < run_flow(model, candidate.choices, made)[0].cycles_per_frame < 1.4 * busiest
+    assert busiest - 100 < run_flow(model, candidate.choices, design)[0].cycles_per_frame < 1.4 * busiest
 
 
 def test_mappings_of_graphs() -> None:
     """Rings where maps find their ways, and chains with copies; of bits also a layer each."""
-    found = [
+    mappings = [
         (each.mapping, each.closed) for each in Tries(residual(), Budget(), 64, SETTINGS[1:]).connections.possible()
     ]
-    assert found[:4] == [(None, False), RING, ((0, 1, 2, 0, 1, 2), True), ((0, 1, 2, 3, 0, 1), True)]
-    assert CUT in found[4:]
-    assert not any(closed for _, closed in found[4:])
-    found = [(each.mapping, each.closed) for each in Tries(signs(), Budget(), 64, SETTINGS[1:2]).connections.possible()]
-    assert found == [(None, False), ((0, 1, 0, 1, 0), True), ((0, 1, 2, 0, 1), True), ((0, 1, 2, 3, 0), True), EACH]
+    assert mappings[:4] == [(None, False), RING, ((0, 1, 2, 0, 1, 2), True), ((0, 1, 2, 3, 0, 1), True)]
+    assert CUT in mappings[4:]
+    assert not any(closed for _, closed in mappings[4:])
+    mappings = [
+        (each.mapping, each.closed) for each in Tries(signs(), Budget(), 64, SETTINGS[1:2]).connections.possible()
+    ]
+    assert mappings == [(None, False), ((0, 1, 0, 1, 0), True), ((0, 1, 2, 0, 1), True), ((0, 1, 2, 3, 0), True), EACH]
 
 
 @pytest.mark.parametrize(("model", "cycles"), [(residual, 500), pytest.param(fire, 900, marks=pytest.mark.slow)])
 def test_chains_with_copies_are_found_where_they_are_faster(model: Callable[[], Model], cycles: int) -> None:
-    made, found = model(), searched(model, 100)
-    assert found.best is not None
-    assert found.best.figures.cycles < cycles
-    assert any("cut between fork and join" in words for words in found.varied)
-    copied = next(row for row in found.front if row.candidate.chunk)
-    assert copied.candidate.chunk == f"rows:{made.network.input.height}"
+    net_model, explored = model(), searched(model, 100)
+    assert explored.best is not None
+    assert explored.best.figures.cycles < cycles
+    assert any("cut between fork and join" in words for words in explored.varied)
+    copied = next(row for row in explored.front if row.candidate.chunk)
+    assert copied.candidate.chunk == f"rows:{net_model.network.input.height}"
     straight = replace(copied.candidate, chunk="")
-    assert figures(made, straight, straight.design(made)).cycles > 1.1 * copied.figures.cycles
+    assert figures(net_model, straight, straight.design(net_model)).cycles > 1.1 * copied.figures.cycles
 
 
 @pytest.mark.slow
 def test_a_mapping_may_be_the_smallest_design_for_a_rate() -> None:
-    found = explore(fire(), Budget(cycles=900), map_order="raster", effort=QUICK)
-    assert found.best is not None
-    assert found.best.figures.cycles <= 900
-    assert len(found.best.candidate.npus) > 1
+    explored = explore(fire(), Budget(cycles=900), map_order="raster", effort=QUICK)
+    assert explored.best is not None
+    assert explored.best.figures.cycles <= 900
+    assert len(explored.best.candidate.npus) > 1
 
 
 @pytest.mark.slow
@@ -163,14 +165,14 @@ def test_a_ring_of_a_graph_simulates(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [residual, fire, signs])
 def test_a_front_of_graphs_simulates(model: Callable[[], Model], tmp_path: Path) -> None:
-    made = model()
-    found = explore(made, Budget(lut=20_000, dsp=120), map_order="raster", effort=QUICK)
-    assert found.best is not None
-    assert any(row.candidate.chunk for row in found.front) == (model is not signs)
-    assert len(found.best.candidate.npus) > 1
-    for n, row in enumerate(found.front):
-        assert figures(made, row.candidate, row.candidate.design(made)) == row.figures
-        simulated(tmp_path / str(n), row.candidate, made)
+    net_model = model()
+    explored = explore(net_model, Budget(lut=20_000, dsp=120), map_order="raster", effort=QUICK)
+    assert explored.best is not None
+    assert any(row.candidate.chunk for row in explored.front) == (model is not signs)
+    assert len(explored.best.candidate.npus) > 1
+    for n, row in enumerate(explored.front):
+        assert figures(net_model, row.candidate, row.candidate.design(net_model)) == row.figures
+        simulated(tmp_path / str(n), row.candidate, net_model)
 
 
 @pytest.mark.parametrize(
@@ -179,12 +181,12 @@ def test_a_front_of_graphs_simulates(model: Callable[[], Model], tmp_path: Path)
 def test_every_concatenation_is_searched(name: str) -> None:
     """Also where one NPU copies maps; what is told of a design is that of the one that is built."""
     model = random_model(network_of(CASES[name][0]), 1, 32)
-    found = explore(model, Budget(lut=15_000, dsp=80), map_order="raster", effort=QUICK)
-    assert found.best is not None
-    for row in found.front:
+    explored = explore(model, Budget(lut=15_000, dsp=80), map_order="raster", effort=QUICK)
+    assert explored.best is not None
+    for row in explored.front:
         candidate = Candidate.from_dict(json.loads(json.dumps(row.candidate.to_dict())))
         assert figures(model, candidate, candidate.design(model)) == row.figures
-        assert len(candidate.mapping) == len(found.layers)
+        assert len(candidate.mapping) == len(explored.layers)
 
 
 def twice(name: str) -> tuple[Model, Model]:
@@ -203,7 +205,7 @@ def test_networks_that_accumulate_by_or_share_rings_and_chains(name: str) -> Non
 def test_a_chain_of_networks_with_ored_words_is_found_where_it_is_faster(tmp_path: Path) -> None:
     """One NPU takes 1,890 cycles a round within these LUTs."""
     models = twice("digits-words")
-    found = explore(models, Budget(lut=8_000), map_order="raster", effort=QUICK)
-    assert found.best is not None
-    assert found.best.figures.cycles < 1_000
-    simulated(tmp_path, found.best.candidate, *models)
+    explored = explore(models, Budget(lut=8_000), map_order="raster", effort=QUICK)
+    assert explored.best is not None
+    assert explored.best.figures.cycles < 1_000
+    simulated(tmp_path, explored.best.candidate, *models)

@@ -74,8 +74,8 @@ def differences(
         return None
     candidate = candidate_of("net", mapped_npus, 64, setting.map_order)
     own = len(choices.networks[0]) if choices.networks else len(candidate.mapping)
-    made = sized(models, candidate.npus, candidate.mapping[:own], setting)
-    pairs = zip((npu.flat() for npu in candidate.npus), (npu.flat() for npu in made), strict=True)
+    sized_npus = sized(models, candidate.npus, candidate.mapping[:own], setting)
+    pairs = zip((npu.flat() for npu in candidate.npus), (npu.flat() for npu in sized_npus), strict=True)
     return {key for ours, theirs in pairs for key in ours if ours[key] != theirs[key]}
 
 
@@ -98,9 +98,9 @@ def test_one_npu_has_the_memories_that_sizing_makes(kind: str, setting: MapSetti
         if is_copying(choices):
             continue
         fastest = max(layer.taps for layer in choices.layers)
-        found = differences([model], choices, connection, setting, 50 * fastest, most_npus=1)
-        assert found is None or found <= FLOW, number
-        tried += found is not None
+        keys = differences([model], choices, connection, setting, 50 * fastest, most_npus=1)
+        assert keys is None or keys <= FLOW, number
+        tried += keys is not None
     assert tried
 
 
@@ -115,9 +115,9 @@ def test_npus_have_the_memories_that_sizing_makes(kind: str, setting: MapSetting
         for connection in connections.possible():
             choices = connections.of(connection, setting)
             fastest = max(layer.taps for layer in choices.layers)
-            found = differences([model], choices, connection, setting, 15 * fastest)
-            assert found is None or found <= FLOW | NEIGHBOUR, (number, connection.mapping)
-            tried += found is not None
+            keys = differences([model], choices, connection, setting, 15 * fastest)
+            assert keys is None or keys <= FLOW | NEIGHBOUR, (number, connection.mapping)
+            tried += keys is not None
     assert tried
 
 
@@ -129,9 +129,9 @@ def test_an_npu_of_several_networks_has_the_memories_that_sizing_makes(kinds: Se
     for setting in SETTINGS:
         choices = connections.of(connections.possible()[0], setting)
         fastest = sum(layer.taps for layer in choices.layers)
-        found = differences(models, choices, connections.possible()[0], setting, 30 * fastest, most_npus=1)
-        assert found is not None
-        assert found <= FLOW, setting
+        keys = differences(models, choices, connections.possible()[0], setting, 30 * fastest, most_npus=1)
+        assert keys is not None
+        assert keys <= FLOW, setting
 
 
 @pytest.mark.sample(2)
@@ -150,8 +150,8 @@ def test_an_npu_that_takes_lines_has_the_memories_that_sizing_makes(kind: str) -
             npu = choices.sized(indices, npu)
         except ValueError:  # a map that is added doesn't lie as its results leave
             continue
-        (made,) = sized([model], [npu], (0,) * len(indices), setting)
-        assert {key for key, value in npu.flat().items() if made.flat()[key] != value} <= FLOW, number
+        (sized_npu,) = sized([model], [npu], (0,) * len(indices), setting)
+        assert {key for key, value in npu.flat().items() if sized_npu.flat()[key] != value} <= FLOW, number
         seen = [layer.seen_by(npu) for layer in choices.layers]
         formed += sum(layer.lines is not None or layer.formed_pool(npu) is not None for layer in seen)
     assert formed

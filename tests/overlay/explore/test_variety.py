@@ -64,14 +64,14 @@ def kernels() -> Model:
 
 
 def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSetting = SETTINGS[0]) -> Candidate:
-    made = layers(model, setting.map_order)
-    npus = cheapest_ring(NpuChoices(made, 64, counters=setting.counters), mapping, interval, Price())
+    demands = layers(model, setting.map_order)
+    npus = cheapest_ring(NpuChoices(demands, 64, counters=setting.counters), mapping, interval, Price())
     assert npus is not None
     return candidate_of(model.network.name, npus, 64, setting.map_order)
 
 
 @pytest.mark.parametrize(
-    ("engines", "found"),
+    ("engines", "expected"),
     [
         ("b", []),
         ("bb", []),
@@ -83,8 +83,8 @@ def ring_of(model: Model, mapping: Sequence[int], interval: int, setting: MapSet
         ("ibbb", []),
     ],
 )
-def test_rings(engines: str, found: list[tuple[int, ...]]) -> None:
-    assert rings([[{"b": "binary", "i": "integer"}[letter] for letter in engines]]) == found
+def test_rings(engines: str, expected: list[tuple[int, ...]]) -> None:
+    assert rings([[{"b": "binary", "i": "integer"}[letter] for letter in engines]]) == expected
 
 
 def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
@@ -96,26 +96,26 @@ def test_an_npu_of_a_ring_computes_its_layers_in_the_interval() -> None:
     choices = NpuChoices(layers(model), 64)
     work = [choices.cycles(candidate.indices_on(n), npu) for n, npu in enumerate(candidate.npus)]
     assert max(work) <= interval
-    found = figures(model, candidate)
-    assert found is not None
-    assert max(work) - 100 <= found.cycles < sum(work) + 200, "busy as one NPU at least, and no longer than in turn"
+    predicted = figures(model, candidate)
+    assert predicted is not None
+    assert max(work) - 100 <= predicted.cycles < sum(work) + 200, "busy as one NPU at least, and no longer than in turn"
 
 
 def test_a_network_of_both_kinds_gets_npus_of_both() -> None:
     model = ends()
-    found = explore(model, Budget(lut=20_000), effort=Effort(points=2, halvings=0))
-    assert found.best is not None
-    assert {row.candidate.engines for row in found.front} == {Engines(("integer", "binary", "integer"))}
-    assert found.tried >= len(found.front)
+    explored = explore(model, Budget(lut=20_000), effort=Effort(points=2, halvings=0))
+    assert explored.best is not None
+    assert {row.candidate.engines for row in explored.front} == {Engines(("integer", "binary", "integer"))}
+    assert explored.tried >= len(explored.front)
     chains = ("pipelines, cascades and single NPUs", "rings of 2 NPUs", "map order pull and raster", "both dataflows")
     npus = ("streamed weights", "NPUs of both engines", "several taps a beat", "window former", "tables and counters")
-    assert found.varied == (*chains, *npus)
+    assert explored.varied == (*chains, *npus)
 
 
 def test_only_what_is_asked_for_is_varied() -> None:
-    found = explore(ends(), Budget(), map_order="pull", effort=Effort(points=1, halvings=0))
-    assert {row.candidate.map_order for row in found.front} == {"pull"}
-    assert "map order pull" in found.varied
+    explored = explore(ends(), Budget(), map_order="pull", effort=Effort(points=1, halvings=0))
+    assert {row.candidate.map_order for row in explored.front} == {"pull"}
+    assert "map order pull" in explored.varied
     with value_error("explore: map_order must be one of both, pull, raster, got 'auto'"):
         explore(ends(), Budget(), map_order="auto")
 
@@ -125,18 +125,18 @@ def simulated(folder: Path, candidate: Candidate, *models: Model) -> None:
     candidate = Candidate.from_dict(json.loads(json.dumps(candidate.to_dict())))
     model, *also = models
     design = candidate.design(model, also=also)
-    made = builds.build(folder, design, models, choices=candidate.choices)
+    build = builds.build(folder, design, models, choices=candidate.choices)
     latency = 0
     for each in models:
         left = run_flow(each, candidate.choices, design, FRAMES)[0].left
         images = random_images(each.network, FRAMES, 1)
-        several, alone = run(made, each, images), run(made, each, images[:1])
+        several, alone = run(build, each, images), run(build, each, images[:1])
         assert several.bit_exact_frames == FRAMES
         assert several.counters["cycles"] - alone.counters["cycles"] == left[-1] - left[0]
         latency += alone.counters["cycles"]
-    found = figures(model, candidate, design, also=also)
-    assert found is not None
-    assert latency == found.latency
+    predicted = figures(model, candidate, design, also=also)
+    assert predicted is not None
+    assert latency == predicted.latency
 
 
 @pytest.mark.slow
@@ -178,15 +178,15 @@ def test_streamed_weights_are_found_where_kernels_do_not_fit(tmp_path: Path) -> 
     assert "pull, streamed weights" in chosen
     candidate = Candidate.load(foldings, model)
     assert candidate.stream_weights
-    found = figures(model, candidate)
-    assert found is not None
-    assert f"│ {found.cycles:,.0f} │" in " ".join(chosen.split())
-    assert Budget(lut=3_000, bram36=6, cycles=11_000).holds(found)
+    predicted = figures(model, candidate)
+    assert predicted is not None
+    assert f"│ {predicted.cycles:,.0f} │" in " ".join(chosen.split())
+    assert Budget(lut=3_000, bram36=6, cycles=11_000).holds(predicted)
     resident = replace(candidate, npus=tuple(npu.changed(stream_weights=False) for npu in candidate.npus))
     faster = figures(model, resident)
     assert faster is not None
     assert faster.area.bram36 > 6
-    assert faster.cycles < found.cycles, "weights take time to come"
+    assert faster.cycles < predicted.cycles, "weights take time to come"
     folder = tmp_path / "built"
     built = CliRunner().invoke(bitloom, ["build", str(network), "--foldings", str(foldings), "--out", str(folder)])
     assert built.exit_code == 0, built.output

@@ -44,19 +44,21 @@ def images(model, count):
 
 def check_back(model):
     """Import what is exported: the same scores."""
-    made = import_graph(to_graph(to_qonnx(model)), name="again")
+    imported = import_graph(to_graph(to_qonnx(model)), name="again")
     x = images(model, 4)
-    again = made.model.forward(made.host.to_input(np.moveaxis(x, 3, 1).astype(float), made.model.network.input.shape))
-    assert (made.host.scores(again) == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
-    assert all(built.wrong == (0, 0) for built in made.emitted.built)
-    return made
+    again = imported.model.forward(
+        imported.host.to_input(np.moveaxis(x, 3, 1).astype(float), imported.model.network.input.shape)
+    )
+    assert (imported.host.scores(again) == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
+    assert all(built.wrong == (0, 0) for built in imported.emitted.built)
+    return imported
 
 
 @pytest.mark.parametrize("name", BACK_AT_ONCE)
 def test_back(name):
-    made = check_back(zoo.find(name))
+    imported = check_back(zoo.find(name))
     if name == "digits-cnn":
-        verify(made, 2)
+        verify(imported, 2)
 
 
 @pytest.mark.parametrize("more", [(), ("act_1",)])
@@ -66,11 +68,13 @@ def test_several_outputs_back(more):
     *layers, last = model.network.layers
     last = replace(last, inputs=(*last.inputs, *more))
     model = Model(replace(model.network, layers=(*layers, last)), model.arrays)
-    made = import_graph(to_graph(to_qonnx(model)), name="again")
+    imported = import_graph(to_graph(to_qonnx(model)), name="again")
     x = images(model, 4)
-    again = made.model.forward(made.host.to_input(np.moveaxis(x, 3, 1).astype(float), made.model.network.input.shape))
+    again = imported.model.forward(
+        imported.host.to_input(np.moveaxis(x, 3, 1).astype(float), imported.model.network.input.shape)
+    )
     maps = dict(model.walk(x))
-    for name, got in zip(model.network.layers[-1].inputs, made.host.closed(again).values(), strict=True):
+    for name, got in zip(model.network.layers[-1].inputs, imported.host.closed(again).values(), strict=True):
         assert np.array_equal(got, maps[name].reshape(4, -1) if name == "dense_3" else np.moveaxis(maps[name], 3, 1))
 
 
@@ -89,8 +93,8 @@ def by_qonnx(message, x):
     message.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 1
     wrapped = modelwrapper.ModelWrapper(message).transform(InferShapes())
     name = message.graph.output[0].name
-    made = [execute_onnx(wrapped, {"input": image[None].astype(np.float32)})[name].ravel() for image in x]
-    return np.stack(made)
+    results = [execute_onnx(wrapped, {"input": image[None].astype(np.float32)})[name].ravel() for image in x]
+    return np.stack(results)
 
 
 @pytest.mark.sample(1)
@@ -101,8 +105,8 @@ def test_concatenations(name):
     x = images(model, 2)
     message = onnx.load_model_from_string(to_qonnx(model))
     assert "Concat" in {node.op_type for node in message.graph.node}
-    found = by_qonnx(message, np.moveaxis(x, 3, 1))
-    assert (found == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
+    results = by_qonnx(message, np.moveaxis(x, 3, 1))
+    assert (results == model.forward(x).transpose(0, 3, 1, 2).reshape(len(x), -1)).all()
     check_back(model)
 
 
@@ -139,8 +143,8 @@ def falling(model):
 def test_qonnx_computes_the_same():
     model = falling(zoo.find("digits-cnn"))
     x = images(model, 3)
-    found = by_qonnx(onnx.load_model_from_string(to_qonnx(model)), np.moveaxis(x, 3, 1))
-    assert (found == model.forward(x).reshape(3, -1)).all()
+    results = by_qonnx(onnx.load_model_from_string(to_qonnx(model)), np.moveaxis(x, 3, 1))
+    assert (results == model.forward(x).reshape(3, -1)).all()
     check_back(model)
 
 
@@ -282,6 +286,6 @@ def test_a_depthwise_convolution():
         "act": {"bias": np.full(5, 100), "multiplier": np.arange(3, 8), "shift": np.full(5, 5)},
         "dense": {"weight": rng.integers(-7, 8, (3, 5, 3, 5))},
     }
-    made = check_back(Model(network, arrays))
-    kinds = [layer.kind for layer in made.model.network.layers]
+    imported = check_back(Model(network, arrays))
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert kinds[0] == "depthwise_conv"

@@ -50,10 +50,10 @@ def test_found_cases_are_written_and_can_be_replayed(dice, tmp_path):
     assert sorted([*done.case_files, "campaign.json"]) == list(files(tmp_path / "a"))
     for name in done.case_files:
         data = json.loads((tmp_path / "a" / name).read_text())
-        made = Dice().case(Pick("device", 1, data["number"]))
-        assert (data["case"], data["seed"], name) == (made, 1, f"device-{data['number']}.json")
-        found = {20: "a number must be below 20, got 20", 19: "KeyError: 'nineteen\\nand more'"}[made["number"]]
-        assert replay(tmp_path / "a" / name)[1] == data["found"] == found
+        case = Dice().case(Pick("device", 1, data["number"]))
+        assert (data["case"], data["seed"], name) == (case, 1, f"device-{data['number']}.json")
+        message = {20: "a number must be below 20, got 20", 19: "KeyError: 'nineteen\\nand more'"}[case["number"]]
+        assert replay(tmp_path / "a" / name)[1] == data["found"] == message
 
 
 def test_the_same_seed_gives_the_same_campaign_however_it_is_cut(dice, tmp_path):
@@ -214,8 +214,8 @@ def test_the_command(dice, tmp_path):
     ran = call("device", "--cases", 100, "--seed", 1, "--jobs", 1, "--out", tmp_path / "a", "--json")
     data = json.loads(ran.stdout)
     assert (ran.exit_code, data["cases"], data["seed"]) == (1, 100, 1)
-    found = [name for name in data["found"] if json.loads((tmp_path / "a" / name).read_text())["case"]["number"] == 20]
-    path = tmp_path / "a" / found[0]
+    names = [name for name in data["found"] if json.loads((tmp_path / "a" / name).read_text())["case"]["number"] == 20]
+    path = tmp_path / "a" / names[0]
     ran = call("device", "--replay", path)
     assert (ran.exit_code, ran.output) == (1, f"bitloom: {path}: a number must be below 20, got 20\n")
     ran = call("server", "--replay", path)

@@ -69,12 +69,12 @@ def test_arrays() -> None:
 
 
 def test_edits_of_packets() -> None:
-    made = []
+    edits = []
     for case in cases("device"):
         words = [np.arange(1000 * k, 1000 * k + 20, dtype=np.uint32).reshape(10, 2) for k in range(4)]
         packets = [Packet(each, np.arange(10) == 9, k in (0, 3)) for k, each in enumerate(words)]
-        made += [packet.words.tobytes() + packet.lasts.tobytes() for packet in edited(packets, case["edits"])]
-    assert digest(*made) == "41c710c0b355775e"
+        edits += [packet.words.tobytes() + packet.lasts.tobytes() for packet in edited(packets, case["edits"])]
+    assert digest(*edits) == "41c710c0b355775e"
 
 
 @pytest.mark.parametrize("kind", CONTENTS)

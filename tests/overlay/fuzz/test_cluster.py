@@ -45,9 +45,9 @@ def campaign(folder, *options):
 
 @pytest.mark.slow
 def test_a_campaign_on_a_cluster_is_the_same(scheduler, tmp_path):
-    found = campaign(tmp_path / "cluster", "--scheduler", scheduler)
-    assert (found["cases"], sum(found["ends"].values())) == (50, 50)
-    assert found == campaign(tmp_path / "here")
+    facts = campaign(tmp_path / "cluster", "--scheduler", scheduler)
+    assert (facts["cases"], sum(facts["ends"].values())) == (50, 50)
+    assert facts == campaign(tmp_path / "here")
     assert files(tmp_path / "cluster") == files(tmp_path / "here")
 
 

@@ -29,13 +29,13 @@ def verdicts(kind, folder, seeds):
     KINDS[kind].write(folder)
     path = folder / KINDS[kind].file
     assert outcome(kind, path) == Outcome("read")
-    found = Counter()
+    counts = Counter()
     for seed in seeds:
         path.write_bytes(damaged_file(kind, seed))
         result = outcome(kind, path)
         assert result.good, f"seed {seed}: {result}"
-        found[result.verdict] += 1
-    return found
+        counts[result.verdict] += 1
+    return counts
 
 
 @pytest.mark.sample(8)
@@ -52,15 +52,15 @@ def test_many_damaged_files(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS, indirect=True)
 def test_damage_depends_on_the_seed_alone(kind):
-    made = [damaged_file(kind, seed) for seed in range(8)]
-    assert made == [damaged_file(kind, seed) for seed in range(8)]
-    assert len({*made, valid_file(kind)}) > 6
+    damaged_files = [damaged_file(kind, seed) for seed in range(8)]
+    assert damaged_files == [damaged_file(kind, seed) for seed in range(8)]
+    assert len({*damaged_files, valid_file(kind)}) > 6
 
 
 def test_damage_reaches_what_lies_behind_checksums():
     """A model with another array, but right checksums of the zip archive."""
-    found = [damaged(valid_file("model"), np.random.default_rng(seed)) for seed in range(60)]
-    assert any(len(data) > 1_000 and data.startswith(b"PK") and b"descr" in data for data in found)
+    damaged_files = [damaged(valid_file("model"), np.random.default_rng(seed)) for seed in range(60)]
+    assert any(len(data) > 1_000 and data.startswith(b"PK") and b"descr" in data for data in damaged_files)
 
 
 def judged(read, tmp_path, monkeypatch) -> Outcome:

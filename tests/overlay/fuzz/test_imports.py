@@ -101,8 +101,8 @@ def moved(by, tied):
     run = authorities.by_onnxruntime
 
     def wrong(data, twin, images):
-        found = run(data, twin, images)
-        return replace(found, outputs=[x + by for x in found.outputs], tied=np.full(len(images), tied))
+        outcome = run(data, twin, images)
+        return replace(outcome, outputs=[x + by for x in outcome.outputs], tied=np.full(len(images), tied))
 
     return authorities.Authority("onnxruntime", "onnxruntime", wrong)
 

@@ -8,14 +8,16 @@ from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 
 
-def imported(chain, spec=None, engine="auto"):
+def import_chain(chain, spec=None, engine="auto"):
     return import_graph(to_graph(chain.bytes()), spec=spec and parse_input(spec), engine=engine, name="chain")
 
 
-def outputs(made, images):
-    dtype = made.source.source.dtype
+def outputs(imported, images):
+    dtype = imported.source.source.dtype
     images = images.astype(dtype) if dtype.kind in "iu" else images
-    return made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+    return imported.host.scores(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
 
 
 def by_qonnx(chain, images):
@@ -56,11 +58,11 @@ def by_images(other):
 
 def check(chain, other, spec=None, engine="auto", images=12, near=1e-4):
     """Compare scores on random and extreme images; near is relative to the largest one, 0 where floats are exact."""
-    made = imported(chain, spec, engine)
-    verify(made, 4)
-    x = real_inputs(made, sample_inputs(made, images, seed=3))
+    imported = import_chain(chain, spec, engine)
+    verify(imported, 4)
+    x = real_inputs(imported, sample_inputs(imported, images, seed=3))
     wanted = other(chain, x)
-    got = outputs(made, x)
+    got = outputs(imported, x)
     assert np.abs(got - wanted).max() <= near * max(1, np.abs(wanted).max())
     assert len(np.unique(wanted)) > 4  # else nothing was compared
-    return made
+    return imported

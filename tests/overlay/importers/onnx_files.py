@@ -35,27 +35,27 @@ class Chain:
     def node(self, op, *inputs, domain="", out=None, **attributes):
         """Append a node; inputs are names, or arrays that become constants. The first one is what is here."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
-        made = out or f"t{len(self.nodes)}"
+        tensor = out or f"t{len(self.nodes)}"
         self.nodes.append(
-            helper.make_node(op, [self.here, *names], [made], f"{op}_{len(self.nodes)}", domain=domain, **attributes)
+            helper.make_node(op, [self.here, *names], [tensor], f"{op}_{len(self.nodes)}", domain=domain, **attributes)
         )
-        self.here = made
+        self.here = tensor
         return self
 
     def reversed(self, op, value):
         """Append a node that reads a constant, then what is here."""
-        made = f"t{len(self.nodes)}"
+        tensor = f"t{len(self.nodes)}"
         names = [self.constant(value), self.here]
-        self.nodes.append(helper.make_node(op, names, [made], f"{op}_{len(self.nodes)}"))
-        self.here = made
+        self.nodes.append(helper.make_node(op, names, [tensor], f"{op}_{len(self.nodes)}"))
+        self.here = tensor
         return self
 
     def weight(self, op, *inputs, domain="", **attributes):
         """A node on constants alone; its output's name."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
-        made = f"w{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, names, [made], f"{op}_{len(self.nodes)}", domain=domain, **attributes))
-        return made
+        tensor = f"w{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, names, [tensor], f"{op}_{len(self.nodes)}", domain=domain, **attributes))
+        return tensor
 
     def quant(self, scale, bits, *, signed=1, narrow=0, rounding="ROUND", zero=0.0):
         return self.node(

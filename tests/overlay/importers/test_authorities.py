@@ -13,17 +13,19 @@ from tests.board_data import file as data
 pytest.importorskip("onnx", reason="the extra import is not installed")
 
 
-def scores(made, images):
-    return made.host.scores(packed.forward(made.model, made.host.to_input(images, made.model.network.input.shape)))
+def scores(imported, images):
+    return imported.host.scores(
+        packed.forward(imported.model, imported.host.to_input(images, imported.model.network.input.shape))
+    )
 
 
 def test_tfc_on_mnist():
     """QONNX's model zoo states 92.96 % of the 10,000 test images."""
-    made = import_file(data("tfc_1w1a.onnx"))
-    verify(made, 4)
+    imported = import_file(data("tfc_1w1a.onnx"))
+    verify(imported, 4)
     images = read_idx(data("t10k-images-idx3-ubyte.gz"))[:, None] / np.float32(255)
     labels = read_idx(data("t10k-labels-idx1-ubyte.gz"))
-    assert (scores(made, images).argmax(axis=1) == labels).sum() == 9296
+    assert (scores(imported, images).argmax(axis=1) == labels).sum() == 9296
 
 
 @pytest.mark.slow  # qonnx takes a minute for 1,000 images
@@ -51,21 +53,21 @@ def test_sfc_equals_pytorch():
 
 def test_intrusion_detection():
     recorded = np.load(data("qonnx/unsw_nb15_w2a2.io.npz"))
-    made = import_file(data("qonnx/unsw_nb15-mlp-w2a2.onnx"), spec=parse_input("unsigned1"))
-    verify(made, 4)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 4
-    assert (scores(made, recorded["x"]) == recorded["y"]).all()
+    imported = import_file(data("qonnx/unsw_nb15-mlp-w2a2.onnx"), spec=parse_input("unsigned1"))
+    verify(imported, 4)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 4
+    assert (scores(imported, recorded["x"]) == recorded["y"]).all()
 
 
 def jets(bits):
     """The network whose input nobody quantised, fed with fixed-point numbers of -4 .. 4; what qonnx recorded."""
     recorded = np.load(data("qonnx/qkeras_jettagging.io.npz"))
-    made = import_file(data("qonnx/qkeras_jettagging.onnx"), spec=parse_input(f"signed{bits}:1/{1 << bits - 3}"))
-    return made, recorded["x"], recorded["y"]
+    imported = import_file(data("qonnx/qkeras_jettagging.onnx"), spec=parse_input(f"signed{bits}:1/{1 << bits - 3}"))
+    return imported, recorded["x"], recorded["y"]
 
 
-def softmax(found):
-    powers = np.exp(found - found.max(axis=1, keepdims=True))
+def softmax(values):
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
 
@@ -73,11 +75,11 @@ def softmax(found):
 @pytest.mark.parametrize(("bits", "worse"), [(12, 28), (16, 2), (20, 0)])
 def test_jet_tagging(bits, worse):
     """Inputs are rounded to the bits that are asked for; from there on all is exact, halves to even included."""
-    made, x, wanted = jets(bits)
-    verify(made, 2)
-    assert made.model.network.input.encoding == signed(bits)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 4
-    assert made.host.only.closing == ("Softmax",)
-    found = softmax(scores(made, x))
-    assert (found.argmax(axis=1) == wanted.argmax(axis=1)).all()
-    assert (np.abs(found - wanted).max(axis=1) > 1e-3).sum() == worse
+    imported, x, wanted = jets(bits)
+    verify(imported, 2)
+    assert imported.model.network.input.encoding == signed(bits)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 4
+    assert imported.host.only.closing == ("Softmax",)
+    shares = softmax(scores(imported, x))
+    assert (shares.argmax(axis=1) == wanted.argmax(axis=1)).all()
+    assert (np.abs(shares - wanted).max(axis=1) > 1e-3).sum() == worse

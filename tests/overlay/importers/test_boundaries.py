@@ -17,7 +17,7 @@ from bitloom.overlay.importers.operators.registry import INSTEAD, OPERATORS, ope
 from bitloom.overlay.importers.rows import Boundaries
 from tests.errors import value_error
 
-from .against import by_qonnx, check, imported
+from .against import by_qonnx, check, import_chain
 from .onnx_files import Chain
 
 LEAKY = bend("LeakyRelu", [(0, 0)], (Fraction(1, 4), 1))
@@ -246,10 +246,10 @@ REASON = (
 @pytest.mark.parametrize(("name", "function"), [("LeakyRelu", leaky()), ("ThresholdedRelu", thresholded())])
 def test_an_activation_that_bends_becomes_thresholds(name, function, weight_bits):
     """Also where weights of several bits behind it need the other engine."""
-    made = check(network(function, weight_bits), by_qonnx, near=0)
-    assert made.choice.engines == ("binary", "binary" if weight_bits == 1 else "integer")
-    assert made.choice.costs["integer"] == REASON.format(name)
-    assert made.emitted.built[0].levels == 7
+    imported = check(network(function, weight_bits), by_qonnx, near=0)
+    assert imported.choice.engines == ("binary", "binary" if weight_bits == 1 else "integer")
+    assert imported.choice.costs["integer"] == REASON.format(name)
+    assert imported.emitted.built[0].levels == 7
 
 
 SLOPES = np.float32([0.25, 0, 1.5, 0.75]).reshape(4, 1, 1)
@@ -273,10 +273,10 @@ CHANNELS = {
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_channels_that_bend_apart_become_thresholds(name):
-    made = check(network(CHANNELS[name]), by_qonnx, near=0)
-    assert made.choice.engines == ("binary", "binary")
-    assert made.emitted.built[0].levels == 7
-    assert made.choice.costs["integer"].startswith("Conv_1 (integer engine): ")
+    imported = check(network(CHANNELS[name]), by_qonnx, near=0)
+    assert imported.choice.engines == ("binary", "binary")
+    assert imported.emitted.built[0].levels == 7
+    assert imported.choice.costs["integer"].startswith("Conv_1 (integer engine): ")
 
 
 def test_slopes_of_a_dense_layer():
@@ -286,8 +286,8 @@ def test_slopes_of_a_dense_layer():
     chain.node("MatMul", rng.choice([-1, 1], (18, 5)).astype(np.float32))
     chain.node("PRelu", np.float32([0.5, 2, 0, 0.25, 1])).quant(0.5, 3)
     chain.node("PRelu", np.float32([[1, 0.5, 2, 4, 0]])).quant(1.5, 2)
-    made = check(chain.node("MatMul", rng.choice([-1, 1], (5, 6)).astype(np.float32)), by_qonnx, near=0)
-    assert [section.verb for section in made.graph.sections] == ["multiplied"] * 3
+    imported = check(chain.node("MatMul", rng.choice([-1, 1], (5, 6)).astype(np.float32)), by_qonnx, near=0)
+    assert [section.verb for section in imported.graph.sections] == ["multiplied"] * 3
 
 
 @pytest.mark.parametrize("least", [np.int8(-2), np.int8([-4, 0, 1, 2]).reshape(4, 1, 1)])
@@ -300,8 +300,8 @@ def test_maxima_of_integers(least):
         chain.node("Max", chain.constant(least, np.int8)).node("DequantizeLinear", 0.5, chain.constant(0, np.int8))
 
     pytest.importorskip("onnxruntime", minversion="1.24", reason="onnxruntime 1.23 has no Max of int8")
-    made = check(network(cut), by_qonnx, near=0)
-    assert len(made.graph.sections) == (2 if least.size == 1 else 3)
+    imported = check(network(cut), by_qonnx, near=0)
+    assert len(imported.graph.sections) == (2 if least.size == 1 else 3)
 
 
 def test_a_pooled_map_of_which_some_channels_are_read():
@@ -326,7 +326,7 @@ def test_what_lies_behind_a_sum_is_the_same_in_every_channel():
     here = chain.here
     chain.node("Conv", np.ones((4, 4, 1, 1), np.float32)).quant(0.5, 4).node("Add", here).node("PRelu", SLOPES)
     with pytest.raises(ImportRefused) as refusal:
-        imported(chain.quant(1.0, 4).node("Conv", np.ones((4, 4, 1, 1), np.float32)))
+        import_chain(chain.quant(1.0, 4).node("Conv", np.ones((4, 4, 1, 1), np.float32)))
     assert str(refusal.value) == (
         "Add_5 (Add): what lies between a sum and its quantiser must be the same in every channel"
     )
@@ -363,25 +363,25 @@ def padded_maximum(chain):
 )
 def test_what_channels_can_not_have(chain, why):
     with pytest.raises(ImportRefused) as refusal:
-        imported(network(chain))
+        import_chain(network(chain))
     assert str(refusal.value).split("): ", 1)[1] == why
 
 
 def test_the_integer_engine_has_it_as_ramps_where_it_is_asked_for():
-    made = check(network(leaky()), by_qonnx, engine="integer", near=0)
-    assert "ramps_1" in [layer.name for layer in made.model.network.layers]
+    imported = check(network(leaky()), by_qonnx, engine="integer", near=0)
+    assert "ramps_1" in [layer.name for layer in imported.model.network.layers]
 
 
 def test_a_leaky_relu_that_falls_must_read_a_quantised_map():
     with pytest.raises(ImportRefused, match="what LeakyRelu reads must be quantised, got sums of weights"):
-        imported(network(leaky(-0.5)))
+        import_chain(network(leaky(-0.5)))
 
 
 def test_a_bend_below_all_levels_is_for_both_engines():
     """What is below 0 has level 0 behind a quantiser without a sign: one line, as behind a ReLU."""
     for engine in ("binary", "integer"):
-        made = check(network(leaky(), signed=0), by_qonnx, engine=engine, near=0)
-        assert set(made.choice.engines) == {engine}
+        imported = check(network(leaky(), signed=0), by_qonnx, engine=engine, near=0)
+        assert set(imported.choice.engines) == {engine}
 
 
 def test_channels_that_are_clipped_apart_take_both_engines():
@@ -391,9 +391,9 @@ def test_channels_that_are_clipped_apart_take_both_engines():
     def clipped(chain):
         chain.node("Clip", np.float32(-9), np.float32(1)).node("Mul", apart)
 
-    made = check(network(clipped, 4), by_qonnx, near=0)
-    assert made.choice.engines == ("binary", "integer")
-    assert made.choice.costs["integer"] == (
+    imported = check(network(clipped, 4), by_qonnx, near=0)
+    assert imported.choice.engines == ("binary", "integer")
+    assert imported.choice.costs["integer"] == (
         "Conv_1 (integer engine): all channels must be clipped to the same values; clip before what scales each channel"
     )
 
@@ -408,7 +408,7 @@ def test_channels_that_are_clipped_apart_take_both_engines():
 def test_the_host_refuses_what_it_can_not_compute(chain):
     name = next(node.name for node in chain.nodes if node.op_type == "LeakyRelu")
     with pytest.raises(ImportRefused) as refusal:
-        imported(chain)
+        import_chain(chain)
     why = "at a network's ends the host computes lines and clips alone; put a quantiser behind it"
     assert str(refusal.value) == f"{name} (LeakyRelu): {why}"
 
@@ -416,7 +416,7 @@ def test_the_host_refuses_what_it_can_not_compute(chain):
 def test_a_message_has_the_name_of_the_bend():
     chain = Chain((2, 5, 6)).quant(0.25, 3).node("LeakyRelu", alpha=0.5)
     with pytest.raises(ImportRefused) as refusal:
-        imported(chain.node("Conv", np.ones((4, 2, 3, 3), np.float32)))
+        import_chain(chain.node("Conv", np.ones((4, 2, 3, 3), np.float32)))
     rule = "a LeakyRelu behind a quantiser must be followed by a quantiser, or cut nothing"
     why = f"{rule}; quantise what it makes, in onnxruntime by LeakyRelu in op_types_to_quantize"
     assert str(refusal.value) == f"Conv_2 (Conv): {why}"

@@ -42,20 +42,20 @@ def exported(net, shape, folder, count, export="export_qonnx"):
     getattr(brevitas.export, export)(net, args=images[:1], export_path=str(path))
     with torch.no_grad():
         wanted = net.double()(images.double()).numpy()
-    made = import_file(path)
-    assert len(verify(made, 2)) > 4
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    return made, images.numpy().astype(np.float64), wanted
+    imported = import_file(path)
+    assert len(verify(imported, 2)) > 4
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    return imported, images.numpy().astype(np.float64), wanted
 
 
-def check(made, images, wanted, frames, folder, **folding):
+def check(imported, images, wanted, frames, folder, **folding):
     """Scores of golden, and those of hardware for the first frames, are PyTorch's."""
     near = 1e-5 * max(1, np.abs(wanted).max())
-    integers = made.host.to_input(images, made.model.network.input.shape)
-    assert np.abs(made.host.scores(made.model.forward(integers)) - wanted).max() < near
+    integers = imported.host.to_input(images, imported.model.network.input.shape)
+    assert np.abs(imported.host.scores(imported.model.forward(integers)) - wanted).max() < near
     assert len(np.unique(wanted)) > 10  # else nothing was compared
-    found = on_hardware(made, images[:frames], folder, **folding).outputs
-    assert np.abs(made.host.scores(found) - wanted[:frames]).max() < near
+    results = on_hardware(imported, images[:frames], folder, **folding).outputs
+    assert np.abs(imported.host.scores(results) - wanted[:frames]).max() < near
 
 
 @pytest.mark.parametrize("name", [name for name in BNN_PYNQ if name != "lfc_2w2a"])  # which Brevitas doesn't have
@@ -66,14 +66,14 @@ def test_bnn_pynq(name, tmp_path):
     shape = (3, 32, 32) if name.startswith("cnv") else (1, 28, 28)
     net = untrained(models.model_with_cfg(name, pretrained=False)[0], shape)
     count = 4 if name.startswith("cnv") else 50
-    made, images, wanted = exported(net, shape, tmp_path, count)
+    imported, images, wanted = exported(net, shape, tmp_path, count)
     engine = "integer" if name in ("tfc_2w2a", "sfc_2w2a") else "binary"  # by cost; CNV's pixels have 8 bits
-    assert set(made.choice.engines) == {engine}
+    assert set(imported.choice.engines) == {engine}
     if engine == "integer":
-        check(made, images, wanted, 2, tmp_path / "build", kfp=32, kgp=8, ol=4)
+        check(imported, images, wanted, 2, tmp_path / "build", kfp=32, kgp=8, ol=4)
         return
     planes = {"planes": 8} if name.startswith("cnv") else {}
-    check(made, images, wanted, 2, tmp_path / "build", **BINARY, **planes)
+    check(imported, images, wanted, 2, tmp_path / "build", **BINARY, **planes)
 
 
 def test_mobilenet_v1(tmp_path):
@@ -90,8 +90,12 @@ def test_mobilenet_v1(tmp_path):
     config["QUANT"] = {**first, "BIT_WIDTH": "4", "ROUND_AVG_POOL": "True"}
     torch.manual_seed(3)
     layers = QuantIdentity(bit_width=8, return_quant_tensor=True), models.quant_mobilenet_v1(config)
-    made, images, wanted = exported(untrained(torch.nn.Sequential(*layers), (3, 224, 224)), (3, 224, 224), tmp_path, 3)
-    scores = made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+    imported, images, wanted = exported(
+        untrained(torch.nn.Sequential(*layers), (3, 224, 224)), (3, 224, 224), tmp_path, 3
+    )
+    scores = imported.host.scores(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
     np.testing.assert_allclose(scores, wanted, atol=1e-5 * np.abs(wanted).max())
     assert len(np.unique(wanted)) > 10  # else nothing was compared
 
@@ -114,8 +118,8 @@ def test_small_vgg(bits, tmp_path):
         ]
     layers += [torch.nn.Flatten(), quantised.QuantLinear(8, 5, bias=True, **weights)]
     net = untrained(torch.nn.Sequential(*layers), (3, 8, 8))
-    made, images, wanted = exported(net, (3, 8, 8), tmp_path, 40)
-    check(made, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)
+    imported, images, wanted = exported(net, (3, 8, 8), tmp_path, 40)
+    check(imported, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)
 
 
 @pytest.mark.parametrize("bits", [2, 4])
@@ -133,5 +137,5 @@ def test_without_qonnx(bits, tmp_path):
     ]
     layers += [torch.nn.MaxPool2d(2), torch.nn.Flatten(), quantised.QuantLinear(96, 5, **bits_of_weights)]
     net = untrained(torch.nn.Sequential(*layers), (3, 8, 8))
-    made, images, wanted = exported(net, (3, 8, 8), tmp_path, 40, "export_onnx_qcdq")
-    check(made, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)
+    imported, images, wanted = exported(net, (3, 8, 8), tmp_path, 40, "export_onnx_qcdq")
+    check(imported, images, wanted, 3, tmp_path / "build", kfp=8, kgp=4)

@@ -10,7 +10,7 @@ from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from tests.errors import refusal
 
-from .against import by_onnxruntime, by_qonnx, check, imported
+from .against import by_onnxruntime, by_qonnx, check, import_chain
 from .onnx_files import Chain
 from .test_engine_choice import both_kinds
 
@@ -58,10 +58,13 @@ def random_weights():
 def test_weights_without_a_sign(kind):
     """A zero point of 128 leaves 8 bits with a sign."""
     chain = kind(random_weights(), 128)
-    made = check(chain, by_onnxruntime, near=0)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)]
-    check_buildable(made.model)
-    assert (made.model.arrays["conv_1"]["weight"].min(), made.model.arrays["conv_1"]["weight"].max()) == (-128, 127)
+    imported = check(chain, by_onnxruntime, near=0)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)]
+    check_buildable(imported.model)
+    assert (imported.model.arrays["conv_1"]["weight"].min(), imported.model.arrays["conv_1"]["weight"].max()) == (
+        -128,
+        127,
+    )
 
 
 @pytest.mark.parametrize("kind", [qdq, operator])
@@ -70,12 +73,12 @@ def test_weights_without_a_sign(kind):
 )
 def test_weights_of_nine_bits(kind, zero, parts, result):
     """Each is the sum of weights that read the same position: -254 is two times -127, and 255 takes three."""
-    made = check(kind(random_weights(), zero, result), by_onnxruntime, near=0)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)]
-    check_buildable(made.model)
-    layer = made.model.network.layers[0]
+    imported = check(kind(random_weights(), zero, result), by_onnxruntime, near=0)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)]
+    check_buildable(imported.model)
+    layer = imported.model.network.layers[0]
     assert (layer.kernel, layer.stride, layer.growth, layer.repeats) == ((3, 3 * parts), (1, parts), (1, parts), True)
-    weight = made.model.arrays["conv_1"]["weight"]
+    weight = imported.model.arrays["conv_1"]["weight"]
     assert np.array_equal(weight.reshape(3, 3, 3, parts, 2).sum(axis=3), random_weights().transpose(0, 2, 3, 1) - zero)
 
 
@@ -103,14 +106,14 @@ WIDE = {
 
 @pytest.mark.parametrize("name", WIDE)
 def test_layers_with_weights_of_nine_bits(name):
-    made = check(WIDE[name](), by_qonnx, near=0)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    assert made.model.network.layers[2].growth == ((3, 1) if name == "taps apart in columns" else (1, 3))
+    imported = check(WIDE[name](), by_qonnx, near=0)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    assert imported.model.network.layers[2].growth == ((3, 1) if name == "taps apart in columns" else (1, 3))
 
 
 def test_weights_of_nine_bits_that_have_no_parts():
     with refusal(f"Conv_4: {RULE.format('-255..255')}"):
-        imported(wide("Conv", (5, 4, 2, 2), dilations=[2, 2]))
+        import_chain(wide("Conv", (5, 4, 2, 2), dilations=[2, 2]))
 
 
 @pytest.mark.parametrize("in_floats", [False, True])
@@ -118,9 +121,9 @@ def test_weights_that_fit_in_lowest_terms(in_floats):
     """Even weights of 9 bits are twice weights of 8."""
     halves = np.random.default_rng(1).integers(-59, 68, (3, 2, 3, 3))
     halves[:, 0, 0, 0] = 68
-    made = check(qdq(119 + 2 * halves, 119, in_floats=in_floats), by_onnxruntime, near=0)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)]
-    assert np.array_equal(made.model.arrays["conv_1"]["weight"], halves.transpose(0, 2, 3, 1))
+    imported = check(qdq(119 + 2 * halves, 119, in_floats=in_floats), by_onnxruntime, near=0)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)]
+    assert np.array_equal(imported.model.arrays["conv_1"]["weight"], halves.transpose(0, 2, 3, 1))
 
 
 def test_weights_that_have_to_change_sign():
@@ -130,7 +133,7 @@ def test_weights_that_have_to_change_sign():
     weights[1, 0, 0, 0] = -128
     chain.node("Conv", weights).node("Mul", np.float32([[[1]], [[-1]], [[1]]])).quant(64, 8)
     with pytest.raises(ImportRefused) as refused:
-        imported(chain)
+        import_chain(chain)
     assert refused.value.lines == (
         "Conv_1 (integer engine): weights that change sign, as a scale behind them is negative, must be -127..127, got "
         "-128; quantise weights to -127..127",
@@ -138,7 +141,7 @@ def test_weights_that_have_to_change_sign():
 
 
 def test_networks_of_both_engines():
-    check_buildable(imported(both_kinds(0)).model)
+    check_buildable(import_chain(both_kinds(0)).model)
 
 
 def test_the_check_is_made_where_imports_end(monkeypatch):

@@ -99,8 +99,8 @@ def test_texts_behind_a_tflite_file():
     chain = TfliteChain((1, 1, 6)).dense(rng, 4, (0.05, 3))
     plain = chain.bytes()
     assert to_tflite_graph(plain).labels == ()
-    found = to_tflite_graph(plain + packed(other="1\n2", labels="a\nb\n c \nd\n\n")).labels
-    assert fitting(found, 4) == (("a", "b", "c", "d"), "names of packed 'labels.txt'")
+    labels = to_tflite_graph(plain + packed(other="1\n2", labels="a\nb\n c \nd\n\n")).labels
+    assert fitting(labels, 4) == (("a", "b", "c", "d"), "names of packed 'labels.txt'")
     damaged = bytearray(plain + packed(labels="a\nb\nc\nd"))
     damaged[damaged.index(b"a\nb")] = 0x62
     said = fitting(labels_of_texts(bytes(damaged)), 4)[1]
@@ -116,9 +116,9 @@ def test_the_command(tmp_path, monkeypatch):
     def run(*options):
         result = CliRunner().invoke(bitloom, ["import", "net.onnx", "--check", "0", "--json", *options])
         assert result.exit_code == 0, result.output
-        found = json.loads(result.stdout)
-        assert tuple(found["classes"]) == file.load("net.npz").network.classes
-        return found["classes"], found["named"]
+        facts = json.loads(result.stdout)
+        assert tuple(facts["classes"]) == file.load("net.npz").network.classes
+        return facts["classes"], facts["named"]
 
     assert run() == (["ant", "bee", "cat"], "names of metadata names")
     assert run("--classes", "own.txt") == (["x", "y", "z"], "own.txt")

@@ -23,7 +23,7 @@ from tests.cases import random_images
 from tests.errors import value_error
 from tests.host_outputs import with_scores
 
-from .against import by_qonnx, imported
+from .against import by_qonnx, import_chain
 from .onnx_files import QONNX, Chain, onnx
 
 
@@ -42,7 +42,7 @@ def digits_like(rng):
 
 
 @pytest.fixture(scope="module")
-def made():
+def digits_chain():
     return digits_like(np.random.default_rng(5))
 
 
@@ -58,27 +58,27 @@ def normalised():
 
 
 @pytest.fixture(scope="module")
-def programs(made, tmp_path_factory):
+def programs(digits_chain, tmp_path_factory):
     """The design of digits-cnn, and the files of two programs for it: the network's, and digits-cnn's."""
-    found, ours, folder = imported(made), zoo.load("digits-cnn"), tmp_path_factory.mktemp("board")
+    imported, ours, folder = import_chain(digits_chain), zoo.load("digits-cnn"), tmp_path_factory.mktemp("board")
     bit, manifest = simulated.overlay(size_memories("digits", [ours], DIGITS))
     choices = CompileChoices(map_order="pull")
-    compile_model(found.model, manifest, choices, host=found.host).save(folder / "chain.npz")
+    compile_model(imported.model, manifest, choices, host=imported.host).save(folder / "chain.npz")
     compile_model(ours, manifest, choices).save(folder / "digits.npz")
     compile_model(normalised()[0], manifest, choices).save(folder / "normalised.npz")
     return bit, folder / "chain.npz", folder / "digits.npz", folder / "normalised.npz"
 
 
-def test_the_classes_of_the_file(made, programs):
+def test_the_classes_of_the_file(digits_chain, programs):
     """The driver needs the program's file alone: quantisation, biases and softmax are in it."""
     rng = np.random.default_rng(1)
     images = rng.normal(1, 1, (12, 1, 8, 8)).astype(np.float32)
-    wanted = by_qonnx(made, images)
+    wanted = by_qonnx(digits_chain, images)
     board = activate()
     try:
         with BitloomOverlay(str(programs[0])) as overlay:
             overlay.load(programs[1])
-            found, scores = overlay.classify(images, batch=5), overlay.scores(images)
+            classes, scores = overlay.classify(images, batch=5), overlay.scores(images)
             with value_error("chain: images must have shape (N, 1, 8, 8), got (12, 8, 8, 1)"):
                 overlay.classify(images.reshape(12, 8, 8, 1))
             overlay.load(programs[2])
@@ -94,11 +94,11 @@ def test_the_classes_of_the_file(made, programs):
             assert overlay.classify(integers).tolist() == wanted_there.tolist() != largest.tolist()
     finally:
         board.close()
-    assert found.tolist() == wanted.argmax(axis=1).tolist()
-    assert len(set(found.tolist())) > 2
+    assert classes.tolist() == wanted.argmax(axis=1).tolist()
+    assert len(set(classes.tolist())) > 2
     assert np.abs(scores - wanted).max() < 1e-6
-    largest = imported(made).model.forward(Program.load(programs[1]).to_input(images))
-    assert largest.reshape(12, -1).argmax(axis=1).tolist() != found.tolist()  # integers alone are another classifier
+    largest = import_chain(digits_chain).model.forward(Program.load(programs[1]).to_input(images))
+    assert largest.reshape(12, -1).argmax(axis=1).tolist() != classes.tolist()  # integers alone are another classifier
 
 
 def test_the_hosts_part_in_a_strangers_program(programs, tmp_path):
@@ -136,15 +136,15 @@ def test_images_that_are_none(programs):
     assert program.to_input(np.zeros((0, 1, 8, 8))).shape == (0, 8, 8, 1)
 
 
-def test_simulate_reads_real_numbers(programs, made, tmp_path):
+def test_simulate_reads_real_numbers(programs, digits_chain, tmp_path):
     """As the file takes them; integers stay the input's own."""
-    program, network = Program.load(programs[1]), imported(made).model.network
+    program, network = Program.load(programs[1]), import_chain(digits_chain).model.network
     real = np.random.default_rng(2).normal(1, 1, (3, 1, 8, 8))
     np.save(tmp_path / "real.npy", real)
     assert np.array_equal(read_images(tmp_path / "real.npy", network, 2, program.host), program.to_input(real)[:2])
     np.save(tmp_path / "integers.npy", program.to_input(real))
-    found = read_images(tmp_path / "integers.npy", network, host=program.host)
-    assert np.array_equal(found, program.to_input(real))
+    integers = read_images(tmp_path / "integers.npy", network, host=program.host)
+    assert np.array_equal(integers, program.to_input(real))
     with value_error(f"{tmp_path / 'real.npy'}: must be an array of truth values or integers, got dtype '<f8'"):
         read_images(tmp_path / "real.npy", network)
     np.save(tmp_path / "flat.npy", real.reshape(3, 64))

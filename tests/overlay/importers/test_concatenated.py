@@ -40,25 +40,25 @@ def fire(pool=False):
 
 @pytest.mark.parametrize("pool", [False, True])
 def test_a_network_of_tflite(pool):
-    made = import_graph(to_tflite_graph(fire(pool).bytes()), name="fire")
-    verify(made, 2)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    assert made.choice.why == "the integer engine computes all: maps are concatenated"
-    network = made.model.network
+    imported = import_graph(to_tflite_graph(fire(pool).bytes()), name="fire")
+    verify(imported, 2)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    assert imported.choice.why == "the integer engine computes all: maps are concatenated"
+    network = imported.model.network
     first, second = (layer for layer in network.layers if isinstance(layer, Concat))
     assert network.reads[first.name] == ("requantise_3", "requantise_2")
     assert network.maps[first.name].channels == 8
     assert network.reads[second.name] == ("requantise_6", "pool_4_1" if pool else "concat_4")
     images = np.random.default_rng(2).integers(-128, 128, (6, 6, 7, 3)).astype(np.int8)
-    wanted = by_kernels(made.source, images)
+    wanted = by_kernels(imported.source, images)
     assert len(np.unique(wanted)) > 12
-    assert np.abs(wanted - scores(made, images)).max() < 1e-5
-    inputs = made.host.to_input(images, network.input.shape)
+    assert np.abs(wanted - scores(imported, images)).max() < 1e-5
+    inputs = imported.host.to_input(images, network.input.shape)
     np.testing.assert_array_equal(
-        lower_alone(made.model, engines=Engine("integer", 9, 8)).forward(inputs), made.model.forward(inputs)
+        lower_alone(imported.model, engines=Engine("integer", 9, 8)).forward(inputs), imported.model.forward(inputs)
     )
     became = "concat_4, pool_4_1" if pool else "concat_4"
-    explained = next(row for row in rows(made) if row[1] == "CONCATENATION")
+    explained = next(row for row in rows(imported) if row[1] == "CONCATENATION")
     assert explained[2:] == [became, "channels behind one another: unsigned 8 bit (0..255)"]
 
 
@@ -117,11 +117,13 @@ def test_a_network_of_onnx(second, behind):
     from onnx.reference import ReferenceEvaluator
 
     chain = onnx_ways(second, behind=behind)
-    made = import_graph(to_graph(chain.bytes()), name="ways")
-    verify(made, 2)
+    imported = import_graph(to_graph(chain.bytes()), name="ways")
+    verify(imported, 2)
     images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)
     wanted = ReferenceEvaluator(chain.model()).run(None, {"x": images})[0]
-    got = made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+    got = imported.host.scores(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
     assert np.abs(got - wanted).max() < 1e-3 * np.abs(wanted).max()
 
 
@@ -155,6 +157,6 @@ def test_what_is_refused():
 
 def test_what_was_concatenated_is_quantised_again():
     """A copy of every channel lies behind the concatenation."""
-    made = import_graph(to_graph(onnx_ways(behind=(0.02, 7)).bytes()), name="ways")
-    verify(made, 2)
-    assert "depthwise_conv" in [layer.kind for layer in made.model.network.layers]
+    imported = import_graph(to_graph(onnx_ways(behind=(0.02, 7)).bytes()), name="ways")
+    verify(imported, 2)
+    assert "depthwise_conv" in [layer.kind for layer in imported.model.network.layers]

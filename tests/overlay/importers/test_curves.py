@@ -21,10 +21,10 @@ from bitloom.overlay.importers.tflite_rules import multiplier_of, rounded_produc
 from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal, value_error
 
-from .against import by_onnxruntime, imported, outputs
+from .against import by_onnxruntime, import_chain, outputs
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import helper
-from .test_tflite import imported as imported_tflite
+from .test_tflite import import_chain as import_tflite_chain
 from .test_tflite_forms import check
 from .tflite_files import DATA, Chain
 
@@ -59,21 +59,21 @@ def cases(kind):
         yield (scale, zero), few[number % len(few)], attributes
 
 
-def with_activation(chain, kind, made, attributes):
+def with_activation(chain, kind, result, attributes):
     """The chain with an activation behind."""
     if kind == "PRELU":
         slope, scale = attributes["slope"]
         constant = chain.constant(np.full((1, 1, chain.now.shape[-1]), slope, np.int8), (scale,))
-        return chain.operator(kind, chain.now.shape, made, (constant,))
+        return chain.operator(kind, chain.now.shape, result, (constant,))
     fields = {name.capitalize(): value for name, value in attributes.items()}
-    return chain.operator(kind, chain.now.shape, made, (), OPTIONS.get(kind), **fields)
+    return chain.operator(kind, chain.now.shape, result, (), OPTIONS.get(kind), **fields)
 
 
-def by_litert(kind, source, made, attributes):
+def by_litert(kind, source, result, attributes):
     """What ai-edge-litert makes of all int8 values; None if it refuses the scales."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    chain = with_activation(Chain((1, 1, 256), *source, codes=CODES), kind, made, attributes)
+    chain = with_activation(Chain((1, 1, 256), *source, codes=CODES), kind, result, attributes)
     resolver = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if kind == "ELU" else OpResolverType.BUILTIN_REF
     interpreter = Interpreter(model_content=chain.bytes(), experimental_op_resolver_type=resolver)
     try:
@@ -91,32 +91,32 @@ def by_litert(kind, source, made, attributes):
 def test_tables_are_the_kernels(kind):
     """For all inputs, as they were recorded, and as they are computed where ai-edge-litert is installed."""
     recorded = np.load(DATA / "curves.npz")[kind]
-    for (source, made, attributes), wanted in zip(cases(kind), recorded, strict=True):
+    for (source, result, attributes), wanted in zip(cases(kind), recorded, strict=True):
         try:
-            table = curve_table(kind, source, made, attributes)
+            table = curve_table(kind, source, result, attributes)
         except Unsupported:
             table = np.full(256, 128)  # as it was recorded of what the kernel refuses
-        assert np.array_equal(table, wanted), (source, made, attributes)
+        assert np.array_equal(table, wanted), (source, result, attributes)
         if find_spec("ai_edge_litert") is not None:
-            computed = by_litert(kind, source, made, attributes)
+            computed = by_litert(kind, source, result, attributes)
             assert np.array_equal(wanted, np.full(256, 128) if computed is None else computed)
     assert (recorded < 128).sum() > 20 * 256
 
 
 @pytest.mark.parametrize(
-    ("kind", "source", "made", "attributes", "integer", "wanted"),
+    ("kind", "source", "result", "attributes", "integer", "wanted"),
     [
         ("PRELU", (0.1, -6), (0.005, 48), {"slope": (74, 0.0078125)}, -12, -21),
         ("PRELU", (0.1, -6), (0.005, 48), {"slope": (52, 0.0078125)}, -9, 24),
         ("LEAKY_RELU", (0.7, 33), (0.02, 122), {"alpha": float(np.float32(0.1))}, -38, -126),
     ],
 )
-def test_scales_are_of_single_precision(kind, source, made, attributes, integer, wanted):
+def test_scales_are_of_single_precision(kind, source, result, attributes, integer, wanted):
     """Recorded of ai-edge-litert, where a scale in double precision gives a neighbour."""
-    source, made = ((float(np.float32(scale)), zero) for scale, zero in (source, made))
-    assert curve_table(kind, source, made, attributes)[integer + 128] == wanted
+    source, result = ((float(np.float32(scale)), zero) for scale, zero in (source, result))
+    assert curve_table(kind, source, result, attributes)[integer + 128] == wanted
     if find_spec("ai_edge_litert") is not None:
-        assert by_litert(kind, source, made, attributes)[integer + 128] == wanted
+        assert by_litert(kind, source, result, attributes)[integer + 128] == wanted
 
 
 def test_a_value_of_relu_that_lies_halfway_has_a_scale_of_single_precision():
@@ -146,11 +146,11 @@ def test_between_convolutions(kind):
     with_activation(chain, kind, RESULTS[kind], ATTRIBUTES.get(kind, {}))
     chain.conv(rng, 5, (3, 3), (0.05, -7)).reshape(1, 150).dense(rng, 5, (0.05, 3))
     if kind == "ELU":  # which reference kernels lack
-        made = imported_tflite(chain)
+        imported = import_tflite_chain(chain)
     else:
-        made, _ = check(chain)
-    assert [layer.kind for layer in made.model.network.layers][:3] == ["conv", "requantise", "lookup"]
-    assert made.choice.held[1].zero == -137
+        imported, _ = check(chain)
+    assert [layer.kind for layer in imported.model.network.layers][:3] == ["conv", "requantise", "lookup"]
+    assert imported.choice.held[1].zero == -137
 
 
 @pytest.mark.parametrize("kind", ["ELU", "TANH"])
@@ -160,13 +160,13 @@ def test_of_real_numbers_in_tflite(kind):
     chain = Chain((5, 6, 3), 0.02, 7, codes=CODES).conv(rng, 4, (3, 3), (0.03, 9))
     for step, kept in (("DEQUANTIZE", "FLOAT32"), (kind, "FLOAT32"), ("QUANTIZE", "INT8")):
         chain.operator(step, chain.now.shape, RESULTS[kind], kept=kept)
-    made = imported_tflite(chain.reshape(1, 120).dense(rng, 5, (0.05, 3)))
-    assert len(verify(made, 4)) > 3  # ONNX's own reference has the function
-    assert "lookup" in [layer.kind for layer in made.model.network.layers]
+    imported = import_tflite_chain(chain.reshape(1, 120).dense(rng, 5, (0.05, 3)))
+    assert len(verify(imported, 4)) > 3  # ONNX's own reference has the function
+    assert "lookup" in [layer.kind for layer in imported.model.network.layers]
 
 
-def multiplied(chain, other, made):
-    return chain.operator("MUL", chain.now.shape, made, (other,), "MulOptions", FusedActivationFunction=0)
+def multiplied(chain, other, grid):
+    return chain.operator("MUL", chain.now.shape, grid, (other,), "MulOptions", FusedActivationFunction=0)
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -179,8 +179,14 @@ def test_a_product_with_a_sigmoid_is_a_silu(first):
     if first:
         before, chain.here = chain.here, before
     multiplied(chain, before, (0.02, -115))
-    made, _ = check(chain.conv(rng, 4, (3, 3), (0.03, -2)))
-    assert [layer.kind for layer in made.model.network.layers] == ["conv", "requantise", "lookup", "conv", "requantise"]
+    imported, _ = check(chain.conv(rng, 4, (3, 3), (0.03, -2)))
+    assert [layer.kind for layer in imported.model.network.layers] == [
+        "conv",
+        "requantise",
+        "lookup",
+        "conv",
+        "requantise",
+    ]
 
 
 PLACES = {
@@ -218,8 +224,8 @@ def summed(chain, rng):
 def test_everywhere(place):
     rng = np.random.default_rng(3)
     chain = PLACES[place](Chain((4, 5, 3), 0.02, 7), rng)
-    made, _ = check(chain.flat().dense(rng, 7, (0.05, 3)))
-    assert "lookup" in [layer.kind for layer in made.model.network.layers]
+    imported, _ = check(chain.flat().dense(rng, 7, (0.05, 3)))
+    assert "lookup" in [layer.kind for layer in imported.model.network.layers]
 
 
 PLAIN = ("Sigmoid", "Tanh", "Selu", "HardSwish", "Softplus", "Erf", "Mish", "Gelu", "Pow", "Exp", "Softsign")
@@ -237,9 +243,9 @@ def qdq(chain, scale, zero, kind=np.uint8):
 
 def all_values(chain):
     """All 256 inputs: scores of the import, and onnxruntime's."""
-    made = imported(chain)
+    imported = import_chain(chain)
     x = (np.arange(256, dtype=np.float64) - 131).reshape(1, 1, 16, 16) / 32
-    return made, outputs(made, x), by_onnxruntime(chain, x)
+    return imported, outputs(imported, x), by_onnxruntime(chain, x)
 
 
 def between(activation, version=17, scale=1 / 32, out=(1 / 61, 40)):
@@ -257,10 +263,10 @@ def test_onnx(name):
     """Between two quantisers, for all 256 values, as onnxruntime has it."""
     inputs = (np.float32(3),) if name == "Pow" else ()
     chain = between(lambda chain: chain.node(name, *inputs, **ACTIVATIONS[name]), NEWER.get(name, 17))
-    made, got, wanted = all_values(chain)
+    imported, got, wanted = all_values(chain)
     assert np.abs(got - wanted).max() < 1e-5
     assert len(np.unique(wanted)) > 40
-    kinds = [layer.kind for layer in made.model.network.layers]
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert ("lookup" in kinds) == (name != "HardSigmoid")  # a clip of a line is a requantisation
 
 
@@ -307,10 +313,10 @@ PRODUCTS = {
 
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products(name):
-    made, got, wanted = all_values(between(PRODUCTS[name]))
+    imported, got, wanted = all_values(between(PRODUCTS[name]))
     assert np.abs(got - wanted).max() < 1e-5
     assert len(np.unique(wanted)) > 60
-    kinds = [layer.kind for layer in made.model.network.layers]
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert kinds.count("lookup") == 1
 
 
@@ -328,9 +334,9 @@ def test_of_integer_operators():
         ]
         chain.node(op, *scales, domain="com.microsoft", **({"alpha": 0.1} if op == "QLinearLeakyRelu" else {}))
         chain.node("DequantizeLinear", *scales[2:]).node("Conv", weight)
-        made, got, wanted = all_values(chain)
+        imported, got, wanted = all_values(chain)
         assert np.abs(got - wanted).max() < 1e-5
-        assert "lookup" in [layer.kind for layer in made.model.network.layers]
+        assert "lookup" in [layer.kind for layer in imported.model.network.layers]
 
 
 def test_a_check_of_functions_that_rounding_may_move_by_several_levels():
@@ -338,9 +344,9 @@ def test_a_check_of_functions_that_rounding_may_move_by_several_levels():
     chain = OnnxChain((2, 8, 7)).quant(0.25, 3)
     weight = np.random.default_rng(7).integers(-1, 2, (4, 2, 3, 3)).astype(np.float32)
     chain.node("Conv", weight).quant(0.25, 6).node("Abs").quant(0.5, 6)
-    made = imported(chain.node("HardSwish").quant(0.0625, 8).node("Abs").quant(0.25, 5))
-    assert [layer.kind for layer in made.model.network.layers][2:] == ["lookup"]
-    assert verify(made, 4)
+    imported = import_chain(chain.node("HardSwish").quant(0.0625, 8).node("Abs").quant(0.25, 5))
+    assert [layer.kind for layer in imported.model.network.layers][2:] == ["lookup"]
+    assert verify(imported, 4)
 
 
 def test_a_function_without_a_value_gives_no_warning():
@@ -352,7 +358,7 @@ def test_a_function_without_a_value_gives_no_warning():
 
 def test_the_binary_engine_has_no_tables():
     with refusal("maps that are looked up need the integer engine, got --engine binary"):
-        imported(between(lambda chain: chain.node("Tanh")), engine="binary")
+        import_chain(between(lambda chain: chain.node("Tanh")), engine="binary")
 
 
 def test_functions_that_do_not_overflow():
@@ -366,6 +372,6 @@ def test_functions_that_do_not_overflow():
 if __name__ == "__main__":
     tables = {}
     for each in CURVES:
-        made = [by_litert(each, *case) for case in cases(each)]
-        tables[each] = np.array([np.full(256, 128) if table is None else table for table in made], np.int16)
+        results = [by_litert(each, *case) for case in cases(each)]
+        tables[each] = np.array([np.full(256, 128) if table is None else table for table in results], np.int16)
     np.savez_compressed(DATA / "curves.npz", **tables)

@@ -10,7 +10,7 @@ from bitloom.overlay.cli.group import bitloom
 from bitloom.overlay.explore.lane_area import LUTS_OF_DSP, lane_area
 from tests.errors import refusal
 
-from .against import by_qonnx, check, imported
+from .against import by_qonnx, check, import_chain
 from .onnx_files import QONNX, Chain
 
 
@@ -56,17 +56,17 @@ CHOSEN = dict.fromkeys(BINARY, "binary") | dict.fromkeys([(1, 4), (2, 3), (2, 4)
 def test_the_engine_that_costs_less(weight_bits, bits):
     chain = network(weight_bits, bits)
     for engine in ("auto", "binary", "integer"):
-        made = check(chain, by_qonnx, engine=engine, images=6)
+        imported = check(chain, by_qonnx, engine=engine, images=6)
         wanted = CHOSEN[weight_bits, bits] if engine == "auto" else engine
-        assert made.choice.engines == (wanted,) * 3
-        assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 3
-        costs = {name: cost.price for name, cost in made.choice.costs.items()}
+        assert imported.choice.engines == (wanted,) * 3
+        assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 3
+        costs = {name: cost.price for name, cost in imported.choice.costs.items()}
         assert min(costs, key=costs.get) == CHOSEN[weight_bits, bits]
 
 
 def test_costs_by_hand():
     """Ternary weights behind inputs of 3 bits, then behind ternary values: products, and the cycles of each."""
-    costs = imported(network(2, "ternary", source=3, channels=2)).choice.costs
+    costs = import_chain(network(2, "ternary", source=3, channels=2)).choice.costs
     lane = lane_area("binary", 1, 1, 8, 2)  # at most 60 sums of two bits
     first, second, third = 30 * 2 * 2, 2 * 60, 9 * 2
     visits = (first * 2 * 4 + (second + third) * 2 * 2) / (first + second + third)
@@ -77,19 +77,19 @@ def test_costs_by_hand():
 
 def test_dsp_blocks_count():
     """With 8-bit inputs every lane of the integer engine has a DSP block."""
-    made = imported(network(1, 2, source=8))
-    cost = made.choice.costs["integer"]
-    assert (made.choice.engines, cost.dsp) == (("binary",) * 3, 1)
+    imported = import_chain(network(1, 2, source=8))
+    cost = imported.choice.costs["integer"]
+    assert (imported.choice.engines, cost.dsp) == (("binary",) * 3, 1)
     assert cost.price == cost.lut + LUTS_OF_DSP
     assert str(cost) == f"{cost.price:.1f} LUT a product and cycle, 1.00 DSP among them for 242 each"
 
 
 def test_what_the_compiler_can_not_is_not_chosen():
     """Halves of an odd number of ternary products have no sums on the binary engine."""
-    made = imported(network(2, 1, channels=5))
-    assert made.choice.costs["binary"].price < made.choice.costs["integer"].price
-    assert made.choice.engines == ("integer",) * 3
-    assert made.choice.why == (
+    imported = import_chain(network(2, 1, channels=5))
+    assert imported.choice.costs["binary"].price < imported.choice.costs["integer"].price
+    assert imported.choice.engines == ("integer",) * 3
+    assert imported.choice.why == (
         "the integer engine computes all: on the binary one, which costs less, dense_3: ternary weights without a "
         "threshold need a bipolar map with an even number of bits at each position, got 5 channels of bipolar 1 bit "
         "(-1..1 in steps of 2)"
@@ -112,18 +112,18 @@ def both_kinds(padding):
 
 
 def test_each_layer_where_it_must_or_costs_less():
-    made = check(both_kinds(0), by_qonnx)
-    assert made.choice.engines == ("binary", "integer", "integer", "integer")
+    imported = check(both_kinds(0), by_qonnx)
+    assert imported.choice.engines == ("binary", "integer", "integer", "integer")
     reason = "a padded tap is worth 0, which is none of its map's integers"
-    assert made.choice.costs["integer"] == f"Conv_2: {reason}"
-    assert made.choice.costs["binary"] == "Conv_6: weights are signed 2 bit (-2..1)"
-    assert made.choice.costs["both"].price < 20
+    assert imported.choice.costs["integer"] == f"Conv_2: {reason}"
+    assert imported.choice.costs["binary"] == "Conv_6: weights are signed 2 bit (-2..1)"
+    assert imported.choice.costs["both"].price < 20
 
 
 def test_padding_of_a_map_of_bits():
     """The integer engine reads the binary one's map as bits, none of which is 0."""
     with refusal("Conv_6: a padded tap is worth 0, which is not in the middle of its map's values"):
-        imported(both_kinds(1))
+        import_chain(both_kinds(1))
 
 
 def test_it_is_said(tmp_path, monkeypatch):

@@ -51,6 +51,6 @@ def test_what_the_host_does_stands_at_its_end():
     rng = np.random.default_rng(4)
     chain = TfliteChain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
     chain = chain.dense(rng, 6, (0.02, 3)).operator("DEQUANTIZE", (1, 6), kept="FLOAT32")
-    found = rows(import_graph(to_tflite_graph(chain.bytes()), name="chain"))
-    on_the_host = [(op, how) for _, op, became, how in found if became == "host"]
+    table = rows(import_graph(to_tflite_graph(chain.bytes()), name="chain"))
+    on_the_host = [(op, how) for _, op, became, how in table if became == "host"]
     assert on_the_host == [("QUANTIZE", "before the accelerator"), ("DEQUANTIZE", "after the accelerator")]

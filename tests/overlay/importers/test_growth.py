@@ -15,7 +15,7 @@ from .against import check as check_onnx
 from .onnx_files import Chain as OnnxChain
 from .onnx_files import TensorProto, onnx
 from .test_selections import onnx_slice
-from .test_tflite import imported, values_of
+from .test_tflite import import_chain, values_of
 from .test_tflite_forms import check
 from .tflite_files import DATA, Chain
 
@@ -24,9 +24,9 @@ def begun(rng, zero=-128):
     return Chain((5, 6, 3), 0.02, 11).conv(rng, 4, (3, 3), (0.03, zero), activation="RELU" if zero < 0 else "NONE")
 
 
-def growths(made):
+def growths(imported):
     """The growth of each convolution whose map grows, and whether it repeats positions."""
-    layers = made.model.network.layers
+    layers = imported.model.network.layers
     return [(layer.growth, layer.repeats) for layer in layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
 
 
@@ -45,8 +45,8 @@ def growths(made):
 def test_a_transposed_convolution_of_tflite(kernel, strides, same, size, zero):
     rng = np.random.default_rng(3)
     chain = begun(rng, zero).transposed_conv(rng, 3, kernel, (0.1, 9), strides, same, size, bias=size is None)
-    made, _ = check(chain.conv(rng, 2, (3, 3), (0.2, 3)))
-    assert growths(made) == [(strides, False)]
+    imported, _ = check(chain.conv(rng, 2, (3, 3), (0.2, 3)))
+    assert growths(imported) == [(strides, False)]
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_crops_of_a_transposed_convolution(size, stride, kernel, wanted, padding
 
 def test_upsampling_is_a_part_of_the_convolution_behind_it():
     rng = np.random.default_rng(4)
-    made, _ = check(begun(rng).upsample(10, 18).conv(rng, 2, (3, 2), (0.2, 3), (2, 1)))
-    assert growths(made) == [((2, 3), True)]
-    assert len(made.graph.sections) == 2
+    imported, _ = check(begun(rng).upsample(10, 18).conv(rng, 2, (3, 2), (0.2, 3), (2, 1)))
+    assert growths(imported) == [((2, 3), True)]
+    assert len(imported.graph.sections) == 2
 
 
 UPSAMPLED = {
@@ -97,8 +97,8 @@ UPSAMPLED = {
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", UPSAMPLED)
 def test_upsampling(name):
-    made, _ = check(UPSAMPLED[name](np.random.default_rng(5)))
-    assert any(repeats for _, repeats in growths(made))
+    imported, _ = check(UPSAMPLED[name](np.random.default_rng(5)))
+    assert any(repeats for _, repeats in growths(imported))
 
 
 INTERPOLATED = {
@@ -128,8 +128,8 @@ INTERPOLATED = {
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", INTERPOLATED)
 def test_bilinear_upsampling(name):
-    made, _ = check(INTERPOLATED[name](np.random.default_rng(5)))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported, _ = check(INTERPOLATED[name](np.random.default_rng(5)))
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 SHORTER = {
@@ -153,8 +153,8 @@ def of_many(rng):
 @pytest.mark.parametrize("name", SHORTER)
 def test_bilinear_interpolation_to_fewer(name):
     """As Keras' Resizing of a spectrogram: a convolution whose kernels are the phases of a few places."""
-    made, _ = check(SHORTER[name](np.random.default_rng(5)))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported, _ = check(SHORTER[name](np.random.default_rng(5)))
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 PLACED = [
@@ -174,17 +174,17 @@ def test_bilinear_upsampling_of_all_pairs_of_values(fields):
     squares = np.concatenate([rng.integers(-128, 128, (18_000, 2, 2, 1)), rng.choice([-128, 127], (2_000, 2, 2, 1))])
     for x in (pairs, squares):
         chain = Chain((2, 2, 1), 0.02, 11).interpolate(rows, width, **fields)
-        made = imported(chain)
-        node = made.source.nodes[0]
+        imported = import_chain(chain)
+        node = imported.source.nodes[0]
         # The kernel takes channels for themselves: so images lie side by side there.
         kernel = run_kernel(node, [x[..., 0].transpose(1, 2, 0)[None].astype(np.int8), np.array((rows, width))])
-        got = packed.forward(made.model, made.host.to_input(x, (2, 2, 1)))
-        np.testing.assert_array_equal(made.host.scores(got).reshape(-1, rows, width), kernel[0].transpose(2, 0, 1))
+        got = packed.forward(imported.model, imported.host.to_input(x, (2, 2, 1)))
+        np.testing.assert_array_equal(imported.host.scores(got).reshape(-1, rows, width), kernel[0].transpose(2, 0, 1))
 
 
 def test_bilinear_upsampling_is_one_layer_that_clamps():
-    made, _ = check(begun(np.random.default_rng(5)).interpolate(10, 24, HalfPixelCenters=True))
-    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "beside", "nothing") == "nearest"]
+    imported, _ = check(begun(np.random.default_rng(5)).interpolate(10, 24, HalfPixelCenters=True))
+    (layer,) = [layer for layer in imported.model.network.layers if getattr(layer, "beside", "nothing") == "nearest"]
     assert (layer.kind, layer.kernel, layer.growth, layer.padding) == ("depthwise_conv", (4, 8), (2, 4), (2, 5, 2, 5))
     rows, columns = layer.window(None).reads(5, 6)
     assert ((rows >= 0).sum(axis=1) == 2).all()  # each place reads two rows, and two columns
@@ -194,8 +194,8 @@ def test_bilinear_upsampling_is_one_layer_that_clamps():
 def test_bilinear_upsampling_equals_recorded_kernels():
     """The kernels of TFLite themselves, as ai-edge-litert has them: see tflite_files.py."""
     recorded = np.load(DATA / "bilinear.npz")
-    made = import_file(DATA / "bilinear.tflite")
-    scores = made.host.scores(packed.forward(made.model, made.host.to_input(recorded["x"], (5, 6, 3))))
+    imported = import_file(DATA / "bilinear.tflite")
+    scores = imported.host.scores(packed.forward(imported.model, imported.host.to_input(recorded["x"], (5, 6, 3))))
     np.testing.assert_array_equal(scores.reshape(-1, 3, 47, 4), recorded["04_RESIZE_BILINEAR"])
 
 
@@ -253,15 +253,15 @@ def detector(rng):
 def test_a_detector():
     """Each output is that of TFLite's kernels, in numpy; the constant one is a part of the host's file, and the softmax
     is the host's, with real numbers."""
-    made = imported(detector(np.random.default_rng(7)))
-    verify(made, 4)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = import_chain(detector(np.random.default_rng(7)))
+    verify(imported, 4)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     images = np.random.default_rng(8).integers(-128, 128, (3, 12, 12, 3)).astype(np.int8)
-    scores = made.host.closed(made.model.forward(made.host.to_input(images, (12, 12, 3))))
+    scores = imported.host.closed(imported.model.forward(imported.host.to_input(images, (12, 12, 3))))
     classes, anchors = scores.values()
-    wanted = [values_of(made.source, image) for image in images]
-    np.testing.assert_allclose(classes, [made_of[made.source.outputs[0]][0] for made_of in wanted], atol=1e-6)
-    np.testing.assert_array_equal(anchors, [made_of[made.source.outputs[1]][0] for made_of in wanted])
+    wanted = [values_of(imported.source, image) for image in images]
+    np.testing.assert_allclose(classes, [made_of[imported.source.outputs[0]][0] for made_of in wanted], atol=1e-6)
+    np.testing.assert_array_equal(anchors, [made_of[imported.source.outputs[1]][0] for made_of in wanted])
     assert len(np.unique(classes)) > 50
 
 
@@ -273,21 +273,21 @@ def autoencoder(rng):
 
 
 def test_an_autoencoder():
-    made, _ = check(autoencoder(np.random.default_rng(7)))
-    assert growths(made) == [((2, 2), False)] * 2
+    imported, _ = check(autoencoder(np.random.default_rng(7)))
+    assert growths(imported) == [((2, 2), False)] * 2
 
 
 def test_a_map_that_grows_is_added():
     rng = np.random.default_rng(8)
     chain = begun(rng).upsample(10, 12)
-    made, _ = check(chain.conv(rng, 4, (3, 3), (0.04, 2)).add(chain.operators[1][2][0], (0.05, 1)))
-    assert growths(made) == [((2, 2), True)]
+    imported, _ = check(chain.conv(rng, 4, (3, 3), (0.04, 2)).add(chain.operators[1][2][0], (0.05, 1)))
+    assert growths(imported) == [((2, 2), True)]
 
 
 def test_depth_to_space_at_the_end():
     rng = np.random.default_rng(9)
-    made, _ = check(begun(rng).depth_to_space(2))
-    assert made.model.network.output.shape == (5, 6, 4)
+    imported, _ = check(begun(rng).depth_to_space(2))
+    assert imported.model.network.output.shape == (5, 6, 4)
 
 
 INSIDE = {
@@ -313,8 +313,8 @@ INSIDE = {
 @pytest.mark.parametrize("name", INSIDE)
 def test_depth_to_space_inside(name):
     """A transposed convolution puts channels where they belong."""
-    made, _ = check(INSIDE[name](np.random.default_rng(9)))
-    assert ((2, 2), False) in growths(made) or ((3, 3), False) in growths(made)
+    imported, _ = check(INSIDE[name](np.random.default_rng(9)))
+    assert ((2, 2), False) in growths(imported) or ((3, 3), False) in growths(imported)
 
 
 @pytest.mark.parametrize("place", ["input", "inside", "end"])
@@ -323,15 +323,15 @@ def test_space_to_depth(place):
     rng = np.random.default_rng(9)
     chain = Chain((4, 6, 3), 0.02, 5) if place == "input" else Chain((4, 6, 3), 0.02, 5).conv(rng, 5, (1, 1), (0.03, 2))
     chain.space_to_depth(2)
-    made, _ = check(chain if place == "end" else chain.conv(rng, 3, (2, 2), (0.2, 3)))
-    strides = [layer.stride for layer in made.model.network.layers if hasattr(layer, "stride")]
+    imported, _ = check(chain if place == "end" else chain.conv(rng, 3, (2, 2), (0.2, 3)))
+    strides = [layer.stride for layer in imported.model.network.layers if hasattr(layer, "stride")]
     assert strides == {"input": [(1, 1)], "inside": [(1, 1), (2, 2), (1, 1)], "end": [(1, 1)]}[place]
 
 
 def test_space_to_depth_by_a_block_that_does_not_divide():
     rule = "a block must be >= 1 and divide 4 rows and 5 columns, got 2"
     with refusal(f"SPACE_TO_DEPTH_0 (SPACE_TO_DEPTH): {rule}"):
-        imported(Chain((4, 5, 3), 0.02, 5).space_to_depth(2).conv(np.random.default_rng(9), 3, (2, 2), (0.2, 3)))
+        import_chain(Chain((4, 5, 3), 0.02, 5).space_to_depth(2).conv(np.random.default_rng(9), 3, (2, 2), (0.2, 3)))
 
 
 @pytest.mark.parametrize("reader", ["transposed", "upsampled", "constants"])
@@ -343,9 +343,9 @@ def test_a_dense_layer_that_becomes_a_map(reader):
         chain.with_constant("MUL", (-90, 3, 9, 127), (0.011, 0), (0.017, -5))
     elif reader == "upsampled":
         chain.upsample(4, 6)
-    made, _ = check(chain.transposed_conv(rng, 3, (3, 3), (0.1, 4)))
-    assert growths(made)[0] == ((2, 3), False)
-    assert made.model.network.output.shape[2] == 3
+    imported, _ = check(chain.transposed_conv(rng, 3, (3, 3), (0.1, 4)))
+    assert growths(imported)[0] == ((2, 3), False)
+    assert imported.model.network.output.shape[2] == 3
 
 
 def test_an_input_that_is_interpolated_and_put_in_blocks():
@@ -357,8 +357,8 @@ def test_an_input_that_is_interpolated_and_put_in_blocks():
 
 def test_depth_to_space_of_the_input_is_the_hosts():
     chain = Chain((3, 4, 8), 0.02, 5).depth_to_space(2)
-    made, _ = check(chain.conv(np.random.default_rng(9), 3, (3, 3), (0.2, 3)))
-    assert growths(made) == []
+    imported, _ = check(chain.conv(np.random.default_rng(9), 3, (3, 3), (0.2, 3)))
+    assert growths(imported) == []
 
 
 def subpixels(rng):
@@ -431,8 +431,8 @@ def test_a_transposed_convolution_of_onnx(name):
     weight = chain.quant_weight(ternary(rng, 4, 2, 3, 3) * 0.5, 0.5, 2)
     bias = np.float32([0.0625] * 2 * attributes.get("group", 1))  # no ties
     chain.node("ConvTranspose", weight, bias, kernel_shape=[3, 3], **attributes)
-    made = check_onnx(chain.quant(0.25, 6), **BY_QONNX, near=0)
-    assert growths(made) == [(tuple(attributes["strides"]), False)]
+    imported = check_onnx(chain.quant(0.25, 6), **BY_QONNX, near=0)
+    assert growths(imported) == [(tuple(attributes["strides"]), False)]
 
 
 UNSIGNED = {
@@ -464,9 +464,9 @@ def transposed_by_unsigned(name):
 
 @pytest.mark.parametrize("name", UNSIGNED)
 def test_a_transposed_convolution_with_weights_of_9_bits(name):
-    made = check_onnx(transposed_by_unsigned(name), by_onnxruntime, near=1e-6)
-    assert growths(made) == [(tuple(UNSIGNED[name]["strides"]), False), ((1, 2), True)]
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check_onnx(transposed_by_unsigned(name), by_onnxruntime, near=1e-6)
+    assert growths(imported) == [(tuple(UNSIGNED[name]["strides"]), False), ((1, 2), True)]
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 RESIZED = {
@@ -484,8 +484,8 @@ def test_resize(name):
     rng, (inputs, attributes) = np.random.default_rng(6), RESIZED[name]
     chain = quantised_onnx(rng).node("Resize", *inputs, mode="nearest", **attributes)
     chain.node("Conv", ternary(rng, 3, 4, 3, 3), kernel_shape=[3, 3], pads=[1, 1, 1, 1])
-    made = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
-    assert [repeats for _, repeats in growths(made)] == [True]
+    imported = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
+    assert [repeats for _, repeats in growths(imported)] == [True]
 
 
 LINEAR = {
@@ -501,8 +501,8 @@ def test_linear_upsampling(name):
     rng, (inputs, attributes) = np.random.default_rng(6), LINEAR[name]
     chain = quantised_onnx(rng).node("Resize", *inputs, mode="linear", **attributes)
     # No values on a boundary of the quantiser: float32 would decide there.
-    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
-    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
+    imported = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
+    (layer,) = [layer for layer in imported.model.network.layers if getattr(layer, "growth", (1, 1)) != (1, 1)]
     assert layer.beside == ("nothing" if name == "align_corners" else "nearest")
 
 
@@ -510,8 +510,8 @@ def test_linear_upsampling(name):
 def test_linear_interpolation_to_fewer(scales):
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng, (3, 4, 6)).node("Resize", "", np.float32(scales), mode="linear")
-    made = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
-    assert [layer.stride for layer in made.model.network.layers if layer.kind == "depthwise_conv"] == [
+    imported = check_onnx(chain.node("Add", np.float32([0.013])).quant(0.25, 6), **BY_QONNX, near=0)
+    assert [layer.stride for layer in imported.model.network.layers if layer.kind == "depthwise_conv"] == [
         (int(1 / scales[2]), int(1 / scales[3]))
     ]
 
@@ -543,9 +543,9 @@ BY_ONNXRUNTIME = {"other": by_images(by_onnxruntime), "images": 2}
 @pytest.mark.parametrize("name", [name for name in LINEAR if name != "three times"])
 def test_linear_upsampling_of_integers(name, dtype):
     """As onnxruntime has it, which cuts off what lies behind the point: of numbers below 0 upwards."""
-    made = check_onnx(integers_upsampled(dtype, *LINEAR[name]), **BY_ONNXRUNTIME, near=1e-6)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    ramps = [layer.name for layer in made.model.network.layers if layer.name.startswith("ramps_")]
+    imported = check_onnx(integers_upsampled(dtype, *LINEAR[name]), **BY_ONNXRUNTIME, near=1e-6)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    ramps = [layer.name for layer in imported.model.network.layers if layer.name.startswith("ramps_")]
     assert len(ramps) == (dtype == np.int8)
 
 
@@ -593,8 +593,8 @@ def test_linear_upsampling_of_whole_numbers_that_are_real(real):
 @pytest.mark.parametrize("reader", ["Conv", "MaxPool", "end"])
 def test_padding_with_values_of_the_map(reader, mode, beside):
     chain = with_padding(np.random.default_rng(6), reader, mode)
-    made = check_onnx(chain, by_qonnx, near=0)
-    (layer,) = [layer for layer in made.model.network.layers if getattr(layer, "beside", "nothing") == beside]
+    imported = check_onnx(chain, by_qonnx, near=0)
+    (layer,) = [layer for layer in imported.model.network.layers if getattr(layer, "beside", "nothing") == beside]
     assert layer.kernel == ((3, 3) if reader == "Conv" else (1, 1))
     assert layer.padding == (1, 0, 2, 3)
 
@@ -614,16 +614,16 @@ def test_padding_with_values_of_the_map_and_weights_of_9_bits(mode, beside):
     """A mirrored map is made first, as its positions can't be repeated."""
     rng = np.random.default_rng(6)
     chain = with_padding(rng, "", mode).node("Conv", rng.integers(-255, 256, (3, 4, 3, 3)).astype(np.float32))
-    made = check_onnx(chain.quant(64, 5), by_qonnx, near=0)
-    assert [layer.beside for layer in made.model.network.layers if hasattr(layer, "beside")][1:] == beside
+    imported = check_onnx(chain.quant(64, 5), by_qonnx, near=0)
+    assert [layer.beside for layer in imported.model.network.layers if hasattr(layer, "beside")][1:] == beside
 
 
 def test_padding_with_edges_of_a_padded_convolution():
     """Two kinds of padding: the map with its edges is made first."""
     rng = np.random.default_rng(6)
     chain = quantised_onnx(rng).node("Pad", np.int64([0, 0, 1, 0, 0, 0, 1, 0]), mode="edge")
-    made = check_onnx(chain.node("Conv", ternary(rng, 3, 4, 3, 3), pads=[1, 1, 1, 1]).quant(1, 4), by_qonnx, near=0)
-    assert [layer.beside for layer in made.model.network.layers if hasattr(layer, "beside")] == [
+    imported = check_onnx(chain.node("Conv", ternary(rng, 3, 4, 3, 3), pads=[1, 1, 1, 1]).quant(1, 4), by_qonnx, near=0)
+    assert [layer.beside for layer in imported.model.network.layers if hasattr(layer, "beside")] == [
         "nothing",
         "nearest",
         "nothing",
@@ -635,8 +635,8 @@ def test_columns_alone():
     chain = quantised_onnx(rng, (3, 7))
     bias = np.float32([0.125] * 3)
     chain.node("ConvTranspose", ternary(rng, 4, 3, 4), bias, strides=[2], pads=[1, 0], output_padding=[1])
-    made = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
-    assert growths(made) == [((1, 2), False)]
+    imported = check_onnx(chain.quant(1, 4), **BY_QONNX, near=0)
+    assert growths(imported) == [((1, 2), False)]
 
 
 def upsampled(rng):
@@ -646,8 +646,8 @@ def upsampled(rng):
 
 
 def test_upsample_of_older_files():
-    made = check_onnx(upsampled(np.random.default_rng(6)), by_qonnx, near=0)
-    assert growths(made) == [((2, 2), True)]
+    imported = check_onnx(upsampled(np.random.default_rng(6)), by_qonnx, near=0)
+    assert growths(imported) == [((2, 2), True)]
 
 
 def test_quantize_static(tmp_path):
@@ -672,9 +672,9 @@ def test_quantize_static(tmp_path):
             return {"x": self.left.pop()} if self.left else None
 
     quantization.quantize_static(tmp_path / "real.onnx", tmp_path / "int8.onnx", Images(), per_channel=True)
-    made = import_file(tmp_path / "int8.onnx")
-    verify(made, 4)
-    assert [repeats for _, repeats in growths(made)] == [False, True]
+    imported = import_file(tmp_path / "int8.onnx")
+    verify(imported, 4)
+    assert [repeats for _, repeats in growths(imported)] == [False, True]
 
 
 NEAREST = (
@@ -725,4 +725,4 @@ REFUSED = {
 def test_what_is_refused(name):
     chain, line = REFUSED[name]
     with refusal(line):
-        imported(chain(np.random.default_rng(1)))
+        import_chain(chain(np.random.default_rng(1)))

@@ -37,12 +37,12 @@ LOOKUPS = {"engine": "integer", "feature_bits": 9, "weight_bits": 8, "kfp": 4, "
 
 def tflite(chain: Callable[..., Chain], *arguments: object) -> Made:
     """A network of TFLite, which ``chain`` makes of a generator of random numbers and the other arguments."""
-    return lambda: test_tflite.imported(chain(np.random.default_rng(6), *arguments))
+    return lambda: test_tflite.import_chain(chain(np.random.default_rng(6), *arguments))
 
 
 def onnx(chain: Callable[..., object], *arguments: object, **options: str) -> Made:
     """A network of ONNX, which ``chain`` makes as for ``tflite``."""
-    return lambda: against.imported(chain(np.random.default_rng(6), *arguments), **options)
+    return lambda: against.import_chain(chain(np.random.default_rng(6), *arguments), **options)
 
 
 def looked_up(place: str) -> Made:
@@ -156,6 +156,8 @@ def test_outputs_of_large_networks_are_goldens(name, tmp_path):
 
 
 def check(make, folding, folder):
-    made = make()
-    images = real_inputs(made, sample_inputs(made, 1, seed=3)[:2]).astype(np.int64 if made.host.integers else float)
-    on_hardware(made, images, folder / "build", **folding)
+    imported = make()
+    images = real_inputs(imported, sample_inputs(imported, 1, seed=3)[:2]).astype(
+        np.int64 if imported.host.integers else float
+    )
+    on_hardware(imported, images, folder / "build", **folding)

@@ -50,15 +50,15 @@ def test_refused_or_imported(name):
 
 def test_dilations_take_no_weights_for_what_lies_between():
     """Of nine taps, 4,096 positions apart, one lies on the map."""
-    made = import_graph(to_graph(HOSTILE["dilations"]()), name="x")
-    assert [array.shape for array in made.model.arrays["conv_1"].values()] == [(1, 3, 3, 1)]
-    assert made.model.network.output.shape == (60, 60, 1)
+    imported = import_graph(to_graph(HOSTILE["dilations"]()), name="x")
+    assert [array.shape for array in imported.model.arrays["conv_1"].values()] == [(1, 3, 3, 1)]
+    assert imported.model.network.output.shape == (60, 60, 1)
 
 
 def test_numbers_at_the_ends_of_floating_point():
     """Denormal scales and variances, huge means: what is imported is right."""
-    made = import_graph(to_graph(HOSTILE["denormal and huge"]()), name="x")
-    assert len(verify(made, 4)) > 4
+    imported = import_graph(to_graph(HOSTILE["denormal and huge"]()), name="x")
+    assert len(verify(imported, 4)) > 4
 
 
 @pytest.mark.slow  # a process each, for their memory
@@ -150,10 +150,10 @@ def test_an_attribute_twice():
 
 def test_images_are_verified_in_parts(monkeypatch):
     """As many values and ties as all at once."""
-    made = import_graph(to_graph(layers(3).bytes()), name="x")
-    once = verify(made, 5)
+    imported = import_graph(to_graph(layers(3).bytes()), name="x")
+    once = verify(imported, 5)
     monkeypatch.setattr(verify_module, "MOST_AT_ONCE", 1)
-    assert verify(made, 5) == once
+    assert verify(imported, 5) == once
     assert [checked.values for checked in once if "operations" not in checked.against] == [6 * 8] * 6
     assert {checked.values for checked in once if "operations" in checked.against} == {9 * 8}
 
@@ -166,8 +166,8 @@ from bitloom.overlay.importers.imported import import_graph
 from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.verify import verify
 weights = np.random.default_rng(0).integers(-7, 8, (16, 1024, 3, 3)).astype(np.float32)
-made = import_graph(to_graph(Chain((1024, 60, 60)).quant(0.5, 3).node("Conv", weights).bytes()), name="x")
-verify(made, 8)
+imported = import_graph(to_graph(Chain((1024, 60, 60)).quant(0.5, 3).node("Conv", weights).bytes()), name="x")
+verify(imported, 8)
 print(peak_mb())
 """
 

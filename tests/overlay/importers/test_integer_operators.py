@@ -8,7 +8,7 @@ from bitloom.overlay.importers.source import SourceNode
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 from tests.errors import refusal
 
-from .against import by_images, by_onnxruntime, by_qonnx, by_reference, check, imported, outputs
+from .against import by_images, by_onnxruntime, by_qonnx, by_reference, check, import_chain, outputs
 from .onnx_files import QONNX, Chain, TensorProto, helper, numpy_helper
 
 KINDS = [(np.uint8, 128), (np.uint8, 0), (np.int8, 0), (np.int8, -3)]
@@ -36,11 +36,11 @@ def test_quantised_and_dequantised(dtype, zero, per_channel):
     weight = chain.constant(rng.integers(-100, 101, (36, 5)), np.int8)
     weight = chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(7, np.int8))
     quantised(chain.node("Flatten").node("MatMul", weight).node("Add", rng.normal(size=5)), 0.31, 3, np.int8)
-    made = imported(chain)
+    imported = import_chain(chain)
     if zero in (128, -3) or dtype == np.int8:
-        assert made.choice.engines == ("integer", "integer")
+        assert imported.choice.engines == ("integer", "integer")
     images = rng.uniform(-4, 4, (40, 2, 6, 6)).astype(np.float32)
-    different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / 0.31)
+    different = np.rint((outputs(imported, images) - by_onnxruntime(chain, images)) / 0.31)
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.02
 
@@ -55,10 +55,10 @@ def test_quantised_twice(op, scale):
     chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.01), chain.constant(0, np.int8)))
     quantised(quantised(chain.node("Relu"), 0.04, 0, np.uint8).node(op), 0.04, 0, np.uint8)
     quantised(chain.node("Flatten"), scale, 0, np.uint8)
-    made = imported(chain)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = import_chain(chain)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     images = rng.uniform(-1, 6, (60, 2, 4, 4)).astype(np.float32)
-    different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / scale)
+    different = np.rint((outputs(imported, images) - by_onnxruntime(chain, images)) / scale)
     assert np.abs(different).max() <= 2  # float32 of one step of the first decides up to two of the second
     assert (different != 0).mean() < 0.02
 
@@ -76,9 +76,9 @@ def as_pytorch(cast):
 
 def test_as_pytorch_exports_it():
     chain = as_pytorch(TensorProto.UINT8)
-    made = imported(chain)
+    imported = import_chain(chain)
     images = np.random.default_rng(4).uniform(-1, 10, (40, 2, 6, 6)).astype(np.float32)
-    different = np.rint((outputs(made, images) - by_onnxruntime(chain, images)) / 0.11)
+    different = np.rint((outputs(imported, images) - by_onnxruntime(chain, images)) / 0.11)
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.02
 
@@ -87,11 +87,11 @@ def test_casts_that_change_integers():
     """255 is no int8."""
     rule = "a map must be cast to float32 or float64, got type 3; quantise with QuantizeLinear"
     with refusal(f"Cast_2 (Cast): {rule}"):
-        imported(as_pytorch(TensorProto.INT8))
+        import_chain(as_pytorch(TensorProto.INT8))
 
 
-def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, per_channel=False, **attributes):
-    """QLinearConv behind scale (real, zero point), making scale ``made``."""
+def integer_conv(rng, chain, inputs, outputs_, *, scale, result, dtype=np.uint8, per_channel=False, **attributes):
+    """QLinearConv behind scale (real, zero point), making integers of scale ``result``."""
 
     def zero_of(value):
         return chain.constant(value, dtype)
@@ -101,7 +101,7 @@ def integer_conv(rng, chain, inputs, outputs_, *, scale, made, dtype=np.uint8, p
     weight = chain.constant(rng.integers(-127, 128, (outputs_, inputs, 3, 3)), np.int8)
     weights = (weight, chain.constant(scales), chain.constant(zeros, np.int8))
     bias = chain.constant(rng.integers(-500, 500, outputs_), np.int32)
-    reads, makes = (np.float32(scale[0]), zero_of(scale[1])), (np.float32(made[0]), zero_of(made[1]))
+    reads, makes = (np.float32(scale[0]), zero_of(scale[1])), (np.float32(result[0]), zero_of(result[1]))
     return chain.node("QLinearConv", *reads, *weights, *makes, bias, **attributes)
 
 
@@ -112,8 +112,8 @@ def integers_only(per_channel, dtype):
     chain = Chain((3, 6, 6), dtype=kind, output_type=kind)
     at = dict(dtype=dtype, per_channel=per_channel)
     first, second, third, last = (0.02, 0), (0.1, 5), (0.2, 0), (0.5, 100)
-    integer_conv(rng, chain, 3, 6, scale=first, made=second, strides=[2, 2], pads=[1, 1, 1, 1], **at)
-    integer_conv(rng, chain, 6, 4, scale=second, made=third, **at)
+    integer_conv(rng, chain, 3, 6, scale=first, result=second, strides=[2, 2], pads=[1, 1, 1, 1], **at)
+    integer_conv(rng, chain, 6, 4, scale=second, result=third, **at)
     mean = (*numbers(chain, third, dtype), *numbers(chain, third, dtype))
     chain.node("QLinearGlobalAveragePool", *mean, domain="com.microsoft")
     chain.node("Flatten")
@@ -131,23 +131,23 @@ def test_joins_of_integers(dtype):
     scales = (0.02, middle), (0.1, 5 + middle), (0.13, middle - 9), (0.2, middle + 3), (0.187, middle)
     chain = Chain((3, 6, 6), dtype=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
     chain.output_type = chain.dtype
-    integer_conv(rng, chain, 3, 4, scale=scales[0], made=scales[1], pads=[1, 1, 1, 1], **at)
+    integer_conv(rng, chain, 3, 4, scale=scales[0], result=scales[1], pads=[1, 1, 1, 1], **at)
     fork = chain.here
-    integer_conv(rng, chain, 4, 4, scale=scales[1], made=scales[2], pads=[1, 1, 1, 1], **at)
+    integer_conv(rng, chain, 4, 4, scale=scales[1], result=scales[2], pads=[1, 1, 1, 1], **at)
     one = chain.here
     first, second, third, fourth = (numbers(chain, scale, dtype) for scale in scales[1:])
     chain.node("QLinearAdd", *second, fork, *first, *third, domain="com.microsoft")
     added, chain.here = chain.here, chain.constant(third[0])
     chain.node("QLinearConcat", third[1], added, *third, one, *second, domain="com.microsoft", axis=1)
     chain.node("QLinearAveragePool", *third, *fourth, domain="com.microsoft", kernel_shape=[2, 2], strides=[2, 2])
-    integer_conv(rng, chain, 8, 3, scale=scales[4], made=(0.9, middle), **at)
-    made = imported(chain)
-    verify(made, 2)
+    integer_conv(rng, chain, 8, 3, scale=scales[4], result=(0.9, middle), **at)
+    imported = import_chain(chain)
+    verify(imported, 2)
     kind = np.iinfo(dtype)
     images = rng.integers(kind.min, kind.max + 1, (20, 3, 6, 6))
     wanted = by_onnxruntime(chain, images)
     assert len(np.unique(wanted)) > 10
-    different = outputs(made, images) - wanted
+    different = outputs(imported, images) - wanted
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.1
 
@@ -159,7 +159,7 @@ def test_joins_of_integers_with_a_constant(op, constant):
     rng = np.random.default_rng(6)
     chain = Chain((3, 6, 6), dtype=TensorProto.UINT8, output_type=TensorProto.UINT8)
     first, second = (0.1, 5), (0.0807, 30)
-    integer_conv(rng, chain, 3, 4, scale=(0.02, 9), made=first)
+    integer_conv(rng, chain, 3, 4, scale=(0.02, 9), result=first)
     values = chain.constant(77 if constant == "one first" else rng.integers(1, 256, (4, 1, 1)), np.uint8)
     scale, zero = np.float32(0.0131), chain.constant(3, np.uint8)
     if constant == "one first":
@@ -167,12 +167,12 @@ def test_joins_of_integers_with_a_constant(op, constant):
     else:
         inputs = *numbers(chain, first, np.uint8), values, scale, zero
     chain.node(op, *inputs, *numbers(chain, second, np.uint8), domain="com.microsoft")
-    made = imported(chain)
-    verify(made, 2)
+    imported = import_chain(chain)
+    verify(imported, 2)
     images = rng.integers(0, 256, (20, 3, 6, 6))
     wanted = by_onnxruntime(chain, images)
     assert len(np.unique(wanted)) > 10
-    different = outputs(made, images) - wanted
+    different = outputs(imported, images) - wanted
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.02
 
@@ -186,10 +186,10 @@ def test_means_of_integers_without_rows():
     around = weight, np.float32(0.015), chain.constant(0, np.int8)
     chain.node("QLinearConv", *numbers(chain, first, np.uint8), *around, *numbers(chain, second, np.uint8))
     scales = *numbers(chain, second, np.uint8), *numbers(chain, third, np.uint8)
-    made = imported(chain.node("QLinearGlobalAveragePool", *scales, domain="com.microsoft"))
-    verify(made, 2)
+    imported = import_chain(chain.node("QLinearGlobalAveragePool", *scales, domain="com.microsoft"))
+    verify(imported, 2)
     images = rng.integers(0, 256, (20, 3, 12))
-    assert np.array_equal(outputs(made, images), by_onnxruntime(chain, images))
+    assert np.array_equal(outputs(imported, images), by_onnxruntime(chain, images))
 
 
 def numbers(chain, scale, dtype):
@@ -201,13 +201,13 @@ def numbers(chain, scale, dtype):
 def test_integers_only(dtype, per_channel):
     """onnxruntime multiplies in float32; at most one step apart, and seldom."""
     chain = integers_only(per_channel, dtype)
-    made = imported(chain)
+    imported = import_chain(chain)
     rng, kind = np.random.default_rng(3), np.iinfo(dtype)
     images = rng.integers(kind.min, kind.max + 1, (30, 3, 6, 6))
     images[:2] = np.array([kind.min, kind.max]).reshape(2, 1, 1, 1)
     wanted = by_onnxruntime(chain, images)
     assert len(np.unique(wanted)) > 10
-    different = outputs(made, images) - wanted
+    different = outputs(imported, images) - wanted
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.02
 
@@ -217,9 +217,9 @@ def test_groups_of_integers(groups):
     """Depthwise convolutions, too, as onnxruntime's QOperator format has them."""
     rng = np.random.default_rng(13)
     chain = Chain((4, 6, 6), dtype=TensorProto.UINT8, output_type=TensorProto.UINT8)
-    integer_conv(rng, chain, 4 // groups, 8, scale=(0.02, 0), made=(0.05, 5), group=groups, per_channel=True)
+    integer_conv(rng, chain, 4 // groups, 8, scale=(0.02, 0), result=(0.05, 5), group=groups, per_channel=True)
     images = rng.integers(0, 256, (12, 4, 6, 6))
-    different = outputs(imported(chain), images) - by_onnxruntime(chain, images)
+    different = outputs(import_chain(chain), images) - by_onnxruntime(chain, images)
     assert np.abs(different).max() <= 1
     assert (different != 0).mean() < 0.02
 
@@ -244,9 +244,9 @@ def test_fewer_bits_by_a_clip(dtype, zero, low, high, engine):
     chain.node("Conv", rng.integers(-1, 2, (4, 2, 3, 3)).astype(np.float32), np.float32([0.0625] * 4))
     clipped(chain, 0.5).node("Flatten")
     chain.node("MatMul", rng.integers(-1, 2, (64, 5)).astype(np.float32))
-    made = check(chain, by_onnxruntime, near=0, engine=engine)
-    assert made.model.network.input.encoding.bits <= 5
-    assert made.host.boundaries.shape == (1, high - low)
+    imported = check(chain, by_onnxruntime, near=0, engine=engine)
+    assert imported.model.network.input.encoding.bits <= 5
+    assert imported.host.boundaries.shape == (1, high - low)
 
 
 def test_a_type_instead_of_a_zero_point():
@@ -262,8 +262,8 @@ def test_a_scale_far_below_the_sums():
     chain = quantised(Chain((2, 4, 4)), 0.25, 128, np.uint8)
     chain.node("Conv", rng.integers(-1, 2, (4, 2, 2, 2)).astype(np.float32))
     quantised(chain, 2.0**-40, 100, np.uint8).node("Conv", rng.integers(-1, 2, (4, 4, 3, 3)).astype(np.float32))
-    made = check(chain.node("Flatten"), by_onnxruntime, near=0)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check(chain.node("Flatten"), by_onnxruntime, near=0)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 def test_integers_that_are_quantised_again():
@@ -273,7 +273,7 @@ def test_integers_that_are_quantised_again():
     chain = quantised(chain, 1 / 32, 128, np.uint8)
     chain.node("Conv", rng.integers(-3, 4, (4, 3, 3, 3)).astype(np.float32)).node("Flatten")
     images = rng.integers(0, 256, (12, 3, 6, 6))
-    assert np.array_equal(outputs(imported(chain), images), by_onnxruntime(chain, images))
+    assert np.array_equal(outputs(import_chain(chain), images), by_onnxruntime(chain, images))
 
 
 @pytest.mark.sample(4)
@@ -336,12 +336,12 @@ def test_softmax_of_places_that_come_first():
     rng = np.random.default_rng(7)
     chain = Chain((3, 4, 2)).quant(0.25, 4).node("Conv", rng.integers(-3, 4, (3, 3, 2, 2)).astype(np.float32))
     chain.quant(0.5, 4).node("Reshape", np.int64([-1, 3])).node("Softmax", axis=1)
-    made = imported(chain)
-    verify(made, 4)
-    x = real_inputs(made, sample_inputs(made, 6, seed=3))
-    got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
+    imported = import_chain(chain)
+    verify(imported, 4)
+    x = real_inputs(imported, sample_inputs(imported, 6, seed=3))
+    got = imported.host.closed(imported.model.forward(imported.host.to_input(x, imported.model.network.input.shape)))
     np.testing.assert_allclose(got.reshape(len(x), -1), by_qonnx(chain, x), rtol=1e-5)
-    assert (made.host.only.shape, made.host.only.classes, made.host.only.apart) == ((3, 3), 3, 1)
+    assert (imported.host.only.shape, imported.host.only.classes, imported.host.only.apart) == ((3, 3), 3, 1)
 
 
 def test_scales_of_channels_of_places_that_come_first():
@@ -391,8 +391,8 @@ def test_what_the_host_does_at_the_end(op):
     """The scores before it have the class that it has."""
     rng = np.random.default_rng(5)
     chain = Chain((12,)).quant(0.25, 4).node("MatMul", rng.integers(-3, 4, (12, 6)).astype(np.float32))
-    plain = imported(chain)
-    closed = imported(chain.node(op, **CLOSINGS[op]))
+    plain = import_chain(chain)
+    closed = import_chain(chain.node(op, **CLOSINGS[op]))
     assert closed.host.only.closing == (op,)
     images = rng.uniform(-2, 2, (20, 12))
     got = outputs(closed, images)
@@ -416,11 +416,11 @@ def test_softmax_in_front_of_a_quantiser(format_):
         chain.node("DequantizeLinear", *scales[2:]).node("Softmax", axis=1).node("QuantizeLinear", *probability)
     else:
         chain.node("QLinearSoftmax", *scales[2:], *probability, domain="com.microsoft", axis=-1, opset=13)
-    made = imported(chain.node("DequantizeLinear", *probability))
-    assert made.host.only.closing == ("Softmax",)
-    verify(made, 4)
-    x = real_inputs(made, sample_inputs(made, 12, seed=3))
-    got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
+    imported = import_chain(chain.node("DequantizeLinear", *probability))
+    assert imported.host.only.closing == ("Softmax",)
+    verify(imported, 4)
+    x = real_inputs(imported, sample_inputs(imported, 12, seed=3))
+    got = imported.host.closed(imported.model.forward(imported.host.to_input(x, imported.model.network.input.shape)))
     wanted = by_onnxruntime(chain, x)
     assert len(np.unique(wanted)) > 20
     fits = (got < 255.5 / 256).all(axis=1)  # onnxruntime 1.23 makes 0 of what rounds to 256 / 256
@@ -432,7 +432,7 @@ def test_softmax_in_front_of_a_quantiser(format_):
 def test_softmax_of_older_files(op):
     """Without an axis it is over all of them from the second on."""
     chain = Chain((3, 2, 2), opset=11).quant(0.25, 4).node("Conv", np.eye(5, 12, dtype=np.float32).reshape(5, 3, 2, 2))
-    assert imported(chain.node(op)).host.only.closing == (op,)
+    assert import_chain(chain.node(op)).host.only.closing == (op,)
 
 
 @pytest.mark.parametrize("opset", [11, 19])
@@ -443,10 +443,10 @@ def test_logarithms_of_shares_that_float32_has_no_room_for(opset):
     weight = chain.weight("DequantizeLinear", chain.constant(np.eye(3).reshape(3, 3, 1, 1), np.int8), np.float32(1))
     chain.node("QuantizeLinear", *scale).node("DequantizeLinear", *scale).node("Conv", weight)
     chain.node("LogSoftmax", axis=1)
-    made = imported(chain)
-    verify(made, 4)
-    x = real_inputs(made, sample_inputs(made, 12, seed=3))
-    got = made.host.closed(made.model.forward(made.host.to_input(x, made.model.network.input.shape)))
+    imported = import_chain(chain)
+    verify(imported, 4)
+    x = real_inputs(imported, sample_inputs(imported, 12, seed=3))
+    got = imported.host.closed(imported.model.forward(imported.host.to_input(x, imported.model.network.input.shape)))
     wanted = np.concatenate([by_onnxruntime(chain, image[None]) for image in x])
     assert wanted.min() < -150
     assert np.abs(got.reshape(wanted.shape) - wanted).max() <= 1e-4
@@ -463,8 +463,8 @@ def by_end(chain, images, other=by_reference):
     model.graph.node[0].input[0] = "x"
     del model.opset_import[:]
     model.opset_import.append(helper.make_opsetid("", chain.opset))
-    made = {"model": staticmethod(lambda: model), "bytes": staticmethod(lambda: model.SerializeToString())}
-    return other(type("Made", (), made), values)
+    methods = {"model": staticmethod(lambda: model), "bytes": staticmethod(lambda: model.SerializeToString())}
+    return other(type("Made", (), methods), values)
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -475,10 +475,10 @@ def test_top_k(place):
     chain.node("TopK", chain.constant([3], np.int64), axis=-1)
     chain.nodes[-1].output.append("places")
     chain.here, chain.output_type = [(chain.here, TensorProto.FLOAT), ("places", TensorProto.INT64)][place]
-    made = imported(chain)
-    assert made.host.only.closing == ("TopK",)
+    imported = import_chain(chain)
+    assert imported.host.only.closing == ("TopK",)
     images = rng.uniform(-2, 2, (20, 12)).astype(np.float32)
-    for image, scores in zip(images, outputs(made, images)):
+    for image, scores in zip(images, outputs(imported, images)):
         wanted = by_end(chain, image[None], by_onnxruntime).ravel()
         order = np.argsort(-scores, kind="stable")[:3]  # of equal ones the first
         assert np.array_equal(wanted, order if place else scores[order])
@@ -489,7 +489,7 @@ def test_top_k(place):
 def test_older_and_newer_exporters(opset):
     """The same network as exporters wrote it: attributes became inputs over the years."""
 
-    def made(version):
+    def import_opset(version):
         rng = np.random.default_rng(7)
         chain = Chain((2, 8, 8), opset=version).quant(0.25, 4)
         chain.node("Conv", rng.integers(-1, 2, (4, 2, 3, 3)).astype(np.float32), pads=[1, 1, 1, 1])
@@ -514,11 +514,11 @@ def test_older_and_newer_exporters(opset):
         else:
             chain.node("Squeeze", chain.constant([2, 3], np.int64))
         chain.node("Dropout", **({"ratio": 0.5} if version < 12 else {}))
-        return imported(chain.node("Gemm", rng.integers(-1, 2, (4, 5)).astype(np.float32), rng.normal(size=5)))
+        return import_chain(chain.node("Gemm", rng.integers(-1, 2, (4, 5)).astype(np.float32), rng.normal(size=5)))
 
     from bitloom.golden.file import model_digest
 
-    assert model_digest(made(opset).model) == model_digest(made(17).model)
+    assert model_digest(import_opset(opset).model) == model_digest(import_opset(17).model)
 
 
 def between_powers_of_two(last):
@@ -526,15 +526,15 @@ def between_powers_of_two(last):
     for each channel's sums, as (sums, results less their zero) a channel."""
     rng = np.random.default_rng(8)
     weight = rng.integers(-7, 8, (16, 8)).astype(np.float32)
-    made = imported(last(Chain((16,)).quant(1.0, 4).node("MatMul", weight)), engine="integer")
-    (built,), layer, every = made.emitted.built, made.model.network.layers[1], []
+    imported = import_chain(last(Chain((16,)).quant(1.0, 4).node("MatMul", weight)), engine="integer")
+    (built,), layer, every = imported.emitted.built, imported.model.network.layers[1], []
     images = rng.integers(-8, 8, (400, 16)).astype(np.float64)
     for k, column in enumerate(weight.T.astype(int)):
         rising, falling = column.clip(0).sum(), column.clip(None, 0).sum()
         sums = np.arange(-8 * rising + 7 * falling, 7 * rising - 8 * falling + 1)
-        arrays = {key: values[[k]] for key, values in made.model.arrays[layer.name].items()}
-        every.append((sums, layer.forward(sums[:, None], arrays, made.model.network.input)[:, 0]))
-    return built, layer, every, (outputs(made, images), images @ weight)
+        arrays = {key: values[[k]] for key, values in imported.model.arrays[layer.name].items()}
+        every.append((sums, layer.forward(sums[:, None], arrays, imported.model.network.input)[:, 0]))
+    return built, layer, every, (outputs(imported, images), images @ weight)
 
 
 @pytest.mark.parametrize("bits", [3, 8])

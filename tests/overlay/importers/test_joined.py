@@ -20,7 +20,7 @@ from bitloom.overlay.importers.verify import verify
 from tests.errors import refusal
 
 from . import onnx_files
-from .against import by_onnxruntime, check, imported
+from .against import by_onnxruntime, check, import_chain
 from .test_tflite import by_kernels, scores
 from .test_tflite import check as check_kernels
 from .tflite_files import DATA, Chain
@@ -40,46 +40,46 @@ def residual(add_activation="RELU"):
 
 
 def test_a_residual_network_of_tflite():
-    made = import_graph(to_tflite_graph(residual().bytes()), name="residual")
-    verify(made, 2)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    network = made.model.network
+    imported = import_graph(to_tflite_graph(residual().bytes()), name="residual")
+    verify(imported, 2)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    network = imported.model.network
     assert [layer.name for layer in network.layers if isinstance(layer, Add)] == ["add_3", "add_7"]
     assert network.reads["add_3"] == ("requantise_2", "requantise_1")
     assert network.readers["add_3"] == ("conv_4", "conv_6")
     rounded = [layer.name for layer in network.layers if getattr(layer, "rounding", "twice") == "once"]
     assert rounded == ["requantise_8"]  # the dense one
     images = np.random.default_rng(2).integers(-128, 128, (6, 6, 7, 3)).astype(np.int8)
-    wanted = by_kernels(made.source, images)
+    wanted = by_kernels(imported.source, images)
     assert len(np.unique(wanted)) > 12
-    assert np.abs(wanted - scores(made, images)).max() < 1e-5
+    assert np.abs(wanted - scores(imported, images)).max() < 1e-5
 
 
 def test_a_difference_of_two_maps():
     """Every value of every layer is what TFLite's reference kernels recorded."""
     recorded = np.load(DATA / "subtraction.npz")
-    made = import_file(DATA / "subtraction.tflite")
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    verify(made, 2)
-    trace = made.model.trace(made.host.to_input(recorded["x"], made.model.network.input.shape))
-    maps = dict(zip((layer.name for layer in made.model.network.layers), trace))
+    imported = import_file(DATA / "subtraction.tflite")
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    verify(imported, 2)
+    trace = imported.model.trace(imported.host.to_input(recorded["x"], imported.model.network.input.shape))
+    maps = dict(zip((layer.name for layer in imported.model.network.layers), trace))
     nodes = ("00_CONV_2D", "01_CONV_2D", "02_SUB", "04_FULLY_CONNECTED")
     layers = ("requantise_1", "requantise_2", "add_3", "requantise_4")
     for layer, node in zip(layers, nodes):
         away = recorded[node].astype(np.int64).ravel() - maps[layer].ravel()  # the zero point
         assert (away == away[0]).all(), layer
     wanted = recorded["04_FULLY_CONNECTED"]
-    assert np.array_equal(scores(made, recorded["x"]), wanted)
-    first, second = made.model.arrays["add_3"]["multiplier"]
+    assert np.array_equal(scores(imported, recorded["x"]), wanted)
+    first, second = imported.model.arrays["add_3"]["multiplier"]
     assert first > 0 > second
 
 
 def test_a_wrong_addition_is_noticed():
     """The check of an import compares what additions make, too."""
-    made = import_graph(to_tflite_graph(residual().bytes()), name="residual")
-    arrays = dict(made.model.arrays)
+    imported = import_graph(to_tflite_graph(residual().bytes()), name="residual")
+    arrays = dict(imported.model.arrays)
     arrays["add_3"] = {**arrays["add_3"], "bias": arrays["add_3"]["bias"] + (1 << int(arrays["add_3"]["shift"][0]))}
-    wrong = replace(made, emitted=replace(made.emitted, model=Model(made.model.network, arrays)))
+    wrong = replace(imported, emitted=replace(imported.emitted, model=Model(imported.model.network, arrays)))
     with pytest.raises(ValueError, match=r"^add_3: the rewriting must equal the operations that it was made of, got "):
         verify(wrong, 2)
 
@@ -90,8 +90,8 @@ def test_the_field_that_an_operators_code_stands_in_does_not_matter(codes):
     chain = residual()
     wanted = import_graph(to_tflite_graph(chain.bytes()), name="residual")
     chain.codes = codes
-    made = import_graph(to_tflite_graph(chain.bytes()), name="residual")
-    assert model_digest(made.model) == model_digest(wanted.model)
+    imported = import_graph(to_tflite_graph(chain.bytes()), name="residual")
+    assert model_digest(imported.model) == model_digest(wanted.model)
 
 
 def forked_mean(kernel, zero, second, same=False):
@@ -114,8 +114,8 @@ def forked_mean(kernel, zero, second, same=False):
 )
 def test_a_mean_with_several_readers(kernel, zero, pools, second):
     """Padded taps are worth 0: the mean is a pool where no mean lies halfway, or 0 is the zero point."""
-    made, _, _ = check_kernels(forked_mean(kernel, zero, second))
-    assert sum(isinstance(layer, AvgPool) for layer in made.model.network.layers) == pools
+    imported, _, _ = check_kernels(forked_mean(kernel, zero, second))
+    assert sum(isinstance(layer, AvgPool) for layer in imported.model.network.layers) == pools
 
 
 @pytest.mark.sample(2)
@@ -125,8 +125,8 @@ def test_a_mean_with_several_readers(kernel, zero, pools, second):
 def test_a_padded_mean_with_several_readers(kernel, zero, second):
     """Its windows have different numbers of taps: it is a pool, and weights copy the map that needs another integer for
     0."""
-    made, _, _ = check_kernels(forked_mean(kernel, zero, second, same=True))
-    assert sum(isinstance(layer, AvgPool) for layer in made.model.network.layers) == 1
+    imported, _, _ = check_kernels(forked_mean(kernel, zero, second, same=True))
+    assert sum(isinstance(layer, AvgPool) for layer in imported.model.network.layers) == 1
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_a_mean_of_sums_that_are_rounded_twice(kernel, same, zero, kinds):
     point."""
     rng = np.random.default_rng(1)
     chain = Chain((7, 6, 2), 0.02, -128).conv(rng, 4, (1, 3), (0.03, zero)).pool("AVERAGE", kernel, (2, 2), same=same)
-    made, _, _ = check_kernels(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
-    assert [layer.kind for layer in made.model.network.layers][2:-2] == kinds
+    imported, _, _ = check_kernels(chain.reshape(1, int(np.prod(chain.now.shape))).dense(rng, 5, (0.05, 3)))
+    assert [layer.kind for layer in imported.model.network.layers][2:-2] == kinds
 
 
 def mean_of_means(rng, forks):
@@ -162,8 +162,8 @@ def mean_of_means(rng, forks):
 @pytest.mark.parametrize("forks", [False, True])
 def test_a_mean_behind_a_padded_mean(forks):
     """A pool, and a mean of a copy. A map that others read, too, is copied in front of it."""
-    made, _, _ = check_kernels(mean_of_means(np.random.default_rng(1), forks))
-    assert "avg_pool" in [layer.kind for layer in made.model.network.layers]
+    imported, _, _ = check_kernels(mean_of_means(np.random.default_rng(1), forks))
+    assert "avg_pool" in [layer.kind for layer in imported.model.network.layers]
 
 
 def test_the_command(tmp_path):
@@ -212,13 +212,15 @@ def test_a_residual_network_of_onnx():
     from onnx.reference import ReferenceEvaluator
 
     chain = onnx_residual()
-    made = import_graph(to_graph(chain.bytes()), name="residual")
-    verify(made, 2)
-    (added,) = [built for built in made.emitted.built if built.layers[0].startswith("add")]
+    imported = import_graph(to_graph(chain.bytes()), name="residual")
+    verify(imported, 2)
+    (added,) = [built for built in imported.emitted.built if built.layers[0].startswith("add")]
     assert (added.levels, added.wrong) == (255, (0, 0))
     images = np.random.default_rng(4).normal(0, 1, (5, 2, 5, 6)).astype(np.float32)
     wanted = ReferenceEvaluator(chain.model()).run(None, {"x": images})[0]
-    got = made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+    got = imported.host.scores(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
     assert np.abs(got - wanted).max() < 1e-3 * np.abs(wanted).max()
 
 
@@ -238,8 +240,8 @@ def test_an_activation_cuts_a_sum_where_its_type_goes_on(dtype, zero):
     fork = conv(2)
     conv(4)
     qdq(chain.node("Add", fork).node("Relu"), 0.125, zero, dtype)
-    made = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 @pytest.mark.parametrize("first", ["the earlier map", "the later map"])
@@ -259,9 +261,9 @@ def test_a_difference_of_two_maps_of_onnx(first):
     later = conv(4, 0.0625, -7)
     chain.here = earlier if first == "the earlier map" else later
     qdq(chain.node("Sub", later if first == "the earlier map" else earlier), 0.0625, 11, np.int8)
-    made = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    assert [layer.kind for layer in made.model.network.layers].count("add") == 1
+    imported = check(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime, near=0)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    assert [layer.kind for layer in imported.model.network.layers].count("add") == 1
 
 
 @pytest.mark.sample(2)
@@ -278,9 +280,9 @@ def test_additions_with_halves_say_how_many_pairs_are_off(scales, wrong):
     fork = chain.here
     qdq(chain.node("Conv", weight, kernel_shape=[1, 1]), second, 0, np.int8)
     qdq(chain.node("Add", fork), result, 0, np.int8)
-    made = imported(chain.node("Flatten").node("Gemm", np.eye(12, dtype=np.float32)))
-    assert [built.wrong[0] for built in made.emitted.built] == [0, 0, wrong, 0]
-    assert max(built.wrong[1] for built in made.emitted.built) == (wrong > 0)
+    imported = import_chain(chain.node("Flatten").node("Gemm", np.eye(12, dtype=np.float32)))
+    assert [built.wrong[0] for built in imported.emitted.built] == [0, 0, wrong, 0]
+    assert max(built.wrong[1] for built in imported.emitted.built) == (wrong > 0)
 
 
 def refused(chain):

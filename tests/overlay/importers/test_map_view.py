@@ -96,14 +96,14 @@ def test_a_map_is_copied(view):
     weight = copy.weight(SIZE[2])
     taps = copy.window.positions(*SIZE[:2])  # (positions, taps): of the map, -1 where there is none
     each = weight.reshape(len(weight), -1, weight.shape[3])
-    made = np.full((len(taps), len(weight)), -1)
+    copied = np.full((len(taps), len(weight)), -1)
     for output in range(len(weight)):
         for tap, channel in np.argwhere(each[output]):
             channel = output if weight.shape[3] == 1 else channel
             valid = taps[:, tap] >= 0
-            assert (made[valid, output] == -1).all()
-            made[valid, output] = taps[valid, tap] * SIZE[2] + channel
-    np.testing.assert_array_equal(made.ravel()[index], view.index)
+            assert (copied[valid, output] == -1).all()
+            copied[valid, output] = taps[valid, tap] * SIZE[2] + channel
+    np.testing.assert_array_equal(copied.ravel()[index], view.index)
 
 
 def test_numbers_of_channels():

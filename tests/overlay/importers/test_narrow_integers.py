@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from .against import check, imported
+from .against import check, import_chain
 from .onnx_files import Chain
 
 TYPES = {"int4": (21, -8, 7), "uint4": (21, 0, 15), "int2": (25, -2, 1), "uint2": (25, 0, 3)}
@@ -67,16 +67,16 @@ def network(kind, weight_kind="", dtype=""):
 
 @pytest.mark.parametrize("kind", TYPES)
 def test_narrow_types(kind):
-    made = check(network(kind), by_onnxruntime, images=6, near=0)
-    assert [built.levels for built in made.emitted.built] == [TYPES[kind][2] - TYPES[kind][1], 0]
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check(network(kind), by_onnxruntime, images=6, near=0)
+    assert [built.levels for built in imported.emitted.built] == [TYPES[kind][2] - TYPES[kind][1], 0]
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int4"])
 def test_weights_that_are_quantised_without_a_zero_point(dtype):
     """Their type is output_dtype's; without it it would be uint8, and no weight below 0."""
-    made = check(network("int4", dtype=dtype), by_onnxruntime, images=6, near=0)
-    assert made.choice.weights[1].values.min() < 0
+    imported = check(network("int4", dtype=dtype), by_onnxruntime, images=6, near=0)
+    assert imported.choice.weights[1].values.min() < 0
 
 
 def test_a_cast_that_keeps_them():
@@ -91,7 +91,7 @@ def test_a_cast_that_keeps_them():
 def test_input_of_narrow_integers_is_refused():
     chain = Chain((6,), opset=21, dtype=element("int4")).node("DequantizeLinear", np.float32(0.5))
     with pytest.raises(ValueError, match=r"^input x: must be a tensor of numbers, got int4$"):
-        imported(chain)
+        import_chain(chain)
 
 
 def test_an_onnx_that_holds_narrow_integers_in_wider_types(monkeypatch):
@@ -108,4 +108,4 @@ def test_an_onnx_that_holds_narrow_integers_in_wider_types(monkeypatch):
     )
     for chain, what in zip(chains, ("input x", "constant c"), strict=True):
         with pytest.raises(ValueError, match=rf"^{what}: type int4 needs the package onnx 1.19 or later, got [0-9.]+$"):
-            imported(chain)
+            import_chain(chain)

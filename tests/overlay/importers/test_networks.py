@@ -68,8 +68,8 @@ def dense(chain, rng, weight_bits, bits, sizes):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(("weight_bits", "bits"), [(1, 2), (2, 2), (3, 3), (4, 4), (8, 8)])
 def test_small_vgg(weight_bits, bits):
-    made = check(vgg(np.random.default_rng(1), weight_bits, bits), by_qonnx, images=6)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 4
+    imported = check(vgg(np.random.default_rng(1), weight_bits, bits), by_qonnx, images=6)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 4
 
 
 @pytest.mark.parametrize(("width", "weight_bits", "bits"), [(64, 1, 1), (256, 1, 2)])
@@ -80,5 +80,5 @@ def test_dense_networks(width, weight_bits, bits):
 @pytest.mark.slow
 @pytest.mark.parametrize(("weight_bits", "bits"), [(1, 1), (1, 2), (2, 2)])
 def test_cnv(weight_bits, bits):
-    made = check(cnv(np.random.default_rng(3), weight_bits, bits), by_qonnx, images=2)
-    assert set(made.choice.engines) == {"binary"}
+    imported = check(cnv(np.random.default_rng(3), weight_bits, bits), by_qonnx, images=2)
+    assert set(imported.choice.engines) == {"binary"}

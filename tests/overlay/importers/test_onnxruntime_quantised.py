@@ -75,8 +75,8 @@ def trained(pool="MaxPool"):
     sums = run(chain.bytes(), images)
     mean, variance = sums.mean(axis=(0, 2, 3)), sums.var(axis=(0, 2, 3))
     chain.node("BatchNormalization", np.ones(16), np.full(16, 0.25), mean, variance).node("Relu").node("Flatten")
-    found = linear_model.LogisticRegression(C=0.1, tol=1e-3).fit(run(chain.bytes(), images), data.train_labels)
-    return chain.node("Gemm", found.coef_, found.intercept_, transB=1).bytes()
+    regression = linear_model.LogisticRegression(C=0.1, tol=1e-3).fit(run(chain.bytes(), images), data.train_labels)
+    return chain.node("Gemm", regression.coef_, regression.intercept_, transB=1).bytes()
 
 
 def quantised(folder, form, kind, scales, zeros, prepared, pool="MaxPool"):
@@ -92,7 +92,7 @@ def quantised(folder, form, kind, scales, zeros, prepared, pool="MaxPool"):
             batch = next(self.batches, None)
             return None if batch is None else {"x": batch}
 
-    source, made = folder / "float.onnx", folder / f"{form}.onnx"
+    source, target = folder / "float.onnx", folder / f"{form}.onnx"
     source.write_bytes(trained(pool))
     if prepared == "prepared":
         from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -102,8 +102,8 @@ def quantised(folder, form, kind, scales, zeros, prepared, pool="MaxPool"):
     kinds = {"activation_type": quantization.QuantType[kind], "weight_type": quantization.QuantType.QInt8}
     kinds |= {"per_channel": scales == "channel", "extra_options": {"ActivationSymmetric": zeros == "symmetric"}}
     form = quantization.QuantFormat[form]
-    quantization.quantize_static(str(source), str(made), Reader(), quant_format=form, **kinds)
-    return made
+    quantization.quantize_static(str(source), str(target), Reader(), quant_format=form, **kinds)
+    return target
 
 
 def output_step(path):
@@ -168,13 +168,13 @@ def test_equals_onnxruntime(tmp_path, caplog, form, kind, scales, zeros, prepare
     caplog.set_level(logging.ERROR)
     choice = (kind, scales, zeros, prepared)
     path, data = quantised(tmp_path, form, *choice), load_digits()
-    made, images = import_file(path), pixels(data.test_images)
-    assert set(made.choice.engines) == {"integer"}
-    verify(made, 4)
+    imported, images = import_file(path), pixels(data.test_images)
+    assert set(imported.choice.engines) == {"integer"}
+    verify(imported, 4)
     if form == "QOperator" and kind == "QInt8":
         skip_where_it_saturates()
     wanted = run(str(path), images, fast=form == "QOperator", exact=form == "QOperator" and kind == "QUInt8")
-    got, step = outputs(made, images), output_step(path)
+    got, step = outputs(imported, images), output_step(path)
     steps = np.abs(got - wanted) / step
     tied = np.flatnonzero((steps > 0.01).any(axis=1))
     right = [int((scores.argmax(axis=1) == data.test_labels).sum()) for scores in (got, wanted)]
@@ -202,10 +202,10 @@ def test_means_that_are_halves(tmp_path, caplog, kind, zeros):
     """
     caplog.set_level(logging.ERROR)
     path = quantised(tmp_path, "QDQ", kind, "tensor", zeros, "as it is", "AveragePool")
-    made, data = import_file(path), load_digits()
-    ties = {checked.name: (checked.ties, checked.values) for checked in verify(made, 8)}
+    imported, data = import_file(path), load_digits()
+    ties = {checked.name: (checked.ties, checked.values) for checked in verify(imported, 8)}
     images, step = pixels(data.test_images), output_step(path)
-    got, wanted = outputs(made, images), run(str(path), images)
+    got, wanted = outputs(imported, images), run(str(path), images)
     steps = np.abs(got - wanted) / step
     classes = int((got.argmax(axis=1) != wanted.argmax(axis=1)).sum())
     right = [int((scores.argmax(axis=1) == data.test_labels).sum()) for scores in (got, wanted)]
@@ -213,7 +213,7 @@ def test_means_that_are_halves(tmp_path, caplog, kind, zeros):
     apart = int((steps > 0.01).any(axis=1).sum())
     print(f"QDQ {kind} {zeros}: {apart} of 360 images apart, at most {steps.max():.0f} steps, {classes} classes")
     print(f"{right[0]} right, onnxruntime {right[1]}; {tied} of {values} means tied")
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     assert (0.05 if zeros == "asymmetric" else 0) <= tied / values < 0.3
     assert np.abs(got - in_float64(path, images)).max() < 0.01 * step
     assert min(right) >= 0.95 * 360

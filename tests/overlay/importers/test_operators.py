@@ -62,8 +62,8 @@ def test_elementwise(name):
     rng = np.random.default_rng(5)
     chain = ended(ELEMENTWISE[name](begun(rng)), rng, 64)
     exact = 0 if name != "BatchNormalization" else 1e-6
-    made = check(chain, by_qonnx, engine="binary", near=exact)
-    assert set(made.choice.engines) == {"binary"}
+    imported = check(chain, by_qonnx, engine="binary", near=exact)
+    assert set(imported.choice.engines) == {"binary"}
 
 
 def grouped(rng, groups, inputs=4, outputs=8):
@@ -103,9 +103,9 @@ def test_convolutions(name, engine):
     else:
         chain.node("Conv", weight, np.float32([0.0625] * 8), kernel_shape=[3, 3], **attributes)  # no ties
     chain.quant(2, 2).node("Flatten")
-    made = check(chain.node("MatMul", ternary(rng, size_of(chain), 3)), by_qonnx, engine=engine, near=0)
+    imported = check(chain.node("MatMul", ternary(rng, size_of(chain), 3)), by_qonnx, engine=engine, near=0)
     kinds = {1: "conv", 2: "grouped_conv", 4: "grouped_conv"}  # of 4 groups each channel has two kernels
-    second = [layer for layer in made.model.network.layers if layer.kind.endswith("conv")][1]
+    second = [layer for layer in imported.model.network.layers if layer.kind.endswith("conv")][1]
     assert second.kind == kinds[attributes.get("group", 1)]
 
 
@@ -391,8 +391,8 @@ def test_one_dimension(name):
     rng = np.random.default_rng(17)
     chain = Chain((2, 17)).quant(0.25, 3).node("Conv", ternary(rng, 4, 2, 5)).node("Relu").quant(0.5, 2, signed=0)
     chain = ONE_DIMENSION[name](chain, rng).quant(0.5, 2).node("Flatten")
-    made = check(chain.node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx)
-    assert made.model.network.input.shape == (1, 17, 2)
+    imported = check(chain.node("MatMul", ternary(rng, size_of(chain), 5)), by_qonnx)
+    assert imported.model.network.input.shape == (1, 17, 2)
 
 
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool", "ReduceMean", "ReduceMax"])
@@ -432,8 +432,8 @@ def normalised(rng):
 def test_a_clip_between_a_quantiser_and_a_max_pool(ends):
     """The largest value's clip is the largest clip."""
     clip = ("Clip", tuple(np.float32(end) for end in ends), {})
-    made = check(between_quantisers(np.random.default_rng(11), clip, POOL, more=8), by_qonnx)
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 2
+    imported = check(between_quantisers(np.random.default_rng(11), clip, POOL, more=8), by_qonnx)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 2
 
 
 @pytest.mark.parametrize("pooled", ["before", "behind", "dense", "not"])
@@ -442,8 +442,8 @@ def test_channels_that_differ_between_two_quantisers(pooled):
     rng = np.random.default_rng(12)
     nodes = [normalised(rng), ("Relu", (), {})]
     nodes = {"before": [POOL, *nodes], "behind": [*nodes, POOL]}.get(pooled, nodes)
-    made = check(between_quantisers(rng, *nodes, dense=pooled == "dense"), by_qonnx)
-    assert len(made.emitted.built) == 3
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * 3
-    copies = made.model.arrays[made.emitted.built[1].layers[0]]["weight"]
+    imported = check(between_quantisers(rng, *nodes, dense=pooled == "dense"), by_qonnx)
+    assert len(imported.emitted.built) == 3
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * 3
+    copies = imported.model.arrays[imported.emitted.built[1].layers[0]]["weight"]
     assert copies.ravel().tolist() == [1, -1, 1, -1, 1]  # -1: falling channels

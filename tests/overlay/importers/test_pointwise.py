@@ -17,7 +17,7 @@ from tests.errors import refusal, value_error
 
 from . import onnx_files
 from .test_curves import all_values, between, joined, qdq
-from .test_tflite import imported
+from .test_tflite import import_chain
 from .test_tflite_forms import check
 from .tflite_files import DATA, Chain
 
@@ -49,10 +49,10 @@ def by_litert(kind, tensors, other):
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     chain = Chain((1, 1, 256), *tensors[0])
-    made = {} if kind == "SQUARED_DIFFERENCE" else {"kept": "BOOL"}
+    fields = {} if kind == "SQUARED_DIFFERENCE" else {"kept": "BOOL"}
     constant = chain.constant(other.astype(np.int8), (tensors[1][0],))
     chain.tensors[constant].zero = (tensors[1][1],)
-    chain.operator(kind, chain.now.shape, tensors[2], (constant,), **made)
+    chain.operator(kind, chain.now.shape, tensors[2], (constant,), **fields)
     interpreter = Interpreter(model_content=chain.bytes(), experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     interpreter.allocate_tensors()
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], VALUES.astype(np.int8)[None, None, None])
@@ -74,15 +74,15 @@ def test_kernels(kind):
 def selu(chain, greater="GREATER", select="SELECT_V2"):
     """SELU as TFLite's converter writes it."""
     here, shape = chain.here, chain.now.shape
-    made = (0.0086, 14)
+    grid = (0.0086, 14)
     where = chain.with_constant(greater, 15, chain.quantised, (1.0, 0), kept="BOOL").here
     chain.here = here
-    above = chain.with_constant("MUL", 127, (0.00412, -128), made).here
+    above = chain.with_constant("MUL", 127, (0.00412, -128), grid).here
     chain.here = here
     chain.operator("EXP", shape, (0.0126, -73)).with_constant("SUB", 127, (1 / 255, -128), (0.0152, -48))
-    below = chain.with_constant("MUL", 127, (0.0069, -128), made).here
+    below = chain.with_constant("MUL", 127, (0.0069, -128), grid).here
     chain.here = where
-    return chain.operator(select, shape, made, (above, below))
+    return chain.operator(select, shape, grid, (above, below))
 
 
 def begun(rng):
@@ -120,30 +120,30 @@ def mish(chain):
 
 def celu(chain):
     """What is above 0, and what is made of what is below."""
-    here, shape, made = chain.here, chain.now.shape, (0.0061, -12)
-    above = chain.operator("RELU", shape, made).here
+    here, shape, grid = chain.here, chain.now.shape, (0.0061, -12)
+    above = chain.operator("RELU", shape, grid).here
     chain.here = here
     chain.with_constant("MINIMUM", 15, (0.008, 15), (0.008, 15)).operator("EXP", shape, (0.0067, -22))
     chain.with_constant("SUB", 127, (1 / 255, -128), (0.0028, 127))
-    return chain.operator("ADD", shape, made, (above,), "AddOptions", FusedActivationFunction=0)
+    return chain.operator("ADD", shape, grid, (above,), "AddOptions", FusedActivationFunction=0)
 
 
 def shrunk(chain):
     """As TFLite's converter leaves it between DEQUANTIZE and QUANTIZE."""
-    here, shape, made = chain.here, chain.now.shape, chain.quantised
+    here, shape, grid = chain.here, chain.now.shape, chain.quantised
     real = chain.operator("DEQUANTIZE", shape, kept="FLOAT32").here
     zeros = chain.operator("ZEROS_LIKE", shape, kept="FLOAT32").here
     chain.here = here
-    chain.operator("ABS", shape, (0.0055, -128)).with_constant("GREATER", 127, (0.001, -128), made, kept="BOOL")
-    return chain.operator("SELECT_V2", shape, None, (real, zeros), kept="FLOAT32").operator("QUANTIZE", shape, made)
+    chain.operator("ABS", shape, (0.0055, -128)).with_constant("GREATER", 127, (0.001, -128), grid, kept="BOOL")
+    return chain.operator("SELECT_V2", shape, None, (real, zeros), kept="FLOAT32").operator("QUANTIZE", shape, grid)
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", FORMS)
 def test_several_operators_are_one_table(name):
     rng = np.random.default_rng(3)
-    made, _ = check(ended(FORMS[name](begun(rng)), rng))
-    kinds = [layer.kind for layer in made.model.network.layers]
+    imported, _ = check(ended(FORMS[name](begun(rng)), rng))
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert kinds[:3] == ["conv", "requantise", "lookup"]
     assert kinds.count("lookup") == 1
 
@@ -160,8 +160,8 @@ def two_of_one_scale(rng, kind):
 @pytest.mark.parametrize("kind", ["MAXIMUM", "MINIMUM"])
 def test_the_larger_and_the_smaller_one_of_two_maps(kind):
     """Two sums: by how much one is above the other, and that added or taken off."""
-    made, _ = check(two_of_one_scale(np.random.default_rng(3), kind))
-    assert [layer.kind for layer in made.model.network.layers].count("add") == 2
+    imported, _ = check(two_of_one_scale(np.random.default_rng(3), kind))
+    assert [layer.kind for layer in imported.model.network.layers].count("add") == 2
 
 
 def test_a_leaky_relu_as_a_maximum():
@@ -170,8 +170,8 @@ def test_a_leaky_relu_as_a_maximum():
     chain = begun(rng)
     here, same = chain.here, chain.quantised
     chain.with_constant("MUL", 51, (1 / 255, 0), same).operator("MAXIMUM", chain.now.shape, same, (here,))
-    made, _ = check(ended(chain, rng))
-    kinds = [layer.kind for layer in made.model.network.layers]
+    imported, _ = check(ended(chain, rng))
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert (kinds.count("lookup"), kinds.count("add")) == (1, 0)
 
 
@@ -183,9 +183,9 @@ def reads_both(op, *ways):
         for way in ways:
             chain.here = here
             names.append((way(chain) or chain).here)
-        made = f"joined{len(chain.nodes)}"
-        chain.nodes.append(onnx_files.helper.make_node(op, names, [made], f"{op}_{len(chain.nodes)}"))
-        chain.here = made
+        tensor = f"joined{len(chain.nodes)}"
+        chain.nodes.append(onnx_files.helper.make_node(op, names, [tensor], f"{op}_{len(chain.nodes)}"))
+        chain.here = tensor
         return chain
 
     return activation
@@ -229,10 +229,10 @@ FORMULAS = {
 @pytest.mark.parametrize("name", FORMULAS)
 def test_onnx(name):
     """As onnxruntime has them, for all 256 values."""
-    made, got, wanted = all_values(between(FORMULAS[name]))
+    imported, got, wanted = all_values(between(FORMULAS[name]))
     assert np.abs(got - wanted).max() < 1e-5
     assert len(np.unique(wanted)) > 40
-    assert [layer.kind for layer in made.model.network.layers].count("lookup") == 1
+    assert [layer.kind for layer in imported.model.network.layers].count("lookup") == 1
 
 
 @pytest.mark.parametrize(
@@ -256,17 +256,17 @@ def test_what_has_no_table(activation, why):
 
 
 @pytest.mark.parametrize(
-    ("kind", "made", "why"),
+    ("kind", "grid", "why"),
     [
         ("GREATER", (1.5, 0), "scales of what is compared must be below 1, got 1.5"),
         ("SELECT_V2", (0.1, 0), "what is selected and the result must have the same scale and zero point"),
     ],
 )
-def test_scales_that_kernels_do_not_take(kind, made, why):
+def test_scales_that_kernels_do_not_take(kind, grid, why):
     rng = np.random.default_rng(3)
     chain = begun(rng)
     here = chain.here
-    chain.operator("QUANTIZE", chain.now.shape, made)
+    chain.operator("QUANTIZE", chain.now.shape, grid)
     other = chain.here
     if kind == "SELECT_V2":
         chain.here = here
@@ -275,7 +275,7 @@ def test_scales_that_kernels_do_not_take(kind, made, why):
     else:
         chain.operator(kind, chain.now.shape, (1.0, 0), (here,), kept="BOOL")
     with pytest.raises(ImportRefused) as refused:
-        imported(chain)
+        import_chain(chain)
     assert refused.value.lines[0].split("): ", 1)[1] == why
 
 
@@ -284,7 +284,7 @@ def test_as_many_tensors_as_a_kernel_takes(kind, count, wanted):
     chain = begun(np.random.default_rng(3))
     chain.operator(kind, chain.now.shape, constants=(chain.here,) * (count - 1))
     with refusal(f"{kind}_1 ({kind}): the number of inputs must be {wanted}, got {count}"):
-        imported(chain)
+        import_chain(chain)
 
 
 if __name__ == "__main__":
@@ -299,4 +299,4 @@ def test_real_numbers_beside_integers():
     chain.operator("DEQUANTIZE", chain.now.shape, kept="FLOAT32")
     chain.operator("GREATER", chain.now.shape, None, (integers,), kept="BOOL")
     with value_error("GREATER_1 (GREATER): input 0 must be of type INT8, got FLOAT32; quantise the network to int8"):
-        imported(chain)
+        import_chain(chain)

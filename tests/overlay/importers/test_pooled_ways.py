@@ -10,7 +10,7 @@ from bitloom.overlay.importers.verify import images_off, verify
 from tests.errors import refusal
 
 from . import onnx_files
-from .against import by_onnxruntime, check, imported, outputs
+from .against import by_onnxruntime, check, import_chain, outputs
 from .test_joined import qdq
 from .test_tflite import by_kernels, scores
 from .tflite_files import Chain
@@ -62,17 +62,17 @@ def test_padded_means(name, zero):
     chain.node("Conv", chain.weight("DequantizeLinear", weight, np.float32(0.25), chain.constant(0, np.int8)))
     qdq(qdq(chain, 0.125, zero, np.int8).node("AveragePool", **PADDED[name]), 0.125, zero, np.int8)
     size = 4 if "strides" in PADDED[name] else 12
-    made = imported(chain.scores(size))
-    verify(made, 8)
-    assert [layer.kind for layer in made.model.network.layers].count("avg_pool") == 1
+    imported = import_chain(chain.scores(size))
+    verify(imported, 8)
+    assert [layer.kind for layer in imported.model.network.layers].count("avg_pool") == 1
     images = rng.integers(-128, 128, (400, 1, 2, 3)) * np.float32(0.125)
-    features = made.host.to_input(images, made.model.network.input.shape)
-    off = images_off(made, features)
-    got, wanted = outputs(made, images), by_onnxruntime(chain, images)
+    features = imported.host.to_input(images, imported.model.network.input.shape)
+    off = images_off(imported, features)
+    got, wanted = outputs(imported, images), by_onnxruntime(chain, images)
     np.testing.assert_array_equal(got[~off], wanted[~off])
     assert np.abs(got - wanted).max() == 0.125
     assert 0 < off.mean() < 1
-    assert sum(built.wrong[0] for built in made.emitted.built) > 0
+    assert sum(built.wrong[0] for built in imported.emitted.built) > 0
 
 
 def test_inception():
@@ -84,8 +84,8 @@ def test_inception():
     chain.pool(fork, **AROUND)
     chain.conv(rng, 4, 2, size=3)
     chain.node("Concat", plain, alone, again, axis=1)
-    made = check(chain.scores(13 * 20), by_onnxruntime, near=0)
-    pools = [layer for layer in made.model.network.layers if layer.kind == "max_pool"]
+    imported = check(chain.scores(13 * 20), by_onnxruntime, near=0)
+    pools = [layer for layer in imported.model.network.layers if layer.kind == "max_pool"]
     assert {layer.inputs for layer in pools} == {("requantise_1",)}
     assert len(pools) == 3
 
@@ -94,8 +94,8 @@ def test_a_map_and_its_own_maxima_are_added():
     chain, fork = begun()
     chain.pool(fork, **AROUND)
     chain.node("Add", fork).quantised()
-    made = check(chain.scores(80), by_onnxruntime, near=0)
-    assert [layer.kind for layer in made.model.network.layers[2:]] == ["max_pool", "add", "dense"]
+    imported = check(chain.scores(80), by_onnxruntime, near=0)
+    assert [layer.kind for layer in imported.model.network.layers[2:]] == ["max_pool", "add", "dense"]
 
 
 @pytest.mark.parametrize(
@@ -122,22 +122,22 @@ def test_maxima_of_a_curve_that_nobody_quantised(activation):
     chain = Branches((2, 4, 6), opset=20).quantised()
     chain.conv(np.random.default_rng(6), 2, 4, size=3)
     chain.node(activation).node("MaxPool", **AROUND, strides=[2, 2]).node("Flatten").quantised()
-    made = check(chain.node("Gemm", np.eye(24, dtype=np.float32)), by_onnxruntime, near=0)
-    kinds = [layer.kind for layer in made.model.network.layers]
+    imported = check(chain.node("Gemm", np.eye(24, dtype=np.float32)), by_onnxruntime, near=0)
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert kinds.index("lookup") < kinds.index("max_pool")
 
 
 def test_a_mean_at_the_end():
     """Nothing quantises it: sums leave, and the host divides."""
     chain, _ = begun()
-    made = check(chain.node("GlobalAveragePool").node("Flatten"), by_onnxruntime)
-    assert made.model.network.output.size == 4
+    imported = check(chain.node("GlobalAveragePool").node("Flatten"), by_onnxruntime)
+    assert imported.model.network.output.size == 4
     chain, _ = begun()
     chain.node("AveragePool", **AROUND)
     rule = "padded means that don't count padded values must be quantised as their map is, got another scale"
     instead = "count these (count_include_pad=1), or quantise by onnxruntime's QuantFormat.QDQ, which keeps the scale"
     with refusal(f"AveragePool_{len(chain.nodes) - 1} (AveragePool): {rule}; {instead}"):
-        imported(chain)
+        import_chain(chain)
 
 
 @pytest.mark.parametrize("reader", ["mean", "join", "fork"])
@@ -175,15 +175,15 @@ def test_pools_of_a_fork_of_tflite():
     chain.pool("MAX", (2, 2), (2, 2)).conv(rng, 4, (3, 3), (0.05, 4))
     first, chain.here = chain.here, fork
     chain.pool("AVERAGE", (2, 2), (2, 2)).add(first, (0.06, 11))
-    made = import_graph(to_tflite_graph(chain.reshape(1, 48).dense(rng, 5, (0.03, 4)).bytes()), name="pools")
-    verify(made, 2)
+    imported = import_graph(to_tflite_graph(chain.reshape(1, 48).dense(rng, 5, (0.03, 4)).bytes()), name="pools")
+    verify(imported, 2)
     images = rng.integers(-128, 128, (6, 6, 8, 3)).astype(np.int8)
-    assert np.abs(by_kernels(made.source, images) - scores(made, images)).max() < 1e-5
+    assert np.abs(by_kernels(imported.source, images) - scores(imported, images)).max() < 1e-5
 
 
 def refused(chain):
     with pytest.raises(ImportRefused) as error:
-        imported(chain)
+        import_chain(chain)
     return error.value.lines
 
 
@@ -211,8 +211,8 @@ def test_the_input_is_read_twice():
     chain = Branches((2, 4, 5), opset=19).quantised()
     fork = chain.here
     chain.conv(np.random.default_rng(6), 2, 2)
-    made = check(chain.node("Add", fork).quantised().scores(40), by_onnxruntime, near=0)
-    assert made.model.network.layers[0].kind == "depthwise_conv"
+    imported = check(chain.node("Add", fork).quantised().scores(40), by_onnxruntime, near=0)
+    assert imported.model.network.layers[0].kind == "depthwise_conv"
 
 
 @pytest.mark.parametrize("scale", [0.25, 0.03125])
@@ -242,8 +242,8 @@ def test_a_pool_of_the_input_in_front_of_a_graph(several):
     second = chain.conv(rng, 2 if several else 3, 3, pooled if several else first)
     chain.here = first
     chain.node("Add", second).quantised()
-    made = check(chain.scores(72), by_onnxruntime, near=0)
-    reads = made.model.network.reads
+    imported = check(chain.scores(72), by_onnxruntime, near=0)
+    reads = imported.model.network.reads
     assert reads["conv_1"] == ("pool_0",)
     assert reads["conv_2"] == ("pool_0",) if several else ("requantise_1",)
 
@@ -258,8 +258,8 @@ def test_several_dense_layers_of_a_map_that_was_put_into_another_order(transpose
     first, second = (dense(chain, rng, 80, 6, flat) for _ in range(2))
     chain.here = first
     chain.node("Add", second).quantised()
-    made = check(chain.node("MatMul", rng.integers(-3, 4, (6, 5)).astype(np.float32)), by_onnxruntime, near=0)
-    assert made.model.network.reads["dense_3"] == ("requantise_1",)
+    imported = check(chain.node("MatMul", rng.integers(-3, 4, (6, 5)).astype(np.float32)), by_onnxruntime, near=0)
+    assert imported.model.network.reads["dense_3"] == ("requantise_1",)
 
 
 def test_a_quantiser_that_leaves_the_values_of_a_map_with_several_readers():
@@ -270,8 +270,8 @@ def test_a_quantiser_that_leaves_the_values_of_a_map_with_several_readers():
     second = chain.conv(rng, 4, 3, fork)
     chain.here = first
     chain.node("Add", second).quantised()
-    made = check(chain.scores(60), by_onnxruntime, near=0)
-    assert made.model.network.reads["conv_3"] == ("requantise_1",)
+    imported = check(chain.scores(60), by_onnxruntime, near=0)
+    assert imported.model.network.reads["conv_3"] == ("requantise_1",)
 
 
 def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers():
@@ -283,8 +283,8 @@ def test_a_quantiser_that_changes_the_values_of_a_map_with_several_readers():
     second = chain.conv(rng, 4, 3, fork)
     chain.here = first
     chain.node("Add", second).quantised()
-    made = check(chain.scores(60), by_onnxruntime, near=0)
-    assert "depthwise_conv" in [layer.kind for layer in made.model.network.layers]
+    imported = check(chain.scores(60), by_onnxruntime, near=0)
+    assert "depthwise_conv" in [layer.kind for layer in imported.model.network.layers]
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -312,6 +312,6 @@ def test_a_max_pool_of_a_mean():
     chain.pool(fork, "AveragePool", kernel_shape=[2, 2], strides=[2, 2])
     chain.node("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).quantised()
     chain.conv(np.random.default_rng(7), 4, 2)
-    made = check(chain.scores(8), by_onnxruntime, near=0)
-    kinds = [layer.kind for layer in made.model.network.layers]
+    imported = check(chain.scores(8), by_onnxruntime, near=0)
+    kinds = [layer.kind for layer in imported.model.network.layers]
     assert kinds[2:5] == ["depthwise_conv", "requantise", "max_pool"]

@@ -8,7 +8,7 @@ from bitloom.hls_gen.compiler.lowering import lower_alone
 from bitloom.hls_gen.compiler.workloads import engines_of
 from tests.errors import refusal
 
-from .against import by_qonnx, check, imported
+from .against import by_qonnx, check, import_chain
 from .onnx_files import QONNX, Chain
 from .test_operators import begun, ended, size_of, ternary
 
@@ -31,8 +31,8 @@ MEANS = {
 }
 
 
-def kinds(made):
-    return [layer.kind for layer in made.model.network.layers]
+def kinds(imported):
+    return [layer.kind for layer in imported.model.network.layers]
 
 
 def bipolar(chain):
@@ -45,9 +45,9 @@ def bipolar(chain):
 def test_means_of_sums(name, engine):
     rng = np.random.default_rng(3)
     chain, size = MEANS[name][0](begun(rng)), MEANS[name][1]
-    made = check(ended(chain, rng, size, step=0.125), by_qonnx, engine=engine, near=1e-6)
-    assert set(made.choice.engines) == {engine}
-    assert kinds(made)[:2] == ["conv", "sum_pool"]
+    imported = check(ended(chain, rng, size, step=0.125), by_qonnx, engine=engine, near=1e-6)
+    assert set(imported.choice.engines) == {engine}
+    assert kinds(imported)[:2] == ["conv", "sum_pool"]
 
 
 def test_a_mean_of_sums_in_front_of_a_sign():
@@ -55,15 +55,15 @@ def test_a_mean_of_sums_in_front_of_a_sign():
     rng = np.random.default_rng(4)
     chain = begun(rng, pads=[1, 0, 1, 1]).batch_norm(rng, 4)
     chain = bipolar(chain.node("AveragePool", kernel_shape=[2, 2], strides=[2, 2])).node("Flatten", axis=1)
-    made = check(chain.node("Gemm", ternary(rng, 5, 24), transB=1), by_qonnx, engine="binary", near=1e-6)
-    assert kinds(made) == ["conv", "sum_pool", "threshold", "dense"]
-    assert [p.levels for p in lower_alone(made.model).layers] == [1, 1]
+    imported = check(chain.node("Gemm", ternary(rng, 5, 24), transB=1), by_qonnx, engine="binary", near=1e-6)
+    assert kinds(imported) == ["conv", "sum_pool", "threshold", "dense"]
+    assert [p.levels for p in lower_alone(imported.model).layers] == [1, 1]
 
 
 def test_a_mean_of_the_last_sums():
     rng = np.random.default_rng(4)
-    made = check(begun(rng).node("GlobalAveragePool").node("Flatten", axis=1), by_qonnx, near=1e-6)
-    assert kinds(made) == ["conv", "sum_pool"]
+    imported = check(begun(rng).node("GlobalAveragePool").node("Flatten", axis=1), by_qonnx, near=1e-6)
+    assert kinds(imported) == ["conv", "sum_pool"]
 
 
 FIRST = {
@@ -88,10 +88,10 @@ def test_pools_of_integers_that_come_first(name):
     rng = np.random.default_rng(6)
     chain = FIRST[name][0](Chain((2, 6, 6)))
     chain = chain.node("Conv", ternary(rng, 4, 2, 3, 3)).quant(0.5, 4).node("Flatten", axis=1)
-    made = check(chain.node("Gemm", ternary(rng, 5, size_of(chain)), transB=1), by_qonnx, near=1e-6)
-    assert kinds(made)[: len(FIRST[name][1])] == FIRST[name][1]
-    assert made.choice.engines[0] == "integer"
-    assert isinstance(made.model.network.layers[0], MaxPool | AvgPool)
+    imported = check(chain.node("Gemm", ternary(rng, 5, size_of(chain)), transB=1), by_qonnx, near=1e-6)
+    assert kinds(imported)[: len(FIRST[name][1])] == FIRST[name][1]
+    assert imported.choice.engines[0] == "integer"
+    assert isinstance(imported.model.network.layers[0], MaxPool | AvgPool)
 
 
 def test_a_max_pool_of_bits_comes_first():
@@ -99,12 +99,12 @@ def test_a_max_pool_of_bits_comes_first():
     chain = bipolar(Chain((3, 6, 6))).node("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
     signs = np.where(ternary(rng, 4, 3, 2, 2) < 0, -1, 1).astype(np.float32)
     chain = bipolar(chain.node("Conv", signs)).node("Flatten", axis=1)
-    made = check(chain.node("Gemm", np.sign(ternary(rng, 5, 16) - np.float32(0.5)), transB=1), by_qonnx, near=1e-6)
-    assert set(made.choice.engines) == {"binary"}
-    assert "costs less" in made.choice.why
-    assert kinds(made) == ["max_pool", "conv", "threshold", "dense"]
-    assert engines_of(made.model.network) == ["binary"] * 3
-    assert [p.name for p in lower_alone(made.model).layers] == ["pool_0_copy", "conv_1", "dense_2"]
+    imported = check(chain.node("Gemm", np.sign(ternary(rng, 5, 16) - np.float32(0.5)), transB=1), by_qonnx, near=1e-6)
+    assert set(imported.choice.engines) == {"binary"}
+    assert "costs less" in imported.choice.why
+    assert kinds(imported) == ["max_pool", "conv", "threshold", "dense"]
+    assert engines_of(imported.model.network) == ["binary"] * 3
+    assert [p.name for p in lower_alone(imported.model).layers] == ["pool_0_copy", "conv_1", "dense_2"]
 
 
 def test_a_mean_of_the_input_in_front_of_a_sign():
@@ -112,8 +112,8 @@ def test_a_mean_of_the_input_in_front_of_a_sign():
     rng = np.random.default_rng(8)
     chain = bipolar(Chain((3, 6, 6)).quant(0.25, 4).node("AveragePool", kernel_shape=[2, 2], strides=[2, 2]))
     chain = bipolar(chain.node("Conv", ternary(rng, 4, 3, 2, 2))).node("Flatten", axis=1)
-    made = check(chain.node("Gemm", ternary(rng, 5, 16), transB=1), by_qonnx, engine="binary", near=1e-6)
-    assert SumPool not in {type(layer) for layer in made.model.network.layers}
+    imported = check(chain.node("Gemm", ternary(rng, 5, 16), transB=1), by_qonnx, engine="binary", near=1e-6)
+    assert SumPool not in {type(layer) for layer in imported.model.network.layers}
 
 
 PADDED = dict(kernel_shape=[2, 2], strides=[1, 1], pads=[1, 0, 0, 0], count_include_pad=0)
@@ -139,7 +139,7 @@ PADDED = dict(kernel_shape=[2, 2], strides=[1, 1], pads=[1, 0, 0, 0], count_incl
 )
 def test_what_is_refused(chain, line):
     with refusal(line):
-        imported(chain())
+        import_chain(chain())
 
 
 @pytest.mark.parametrize("first", [False, True])
@@ -153,9 +153,9 @@ def test_a_rounded_mean_that_is_quantised_again(first):
     if first:
         chain = chain.node("Conv", ternary(rng, 4, 2, 3, 3)).quant(0.25, 3)
     chain = chain.node("Flatten", axis=1)
-    made = check(chain.node("Gemm", ternary(rng, 5, 36), transB=1), by_qonnx, near=1e-6)
-    assert "avg_pool" in kinds(made)
-    assert kinds(made)[kinds(made).index("avg_pool") + 1 :][:2] == ["depthwise_conv", "requantise"]
+    imported = check(chain.node("Gemm", ternary(rng, 5, 36), transB=1), by_qonnx, near=1e-6)
+    assert "avg_pool" in kinds(imported)
+    assert kinds(imported)[kinds(imported).index("avg_pool") + 1 :][:2] == ["depthwise_conv", "requantise"]
 
 
 def test_a_rounded_mean_that_is_cut_and_quantised_again():
@@ -163,5 +163,5 @@ def test_a_rounded_mean_that_is_cut_and_quantised_again():
     rng = np.random.default_rng(1)
     chain = Chain((2, 6, 6)).quant(0.25, 3).node("Conv", ternary(rng, 4, 2, 3, 3)).quant(0.25, 3)
     chain.node("AveragePool", kernel_shape=[2, 2]).quant(0.25, 3, rounding="HALF_UP").node("Relu").quant(0.5, 2)
-    made = check(chain.node("Flatten", axis=1).node("Gemm", ternary(rng, 5, 36), transB=1), by_qonnx, near=1e-6)
-    assert kinds(made)[kinds(made).index("avg_pool") + 1 :][:2] == ["depthwise_conv", "requantise"]
+    imported = check(chain.node("Flatten", axis=1).node("Gemm", ternary(rng, 5, 36), transB=1), by_qonnx, near=1e-6)
+    assert kinds(imported)[kinds(imported).index("avg_pool") + 1 :][:2] == ["depthwise_conv", "requantise"]

@@ -11,23 +11,23 @@ from tests.errors import refusal
 from . import onnx_files
 from .against import by_onnxruntime, outputs
 from .against import check as check_onnx
-from .against import imported as imported_onnx
+from .against import import_chain as import_onnx_chain
 from .test_joined import qdq
-from .test_tflite import by_kernels, imported, scores
+from .test_tflite import by_kernels, import_chain, scores
 from .test_tflite_forms import check
 from .tflite_files import Chain
 from .tflite_real import kernels
 
 
-def multiplied(chain, other, made, activation=0):
+def multiplied(chain, other, grid, activation=0):
     """The product of the map of now and tensor ``other``."""
     shape = tuple(max(sizes) for sizes in zip(chain.now.shape, chain.tensors[other].shape))
-    return chain.operator("MUL", shape, made, (other,), "MulOptions", FusedActivationFunction=activation)
+    return chain.operator("MUL", shape, grid, (other,), "MulOptions", FusedActivationFunction=activation)
 
 
-def products(made):
+def products(imported):
     """The layers that multiply."""
-    return [layer for layer in made.model.network.layers if isinstance(layer, MultiplyMaps)]
+    return [layer for layer in imported.model.network.layers if isinstance(layer, MultiplyMaps)]
 
 
 def channel(chain, source, number, zero):
@@ -69,13 +69,13 @@ PAIRS = [
 @pytest.mark.parametrize(("zeros", "scale", "result"), PAIRS)
 def test_every_pair_of_tflite(zeros, scale, result):
     chain, image = all_pairs(zeros, scale, result)
-    made = imported(chain)
-    wanted = by_kernels(made.source, image)
+    imported = import_chain(chain)
+    wanted = by_kernels(imported.source, image)
     if find_spec("ai_edge_litert") is not None:
         np.testing.assert_array_equal(kernels(chain.bytes(), image)[-1].reshape(wanted.shape), wanted)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    np.testing.assert_array_equal(scores(made, image), wanted)
-    assert len(products(made)) == 1
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    np.testing.assert_array_equal(scores(imported, image), wanted)
+    assert len(products(imported)) == 1
     assert len(np.unique(wanted)) > 20
 
 
@@ -89,8 +89,8 @@ def test_factors_for_random_scales(place):
     first = channel(chain, 0, 0, zeros[0])
     channel(chain, 0, 1, zeros[1])
     result = chain.now.scale[0] ** 2 * 2.0 ** rng.uniform(5, 10), int(rng.integers(-128, 128))
-    made = imported(multiplied(chain, first, result))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = import_chain(multiplied(chain, first, result))
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 def pairs_of_onnx(zeros, scales):
@@ -117,11 +117,11 @@ def pairs_of_onnx(zeros, scales):
 )
 def test_every_pair_of_onnx(zeros, scales):
     chain, image = pairs_of_onnx(zeros, scales)
-    made = imported_onnx(chain)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = import_onnx_chain(chain)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     wanted = by_onnxruntime(chain, image)
-    got = outputs(made, image)
-    assert len(products(made)) == 1
+    got = outputs(imported, image)
+    assert len(products(imported)) == 1
     assert np.abs(got - wanted).max() < 1e-6
     assert len(np.unique(wanted)) > 20
 
@@ -129,7 +129,7 @@ def test_every_pair_of_onnx(zeros, scales):
 def test_halves_of_onnx_say_how_many_pairs_are_off():
     """ONNX rounds halves to the even integer, a product upwards."""
     chain, _ = pairs_of_onnx((128, 128, 128), (0.125, 0.125, 1.0))
-    wrong = [built.wrong for built in imported_onnx(chain).emitted.built]
+    wrong = [built.wrong for built in import_onnx_chain(chain).emitted.built]
     x = np.arange(-128, 128)
     products = np.multiply.outer(x, x)
     halves = (products % 64 == 32) & (np.rint(products / 64) != np.floor(products / 64 + 0.5))
@@ -166,8 +166,8 @@ def mobile(rng, vector):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", VECTORS)
 def test_a_map_times_a_vector(name):
-    made, _ = check(mobile(np.random.default_rng(6), VECTORS[name]))
-    assert len(products(made)) == 1
+    imported, _ = check(mobile(np.random.default_rng(6), VECTORS[name]))
+    assert len(products(imported)) == 1
 
 
 def excited_onnx(rng, sizes):
@@ -197,8 +197,8 @@ def excited_onnx(rng, sizes):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("sizes", [(6, 5), (11,)])
 def test_squeeze_and_excite_of_onnx(sizes):
-    made = check_onnx(excited_onnx(np.random.default_rng(5), sizes), by_onnxruntime)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check_onnx(excited_onnx(np.random.default_rng(5), sizes), by_onnxruntime)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 def test_integers_times_integers_of_onnx():
@@ -216,8 +216,8 @@ def test_integers_times_integers_of_onnx():
     chain.node("MaxPool", kernel_shape=[4, 5])
     inputs = scales[0], zeros[0], first, scales[1], zeros[1], scales[2], zeros[2]
     chain.node("QLinearMul", *inputs, domain="com.microsoft").node("DequantizeLinear", scales[2], zeros[2])
-    made = check_onnx(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime)
-    assert len(products(made)) == 1
+    imported = check_onnx(chain.node("Flatten").node("Gemm", np.eye(80, dtype=np.float32)), by_onnxruntime)
+    assert len(products(imported)) == 1
 
 
 def two(rng):
@@ -257,7 +257,7 @@ def test_what_is_refused(name):
     build, line = REFUSED[name]
     chain = build(*two(np.random.default_rng(1)))
     with refusal(line):
-        imported_onnx(chain)
+        import_onnx_chain(chain)
 
 
 def test_a_value_a_position():
@@ -266,5 +266,5 @@ def test_a_value_a_position():
     chain = Chain((5, 4, 3), 0.02, 11).conv(rng, 6, (3, 3), (0.03, 2))
     before = chain.here
     chain.conv(rng, 1, (3, 3), (0.01, 5)).operator("LOGISTIC", chain.now.shape, (1 / 256, -128))
-    made, _ = check(multiplied(chain, before, (0.021, -16)))
-    assert len(products(made)) == 1
+    imported, _ = check(multiplied(chain, before, (0.021, -16)))
+    assert len(products(imported)) == 1

@@ -22,8 +22,8 @@ def digits():
     """(1797, 1, 8, 8) images of 0..1, and their classes."""
     from sklearn.datasets import load_digits
 
-    found = load_digits()
-    return torch.tensor(found.images, dtype=torch.float32)[:, None] / 16, torch.tensor(found.target)
+    data = load_digits()
+    return torch.tensor(data.images, dtype=torch.float32)[:, None] / 16, torch.tensor(data.target)
 
 
 def networks():
@@ -69,10 +69,12 @@ def test_digits(name, backend, digits, tmp_path):
     torch.onnx.export(net, (test[:1],), str(path), input_names=["x"], opset_version=17, dynamo=False)
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
     by_onnxruntime = np.concatenate([session.run(None, {"x": image[None]})[0] for image in test.numpy()])
-    made = import_file(path)
-    verify(made, 2)
-    got = made.host.scores(made.model.forward(made.host.to_input(test.numpy(), made.model.network.input.shape)))
-    step = float(made.graph.sections[-1].quantised.step)
+    imported = import_file(path)
+    verify(imported, 2)
+    got = imported.host.scores(
+        imported.model.forward(imported.host.to_input(test.numpy(), imported.model.network.input.shape))
+    )
+    step = float(imported.graph.sections[-1].quantised.step)
     for wanted in (by_onnxruntime, by_pytorch):
         different = np.rint(np.abs(got - wanted) / step)
         print(f"{name}, {backend}: {(different > 0).sum()} of {wanted.size} scores differ")
@@ -80,7 +82,7 @@ def test_digits(name, backend, digits, tmp_path):
         assert (different > 0).mean() < 0.02
     right = classes[TRAINED:].numpy()
     assert (by_onnxruntime.argmax(axis=1) == right).mean() > 0.8
-    on_hardware(made, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
+    on_hardware(imported, test.numpy()[:4], tmp_path / "build", kfp=8, kgp=8)
 
 
 def test_export_of_today(digits, tmp_path):
@@ -99,12 +101,12 @@ def test_export_of_today(digits, tmp_path):
     session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
     name = session.get_inputs()[0].name
     wanted = np.concatenate([session.run(None, {name: image[None]})[0] for image in test])
-    made = import_file(path)
-    verify(made, 2)
-    got = made.host.scores(made.model.forward(made.host.to_input(test, made.model.network.input.shape)))
-    different = np.rint(np.abs(got - wanted) / float(made.graph.sections[-1].quantised.step))
+    imported = import_file(path)
+    verify(imported, 2)
+    got = imported.host.scores(imported.model.forward(imported.host.to_input(test, imported.model.network.input.shape)))
+    different = np.rint(np.abs(got - wanted) / float(imported.graph.sections[-1].quantised.step))
     print(f"pt2e: {(different > 0).sum()} of {wanted.size} scores differ")
     assert different.max() <= 1
     assert (different > 0).mean() < 0.02
     assert (wanted.argmax(axis=1) == classes[TRAINED:].numpy()).mean() > 0.8
-    on_hardware(made, test[:4], tmp_path / "build", kfp=8, kgp=8)
+    on_hardware(imported, test[:4], tmp_path / "build", kfp=8, kgp=8)

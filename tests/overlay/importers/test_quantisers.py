@@ -10,7 +10,7 @@ VALUES = np.float32([[-4, -0.75, -0.5, -0.25, 0.25], [0.5, 0.74, 0.75, 1.25, 9]]
 SCALES = np.float32([[0.5], [0.25]])
 
 
-def made(op: str, *inputs: object, **attributes: object) -> Grid:
+def grid_of(op: str, *inputs: object, **attributes: object) -> Grid:
     node = SourceNode(name="node", op=op, inputs=("x",), outputs=("y",), attributes=attributes)
     return QUANTISERS[op](node, [np.asarray(value) for value in (VALUES, *inputs)])
 
@@ -24,7 +24,7 @@ def test_quant(scale: np.ndarray, zero: int, bits: int, signed: int, narrow: int
     quant = pytest.importorskip("qonnx.custom_op.general.quant", reason="qonnx is not installed").quant
     for rounding in ("ROUND", "FLOOR", "CEIL"):
         attributes = {"signed": signed, "narrow": narrow, "rounding_mode": rounding}
-        grid = made("Quant", scale, np.float32(zero), np.float32(bits), **attributes)
+        grid = grid_of("Quant", scale, np.float32(zero), np.float32(bits), **attributes)
         wanted = quant(VALUES, scale, np.float32(zero), np.float32(bits), signed, narrow, rounding)
         np.testing.assert_array_equal(grid.values, wanted)
         np.testing.assert_array_equal(grid.values, grid.integers * scale)
@@ -35,7 +35,7 @@ def test_linear(zero: np.integer) -> None:
     reference = pytest.importorskip("onnx.reference.ops", reason="the extra import is not installed")
     quantise = reference.op_quantize_linear.QuantizeLinear_19.eval
     integers = quantise(VALUES, np.float32(0.25), zero)
-    assert made("QuantizeLinear", np.float32(0.25), zero).values.tolist() == integers.tolist()
+    assert grid_of("QuantizeLinear", np.float32(0.25), zero).values.tolist() == integers.tolist()
 
 
 @pytest.mark.parametrize("zeros", [[2, 2], [-1, 4]])
@@ -49,10 +49,10 @@ def test_integers_become_numbers(zeros: list[int]) -> None:
 
 def test_signs() -> None:
     """Sign is 0 at 0, and then no number's sign is known."""
-    assert made("Sign").values.tolist() == np.sign(VALUES).tolist()
-    assert made("Sign").real is not None
+    assert grid_of("Sign").values.tolist() == np.sign(VALUES).tolist()
+    assert grid_of("Sign").real is not None
     node = SourceNode(name="node", op="Sign", inputs=("x",), outputs=("y",))
     zero = QUANTISERS["Sign"](node, [np.float32([-2, 0, 3])])
     assert (zero.values.tolist(), zero.real) == ([-1, 0, 1], None)
-    bipolar = made("BipolarQuant", np.float32(0.5))
+    bipolar = grid_of("BipolarQuant", np.float32(0.5))
     assert bipolar.values.tolist() == np.where(VALUES >= 0, 0.5, -0.5).tolist()

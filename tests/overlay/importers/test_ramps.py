@@ -21,7 +21,7 @@ from . import against
 from .onnx_files import Chain as OnnxChain
 from .test_boundaries import CHANNELS, network
 from .test_curves import summed
-from .test_tflite import imported as imported_tflite
+from .test_tflite import import_chain as import_tflite_chain
 from .test_tflite_forms import check
 from .tflite_files import Chain
 
@@ -50,8 +50,8 @@ def values_by(ramps, fitted, functions):
 
 def prelu(rng, x):
     """As TFLite's kernel has it: any slope, any scales."""
-    source, made = ((float(10 ** rng.uniform(-2, 0)), int(rng.integers(-128, 128))) for _ in range(2))
-    return curve_table("PRELU", source, made, {"slope": (int(rng.integers(-127, 128)), 0.01)})
+    source, result = ((float(10 ** rng.uniform(-2, 0)), int(rng.integers(-128, 128))) for _ in range(2))
+    return curve_table("PRELU", source, result, {"slope": (int(rng.integers(-127, 128)), 0.01)})
 
 
 def clipped(rng, x):
@@ -140,9 +140,9 @@ def test_a_ramp_has_8_bits():
         Ramps.of([Stepped.of_values(0, range(0, 600, 2)), Stepped.of_values(0, [0] * 299 + [1])], signed(10))
 
 
-def with_slopes(chain, slopes, made=(0.019, 5), scale=0.01):
+def with_slopes(chain, slopes, grid=(0.019, 5), scale=0.01):
     constant = chain.constant(np.int8(slopes).reshape(1, 1, -1), (scale,))
-    return chain.operator("PRELU", chain.now.shape, made, (constant,))
+    return chain.operator("PRELU", chain.now.shape, grid, (constant,))
 
 
 SLOPES = (-40, 0, 100, 127, -128, 30, 1)
@@ -175,15 +175,15 @@ def tflite(place):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "one channel's"])
 def test_slopes_of_channels_in_tflite(place):
-    made, _ = check(tflite(place))
-    layers = made.model.network.layers
+    imported, _ = check(tflite(place))
+    layers = imported.model.network.layers
     (first, *_) = (number for number, layer in enumerate(layers) if layer.name.startswith("ramps"))
     assert layers[first - 1].out_channels == 2 * layers[first + 1].out_channels
 
 
 def test_one_slope_is_a_lookup():
-    made, _ = check(tflite("one channel's"))
-    assert "lookup" in [layer.kind for layer in made.model.network.layers]
+    imported, _ = check(tflite("one channel's"))
+    assert "lookup" in [layer.kind for layer in imported.model.network.layers]
 
 
 @pytest.mark.parametrize("kind", ["MAXIMUM", "MINIMUM"])
@@ -198,7 +198,7 @@ def test_slopes_of_places_are_refused():
     chain = Chain((4, 5, 3), 0.02, 7)
     constant = chain.constant(rng.integers(0, 99, (4, 5, 3)).astype(np.int8), (0.01,))
     with pytest.raises(ImportRefused) as refused:
-        imported_tflite(
+        import_tflite_chain(
             chain.operator("PRELU", chain.now.shape, (0.019, 5), (constant,)).conv(rng, 3, (1, 1), (0.1, 0))
         )
     rule = "the slope must be of type INT8 and one number, or one for each channel"
@@ -226,26 +226,26 @@ def onnx(slopes, *behind):
     ],
 )
 def test_slopes_of_channels_in_onnx(chain):
-    made = against.check(chain, against.by_qonnx, near=0)
-    assert not any(built.wrong[0] for built in made.emitted.built)
+    imported = against.check(chain, against.by_qonnx, near=0)
+    assert not any(built.wrong[0] for built in imported.emitted.built)
 
 
 def test_three_lines_of_a_channel_are_refused():
     bend = np.float32([0.5, 0.25, 2, 0.125]).reshape(4, 1, 1)
     add = ("Add", np.float32(2))
     with pytest.raises(ImportRefused, match="must be two straight lines and their ends at most"):
-        against.imported(onnx([0.5, 0.25, 2, 0.125], add, ("PRelu", bend)))
+        against.import_chain(onnx([0.5, 0.25, 2, 0.125], add, ("PRelu", bend)))
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CHANNELS)
 def test_sums_of_weights_that_bend_on_the_integer_engine(name):
     """Which the integer engine takes where no mix of engines has them."""
-    made = against.check(network(CHANNELS[name], 4), against.by_qonnx, engine="integer", near=0)
-    names = [layer.name for layer in made.model.network.layers]
+    imported = against.check(network(CHANNELS[name], 4), against.by_qonnx, engine="integer", near=0)
+    names = [layer.name for layer in imported.model.network.layers]
     assert names[1] == ("ramps_1" if "slopes" in name or "pool" in name else "requantise_1")
     assert ("ends_1" in names) == ("slopes" not in name)
-    assert set(made.choice.engines) == {"integer"}
+    assert set(imported.choice.engines) == {"integer"}
 
 
 def bottleneck(rng):
@@ -269,11 +269,11 @@ def cycles_of(slopes):
         chain.conv(rng, outputs, (3, 3), (0.03, 0))
         if slopes is not None:
             with_slopes(chain, np.resize(slopes, outputs), (0.03, 0))
-    model = imported_tflite(chain).model
-    found = chosen_design(model, Wanted(folding={"kfp": 16, "kgp": 16}))
+    model = import_tflite_chain(chain).model
+    chosen = chosen_design(model, Wanted(folding={"kfp": 16, "kgp": 16}))
     with TemporaryDirectory() as folder:
         name = model.network.name
-        build = builds.build(folder, found.design(name, [model]), [model], choices=found.choices)
+        build = builds.build(folder, chosen.design(name, [model]), [model], choices=chosen.choices)
         return build.program(name).ideal_cycles
 
 

@@ -9,7 +9,7 @@ from bitloom.overlay.importers.onnx_file import to_graph
 from bitloom.overlay.importers.weights import with_signs
 from tests.errors import refusal
 
-from .against import imported
+from .against import import_chain
 from .onnx_files import QONNX, Chain
 from .test_operators import begun
 from .test_pools_of_sums import bipolar
@@ -45,7 +45,7 @@ def network(rng, turned=False):
 def test_layers_take_the_signs_themselves(turned, tmp_path):
     rng = np.random.default_rng(2)
     chain = network(rng, turned)
-    plain, real = imported(chain, engine="binary"), real_import(chain, engine="binary")
+    plain, real = import_chain(chain, engine="binary"), real_import(chain, engine="binary")
     names = [layer.name for layer in plain.model.network.layers if layer.kind in ("conv", "dense")]
     assert names == ["conv_1", "dense_2", "dense_3"]
     for name in names:
@@ -70,9 +70,9 @@ def test_numbers_are_the_files_own():
 def test_a_number_whose_sign_changes_becomes_its_negative():
     real = np.array([0.5, -0.5, 0.0, -0.0, 1e-320, -1e-320])
     for signs in (np.ones(6), -np.ones(6)):
-        found = with_signs(real, signs)
-        np.testing.assert_array_equal(np.where(found >= 0, 1, -1), signs)
-        np.testing.assert_array_equal(np.abs(found[:2]), [0.5, 0.5])
+        signed_weights = with_signs(real, signs)
+        np.testing.assert_array_equal(np.where(signed_weights >= 0, 1, -1), signs)
+        np.testing.assert_array_equal(np.abs(signed_weights[:2]), [0.5, 0.5])
 
 
 def test_a_file_without_such_weights_is_refused():

@@ -16,7 +16,7 @@ from bitloom.overlay.importers.onnx_file import to_graph
 from tests.errors import refusal, value_error
 from tests.host_outputs import with_scores
 
-from .against import imported
+from .against import import_chain
 from .onnx_files import QONNX, Chain, helper, numpy_helper
 
 
@@ -31,7 +31,7 @@ def of_integers():
 
 def lines(chain, spec=None, engine="auto"):
     with pytest.raises(ImportRefused) as refused:
-        imported(chain, spec, engine)
+        import_chain(chain, spec, engine)
     return list(refused.value.lines)
 
 
@@ -488,8 +488,8 @@ def constant_network():
 
 @pytest.mark.parametrize("name", ONE)
 def test_each_has_a_line(name):
-    made, line = ONE[name]
-    assert lines(made()) == [line]
+    maker, line = ONE[name]
+    assert lines(maker()) == [line]
 
 
 def test_all_nodes_at_once():
@@ -628,8 +628,8 @@ def test_classes_have_names(there):
     model = file.load("net.npz")
     assert model.network.classes == ("zero", "one", "2", "three", "vier")
     assert np.array_equal(hosts.load("net.host.json", model).only.order, np.arange(5))
-    made = import_file("net.onnx")
-    turned = replace(made, host=with_scores(made.host, order=np.array([4, 0, 1, 2, 3])))
+    imported = import_file("net.onnx")
+    turned = replace(imported, host=with_scores(imported.host, order=np.array([4, 0, 1, 2, 3])))
     assert turned.with_classes("abcde").model.network.classes == ("b", "c", "d", "e", "a")
 
 

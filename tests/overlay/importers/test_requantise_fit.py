@@ -28,19 +28,19 @@ def stairs_of(slopes, offsets, reached):
 def check(slopes, offsets, reached):
     """What was found, which is judged on all sums: exact channels have no other level, others those that are told."""
     stairs = stairs_of(slopes, offsets, reached)
-    found = fit(stairs, slopes, LOW, SUMS)
+    fitted = fit(stairs, slopes, LOW, SUMS)
     sums = np.arange(SUMS.low, SUMS.high + 1)[:, None].repeat(len(slopes), axis=1)
-    rounding = "even" if found.half_even else "once"
-    layer = Requantise(name="r", encoding=signed(4), fraction=found.fraction, rounding=rounding)
+    rounding = "even" if fitted.half_even else "once"
+    layer = Requantise(name="r", encoding=signed(4), fraction=fitted.fraction, rounding=rounding)
     source = Map(height=1, width=1, channels=len(slopes), encoding=SUMS)
-    layer.check_arrays(arrays(found.factors), source)
-    got = layer.forward(sums, arrays(found.factors), source)
+    layer.check_arrays(arrays(fitted.factors), source)
+    got = layer.forward(sums, arrays(fitted.factors), source)
     wanted = np.stack([LOW + stair.level(sums[:, k]) for k, stair in enumerate(stairs)], axis=1)
-    for k, (stair, factors) in enumerate(zip(stairs, found.factors)):
+    for k, (stair, factors) in enumerate(zip(stairs, fitted.factors)):
         off = np.abs(got[:, k] - wanted[:, k])
         assert factors.exact == (off.max() == 0)
-        assert mismatch(stair, k, found, LOW, (SUMS.low, SUMS.high)) == ((off > 0).sum(), off.max())
-    return found
+        assert mismatch(stair, k, fitted, LOW, (SUMS.low, SUMS.high)) == ((off > 0).sum(), off.max())
+    return fitted
 
 
 AWAY = [LOW + j > 0 for j in range(1, LEVELS + 1)]
@@ -55,29 +55,29 @@ def test_ties_at_powers_of_two(reached, half_even, seed):
     slopes = [Fraction(int(m), 1 << int(e)) for m, e in zip(rng.integers(1, 8, 6), rng.integers(3, 7, 6))]
     offsets = [slope * int(b) / 2 for slope, b in zip(slopes, rng.integers(-20, 21, 6))]
     slopes[0], offsets[0] = Fraction(1, 4), Fraction(0)
-    found = check(slopes, offsets, reached)
-    assert found.wrong == 0
-    assert found.half_even == half_even
+    fitted = check(slopes, offsets, reached)
+    assert fitted.wrong == 0
+    assert fitted.half_even == half_even
 
 
 @pytest.mark.parametrize("reached", [[True] * LEVELS, [False] * LEVELS])
 def test_a_bias_rounds_halves_up_or_down(reached):
-    found = check([Fraction(1, 4), Fraction(3, 64)], [Fraction(0), Fraction(1, 7)], reached)
-    assert found.wrong == 0
+    fitted = check([Fraction(1, 4), Fraction(3, 64)], [Fraction(0), Fraction(1, 7)], reached)
+    assert fitted.wrong == 0
 
 
 def test_other_ties_are_told():
     """Halves to the odd one: no rounding has them all, and the channel without ties is exact."""
-    found = check([Fraction(1, 4), Fraction(3, 64)], [Fraction(0), Fraction(1, 7)], [not hit for hit in EVEN])
-    assert [factors.exact for factors in found.factors] == [False, True]
+    fitted = check([Fraction(1, 4), Fraction(3, 64)], [Fraction(0), Fraction(1, 7)], [not hit for hit in EVEN])
+    assert [factors.exact for factors in fitted.factors] == [False, True]
 
 
 def test_scales_without_ties_are_exact_in_one_way():
     rng = np.random.default_rng(9)
     slopes = [Fraction(float(v)) for v in rng.uniform(0.01, 0.3, 12)]
     offsets = [Fraction(float(v)) for v in rng.normal(size=12)]
-    found = check(slopes, offsets, EVEN)
-    assert (found.wrong, found.half_even) == (0, False)
+    fitted = check(slopes, offsets, EVEN)
+    assert (fitted.wrong, fitted.half_even) == (0, False)
 
 
 def test_scales_with_more_bits_than_a_multiplier():

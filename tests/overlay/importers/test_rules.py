@@ -26,7 +26,7 @@ from bitloom.overlay.importers.rules import (
 from bitloom.overlay.importers.verify import verify
 from tests.errors import value_error
 
-from .against import imported
+from .against import import_chain
 from .onnx_files import Chain, helper
 
 
@@ -232,11 +232,11 @@ def test_rounding_is_not_followed_through_sums_that_rise_and_fall(least):
     rng = np.random.default_rng(7)
     chain = Chain((2, 4, 4)).quant(0.5, 3).node("Conv", rng.integers(-2, 3, (3, 2, 2, 2)).astype(np.float32))
     chain.quant(2.0, 3).node("Conv", rng.integers(least, 3, (4, 3, 2, 2)).astype(np.float32)).quant(4.0, 3)
-    made = imported(chain)
-    verify(made)
-    first, second = made.graph.sections
+    imported = import_chain(chain)
+    verify(imported)
+    first, second = imported.graph.sections
     elsewhere = replace(second, reads=(replace(second.reading, tensor="another"),))  # golden's map is not put there
-    unknown = replace(made, graph=replace(made.graph, sections=(first, elsewhere)))
+    unknown = replace(imported, graph=replace(imported.graph, sections=(first, elsewhere)))
     rule = "what it reads must be exact, as its results may rise and fall with it, got values with rounding"
     if least > 0:
         verify(unknown)

@@ -7,7 +7,7 @@ import pytest
 from bitloom.overlay.importers.verify import real_inputs, sample_inputs, verify
 from tests.errors import refusal
 
-from .against import by_onnxruntime, by_qonnx, check, imported, outputs
+from .against import by_onnxruntime, by_qonnx, check, import_chain, outputs
 from .onnx_files import Chain
 
 SCALES = np.float32([0.25, 0.375, 0.3125, 0.5625])
@@ -86,14 +86,14 @@ READERS = {
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", READERS)
 def test_readers(name):
-    made = check(READERS[name](np.random.default_rng(7)), by_qonnx, engine="integer", near=1e-6)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check(READERS[name](np.random.default_rng(7)), by_qonnx, engine="integer", near=1e-6)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 def test_weights_of_a_depthwise_convolution_stay_as_they_are():
     rng = np.random.default_rng(7)
-    made = imported(ended(depthwise(begun(rng, ANY), rng), rng))
-    section = made.graph.sections[1]
+    imported = import_chain(ended(depthwise(begun(rng, ANY), rng), rng))
+    section = imported.graph.sections[1]
     assert np.abs(section.weight).max() == 7
     assert [float(scale) for scale in section.scale] == pytest.approx(ANY / ANY[0] * [0.25, 0.5, 0.125, 0.25])
 
@@ -114,9 +114,9 @@ def test_scales_of_quantize_linear(axis, clip):
     chain.node("DequantizeLinear", *each, axis=axis)
     weight = chain.constant(rng.integers(-99, 99, (4, 1, 3, 3)), np.int8)
     chain.node("Conv", chain.weight("DequantizeLinear", weight, *one), group=4)
-    made = check(chain, by_onnxruntime)
+    imported = check(chain, by_onnxruntime)
     bits = ["signed 5 bit (-16..15)", "signed 8 bit (-128..127)"]
-    assert [built.weights for built in made.emitted.built] == bits
+    assert [built.weights for built in imported.emitted.built] == bits
 
 
 def quantised(chain, scales, **attributes):
@@ -143,10 +143,10 @@ def places_first(rng, scales, axis, channels_first):
 def test_scales_where_places_come_first(axis, channels_first):
     """The axis is counted without one of images."""
     chain = places_first(np.random.default_rng(8), DOUBLED * np.float32(0.83), axis, channels_first)
-    made = imported(chain)
-    verify(made, 4)
-    images = real_inputs(made, sample_inputs(made, 12, seed=3))
-    got = outputs(made, images)
+    imported = import_chain(chain)
+    verify(imported, 4)
+    images = real_inputs(imported, sample_inputs(imported, 12, seed=3))
+    got = outputs(imported, images)
     wanted = np.concatenate([by_onnxruntime(chain, image[None]).reshape(1, -1) for image in images])
     np.testing.assert_allclose(got, wanted, atol=1e-4 * np.abs(wanted).max())
 
@@ -176,9 +176,9 @@ def test_what_a_check_allows_behind_scales_of_channels():
     chain = begun(rng, scales, 8, zero=float(rng.integers(-90, 90)))
     chain.node("Mul", np.float32(rng.uniform(0.4, 2, (4, 1, 1))))
     chain.quant(np.float32(rng.uniform(0.05, 2)), int(rng.integers(2, 8)), rounding="UP")
-    made = imported(summed(chain, rng), engine="integer")
-    assert made.emitted.built[1].wrong[1] == 1
-    assert sum(checked.ties for checked in verify(made, 12) if checked.name == made.emitted.built[1].layers[-1])
+    imported = import_chain(summed(chain, rng), engine="integer")
+    assert imported.emitted.built[1].wrong[1] == 1
+    assert sum(checked.ties for checked in verify(imported, 12) if checked.name == imported.emitted.built[1].layers[-1])
 
 
 REFUSED = {
@@ -229,7 +229,7 @@ def joined(chain):
 def test_refused(name):
     make, line = REFUSED[name]
     with refusal(line):
-        imported(make(np.random.default_rng(7)))
+        import_chain(make(np.random.default_rng(7)))
 
 
 def mobilenet(rng):
@@ -248,5 +248,5 @@ def mobilenet(rng):
 
 
 def test_a_mobilenet():
-    made = check(mobilenet(np.random.default_rng(9)), by_qonnx)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = check(mobilenet(np.random.default_rng(9)), by_qonnx)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}

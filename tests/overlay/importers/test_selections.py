@@ -12,9 +12,9 @@ from tests.errors import refusal
 from . import onnx_files
 from .against import by_onnxruntime
 from .against import check as check_onnx
-from .against import imported as imported_onnx
+from .against import import_chain as import_onnx_chain
 from .test_joined import qdq
-from .test_tflite import imported
+from .test_tflite import import_chain
 from .test_tflite_forms import check
 from .tflite_files import Chain
 
@@ -110,10 +110,10 @@ def test_cuts_of_tflite(name):
 
 def test_channels_that_are_cut_are_weights_of_0():
     """No layer is added for them."""
-    made, _ = check(CUTS["channels, in front of a convolution"](np.random.default_rng(4)))
-    conv = made.model.network.layers[2]
-    assert [layer.kind for layer in made.model.network.layers] == ["conv", "requantise"] * 2
-    assert not made.model.arrays[conv.name]["weight"][..., [0, 1, 5]].any()
+    imported, _ = check(CUTS["channels, in front of a convolution"](np.random.default_rng(4)))
+    conv = imported.model.network.layers[2]
+    assert [layer.kind for layer in imported.model.network.layers] == ["conv", "requantise"] * 2
+    assert not imported.model.arrays[conv.name]["weight"][..., [0, 1, 5]].any()
 
 
 def test_slices_by_sizes():
@@ -221,7 +221,7 @@ def test_sums_that_are_cut_are_refused():
     chain.node("Mul", np.array([[[1]], [[2]]], np.float32))
     why = "a map that is padded, cut or grows must be quantised before, or be read by a convolution"
     with refusal(f"Mul_4 (Mul): {why}"):
-        imported_onnx(qdq(chain, 0.1, 100))
+        import_onnx_chain(qdq(chain, 0.1, 100))
 
 
 def tiled(rng, axis):
@@ -246,9 +246,9 @@ def test_a_map_that_a_last_copy_reads_is_verified():
     """A copy takes some channels of a table's map, which no operation of the file reads."""
     rng = np.random.default_rng(1)
     chain = strided_slice(begun(rng), (0, 0, 1), (6, 7, 3))
-    made = imported(chain.operator("TANH", chain.now.shape, (1 / 128, 0)))
+    imported = import_chain(chain.operator("TANH", chain.now.shape, (1 / 128, 0)))
     progress = []
-    checked = verify(made, 2, progress=lambda done, total: progress.append((done, total)))
-    assert [layer.kind for layer in made.model.network.layers][2:] == ["lookup", "conv", "requantise"]
+    checked = verify(imported, 2, progress=lambda done, total: progress.append((done, total)))
+    assert [layer.kind for layer in imported.model.network.layers][2:] == ["lookup", "conv", "requantise"]
     assert "lookup_2" in {each.name for each in checked}
     assert progress[-1] == (len(checked), len(checked))

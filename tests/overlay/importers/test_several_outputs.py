@@ -23,7 +23,7 @@ from bitloom.overlay.virtual.board import activate
 from tests import simulated
 from tests.errors import value_error
 
-from .test_tflite import imported, values_of
+from .test_tflite import import_chain, values_of
 from .tflite_files import DATA, Chain, ssd
 
 onnx = pytest.importorskip("onnx", reason="the extra import is not installed")
@@ -100,8 +100,10 @@ def images_of(count: int) -> np.ndarray:
     return np.random.default_rng(3).normal(0, 3, (count, 3, 8, 6)).astype(np.float32)
 
 
-def closed(made, images):
-    return made.host.closed(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+def closed(imported, images):
+    return imported.host.closed(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
 
 
 def check_same(got, wanted):
@@ -112,11 +114,11 @@ def check_same(got, wanted):
         assert np.abs(got[name] - values).max() < 1e-5
 
 
-def check_file(made):
+def check_file(imported):
     """The host's file says all that the host does."""
-    data = hosts.to_bytes(made.host)
-    network = made.model.network
-    assert hosts.to_bytes(hosts.from_bytes(data, made.host.digest, network.input, network.output)) == data
+    data = hosts.to_bytes(imported.host)
+    network = imported.model.network
+    assert hosts.to_bytes(hosts.from_bytes(data, imported.host.digest, network.input, network.output)) == data
 
 
 @pytest.mark.sample(2)
@@ -136,14 +138,14 @@ def test_heads_of_several_sizes(tmp_path, scales, outputs, maps):
     detector = Detector(np.random.default_rng(1), scales)
     named = {"MAP": detector.maps[1], "LAST": detector.maps[2]}
     path = detector.file(tmp_path / "d.onnx", [named.get(name, name) for name in outputs])
-    made = import_file(path)
-    verify(made, 2)
-    last = made.model.network.layers[-1]
+    imported = import_file(path)
+    verify(imported, 2)
+    last = imported.model.network.layers[-1]
     assert isinstance(last, Outputs)
     assert len(last.inputs) == maps
-    got = closed(made, images_of(5))
+    got = closed(imported, images_of(5))
     check_same({outputs[0]: got} if len(outputs) == 1 else got, by_onnxruntime(path, images_of(5)))
-    check_file(made)
+    check_file(imported)
 
 
 @pytest.mark.sample(2)
@@ -158,10 +160,10 @@ def test_what_the_host_makes_of_a_map_that_others_read(tmp_path, op, attributes)
     for number, tensor in enumerate(detector.maps[1:]):
         detector.node(op, tensor, *two, name=f"y{number}", **attributes)
     path = detector.file(tmp_path / "d.onnx", ["y0", "boxes", "y1", detector.maps[2]])
-    made = import_file(path)
-    verify(made, 2)
-    check_same(closed(made, images_of(3)), by_onnxruntime(path, images_of(3)))
-    check_file(made)
+    imported = import_file(path)
+    verify(imported, 2)
+    check_same(closed(imported, images_of(3)), by_onnxruntime(path, images_of(3)))
+    check_file(imported)
 
 
 @pytest.mark.sample(3)
@@ -187,11 +189,11 @@ def test_softmax_has_an_axis(tmp_path, op, axis, behind, heads, others):
     if behind:
         detector.node(behind[0], here, name="y", **behind[1])
     path = detector.file(tmp_path / "d.onnx", ["y", *others])
-    made = import_file(path)
-    verify(made, 2)
-    got = closed(made, images_of(2))
+    imported = import_file(path)
+    verify(imported, 2)
+    got = closed(imported, images_of(2))
     check_same(got if others else {"y": got}, by_onnxruntime(path, images_of(2)))
-    check_file(made)
+    check_file(imported)
 
 
 def test_softmax_whose_classes_have_no_axis(tmp_path):
@@ -231,16 +233,16 @@ def test_softmax_that_leaves_twice(tmp_path):
         "Transpose", detector.node("Softmax", detector.maps[1], name="s", axis=1), name="t", perm=[0, 2, 3, 1]
     )
     path = detector.file(tmp_path / "d.onnx", ["t", "s", detector.maps[1]])
-    made = import_file(path)
-    verify(made, 2)
-    check_same(closed(made, images_of(2)), by_onnxruntime(path, images_of(2)))
+    imported = import_file(path)
+    verify(imported, 2)
+    check_same(closed(imported, images_of(2)), by_onnxruntime(path, images_of(2)))
 
 
 def test_the_check_of_an_import_looks_at_what_ends_it(tmp_path):
     detector = Detector(np.random.default_rng(1))
-    made = import_file(detector.file(tmp_path / "d.onnx", ["classes", "boxes"]))
-    classes, boxes = made.host.outputs
-    wrong = replace(made, host=replace(made.host, outputs=(replace(classes, apart=128), boxes)))
+    imported = import_file(detector.file(tmp_path / "d.onnx", ["classes", "boxes"]))
+    classes, boxes = imported.host.outputs
+    wrong = replace(imported, host=replace(imported.host, outputs=(replace(classes, apart=128), boxes)))
     with pytest.raises(ValueError, match=r"^classes: the rewriting must equal the operations"):
         verify(wrong, 1)
 
@@ -251,11 +253,11 @@ def test_names_that_are_no_text(tmp_path):
     detector = Detector(np.random.default_rng(1))
     for name, tensor in zip(names, ("boxes", *detector.maps[1:])):
         detector.node("Identity", tensor, name=name)
-    made = import_file(detector.file(tmp_path / "d.onnx", names))
-    first, second, third = (output.name for output in made.host.outputs)
+    imported = import_file(detector.file(tmp_path / "d.onnx", names))
+    first, second, third = (output.name for output in imported.host.outputs)
     assert first == "'bo\\nxes'"
     assert third == f"{second} (2)"
-    check_file(made)
+    check_file(imported)
 
 
 @pytest.mark.slow
@@ -263,10 +265,10 @@ def test_from_file_to_driver(tmp_path):
     """The virtual board computes all heads, and the driver gives each by its name."""
     detector = Detector(np.random.default_rng(2))
     path = detector.file(tmp_path / "d.onnx", ["classes", detector.maps[2], "boxes"])
-    made = import_file(path)
-    found = chosen_design(made.model, Wanted(folding={"kfp": 4, "kgp": 4, "ol": 2}))
-    bit, manifest = simulated.overlay(found.design("detector", [made.model]))
-    compile_model(made.model, manifest, found.choices, host=made.host).save(tmp_path / "d.npz")
+    imported = import_file(path)
+    chosen = chosen_design(imported.model, Wanted(folding={"kfp": 4, "kgp": 4, "ol": 2}))
+    bit, manifest = simulated.overlay(chosen.design("detector", [imported.model]))
+    compile_model(imported.model, manifest, chosen.choices, host=imported.host).save(tmp_path / "d.npz")
     images = images_of(3)
     board = activate()
     try:
@@ -283,12 +285,12 @@ def test_from_file_to_driver(tmp_path):
 
 def test_evaluation_needs_classes(tmp_path):
     path = Detector(np.random.default_rng(1)).file(tmp_path / "d.onnx", ["classes", "boxes"])
-    made = import_file(path, name="d")
+    imported = import_file(path, name="d")
     with value_error("d: classes are of networks with one output, got 2: classes, boxes"):
-        class_rule(made.model.network, host=made.host)
-    names = ", ".join(made.model.network.layers[-1].inputs)
+        class_rule(imported.model.network, host=imported.host)
+    names = ", ".join(imported.model.network.layers[-1].inputs)
     with value_error(f"d: classes are of networks with one output, got 6: {names}"):
-        class_rule(made.model.network)
+        class_rule(imported.model.network)
     rule = "maps that are sent as several outputs need the integer engine, got --engine binary"
     with pytest.raises(ImportRefused, match=rule):
         import_file(path, engine="binary")
@@ -304,16 +306,16 @@ def test_scores_that_the_host_joins_tell_a_class(tmp_path):
         weight = detector.node("DequantizeLinear", detector.constant(weights), *numbers)
         heads.append(detector.node("Gemm", detector.node("Flatten", detector.maps[2]), weight, transB=1))
     detector.node("Concat", *heads, name="scores", axis=1)
-    made = import_file(detector.file(tmp_path / "d.onnx", ["scores"]), name="d").with_classes("abcdef")
-    network = made.model.network
-    rule = class_rule(network, host=made.host)
+    imported = import_file(detector.file(tmp_path / "d.onnx", ["scores"]), name="d").with_classes("abcdef")
+    network = imported.model.network
+    rule = class_rule(network, host=imported.host)
     assert rule == "scores"
     images = images_of(64)
-    outputs = made.model.forward(made.host.to_input(images, network.input.shape))
+    outputs = imported.model.forward(imported.host.to_input(images, network.input.shape))
     wanted = by_onnxruntime(tmp_path / "d.onnx", images)["scores"].argmax(axis=1)
     assert len(np.unique(wanted)) > 3
-    assert np.array_equal(classifier(rule, made.host)(outputs), wanted)
-    assert as_counted(network, rule, made.host).classes == tuple("abcdef")
+    assert np.array_equal(classifier(rule, imported.host)(outputs), wanted)
+    assert as_counted(network, rule, imported.host).classes == tuple("abcdef")
     boxes = import_file(detector.file(tmp_path / "boxes.onnx", ["boxes"]), name="boxes")
     with value_error("boxes: the output must be 1 x 1 x classes to tell a class, got shape (128, 4)"):
         class_rule(boxes.model.network, host=boxes.host)
@@ -346,13 +348,13 @@ def test_outputs_of_tflite():
     chain.mean((0.02, -11)).dense(rng, 5, (0.06, 3))
     chain.softmax()
     chain.outputs = [head, chain.here, middle]
-    made = imported(chain)
-    verify(made, 3)
+    imported = import_chain(chain)
+    verify(imported, 3)
     images = rng.integers(-128, 128, (6, 6, 5, 2)).astype(np.int8)
-    got = closed(made, images)
+    got = closed(imported, images)
     assert list(got) == ["t1", "t4", "t0"]
     for number, image in enumerate(images):
-        values = values_of(made.source, image)
+        values = values_of(imported.source, image)
         for name in ("t1", "t0"):  # integers, as the file gives them
             assert np.array_equal(got[name][number], values[name][0])
         scores = (values["t3"][0].astype(float) - 3) * 0.06
@@ -363,11 +365,11 @@ def test_outputs_of_tflite():
 def test_a_detector_of_keras():
     """Against TFLite's reference kernels (keras_heads.py): integers as the file has them, and what closes an output as
     real numbers, which the file rounds to 256 levels."""
-    made = import_file(DATA / "heads.tflite")
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported = import_file(DATA / "heads.tflite")
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     with np.load(DATA / "heads.npz") as recorded:
         wanted = {name: recorded[name] for name in recorded.files}
-    got = closed(made, wanted.pop("x"))
+    got = closed(imported, wanted.pop("x"))
     assert got.keys() == wanted.keys()
     for name, shape in {"1": (90, 4), "3": (6, 6, 12)}.items():
         values = wanted[f"StatefulPartitionedCall_1:{name}"]
@@ -382,36 +384,36 @@ def test_a_detector_of_keras():
 
 def test_a_detector_with_boxes():
     """What decodes boxes at the end is the host's: against TFLite's reference kernels, those of the whole file."""
-    made = import_file(DATA / "ssd.tflite")
-    assert [layer.kind for layer in made.model.network.layers].count("lookup") == 2  # the scores are the file's own
+    imported = import_file(DATA / "ssd.tflite")
+    assert [layer.kind for layer in imported.model.network.layers].count("lookup") == 2  # the scores are the file's own
     with np.load(DATA / "ssd.npz") as recorded:
         wanted = {name: recorded[name] for name in recorded.files}
-    got = closed(made, wanted.pop("x"))
+    got = closed(imported, wanted.pop("x"))
     shapes = {"corners": (12, 30, 4), "classes": (12, 30), "scores": (12, 30), "count": (12,)}
     assert {name: values.shape for name, values in got.items()} == shapes
-    assert made.host.shapes == {"corners": (30, 4), "classes": (30,), "scores": (30,), "count": ()}
+    assert imported.host.shapes == {"corners": (30, 4), "classes": (30,), "scores": (30,), "count": ()}
     assert len(np.unique(wanted["count"])) > 2
     for name, values in wanted.items():
         for image, count in enumerate(wanted["count"].astype(int)):
             there = slice(None) if name == "count" else slice(count)  # the kernel leaves all others as they were
             assert np.array_equal(np.atleast_1d(got[name][image])[there], np.atleast_1d(values[image])[there])
-    verify(made, 2)
-    check_file(made)
+    verify(imported, 2)
+    check_file(imported)
 
 
 @pytest.mark.parametrize("change", [{"direct": False}, {"closing": "SOFTMAX"}, {"use_regular_nms": True}], ids=str)
 def test_other_detectors(change):
     """Anchors as integers, a softmax, whose real numbers are the host's, and boxes that hide their own class alone."""
-    made = imported(ssd(**change))
-    verify(made, 2)
-    check_file(made)
+    imported = import_chain(ssd(**change))
+    verify(imported, 2)
+    check_file(imported)
     images = np.random.default_rng(3).integers(-128, 128, (3, 8, 8, 3)).astype(np.int8)
-    got = closed(made, images)
+    got = closed(imported, images)
     assert got["count"].min() > 2
-    detections = made.host.detections
+    detections = imported.host.detections
     assert detections.by_class == ("use_regular_nms" in change)
-    integers = made.model.forward(made.host.to_input(images, (8, 8, 3)))
-    boxes, scores, anchors = (output.closed(integers) for output in made.host.outputs)
+    integers = imported.model.forward(imported.host.to_input(images, (8, 8, 3)))
+    boxes, scores, anchors = (output.closed(integers) for output in imported.host.outputs)
     for name, values in detections.run(boxes, scores, anchors.reshape(3, -1)).items():
         assert np.array_equal(values, got[name])
 
@@ -470,7 +472,7 @@ NO_DETECTIONS = {
 def test_detections_that_are_refused(name):
     make, line = NO_DETECTIONS[name]
     with pytest.raises(ValueError, match=r".") as refused:
-        imported(make())
+        import_chain(make())
     assert str(refused.value) == line
 
 
@@ -481,12 +483,12 @@ def test_an_output_that_is_aconstant(tmp_path, alike):
     anchors = np.random.default_rng(2).random((4, 2) if alike else (1, 4, 2)).astype(np.float32)
     detector.node("Identity", detector.constant(anchors), name="anchors")
     path = detector.file(tmp_path / "d.onnx", ["anchors", detector.maps[1], "boxes"])
-    made = import_file(path)
-    got, wanted = closed(made, images_of(2)), by_onnxruntime(path, images_of(2))
+    imported = import_file(path)
+    got, wanted = closed(imported, images_of(2)), by_onnxruntime(path, images_of(2))
     assert np.array_equal(got["anchors"], np.broadcast_to(anchors, (2, 4, 2)))
     assert list(got) == list(wanted)
     assert np.abs(got["boxes"] - wanted["boxes"]).max() < 1e-5
-    check_file(made)
+    check_file(imported)
 
 
 REFUSED = {
@@ -593,10 +595,10 @@ def test_what_an_import_makes_can_be_read(tmp_path):
     ],
 )
 def test_a_damaged_host_file_of_a_detector(change, message):
-    made = import_file(DATA / "ssd.tflite")
-    network = made.model.network
-    data = json.loads(hosts.to_bytes(made.host))
+    imported = import_file(DATA / "ssd.tflite")
+    network = imported.model.network
+    data = json.loads(hosts.to_bytes(imported.host))
     data["detections"].update(change)
     with pytest.raises(ValueError, match=r".") as refused:
-        hosts.from_bytes(json.dumps(data).encode(), made.host.digest, network.input, network.output)
+        hosts.from_bytes(json.dumps(data).encode(), imported.host.digest, network.input, network.output)
     assert str(refused.value).startswith(message)

@@ -24,7 +24,7 @@ from .tflite_real import kernels
 pytest.importorskip("onnx", reason="the extra import is not installed")
 
 
-def imported(chain):
+def import_chain(chain):
     return import_graph(to_tflite_graph(chain.bytes()), name="chain")
 
 
@@ -42,36 +42,40 @@ def by_kernels(source, images):
     return np.stack([np.ravel(values_of(source, image)[source.outputs[0]]) for image in images])
 
 
-def maps(made, images):
+def maps(imported, images):
     """What golden has after each section, in the file's integers: section number -> (N, rows, columns, channels)."""
-    network = made.model.network
-    trace = made.model.trace(made.host.to_input(images, network.input.shape))
+    network = imported.model.network
+    trace = imported.model.trace(imported.host.to_input(images, network.input.shape))
     names, out = [layer.name for layer in network.layers], []
-    for built, section, held in zip(made.emitted.built, made.graph.sections, [*made.choice.held.values()][1:]):
+    for built, section, held in zip(
+        imported.emitted.built, imported.graph.sections, [*imported.choice.held.values()][1:]
+    ):
         level = (trace[names.index(built.layers[-1])] - held.zero) // held.stride
         out.append(int(section.quantised.base) + level)
     return out
 
 
-def scores(made, images):
-    return made.host.scores(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
+def scores(imported, images):
+    return imported.host.scores(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
 
 
 def check(chain, least=5):
-    made = imported(chain)
-    verify(made, 3)
-    first = made.source.source
+    imported = import_chain(chain)
+    verify(imported, 3)
+    first = imported.source.source
     rng = np.random.default_rng(2)
     if first.dtype == np.float32:
         images = rng.normal(0, 3, (8, *first.shape[1:])).astype(np.float32)
     else:
         ends = np.iinfo(first.dtype)
         images = rng.integers(ends.min, ends.max + 1, (8, *first.shape[1:])).astype(first.dtype)
-    wanted, got = by_kernels(made.source, images), scores(made, images)
+    wanted, got = by_kernels(imported.source, images), scores(imported, images)
     assert len(np.unique(wanted)) >= least  # else nothing was compared
-    assert [built.wrong for built in made.emitted.built] == [(0, 0)] * len(made.emitted.built)
+    assert [built.wrong for built in imported.emitted.built] == [(0, 0)] * len(imported.emitted.built)
     assert np.abs(wanted - got).max() < 1e-5
-    return made, wanted, got
+    return imported, wanted, got
 
 
 @pytest.mark.sample(6)
@@ -85,19 +89,19 @@ def test_convolution(zero, same, strides):
 @pytest.mark.parametrize(("activation", "levels"), [("RELU", 255), ("RELU6", 200), ("RELU_N1_TO_1", 61)])
 def test_activations(activation, levels):
     zero = -128 if activation != "RELU_N1_TO_1" else 100  # ends at 127, before +1
-    made, _, _ = check(
+    imported, _, _ = check(
         Chain((1, 1, 12), 0.02, -5).dense(np.random.default_rng(1), 9, (0.03, zero), activation), least=20
     )
-    assert made.emitted.built[0].levels == (levels if activation != "RELU_N1_TO_1" else 60)
+    assert imported.emitted.built[0].levels == (levels if activation != "RELU_N1_TO_1" else 60)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
 def test_depthwise(depth):
     rng = np.random.default_rng(depth)
     chain = Chain((6, 5, 3), 0.02, 4).conv(rng, 0, (3, 3), (0.02, -128), (2, 1), activation="RELU", depth=depth)
-    made, _, _ = check(chain.conv(rng, 4, (1, 1), (0.03, -128), activation="RELU"), least=20)
-    assert made.choice.weights[0].values.shape == (3 * depth, 3, 3, 1)  # without zeros for other channels
-    assert made.model.network.layers[0].kind == ("depthwise_conv" if depth == 1 else "grouped_conv")
+    imported, _, _ = check(chain.conv(rng, 4, (1, 1), (0.03, -128), activation="RELU"), least=20)
+    assert imported.choice.weights[0].values.shape == (3 * depth, 3, 3, 1)  # without zeros for other channels
+    assert imported.model.network.layers[0].kind == ("depthwise_conv" if depth == 1 else "grouped_conv")
 
 
 def test_dilated():
@@ -117,9 +121,9 @@ def test_two_roundings_without_activation():
     """
     rng = np.random.default_rng(3)
     chain = Chain((5, 5, 3), 0.02, 9).conv(rng, 4, (3, 3), (0.03, 7)).conv(rng, 5, (3, 3), (0.04, -3))
-    made, _, _ = check(chain, least=100)
-    assert [layer.rounding for layer in made.model.network.layers[1::2]] == ["twice", "twice"]
-    assert [held.zero for held in [*made.choice.held.values()][1:]] == [-135, -125]
+    imported, _, _ = check(chain, least=100)
+    assert [layer.rounding for layer in imported.model.network.layers[1::2]] == ["twice", "twice"]
+    assert [held.zero for held in [*imported.choice.held.values()][1:]] == [-135, -125]
 
 
 def test_requantisations_are_the_files_own():
@@ -128,11 +132,11 @@ def test_requantisations_are_the_files_own():
     chain = Chain((4, 5, 3), 0.02, 9).conv(rng, 4, (3, 3), (0.03, -128), activation="RELU")
     chain.conv(rng, 0, (3, 3), (0.02, -100), activation="RELU6", depth=1)
     chain.conv(rng, 3, (1, 1), (0.03, 20)).dense(rng, 6, (0.05, -7))
-    made, _, _ = check(chain, least=30)
-    acts = [layer for layer in made.model.network.layers if layer.kind == "requantise"]
+    imported, _, _ = check(chain, least=30)
+    acts = [layer for layer in imported.model.network.layers if layer.kind == "requantise"]
     assert [(act.fraction, act.rounding) for act in acts] == [(0, "twice")] * 3 + [(0, "once")]
     for act, (_, (before, weight, bias), (after,), *_) in zip(acts, chain.operators):
-        stored, tensors = made.model.arrays[act.name], chain.tensors
+        stored, tensors = imported.model.arrays[act.name], chain.tensors
         assert np.array_equal(stored["bias"], np.frombuffer(tensors[bias].data, np.int32))
         scales = [np.float32(tensors[place].scale).astype(np.float64) for place in (before, weight, after)]
         own = [multiplier_of(scale) for scale in (scales[0] * scales[1] / scales[2]).tolist()]
@@ -146,8 +150,8 @@ def test_weights_with_a_common_divisor_stay_narrow():
     chain = Chain((5, 5, 3), 0.02, 9).conv(np.random.default_rng(3), 4, (3, 3), (0.03, -128), activation="RELU")
     weight = chain.tensors[chain.operators[0][1][1]]
     weight.data = np.where(np.frombuffer(weight.data, np.int8) < 0, -127, 127).astype(np.int8).tobytes()
-    made, _, _ = check(chain, least=100)
-    layer, act = made.model.network.layers
+    imported, _, _ = check(chain, least=100)
+    layer, act = imported.model.network.layers
     assert (layer.weight.kind, act.rounding, act.fraction > 0) == ("bipolar", "once", True)
 
 
@@ -158,8 +162,8 @@ def test_a_dense_layer_whose_sums_lie_halfway():
     weight.scale, weight.data = (2.0**-5,), (np.frombuffer(weight.data, np.int8) // 8).tobytes()
     bias = chain.tensors[chain.operators[0][1][2]]
     bias.data = (np.frombuffer(bias.data, np.int32) // 40).tobytes()
-    made, _, _ = check(chain, least=40)
-    act = made.model.network.layers[1]
+    imported, _, _ = check(chain, least=40)
+    act = imported.model.network.layers[1]
     assert (act.fraction, act.rounding) == (0, "once")
 
 
@@ -167,8 +171,8 @@ def test_a_channel_of_the_smallest_scale():
     """All its sums have one value, though a multiplier of 2^-31 is more than the layer's shift can do."""
     rng = np.random.default_rng(3)
     scales = SimpleNamespace(integers=rng.integers, uniform=lambda low, high, count: [0.004] * (count - 1) + [5e-10])
-    made, _, _ = check(Chain((5, 5, 3), 0.02, 9).conv(scales, 4, (3, 3), (0.03, 7)), least=100)
-    assert made.model.network.layers[1].rounding == "twice"
+    imported, _, _ = check(Chain((5, 5, 3), 0.02, 9).conv(scales, 4, (3, 3), (0.03, 7)), least=100)
+    assert imported.model.network.layers[1].rounding == "twice"
 
 
 @pytest.mark.parametrize("kind", ["MAX", "AVERAGE"])
@@ -185,17 +189,17 @@ def test_means_of_a_map(rows, halves):
     """One of an even number of values may lie halfway: its rounding needs the values as the file has them."""
     rng = np.random.default_rng(4)
     chain = Chain((7, 9, 2), 0.02, -20).conv(rng, 4, (2, 2), (0.02, -20), same=False, activation="RELU")
-    made, _, _ = check(chain.pool("AVERAGE", (rows, 3), (2, 2)).dense(rng, 6, (0.05, 3)), least=20)
-    act, pool = made.model.network.layers[1:3]
-    assert (act.fraction > 0, made.choice.held[1].zero, pool.kind) == (halves, -20 if halves else 0, "avg_pool")
+    imported, _, _ = check(chain.pool("AVERAGE", (rows, 3), (2, 2)).dense(rng, 6, (0.05, 3)), least=20)
+    act, pool = imported.model.network.layers[1:3]
+    assert (act.fraction > 0, imported.choice.held[1].zero, pool.kind) == (halves, -20 if halves else 0, "avg_pool")
 
 
 def test_pad():
     rng = np.random.default_rng(4)
     chain = Chain((5, 4, 2), 0.02, -20).pad((0, 1), (1, 1))
     chain.conv(rng, 6, (3, 2), (0.02, -20), same=False, activation="RELU").pad((1, 1), (0, 0))
-    made, _, _ = check(chain.conv(rng, 3, (2, 2), (0.02, -128), same=False, activation="RELU"), least=50)
-    paddings = [layer.padding for layer in made.model.network.layers if layer.name.startswith("conv")]
+    imported, _, _ = check(chain.conv(rng, 3, (2, 2), (0.02, -128), same=False, activation="RELU"), least=50)
+    paddings = [layer.padding for layer in imported.model.network.layers if layer.name.startswith("conv")]
     assert paddings == [(0, 1, 1, 1), (1, 0, 1, 0)]
 
 
@@ -212,17 +216,17 @@ def test_dead_channel():
     chain = Chain((1, 1, 12), 0.02, 3).conv(rng, 4, (1, 1), (0.02, -128), activation="RELU")
     weight = chain.tensors[chain.operators[0][1][1]]
     weight.scale = (weight.scale[0], 1e-12, 1e-38, weight.scale[3])
-    made, _, _ = check(chain, least=5)
-    assert (made.model.arrays["conv_1"]["weight"][1:3] == 0).all()
+    imported, _, _ = check(chain, least=5)
+    assert (imported.model.arrays["conv_1"]["weight"][1:3] == 0).all()
 
 
 def test_real_ends():
     rng = np.random.default_rng(4)
     chain = Chain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3))
     chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3))
-    made, _, _ = check(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"), least=20)
-    assert made.host.shape == (3, 4, 2)
-    assert made.model.network.input.shape == (3, 4, 2)
+    imported, _, _ = check(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"), least=20)
+    assert imported.host.shape == (3, 4, 2)
+    assert imported.model.network.input.shape == (3, 4, 2)
 
 
 def test_ends_without_a_sign():
@@ -235,31 +239,31 @@ def test_ends_without_a_sign():
 def test_a_transform_means_the_same_for_every_type_of_input():
     """Pixels stand for real numbers: the file's own scale and zero point make integers of these, saturating."""
     pixels = np.random.default_rng(5).integers(0, 256, (6, 3, 4, 2))
-    found = []
+    integers = []
     for chain in (
         Chain((3, 4, 2), kind="FLOAT32").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3)),
         Chain((3, 4, 2), 0.05, 125, kind="UINT8").operator("QUANTIZE", (1, 3, 4, 2), (0.05, -3)),
         Chain((3, 4, 2), 0.05, -3),
     ):
         rng = np.random.default_rng(4)
-        made = imported(chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3)))
-        values = [HostTransform(text, made.host)(pixels) for text in ("host:1/16:-6", "host:1/8:-7", "host")]
-        found.append((values, made.model.forward(values[0])))
-        real = made.host.real_range()
+        imported = import_chain(chain.conv(rng, 4, (2, 2), (0.02, -128), activation="RELU").dense(rng, 6, (0.02, 3)))
+        values = [HostTransform(text, imported.host)(pixels) for text in ("host:1/16:-6", "host:1/8:-7", "host")]
+        integers.append((values, imported.model.forward(values[0])))
+        real = imported.host.real_range()
         assert np.allclose([real.low[0], real.high[0]], [-6.25, 6.5])
-    for values, outputs in found[1:]:
-        assert np.array_equal(values, found[0][0])
-        assert np.array_equal(outputs, found[0][1])
+    for values, outputs in integers[1:]:
+        assert np.array_equal(values, integers[0][0])
+        assert np.array_equal(outputs, integers[0][1])
 
 
 def test_softmax_is_the_hosts():
     rng = np.random.default_rng(4)
     chain = Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)).softmax()
-    made = imported(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"))
-    assert made.host.only.closing == ("Softmax",)
+    imported = import_chain(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32"))
+    assert imported.host.only.closing == ("Softmax",)
     images = rng.integers(-128, 128, (4, 1, 1, 9)).astype(np.int8)
-    logits = scores(made, images)
-    wanted = by_kernels(made.source, images)
+    logits = scores(imported, images)
+    wanted = by_kernels(imported.source, images)
     assert np.allclose(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True), wanted)
 
 
@@ -272,11 +276,11 @@ def test_a_logistic_is_the_hosts_at_the_end_alone():
     """Elsewhere it is looked up in a table."""
     rng = np.random.default_rng(4)
     chain = logistic(Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)))
-    made = imported(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32").reshape(1, 1, 6))
-    assert made.host.only.closing == ("Sigmoid",)
+    imported = import_chain(chain.operator("DEQUANTIZE", (1, 6), kept="FLOAT32").reshape(1, 1, 6))
+    assert imported.host.only.closing == ("Sigmoid",)
     chain = logistic(Chain((1, 1, 9), 0.05, 3).dense(rng, 6, (0.02, 3)))
-    made, _, _ = check(chain.reshape(1, 2, 3).dense(rng, 4, (0.02, 3)))
-    assert [layer.kind for layer in made.model.network.layers] == [
+    imported, _, _ = check(chain.reshape(1, 2, 3).dense(rng, 4, (0.02, 3)))
+    assert [layer.kind for layer in imported.model.network.layers] == [
         "dense",
         "requantise",
         "lookup",
@@ -289,44 +293,44 @@ def test_two_functions_at_the_end():
     """The host computes the last one alone; softmax is a function of all classes together."""
     dense = Chain((1, 1, 9), 0.05, 3).dense(np.random.default_rng(4), 6, (0.02, 3))
     with pytest.raises(ImportRefused) as error:
-        imported(dense.softmax().softmax())
+        import_chain(dense.softmax().softmax())
     (line,) = error.value.lines
     assert line.partition(": ")[2] == "the host computes it at the network's end alone, and SOFTMAX_2/real follows"
-    made = imported(logistic(Chain((1, 1, 9), 0.05, 3).dense(np.random.default_rng(4), 6, (0.02, 3))).softmax())
-    assert [layer.kind for layer in made.model.network.layers] == ["dense", "requantise", "lookup"]
-    assert made.host.only.closing == ("Softmax",)
+    imported = import_chain(logistic(Chain((1, 1, 9), 0.05, 3).dense(np.random.default_rng(4), 6, (0.02, 3))).softmax())
+    assert [layer.kind for layer in imported.model.network.layers] == ["dense", "requantise", "lookup"]
+    assert imported.host.only.closing == ("Softmax",)
 
 
 @pytest.mark.parametrize("scale", [0.9, 0.11, 0.0037, 2.0**-14, 3.7, 1 - 2.0**-33, 2.0**-7 / 3, 2.0**-5 / 11])
 def test_first_sums(scale):
     """The closed form says where each value begins; the kernels' arithmetic says the same."""
-    found = multiplier_of(scale)
-    multiplier, shift = np.int64(found.multiplier), np.int64(found.shift)
+    factor = multiplier_of(scale)
+    multiplier, shift = np.int64(factor.multiplier), np.int64(factor.shift)
     values = range(-300, 301)
     for roundings, rounded in (
         (1, lambda sums: rounded_once(sums, np.float64(scale))),
         (2, lambda sums: rounded_twice(sums, multiplier, shift)),
     ):
-        first = np.array(found.first_sums(values, roundings), np.int64)
+        first = np.array(factor.first_sums(values, roundings), np.int64)
         assert (rounded(first) >= np.array(values)).all()
         assert (rounded(first - 1) < np.array(values)).all()
 
 
-@pytest.mark.parametrize("made", [0.5, 0.75])  # sums that are halves times the scale, or but for its rounding
-def test_halves_of_dense_layers_go_away_from_zero(made):
+@pytest.mark.parametrize("scale", [0.5, 0.75])  # sums that are halves times the scale, or but for its rounding
+def test_halves_of_dense_layers_go_away_from_zero(scale):
     """As in TFLite's kernel, which the test compares with where it is installed."""
     rng = np.random.default_rng(1)
     chain = Chain((1, 1, 8), 0.25, 3)
     weight = chain.constant(rng.integers(-127, 128, (4, 8)).astype(np.int8), (2.0**-7,))
-    chain.operator("FULLY_CONNECTED", (1, 4), (made, -9), (weight,), "FullyConnectedOptions")
+    chain.operator("FULLY_CONNECTED", (1, 4), (scale, -9), (weight,), "FullyConnectedOptions")
     images = rng.integers(-128, 128, (1000, 1, 1, 8)).astype(np.int8)
     sums = (images.reshape(-1, 8).astype(np.int64) - 3) @ np.frombuffer(chain.tensors[weight].data, np.int8).reshape(
         4, 8
     ).T.astype(np.int64)
-    exact = sums * (2.0**-9 / made)
+    exact = sums * (2.0**-9 / scale)
     wanted = (np.sign(exact) * np.floor(np.abs(exact) + 0.5) - 9).clip(-128, 127)
     assert ((np.abs(exact) % 1 == 0.5) & (exact < 0)).sum() > 1
-    assert np.array_equal(scores(imported(chain), images), wanted)
+    assert np.array_equal(scores(import_chain(chain), images), wanted)
     if find_spec("ai_edge_litert") is not None:
         assert np.array_equal(kernels(chain.bytes(), images)[-1].reshape(-1, 4), wanted)
 
@@ -352,10 +356,10 @@ def test_ends_of_activations():
 def test_recorded():
     """data/small.tflite by another implementation of the kernels, which equals TFLite's own on four public models."""
     recorded = np.load(DATA / "small.npz")
-    made = import_file(DATA / "small.tflite")
-    verify(made, 2)
+    imported = import_file(DATA / "small.tflite")
+    verify(imported, 2)
     keys = ("00_CONV_2D", "02_MAX_POOL_2D", "04_AVERAGE_POOL_2D", "06_FULLY_CONNECTED")
-    for got, key in zip(maps(made, recorded["x"]), keys, strict=True):
+    for got, key in zip(maps(imported, recorded["x"]), keys, strict=True):
         assert np.array_equal(got.reshape(recorded[key].shape), recorded[key])
         assert len(np.unique(recorded[key])) > 15
 
@@ -376,7 +380,7 @@ def test_refusals_all_at_once():
     chain.operator("SIN", (1, 4, 4, 3)).operator("COS", (1, 4, 4, 3))
     chain.conv(rng, 3, (1, 1), (0.03, -128), activation="RELU").operator("COS", (1, 4, 4, 3))
     with pytest.raises(ImportRefused) as error:
-        imported(chain)
+        import_chain(chain)
     assert error.value.lines == (
         "SIN_1 (SIN): this operator of TFLite is not imported",
         "COS_2 (COS) and 1 more like it: this operator of TFLite is not imported",
@@ -393,10 +397,10 @@ NAMES_OF_IMPORTS = [{2: "t5/shape"}, {2: "t7/real"}, {15: "t5/shape"}]
 def test_names_that_several_tensors_have(names):
     """Or that look like those which the import makes itself: a tensor is never taken for another one."""
     chain = small()
-    expected = imported(chain).model
+    expected = import_chain(chain).model
     for number, name in names.items():
         chain.tensors[number].name = name
-    assert model_digest(imported(chain).model) == model_digest(expected)
+    assert model_digest(import_chain(chain).model) == model_digest(expected)
 
 
 def rounded(rng):
@@ -407,7 +411,7 @@ def rounded(rng):
 
 
 def test_layers_that_round_twice_beside_one_that_does_not():
-    made = imported(rounded(np.random.default_rng(3)))
-    assert [layer.rounding for layer in made.model.network.layers[1::2]] == ["twice", "twice", "once"]
+    imported = import_chain(rounded(np.random.default_rng(3)))
+    assert [layer.rounding for layer in imported.model.network.layers[1::2]] == ["twice", "twice", "once"]
     images = np.random.default_rng(4).integers(-128, 128, (6, 5, 6, 3)).astype(np.int8)
-    assert np.abs(scores(made, images) - by_kernels(made.source, images)).max() < 1e-5
+    assert np.abs(scores(imported, images) - by_kernels(imported.source, images)).max() < 1e-5

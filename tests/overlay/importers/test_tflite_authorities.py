@@ -19,12 +19,12 @@ LOGITS_ZERO = 24
 """The zero point of ResNet-8's last map in its file, which holds values less that here."""
 
 
-def layers(made, images):
+def layers(imported, images):
     """What golden has behind each node, in the file's integers: name of a node -> (N, rows, columns, channels)."""
-    trace = made.model.trace(made.host.to_input(images, made.model.network.input.shape))
-    names, out = [layer.name for layer in made.model.network.layers], {}
+    trace = imported.model.trace(imported.host.to_input(images, imported.model.network.input.shape))
+    names, out = [layer.name for layer in imported.model.network.layers], {}
     for built, section, held in zip(
-        made.emitted.built, made.graph.sections, [*made.choice.held.values()][1:], strict=True
+        imported.emitted.built, imported.graph.sections, [*imported.choice.held.values()][1:], strict=True
     ):
         nodes = [name for name in built.nodes if not name.startswith("RESHAPE")]
         for node, layer in zip(nodes, built.layers[1:], strict=True):  # behind the sums
@@ -48,31 +48,31 @@ def key(node):
     ],
 )
 def test_every_value(name, recording, nodes, values):
-    made = import_file(data(f"mlperf_tiny/{name}.tflite"))
+    imported = import_file(data(f"mlperf_tiny/{name}.tflite"))
     recorded = np.load(data(f"mlperf_tiny/{recording}_reference.npz"))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    found, compared = layers(made, recorded["x"][:2]), 0
-    assert len(found) == nodes
-    for node, got in found.items():
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    by_golden, compared = layers(imported, recorded["x"][:2]), 0
+    assert len(by_golden) == nodes
+    for node, got in by_golden.items():
         for frame in (0, 1):
             wanted = recorded[f"frame{frame}_{key(node)}"]
             assert np.array_equal(got[frame].ravel(), wanted.ravel()), (node, frame)
             compared += wanted.size
     assert compared == values
-    x = made.host.to_input(recorded["x"], made.model.network.input.shape)
-    section, held = made.graph.sections[-1], [*made.choice.held.values()][-1]
-    output = int(section.quantised.base) + (packed.forward(made.model, x) - held.zero) // held.stride
+    x = imported.host.to_input(recorded["x"], imported.model.network.input.shape)
+    section, held = imported.graph.sections[-1], [*imported.choice.held.values()][-1]
+    output = int(section.quantised.base) + (packed.forward(imported.model, x) - held.zero) // held.stride
     assert np.array_equal(output.reshape(recorded["logits"].shape), recorded["logits"])
 
 
 @pytest.mark.slow  # works out 13 layers' rules, and classifies 761 images
 def test_residual_network():
     """ResNet-8: every value of two frames, the scores of all that were recorded, and how many classes are right."""
-    made = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
+    imported = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
     recorded, images = np.load(data("mlperf_tiny/ic_reference.npz")), np.load(data("cifar10_test_first761.npz"))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    x = made.host.to_input(images["x"].astype(np.int64) - 128, made.model.network.input.shape)
-    trace = dict(zip((layer.name for layer in made.model.network.layers), packed.trace(made.model, x[:2])))
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    x = imported.host.to_input(images["x"].astype(np.int64) - 128, imported.model.network.input.shape)
+    trace = dict(zip((layer.name for layer in imported.model.network.layers), packed.trace(imported.model, x[:2])))
     kinds = [*["CONV_2D", "CONV_2D", "CONV_2D", "ADD"] * 3, "AVERAGE_POOL_2D"]
     nodes = [*(f"{number:02d}_{kind}" for number, kind in enumerate(kinds)), "14_FULLY_CONNECTED"]
     sums = ("conv", "dense")
@@ -84,7 +84,7 @@ def test_residual_network():
             assert (away == away[0]).all(), (name, frame)
             compared += wanted.size
     assert compared == 2 * 114_762
-    output = packed.forward(made.model, x).reshape(len(x), -1) + LOGITS_ZERO
+    output = packed.forward(imported.model, x).reshape(len(x), -1) + LOGITS_ZERO
     assert np.array_equal(output[: len(recorded["logits"])], recorded["logits"])
     assert (output.argmax(axis=1) == images["y"]).sum() == 672
 
@@ -92,13 +92,13 @@ def test_residual_network():
 @pytest.mark.slow  # builds a simulation of 256 multipliers, and runs it for 115,037 cycles
 def test_residual_network_on_hardware(tmp_path):
     """Scores are TFLite's, cycles the flow model's."""
-    made = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
+    imported = import_file(data("mlperf_tiny/pretrainedResnet_quant.tflite"))
     recorded, images = np.load(data("mlperf_tiny/ic_reference.npz")), np.load(data("cifar10_test_first761.npz"))
     given = {"kfp": 16, "kgp": 16, "pfp": 16, "ol": 16}
-    result = on_hardware(made, images["x"][:2].astype(np.int64) - 128, tmp_path / "ic", **given)
+    result = on_hardware(imported, images["x"][:2].astype(np.int64) - 128, tmp_path / "ic", **given)
     assert np.array_equal(result.outputs.reshape(2, -1) + LOGITS_ZERO, recorded["logits"][:2])
     npus, choices = result.design.npus, CompileChoices(map_order="raster")
-    flow = simulate(system(plan(made.model, npus, choices), npus, stream_bits=result.design.stream_bits), 2)
+    flow = simulate(system(plan(imported.model, npus, choices), npus, stream_bits=result.design.stream_bits), 2)
     assert result.counters["cycles"] == flow.left[1] + 1
     assert flow.npus[0].beats == 52_394
     print(f"{result.counters['cycles']:,} cycles for 2 frames, {flow.cycles_per_frame:,} a frame in a stream")

@@ -25,17 +25,17 @@ def variants(data, count, seed):
     rng = np.random.default_rng(seed)
     words = [0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0xFFFFFFFC, len(data), len(data) - 4, 1 << 20]
     for number in range(count):
-        made = bytearray(data)
+        damaged = bytearray(data)
         if number % 4 == 0:
-            del made[int(rng.integers(8, len(made))) :]
+            del damaged[int(rng.integers(8, len(damaged))) :]
         for _ in range(0 if number % 4 == 0 else int(rng.integers(1, 4))):
-            place = int(rng.integers(0, len(made) // 4)) * 4
+            place = int(rng.integers(0, len(damaged) // 4)) * 4
             if number % 4 == 1:
-                made[place] = int(rng.integers(256))
+                damaged[place] = int(rng.integers(256))
             else:
-                made[place : place + 4] = struct.pack("<I", words[rng.integers(len(words))])
-        made[4:8] = b"TFL3"
-        yield bytes(made)
+                damaged[place : place + 4] = struct.pack("<I", words[rng.integers(len(words))])
+        damaged[4:8] = b"TFL3"
+        yield bytes(damaged)
 
 
 def outcome(data):

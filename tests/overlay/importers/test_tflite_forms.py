@@ -12,29 +12,29 @@ from bitloom.overlay.importers.verify import verify
 from tests.board_data import file as data
 from tests.errors import refusal, value_error
 
-from .test_tflite import by_kernels, imported, scores
+from .test_tflite import by_kernels, import_chain, scores
 from .tflite_files import Chain, TfliteTensor
 from .tflite_real import compare, kernels
 
 
 def compared(chain, seed=1):
     """The imported chain, and what the kernels and golden make of images, the ends among them."""
-    made = imported(chain)
-    verify(made, 2)
+    imported = import_chain(chain)
+    verify(imported, 2)
     images = np.random.default_rng(seed).integers(-128, 128, (6, *chain.shape)).astype(np.int8)
     images[0], images[1] = -128, 127
-    wanted = by_kernels(made.source, images)
+    wanted = by_kernels(imported.source, images)
     if find_spec("ai_edge_litert") is not None:  # else the kernels that are written a second time must do
         assert np.array_equal(wanted, kernels(chain.bytes(), images)[-1].reshape(wanted.shape))
-    return made, wanted, scores(made, images)
+    return imported, wanted, scores(imported, images)
 
 
 def check(chain):
-    made, wanted, got = compared(chain)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported, wanted, got = compared(chain)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
     assert np.abs(wanted - got).max() < 1e-5
     assert len(np.unique(wanted)) > 4
-    return made, wanted
+    return imported, wanted
 
 
 @pytest.mark.parametrize(("activation", "ends"), [("RELU", (5, 19)), ("RELU6", (5, 19)), ("RELU_N1_TO_1", (-5, 15))])
@@ -51,31 +51,31 @@ def test_a_sum_of_maps_whose_lowest_integers_are_cut():
     rng = np.random.default_rng(4)
     chain = Chain((4, 4, 2), 0.02, 3).conv(rng, 3, (1, 1), (0.05, 5), activation="RELU")
     chain.conv(rng, 3, (3, 3), (0.04, -20), activation="RELU6").add(2 + 1, (0.1, -60))
-    made, _ = check(chain)
-    assert [section.quantised.levels for section in made.graph.sections] == [122, 147, 255]
+    imported, _ = check(chain)
+    assert [section.quantised.levels for section in imported.graph.sections] == [122, 147, 255]
 
 
 def test_a_mean_of_both_signs_is_rounded_twice():
     rng = np.random.default_rng(5)
     chain = Chain((3, 5, 2), 0.02, 3).conv(rng, 4, (2, 2), (0.03, 7)).mean((0.02, -3), keep=True)
-    made, _ = check(chain.reshape(1, 4).dense(rng, 6, (0.05, 0)))
-    assert made.model.network.layers[3].rounding == "twice"
+    imported, _ = check(chain.reshape(1, 4).dense(rng, 6, (0.05, 0)))
+    assert imported.model.network.layers[3].rounding == "twice"
 
 
 def test_one_weight_behind_pixels():
     """Divided by itself it is binary, but its map has more values than thermometers have bits."""
     rng = np.random.default_rng(6)
-    made, _ = check(Chain((4, 5, 1), 0.02, 3).conv(rng, 1, (1, 1), (0.01, 0)))
+    imported, _ = check(Chain((4, 5, 1), 0.02, 3).conv(rng, 1, (1, 1), (0.01, 0)))
     rule = "the map behind it has 256 values, more than 63"
-    assert made.choice.costs["binary"] == f"CONV_2D_0: {rule}"
+    assert imported.choice.costs["binary"] == f"CONV_2D_0: {rule}"
 
 
 def test_the_input_is_reshaped_first():
     """As in micro_speech, whose input is a list of values."""
     rng = np.random.default_rng(7)
     chain = Chain((1, 1, 60), 0.02, 3).reshape(1, 5, 6, 2).conv(rng, 3, (3, 2), (0.03, -128), (2, 1), activation="RELU")
-    made, _ = check(chain)
-    assert made.model.network.input.shape == (5, 6, 2)
+    imported, _ = check(chain)
+    assert imported.model.network.input.shape == (5, 6, 2)
 
 
 def test_what_the_end_only_reshapes_and_converts():
@@ -83,9 +83,9 @@ def test_what_the_end_only_reshapes_and_converts():
     rng = np.random.default_rng(8)
     chain = Chain((2, 2, 3), 0.02, 3).conv(rng, 5, (2, 2), (0.03, 9), same=False).softmax().reshape(1, 5)
     chain.operator("DEQUANTIZE", (1, 5), kept="FLOAT32")
-    made = imported(chain)
-    assert made.host.only.closing == ("Softmax",)
-    verify(made, 2)
+    imported = import_chain(chain)
+    assert imported.host.only.closing == ("Softmax",)
+    verify(imported, 2)
 
 
 def test_what_nobody_reads_is_left_out():
@@ -108,7 +108,7 @@ def test_an_operator_of_24_tensors_is_refused_by_its_name():
     lstm = "UNIDIRECTIONAL_SEQUENCE_LSTM"
     rule = "this operator of TFLite is not imported; recurrent layers have no hardware: use convolutions"
     with refusal(f"{lstm}_0 ({lstm}): {rule}"):
-        imported(chain.dense(np.random.default_rng(1), 5, (0.1, 3)))
+        import_chain(chain.dense(np.random.default_rng(1), 5, (0.1, 3)))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.uint8])
@@ -119,22 +119,22 @@ def test_weights_that_are_not_int8(kind):
     chain.operator("CONV_2D", (1, 3, 4, 5), (0.1, 3), constants, "Conv2DOptions")
     got = kind.__name__.upper()
     with refusal(f"CONV_2D_0 (CONV_2D): weights must be of type INT8, got {got}; quantise the network to int8"):
-        imported(chain)
+        import_chain(chain)
 
 
 def test_too_many_tensors():
     chain = Chain((1, 1, 4), 0.02, 3)
     chain.operator("ADD_N", (1, 1, 1, 4), None, (0,) * 64)
     with value_error("ADD_N_0: must read and write at most 64 tensors each, got 65"):
-        imported(chain)
+        import_chain(chain)
 
 
 def test_a_shape_that_the_file_computes():
     """Keras' Flatten for any number of images, of which the file states another size."""
     rng = np.random.default_rng(7)
     chain = Chain((4, 3, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -128), activation="RELU").flatten()
-    made, _ = check(chain.dense(rng, 5, (0.05, 3)))
-    assert made.model.network.layers[-2].kind == "dense"
+    imported, _ = check(chain.dense(rng, 5, (0.05, 3)))
+    assert imported.model.network.layers[-2].kind == "dense"
 
 
 def test_a_shape_that_can_not_be_computed():
@@ -143,7 +143,7 @@ def test_a_shape_that_can_not_be_computed():
     chain.tensors[chain.operators[2][1][1]].data = np.array([7], np.int32).tobytes()  # where the slice begins
     why = "must be of shapes that fit, got: index 7 is out of bounds for axis 0 with size 4"
     with refusal(f"STRIDED_SLICE_2 (STRIDED_SLICE): {why}"):
-        imported(chain.dense(rng, 5, (0.05, 3)))
+        import_chain(chain.dense(rng, 5, (0.05, 3)))
 
 
 @pytest.mark.parametrize("axes", [(0, 2, 1, 3), (0, 3, 1, 2), (0, 1, 3, 2)])
@@ -166,8 +166,8 @@ def test_a_transpose_of_images():
 def test_a_convolution_by_groups():
     rng = np.random.default_rng(7)
     chain = Chain((4, 3, 6), 0.02, 3).conv(rng, 4, (3, 2), (0.03, -128), activation="RELU", groups=2)
-    made, _ = check(chain.conv(rng, 6, (2, 2), (0.03, 9), groups=2).dense(rng, 5, (0.05, 3)))
-    assert [layer.groups for layer in made.model.network.layers if layer.kind == "grouped_conv"] == [2, 2]
+    imported, _ = check(chain.conv(rng, 6, (2, 2), (0.03, 9), groups=2).dense(rng, 5, (0.05, 3)))
+    assert [layer.groups for layer in imported.model.network.layers if layer.kind == "grouped_conv"] == [2, 2]
 
 
 @pytest.mark.sample(4)
@@ -202,7 +202,7 @@ def test_a_mean_of_channels():
     )
     rule = "means and maxima must be over all rows, all columns or both, of each channel for itself, got axes (3,)"
     with refusal(f"MEAN_1 (MEAN): {rule}"):
-        imported(chain)
+        import_chain(chain)
 
 
 CONSTANTS = {
@@ -224,7 +224,7 @@ CONSTANTS = {
 @pytest.mark.parametrize("where", ["input", "behind a convolution", "behind a sum", "before a pool", "end"])
 def test_constants(name, where):
     """Products and sums of maps and constants, anywhere: at the input the host computes them."""
-    kind, values, scale, made, activation, first = CONSTANTS[name]
+    kind, values, scale, grid, activation, first = CONSTANTS[name]
     rng = np.random.default_rng(7)
     chain = Chain((4, 5, 3), 0.02, 3)
     if where != "input":
@@ -232,7 +232,7 @@ def test_constants(name, where):
     if where == "behind a sum":
         before = chain.here
         chain.conv(rng, 3, (1, 2), (0.0517, 9)).add(before, (0.0413, 11))
-    chain.with_constant(kind, values, scale, made, activation, first)
+    chain.with_constant(kind, values, scale, grid, activation, first)
     if where == "before a pool":
         chain.pool("MAX", (2, 2), (2, 1))
     if where != "end":
@@ -260,7 +260,7 @@ def test_other_scales_are_not_compared():
     chain.with_constant("MAXIMUM", 3, (0.0331, -21), (0.0331, -20))
     rule = "both inputs and the result must have the same scale and zero point"
     with refusal(f"MAXIMUM_1 (MAXIMUM): {rule}"):
-        imported(chain)
+        import_chain(chain)
 
 
 def test_constants_one_after_another():
@@ -278,8 +278,8 @@ def test_a_sum_with_a_number_leaves_the_rule_of_the_convolution():
     copy adds it."""
     rng = np.random.default_rng(7)
     chain = Chain((4, 5, 64), 0.02, 3).conv(rng, 1, (3, 3), (0.45, 3))
-    made, _ = check(chain.with_constant("ADD", 60, (0.0225, 5), (0.45, 4)))
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported, _ = check(chain.with_constant("ADD", 60, (0.0225, 5), (0.45, 4)))
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 def test_a_constant_that_is_a_map():
@@ -287,7 +287,7 @@ def test_a_constant_that_is_a_map():
     chain.with_constant("ADD", np.zeros((1, 4, 5, 3)), (0.011, -7), (0.037, -5))
     rule = "a constant must be of type INT8 and one number, or one for each of 3 channels"
     with refusal(f"ADD_1 (ADD): {rule}, got int8 of shape (1, 4, 5, 3)"):
-        imported(chain)
+        import_chain(chain)
 
 
 @pytest.mark.parametrize("kind", ["RELU", "RELU6", "QUANTIZE"])
@@ -307,8 +307,8 @@ def test_a_pad_in_front_of_a_pool(kind, activation):
     rng = np.random.default_rng(7)
     zero = -128 if activation == "RELU" else 5
     chain = Chain((6, 5, 3), 0.02, 3).conv(rng, 4, (3, 2), (0.03, zero), activation=activation).pad((1, 0), (1, 2))
-    made, _ = check(chain.pool(kind, (3, 3), (2, 2)).conv(rng, 4, (2, 2), (0.05, -3)))
-    kinds = [layer.kind for layer in made.model.network.layers[2:4]]
+    imported, _ = check(chain.pool(kind, (3, 3), (2, 2)).conv(rng, 4, (2, 2), (0.05, -3)))
+    kinds = [layer.kind for layer in imported.model.network.layers[2:4]]
     assert kinds[0] == ("max_pool" if (kind, activation) == ("MAX", "RELU") else "depthwise_conv")
 
 
@@ -316,9 +316,9 @@ def test_a_pad_with_the_lowest_value():
     """As converters write the padding of PyTorch's MaxPool2d: the pool takes it."""
     rng = np.random.default_rng(7)
     chain = Chain((6, 5, 3), 0.02, 3).conv(rng, 4, (3, 2), (0.03, 5)).pad((1, 0), (1, 2), number=-128)
-    made, _ = check(chain.pool("MAX", (3, 3), (2, 2)).conv(rng, 4, (2, 2), (0.05, -3)))
-    assert [layer.kind for layer in made.model.network.layers[2:4]] == ["max_pool", "conv"]
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+    imported, _ = check(chain.pool("MAX", (3, 3), (2, 2)).conv(rng, 4, (2, 2), (0.05, -3)))
+    assert [layer.kind for layer in imported.model.network.layers[2:4]] == ["max_pool", "conv"]
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
 
 
 def test_a_pad_with_another_scale():
@@ -326,7 +326,7 @@ def test_a_pad_with_another_scale():
     chain.tensors[-2].scale = (0.03,)
     rule = "the number around a map must be one, with the map's scale and zero point"
     with refusal(f"PADV2_0 (PADV2): {rule}"):
-        imported(chain.conv(np.random.default_rng(7), 4, (3, 2), (0.03, 5)))
+        import_chain(chain.conv(np.random.default_rng(7), 4, (3, 2), (0.03, 5)))
 
 
 def test_a_pad_of_a_map_without_rows():
@@ -335,9 +335,9 @@ def test_a_pad_of_a_map_without_rows():
     chain = Chain((1, 9, 3), 0.02, 3).reshape(1, 9, 3)
     widths = chain.constant(np.array([(0, 0), (2, 0), (0, 0)], np.int32))
     chain.operator("PAD", (1, 11, 3), None, (widths,)).reshape(1, 1, 11, 3)
-    made, _ = check(chain.conv(rng, 4, (1, 3), (0.03, -128), same=False, activation="RELU"))
-    assert [layer.kind for layer in made.model.network.layers] == ["conv", "requantise"]
-    assert made.model.network.layers[0].padding == (0, 2, 0, 0)
+    imported, _ = check(chain.conv(rng, 4, (1, 3), (0.03, -128), same=False, activation="RELU"))
+    assert [layer.kind for layer in imported.model.network.layers] == ["conv", "requantise"]
+    assert imported.model.network.layers[0].padding == (0, 2, 0, 0)
 
 
 def test_a_pad_that_nothing_takes():
@@ -365,11 +365,11 @@ def test_several_operators_read_the_input(join, real):
     else:
         chain.concat(fork)
     chain.conv(rng, 4, (2, 2), (0.05, -3))
-    made = imported(chain)
-    verify(made, 2)
-    assert {built.wrong for built in made.emitted.built} == {(0, 0)}
-    assert made.model.network.layers[0].kind == "depthwise_conv"
-    assert made.emitted.built[0].nodes == (f"CONV_2D_{int(real)}",)  # the first one that reads the input
+    imported = import_chain(chain)
+    verify(imported, 2)
+    assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
+    assert imported.model.network.layers[0].kind == "depthwise_conv"
+    assert imported.emitted.built[0].nodes == (f"CONV_2D_{int(real)}",)  # the first one that reads the input
     if not real:
         check(chain)
 
@@ -430,10 +430,10 @@ REAL = {
 def test_networks_as_people_have_them(name, refusal):
     path = data(f"tflite_real/{name}.tflite")
     if refusal is None:
-        made = import_file(path)
-        assert {built.wrong for built in made.emitted.built} == {(0, 0)}
+        imported = import_file(path)
+        assert {built.wrong for built in imported.emitted.built} == {(0, 0)}
         pytest.importorskip("ai_edge_litert", reason="ai-edge-litert, whose kernels the maps equal, is not installed")
-        compared, differ = compare(path, made)
+        compared, differ = compare(path, imported)
         assert compared > 50
         assert differ == 0
         return
@@ -450,8 +450,8 @@ def test_a_dense_layer_of_a_map(shape):
     chain.dense(rng, 5, (0.06, 4), "RELU", keep=True)
     if len(shape) == 2:
         chain.transpose(0, 2, 1).transpose(0, 2, 1).dense(rng, 4, (0.07, -7), keep=True)
-    made, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
-    assert made.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
+    imported, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
+    assert imported.model.network.layers[2].kind == ("dense" if shape == (1, 1, 72) else "conv")
 
 
 @pytest.mark.parametrize("widths", [((1, 1), (2, 0)), ((0, 3), (1, 2))])
@@ -487,17 +487,17 @@ def aside(rng, name):
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ASIDE)
 def test_a_map_on_its_side(name):
-    made, _ = check(aside(np.random.default_rng(7), name))
-    sizes = [layer.kernel for layer in made.model.network.layers if hasattr(layer, "kernel")]
+    imported, _ = check(aside(np.random.default_rng(7), name))
+    sizes = [layer.kernel for layer in imported.model.network.layers if hasattr(layer, "kernel")]
     assert all(columns == 1 for _, columns in sizes[1:])
 
 
-def keras_dense(rng, chain, outputs, made, activation="NONE"):
+def keras_dense(rng, chain, outputs, grid, activation="NONE"):
     """Keras' Dense of the last axis: its places become images for one operator, and its bias is a constant."""
     *places, inputs = chain.now.shape
-    chain.reshape(int(np.prod(places)), inputs).dense(rng, outputs, made, bias=False, inputs=inputs)
+    chain.reshape(int(np.prod(places)), inputs).dense(rng, outputs, grid, bias=False, inputs=inputs)
     chain.reshape(*places, outputs)
-    return chain.with_constant("ADD", rng.integers(-128, 128, outputs), (0.01, 7), made, activation)
+    return chain.with_constant("ADD", rng.integers(-128, 128, outputs), (0.01, 7), grid, activation)
 
 
 @pytest.mark.parametrize("shape", [(4, 6, 3), (24, 3)])
@@ -506,8 +506,8 @@ def test_a_dense_layer_whose_places_come_first(shape):
     rng = np.random.default_rng(7)
     chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, *shape)
     keras_dense(rng, keras_dense(rng, chain, 5, (0.06, 4), "RELU"), 3, (0.09, -7)).reshape(1, 4, 6, 3)
-    made, _ = check(chain.conv(rng, 3, (3, 2), (0.2, -10)).reshape(1, 72).dense(rng, 5, (0.3, 3)))
-    assert [layer.kind for layer in made.model.network.layers if layer.kind in ("conv", "dense")][-1] == "dense"
+    imported, _ = check(chain.conv(rng, 3, (3, 2), (0.2, -10)).reshape(1, 72).dense(rng, 5, (0.3, 3)))
+    assert [layer.kind for layer in imported.model.network.layers if layer.kind in ("conv", "dense")][-1] == "dense"
 
 
 def places_leave(rng):
@@ -519,8 +519,8 @@ def places_leave(rng):
 
 
 def test_a_dense_layer_whose_places_leave():
-    made, _ = check(places_leave(np.random.default_rng(7)))
-    assert made.host.only.shape == (4, 24)
+    imported, _ = check(places_leave(np.random.default_rng(7)))
+    assert imported.host.only.shape == (4, 24)
 
 
 def test_places_come_first_where_images_must():
@@ -528,7 +528,7 @@ def test_places_come_first_where_images_must():
     chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(2, 2, 6, 3)
     why = "the number of images must be the first axis of what it reads, got shape (2, 2, 6, 3)"
     with refusal(f"CONV_2D_2 (CONV_2D): {why}"):
-        imported(chain.conv(rng, 3, (3, 2), (0.2, -10)))
+        import_chain(chain.conv(rng, 3, (3, 2), (0.2, -10)))
 
 
 def test_a_dense_layer_that_does_not_fit():
@@ -536,7 +536,7 @@ def test_a_dense_layer_that_does_not_fit():
     chain = Chain((4, 6, 2), 0.02, 3).dense(rng, 5, (0.06, 4), inputs=5)
     why = "weights must read the values of shape (1, 4, 6, 2), or of each place, got 5 inputs"
     with refusal(f"FULLY_CONNECTED_0 (FULLY_CONNECTED): {why}"):
-        imported(chain)
+        import_chain(chain)
 
 
 def test_a_dense_layer_of_the_values_of_channels_mixed():
@@ -545,7 +545,7 @@ def test_a_dense_layer_of_the_values_of_channels_mixed():
     chain = Chain((4, 6, 2), 0.02, 3).conv(rng, 3, (3, 2), (0.03, -100)).reshape(1, 24, 3).transpose(0, 2, 1)
     why = "the map must have its channels, rows and columns in ONNX's order, got a reshaped one"
     with refusal(f"FULLY_CONNECTED_3 (FULLY_CONNECTED): {why}"):
-        imported(chain.dense(rng, 5, (0.02, 4), keep=True).reshape(1, 15).dense(rng, 5, (0.05, 3)))
+        import_chain(chain.dense(rng, 5, (0.02, 4), keep=True).reshape(1, 15).dense(rng, 5, (0.05, 3)))
 
 
 @pytest.mark.parametrize(
@@ -564,8 +564,8 @@ def test_a_dilated_convolution_that_takes_maps_apart(block, sides, crops, depth)
     chain.apart("SPACE_TO_BATCH_ND", block, sides)
     chain.conv(rng, 4, (3, 2) if block[0] > 1 else (1, 2), (0.03, 9), same=False, activation="RELU6", depth=depth)
     chain.apart("BATCH_TO_SPACE_ND", block, crops)
-    made, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
-    dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
+    imported, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
+    dilations = [layer.dilation for layer in imported.model.network.layers if isinstance(layer, Conv)]
     assert block in dilations
 
 
@@ -584,8 +584,8 @@ def test_a_dilated_convolution_of_a_map_without_rows(block, sides, crops, depth)
     chain.reshape(block, 1, *chain.now.shape[1:])
     chain.conv(rng, 4, (1, 3), (0.03, 9), same=False, activation="RELU6", depth=depth)
     chain.reshape(block, *chain.now.shape[2:]).apart("BATCH_TO_SPACE_ND", (block,), (crops,))
-    made, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
-    dilations = [layer.dilation for layer in made.model.network.layers if isinstance(layer, Conv)]
+    imported, _ = check(chain.flat().dense(rng, 5, (0.05, 3)))
+    dilations = [layer.dilation for layer in imported.model.network.layers if isinstance(layer, Conv)]
     assert (1, block) in dilations
 
 
@@ -597,7 +597,7 @@ def test_parts_of_a_map_without_rows_that_become_others(shape):
     chain.conv(rng, 4, (1, 1), (0.03, 9), same=False).reshape(2, 12 if shape[1] > 1 else 6, 4)
     chain.apart("BATCH_TO_SPACE_ND", (2,), ((0, 0),))
     with pytest.raises(ImportRefused) as refused:
-        imported(chain.flat().dense(rng, 5, (0.05, 3)))
+        import_chain(chain.flat().dense(rng, 5, (0.05, 3)))
     rule = "this operator of TFLite is not imported"
     assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_0 (SPACE_TO_BATCH_ND): {rule}"
 
@@ -608,7 +608,7 @@ def test_maps_that_are_taken_apart_otherwise():
     chain.apart("SPACE_TO_BATCH_ND", (2, 2), ((0, 0), (0, 0))).conv(rng, 3, (3, 3), (0.03, 9), same=True)
     chain.apart("BATCH_TO_SPACE_ND", (2, 2), ((0, 0), (0, 0)))
     with pytest.raises(ImportRefused) as refused:
-        imported(chain.flat().dense(rng, 5, (0.05, 3)))
+        import_chain(chain.flat().dense(rng, 5, (0.05, 3)))
     rule = "this operator of TFLite is not imported"
     assert refused.value.lines[0] == f"SPACE_TO_BATCH_ND_1 (SPACE_TO_BATCH_ND): {rule}"
 
@@ -620,8 +620,10 @@ def test_a_function_behind_a_last_concatenation_in_several_orders():
     first = chain.conv(rng, 2, (1, 1), (0.03, -10)).here
     chain.here = 0
     chain.conv(rng, 3, (3, 2), (0.03, -10)).concat(first).reshape(2, 1, 60).reshape(1, 120)
-    made = imported(chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128)))
-    verify(made, 2)
+    imported = import_chain(chain.operator("LOGISTIC", chain.now.shape, (1 / 256, -128)))
+    verify(imported, 2)
     images = rng.integers(-128, 128, (6, 4, 6, 2)).astype(np.int8)
-    got = made.host.only.closed(made.model.forward(made.host.to_input(images, made.model.network.input.shape)))
-    np.testing.assert_allclose(got, by_kernels(made.source, images), atol=1e-6)
+    got = imported.host.only.closed(
+        imported.model.forward(imported.host.to_input(images, imported.model.network.input.shape))
+    )
+    np.testing.assert_allclose(got, by_kernels(imported.source, images), atol=1e-6)

@@ -54,9 +54,9 @@ class Chain:
         self.tensors.append(tensor)
         return len(self.tensors) - 1
 
-    def operator(self, kind, shape, made=None, constants=(), options=None, kept="INT8", **fields):
+    def operator(self, kind, shape, grid=None, constants=(), options=None, kept="INT8", **fields):
         """An operator of the chain; ``made`` is the result's scale and zero point, by default the input's."""
-        scale, zero = made or ((self.now.scale or (1,))[0], (self.now.zero or (0,))[0])
+        scale, zero = grid or ((self.now.scale or (1,))[0], (self.now.zero or (0,))[0])
         quantised = ((), ()) if kept in ("FLOAT32", "INT32", "BOOL") else ((scale,), (zero,))
         result = self._add(TfliteTensor(f"t{len(self.operators)}", shape, kept, *quantised))
         self.operators.append((kind, (self.here, *constants), (result,), options, fields))
@@ -70,7 +70,7 @@ class Chain:
         return tuple(out)
 
     def conv(
-        self, rng, outputs, kernel, made, strides=ONE, same=True, activation="NONE", dilations=ONE, depth=0, groups=1
+        self, rng, outputs, kernel, grid, strides=ONE, same=True, activation="NONE", dilations=ONE, depth=0, groups=1
     ):
         """A convolution with random weights, by groups; ``depth`` outputs a channel if it is a depthwise one."""
         channels = self.now.shape[3]
@@ -87,9 +87,9 @@ class Chain:
         if depth:
             fields["DepthMultiplier"] = depth
         images = self.now.shape[0]
-        return self.operator(kind, (images, *size, count), made, (weight, bias), options, **fields)
+        return self.operator(kind, (images, *size, count), grid, (weight, bias), options, **fields)
 
-    def transposed_conv(self, rng, outputs, kernel, made, strides=(2, 2), same=True, size=None, bias=True):
+    def transposed_conv(self, rng, outputs, kernel, grid, strides=(2, 2), same=True, size=None, bias=True):
         """A transposed convolution with random weights; ``size`` is its result's, by default the one that Keras
         makes."""
         weight = rng.integers(-127, 128, (outputs, *kernel, self.now.shape[3])).astype(np.int8)
@@ -102,7 +102,7 @@ class Chain:
             constants.append(self.constant(rng.integers(-2000, 2000, outputs).astype(np.int32), (0.001,)))
         wanted = self.constant(np.array(shape, np.int32))
         fields = {"StrideH": strides[0], "StrideW": strides[1], "Padding": 0 if same else 1}
-        self.operator("TRANSPOSE_CONV", shape, made, constants, "TransposeConvOptions", **fields)
+        self.operator("TRANSPOSE_CONV", shape, grid, constants, "TransposeConvOptions", **fields)
         kind, (here, weights, *biases), *others = self.operators[-1]
         self.operators[-1] = (kind, (wanted, weights, here, *biases), *others)
         return self
@@ -134,7 +134,7 @@ class Chain:
         shape = (1, rows // block, columns // block, channels * block**2)
         return self.operator("SPACE_TO_DEPTH", shape, None, (), "SpaceToDepthOptions", BlockSize=block)
 
-    def dense(self, rng, outputs, made, activation="NONE", bias=True, keep=False, inputs=0):
+    def dense(self, rng, outputs, grid, activation="NONE", bias=True, keep=False, inputs=0):
         """A dense layer of all values, or of every so many ``inputs``; with ``keep`` one of those of the last axis."""
         inputs = self.now.shape[-1] if keep else inputs or int(np.prod(self.now.shape))
         weight = self.constant(rng.integers(-127, 128, (outputs, inputs)).astype(np.int8), (rng.uniform(0.002, 0.006),))
@@ -145,7 +145,7 @@ class Chain:
         if keep:
             fields["KeepNumDims"] = True
         shape = (*self.now.shape[:-1], outputs) if keep else (int(np.prod(self.now.shape)) // inputs, outputs)
-        return self.operator("FULLY_CONNECTED", shape, made, constants, "FullyConnectedOptions", **fields)
+        return self.operator("FULLY_CONNECTED", shape, grid, constants, "FullyConnectedOptions", **fields)
 
     def pool(self, kind, kernel, strides=(1, 1), same=False, activation="NONE"):
         size = self._size(kernel, strides, same)
@@ -154,14 +154,14 @@ class Chain:
         fields["FusedActivationFunction"] = getattr(tflite.ActivationFunctionType, activation)
         return self.operator(f"{kind}_POOL_2D", (1, *size, self.now.shape[3]), None, (), "Pool2DOptions", **fields)
 
-    def mean(self, made, keep=False, axes=(1, 2), kind="MEAN"):
+    def mean(self, grid, keep=False, axes=(1, 2), kind="MEAN"):
         """The mean over axes; or another reduction of that ``kind``."""
         sizes = [1 if axis in axes else size for axis, size in enumerate(self.now.shape)]
         shape = sizes if keep else [size for axis, size in enumerate(sizes) if axis not in axes]
         constant = self.constant(np.array(axes, np.int32))
-        return self.operator(kind, tuple(shape), made, (constant,), "ReducerOptions", KeepDims=keep)
+        return self.operator(kind, tuple(shape), grid, (constant,), "ReducerOptions", KeepDims=keep)
 
-    def with_constant(self, kind, values, scale, made, activation="NONE", first=False, kept="INT8"):
+    def with_constant(self, kind, values, scale, grid, activation="NONE", first=False, kept="INT8"):
         """An operator on a map and int8 numbers, ``scale`` being these numbers' scale and zero point; ``first`` if
         these come first."""
         constant = self.constant(np.asarray(values, np.int8), (scale[0],))
@@ -169,7 +169,7 @@ class Chain:
         fused = getattr(tflite.ActivationFunctionType, activation)
         options = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions"}.get(kind)
         fields = {"FusedActivationFunction": fused} if options else {}
-        self.operator(kind, self.now.shape, made, (constant,), options, kept, **fields)
+        self.operator(kind, self.now.shape, grid, (constant,), options, kept, **fields)
         if first:
             kind, inputs, *others = self.operators[-1]
             self.operators[-1] = (kind, inputs[::-1], *others)
@@ -235,23 +235,23 @@ class Chain:
     def softmax(self):
         return self.operator("SOFTMAX", self.now.shape, (1 / 256, -128), (), "SoftmaxOptions", Beta=1.0)
 
-    def add(self, other, made, activation="NONE"):
+    def add(self, other, grid, activation="NONE"):
         """The sum of what is here and tensor ``other``."""
         fused = getattr(tflite.ActivationFunctionType, activation)
-        return self.operator("ADD", self.now.shape, made, (other,), "AddOptions", FusedActivationFunction=fused)
+        return self.operator("ADD", self.now.shape, grid, (other,), "AddOptions", FusedActivationFunction=fused)
 
-    def subtract(self, other, made, activation="NONE"):
+    def subtract(self, other, grid, activation="NONE"):
         """What is here less tensor ``other``."""
         fused = getattr(tflite.ActivationFunctionType, activation)
-        return self.operator("SUB", self.now.shape, made, (other,), "SubOptions", FusedActivationFunction=fused)
+        return self.operator("SUB", self.now.shape, grid, (other,), "SubOptions", FusedActivationFunction=fused)
 
-    def concat(self, *others, axis=3, made=None, activation="NONE"):
+    def concat(self, *others, axis=3, grid=None, activation="NONE"):
         """What is here and tensors behind it, along an axis."""
         shape = list(self.now.shape)
         shape[axis] += sum(self.tensors[other].shape[axis] for other in others)
         fused = getattr(tflite.ActivationFunctionType, activation)
         fields = {"Axis": axis, "FusedActivationFunction": fused}
-        return self.operator("CONCATENATION", tuple(shape), made, others, "ConcatenationOptions", **fields)
+        return self.operator("CONCATENATION", tuple(shape), grid, others, "ConcatenationOptions", **fields)
 
     def detections(self, boxes, scores, anchors, **options):
         """What TFLite's object detection has at its end, of three tensors of real numbers: the four outputs."""
@@ -314,9 +314,9 @@ def ssd(closing="LOGISTIC", direct=True, **options):
         chain.conv(rng, 6, (3, 3), (0.03, -128), (strides, strides), activation="RELU")
         here = chain.here
         rows, columns = chain.now.shape[1:3]
-        for head, values, made in zip(heads, (4, 3), ((0.07, 5), (0.05, -9))):
+        for head, values, grid in zip(heads, (4, 3), ((0.07, 5), (0.05, -9))):
             chain.here = here
-            head.append(chain.conv(rng, 2 * values, (3, 3), made).reshape(1, 2 * rows * columns, values).here)
+            head.append(chain.conv(rng, 2 * values, (3, 3), grid).reshape(1, 2 * rows * columns, values).here)
         chain.here = here
     count = 2 * (4 * 4 + 2 * 2)
     tensors = []

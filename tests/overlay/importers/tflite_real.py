@@ -68,9 +68,9 @@ def kernels(data, images):
     for image in images:
         interpreter.set_tensor(source["index"], image[None])
         interpreter.invoke()
-        for number, made in enumerate(results):
-            made.append(interpreter.get_tensor(int(graph.Operators(number).Outputs(0))).copy())
-    return [np.stack(made) for made in results]
+        for number, tensors in enumerate(results):
+            tensors.append(interpreter.get_tensor(int(graph.Operators(number).Outputs(0))).copy())
+    return [np.stack(tensors) for tensors in results]
 
 
 def random_images(imported, count, seed=0):
@@ -103,10 +103,10 @@ def by_kernels(path, imported, images):
     values = {imported.operations.source: images}
     for operation in imported.graph.operations:
         values[operation.makes] = operation.run(*(values[name].astype(float) for name in operation.reads))
-        made = values[operation.makes]
-        result = results[numbers[operation.makes]] if operation.makes in numbers else made
-        if result.size == made.size and result.shape[1] == 1:  # others are taken apart, for a dilated convolution
-            values[operation.makes] = result.reshape(made.shape)
+        by_rule = values[operation.makes]
+        result = results[numbers[operation.makes]] if operation.makes in numbers else by_rule
+        if result.size == by_rule.size and result.shape[1] == 1:  # others are taken apart, for a dilated convolution
+            values[operation.makes] = result.reshape(by_rule.shape)
     return values
 
 

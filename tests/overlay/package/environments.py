@@ -26,9 +26,9 @@ TESTS_WITHOUT_EXTRAS = (
 def interpreter(version: str) -> str:
     """A Python of that version, such as "3.10", that can make environments; skips the test where there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    found = map(str, pyenv.glob(f"versions/{version}.*/bin/python"))
+    paths = map(str, pyenv.glob(f"versions/{version}.*/bin/python"))
     code = "import sys, venv, ensurepip; sys.exit('%d.%d' % sys.version_info[:2] != sys.argv[1])"
-    for candidate in filter(None, [sys.executable, shutil.which(f"python{version}"), *found]):
+    for candidate in filter(None, [sys.executable, shutil.which(f"python{version}"), *paths]):
         if subprocess.run([candidate, "-c", code, version], capture_output=True, check=False).returncode == 0:
             return candidate
     pytest.skip(f"no Python {version} with venv, neither as python{version} nor below ~/.pyenv/versions")

@@ -34,8 +34,8 @@ def python(code, *arguments, cwd, **environment):
 
 def files(folder):
     """Files under ``folder`` as they are delivered and packed."""
-    found = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
-    return {path.as_posix() for path in found if not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts)}
+    paths = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    return {path.as_posix() for path in paths if not {"__pycache__", ".ipynb_checkpoints"} & set(path.parts)}
 
 
 @pytest.fixture(scope="module")
@@ -128,8 +128,8 @@ def test_pynq_finds_the_bitstreams_of_its_board(site, tmp_path):
         (folder / "mine.bit").write_bytes(b"")
     code = "from pynq.bitstream import Bitstream; print(Bitstream('mine.bit', device=object()).bitfile_name)"
     for board in ("Pynq-Z2", "KV260"):
-        found = python(code, cwd=tmp_path, PYTHONPATH=str(site), BOARD=board)
-        assert Path(found) == site / "bitloom" / "boards" / board / "mine" / "mine.bit"
+        path = python(code, cwd=tmp_path, PYTHONPATH=str(site), BOARD=board)
+        assert Path(path) == site / "bitloom" / "boards" / board / "mine" / "mine.bit"
     with pytest.raises(subprocess.CalledProcessError) as e:
         python(code, cwd=tmp_path, PYTHONPATH=str(site), BOARD="ZCU104")
     assert e.value.stderr.endswith("OSError: Bitstream file mine.bit does not exist.\n")

@@ -31,11 +31,11 @@ TESTS = (*(f"driver/test_{name}.py" for name in DRIVER), *TESTS_WITHOUT_EXTRAS)
 @pytest.fixture(scope="module")
 def board(wheel, tmp_path_factory):
     """Python of a new environment with PINS and our wheel, no extras."""
-    made = Environment(tmp_path_factory.mktemp("board"), "3.10", pinned(*PINS))
-    made.install_or_skip(*TOOLS)
-    made.install_or_skip("--no-build-isolation", *PINS)
-    made.install(str(wheel))
-    return made.python
+    environment = Environment(tmp_path_factory.mktemp("board"), "3.10", pinned(*PINS))
+    environment.install_or_skip(*TOOLS)
+    environment.install_or_skip("--no-build-isolation", *PINS)
+    environment.install(str(wheel))
+    return environment.python
 
 
 def test_versions(board, tmp_path):
@@ -95,8 +95,8 @@ np.save("outputs.npy", model.forward(images))
 
 def test_programs_frames_and_golden_give_the_same_bytes(board, tmp_path):
     model = networks.load("digits-cnn")
-    made = Manifest.of(size_memories("digits", [model], DIGITS), "0" * 64)
-    (tmp_path / "manifest.json").write_text(json.dumps(made.to_dict()))
+    manifest = Manifest.of(size_memories("digits", [model], DIGITS), "0" * 64)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest.to_dict()))
     source = ROOT / "golden" / "zoo" / "digits-cnn.npz"
     for name, python, environment in (("here", sys.executable, os.environ), ("board", board, CLEAN)):
         (tmp_path / name).mkdir()

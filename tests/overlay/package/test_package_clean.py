@@ -83,9 +83,9 @@ def test_the_source_distribution_holds_what_a_wheel_is_made_of(sdist):
 @pytest.fixture(scope="module", params=PYTHONS)
 def plain(request, wheel_of_sdist, tmp_path_factory):
     """An environment with numpy and bitloom, nothing else."""
-    made = Environment(tmp_path_factory.mktemp("plain"), request.param, pinned())
-    made.install(str(wheel_of_sdist))
-    return made
+    environment = Environment(tmp_path_factory.mktemp("plain"), request.param, pinned())
+    environment.install(str(wheel_of_sdist))
+    return environment
 
 
 def test_numpy_alone(plain, tmp_path):
@@ -114,10 +114,12 @@ def test_a_network_of_the_package_computes(plain, tmp_path):
 @pytest.fixture(scope="module", params=PYTHONS)
 def whole(request, wheel_of_sdist, tmp_path_factory):
     """An environment with all extras."""
-    made = Environment(tmp_path_factory.mktemp("whole"), request.param, pinned())
-    made.install("setuptools", "wheel")  # several of what we need have no wheel
-    made.install("--no-build-isolation", "--use-pep517", f"bitloom-fpga[all] @ {wheel_of_sdist.as_uri()}", "mypy")
-    return made
+    environment = Environment(tmp_path_factory.mktemp("whole"), request.param, pinned())
+    environment.install("setuptools", "wheel")  # several of what we need have no wheel
+    environment.install(
+        "--no-build-isolation", "--use-pep517", f"bitloom-fpga[all] @ {wheel_of_sdist.as_uri()}", "mypy"
+    )
+    return environment
 
 
 def test_all_extras(whole, tmp_path):

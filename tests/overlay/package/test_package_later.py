@@ -21,9 +21,9 @@ WITH_PYNQ += (["evaluate", "digits-cnn", "digits", "--hardware", "2"],)
 @pytest.fixture(scope="module", params=PYTHONS)
 def later(request, wheel, tmp_path_factory):
     """An environment with all extras as pip picks them, and no pynq; the last test installs it."""
-    made = Environment(tmp_path_factory.mktemp("later"), request.param, "")
-    made.install(f"bitloom-fpga[all] @ {wheel.as_uri()}", "pytest", "hypothesis")
-    return made
+    environment = Environment(tmp_path_factory.mktemp("later"), request.param, "")
+    environment.install(f"bitloom-fpga[all] @ {wheel.as_uri()}", "pytest", "hypothesis")
+    return environment
 
 
 def test_golden_and_designs_pass_their_tests(later, tmp_path):

@@ -24,33 +24,33 @@ ADDED = [
 ]
 
 
-def check(made, folder):
+def check(environment, folder):
     """Every package has what it asks for, and the demo runs."""
-    made.run("python", "-m", "pip", "check", cwd=folder)
-    assert "bit-exact" in made.run("bitloom", "demo", "--frames", "8", cwd=folder).stdout
+    environment.run("python", "-m", "pip", "check", cwd=folder)
+    assert "bit-exact" in environment.run("bitloom", "demo", "--frames", "8", cwd=folder).stdout
 
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_all_at_once(version, wheel, tmp_path):
-    made = Environment(tmp_path, version, "")
-    made.install(f"bitloom-fpga[all] @ {wheel.as_uri()}")
-    check(made, tmp_path)
+    environment = Environment(tmp_path, version, "")
+    environment.install(f"bitloom-fpga[all] @ {wheel.as_uri()}")
+    check(environment, tmp_path)
 
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_the_documented_extras(version, wheel, tmp_path):
     """The first line of docs/start/install.md, from a clone that is installed as editable."""
     extras, _ = re.findall(r"^pip install -e '\.(\[.+\])'$", (ROOT / "docs/start/install.md").read_text(), re.M)
-    made = Environment(tmp_path, version, "")
-    made.install("-e", f"{wheel.parent / 'source'}{extras}")
-    check(made, tmp_path)
+    environment = Environment(tmp_path, version, "")
+    environment.install("-e", f"{wheel.parent / 'source'}{extras}")
+    check(environment, tmp_path)
 
 
 @pytest.mark.parametrize("version", PYTHONS)
 def test_extras_one_after_another(version, wheel, tmp_path):
     """As messages ask for them: by the name of the distribution, which no index need know."""
-    made = Environment(tmp_path, version, "")
-    made.install(f"bitloom-fpga[{BASE}] @ {wheel.as_uri()}")
+    environment = Environment(tmp_path, version, "")
+    environment.install(f"bitloom-fpga[{BASE}] @ {wheel.as_uri()}")
     for extra in ADDED:
-        made.install(f"bitloom-fpga[{extra}]")
-        check(made, tmp_path)
+        environment.install(f"bitloom-fpga[{extra}]")
+        check(environment, tmp_path)

@@ -31,13 +31,13 @@ TESTS += ("overlay/package/test_package.py::test_pynq_delivers_the_notebooks",)
 def installed(request, wheel, tmp_path_factory):
     """An environment with that pynq, and our wheel with what the virtual board needs."""
     pynq, python = request.param
-    made = Environment(tmp_path_factory.mktemp("pynq"), python, pinned(f"pynq=={pynq}"))
-    made.install_or_skip("setuptools", "wheel")
-    made.install_or_skip("--no-build-isolation", "--use-pep517", *ALONE)
+    environment = Environment(tmp_path_factory.mktemp("pynq"), python, pinned(f"pynq=={pynq}"))
+    environment.install_or_skip("setuptools", "wheel")
+    environment.install_or_skip("--no-build-isolation", "--use-pep517", *ALONE)
     ours = f"bitloom-fpga[hls,sim,cli] @ {wheel.as_uri()}"
-    made.install("--no-build-isolation", "--use-pep517", ours, "pytest", "hypothesis")
-    made.pynq = pynq
-    return made
+    environment.install("--no-build-isolation", "--use-pep517", ours, "pytest", "hypothesis")
+    environment.pynq = pynq
+    return environment
 
 
 def test_our_tests_of_driver_and_virtual_board(installed, tmp_path):

@@ -63,7 +63,7 @@ class Quantiser:
         self.weights, self.chain = weights, Chain((8, 8, 1), PIXEL, 0)
         self.values = {0: images * 1.0}
 
-    def _made(self, values, relu):
+    def _grid(self, values, relu):
         """Scale and zero point of a map."""
         top = float(np.float32(np.abs(values).max()))
         return (top / 255, -128) if relu else (top / 127, 0)
@@ -77,8 +77,8 @@ class Quantiser:
         integers = np.rint(weight / scale.reshape(-1, *[1] * (weight.ndim - 1))).astype(np.int8)
         products = np.float32(self.chain.now.scale[0]) * np.float32(scale)
         biases = np.rint(bias / products).astype(np.int32)
-        made = self.chain.constant(integers, np.float32(scale)), self.chain.constant(biases, products)
-        return made, weight, bias
+        constants = self.chain.constant(integers, np.float32(scale)), self.chain.constant(biases, products)
+        return constants, weight, bias
 
     def conv(self, name, relu):
         """Append a convolution of what is here."""
@@ -90,21 +90,21 @@ class Quantiser:
         padded = np.pad(x, ((0, 0), *[(both // 2, both - both // 2)] * 2, (0, 0)))
         reach, places = size * stride, product(range(kernel), repeat=2)
         taps = ((padded[:, r : r + reach : stride, c : c + reach : stride], weight[:, r, c]) for r, c in places)
-        made = bias + sum(values @ weights.T for values, weights in taps)
-        made = np.maximum(made, 0) if relu else made
+        sums = bias + sum(values @ weights.T for values, weights in taps)
+        sums = np.maximum(sums, 0) if relu else sums
         kind = tflite.ActivationFunctionType.RELU if relu else tflite.ActivationFunctionType.NONE
         fields = {"StrideH": stride, "StrideW": stride, "Padding": 0, "FusedActivationFunction": kind}
         fields |= {"DilationHFactor": 1, "DilationWFactor": 1}
         shape = (1, size, size, outputs)
-        self.chain.operator("CONV_2D", shape, self._made(made, relu), constants, "Conv2DOptions", **fields)
-        self.values[self.chain.here] = made
+        self.chain.operator("CONV_2D", shape, self._grid(sums, relu), constants, "Conv2DOptions", **fields)
+        self.values[self.chain.here] = sums
         return self.chain.here
 
     def add(self, other):
         """Append the sum of what is here and another map, with ReLU."""
-        made = np.maximum(self.values[self.chain.here] + self.values[other], 0)
-        self.chain.add(other, self._made(made, relu=True), "RELU")
-        self.values[self.chain.here] = made
+        sums = np.maximum(self.values[self.chain.here] + self.values[other], 0)
+        self.chain.add(other, self._grid(sums, relu=True), "RELU")
+        self.values[self.chain.here] = sums
         return self.chain.here
 
     def dense(self):
@@ -116,24 +116,24 @@ class Quantiser:
         self.chain.pool("AVERAGE", (2, 2), (2, 2)).reshape(1, mean.shape[1])
         constants, weight, bias = self._quantised("dense")
         fields = {"FusedActivationFunction": tflite.ActivationFunctionType.NONE}
-        made = self._made(mean @ weight.T + bias, relu=False)
-        self.chain.operator("FULLY_CONNECTED", (1, 10), made, constants, "FullyConnectedOptions", **fields)
+        grid = self._grid(mean @ weight.T + bias, relu=False)
+        self.chain.operator("FULLY_CONNECTED", (1, 10), grid, constants, "FullyConnectedOptions", **fields)
 
 
 def written(weights, images):
     """The file's bytes."""
-    made = Quantiser(weights, images)
-    first = made.conv("first", relu=True)
-    made.conv("same_1", relu=True)
-    made.conv("same_2", relu=False)
-    fork = made.add(first)
-    made.conv("deep_1", relu=True)
-    deep = made.conv("deep_2", relu=False)
-    made.chain.here = fork
-    made.conv("skip", relu=False)
-    made.add(deep)
-    made.dense()
-    return made.chain.softmax().bytes()
+    quantiser = Quantiser(weights, images)
+    first = quantiser.conv("first", relu=True)
+    quantiser.conv("same_1", relu=True)
+    quantiser.conv("same_2", relu=False)
+    fork = quantiser.add(first)
+    quantiser.conv("deep_1", relu=True)
+    deep = quantiser.conv("deep_2", relu=False)
+    quantiser.chain.here = fork
+    quantiser.conv("skip", relu=False)
+    quantiser.add(deep)
+    quantiser.dense()
+    return quantiser.chain.softmax().bytes()
 
 
 def main():

@@ -27,8 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def boards(monkeypatch: pytest.MonkeyPatch, *found: Any) -> None:
-    monkeypatch.setattr(Device, "_devices", list(found), raising=False)
+def boards(monkeypatch: pytest.MonkeyPatch, *devices: Any) -> None:
+    monkeypatch.setattr(Device, "_devices", list(devices), raising=False)
 
 
 def bitstream(stem: str, design: str) -> str:
@@ -80,11 +80,11 @@ def test_a_board_without_the_bitstream(monkeypatch):
 
 def test_the_design_is_built_as_the_reference_says(monkeypatch):
     """Map order, dataflow and mapping must be those for which the design's memories are large enough."""
-    made = []
+    calls = []
     fake = SimpleNamespace(bit="made.bit", kept=())
-    monkeypatch.setattr(builds, "build", lambda *a, **k: made.append((a, k)) or fake)
+    monkeypatch.setattr(builds, "build", lambda *a, **k: calls.append((a, k)) or fake)
     find("cnv-w1a1-max", "here")
-    (folder, design, models), options = made[0]
+    (folder, design, models), options = calls[0]
     assert (folder, design.name) == (Path("here/cnv-w1a1-max"), "cnv-w1a1-max")
     assert [m.network.name for m in models] == ["cnv-w1a1"]
     assert options == {"choices": REFERENCE_DESIGNS["cnv-w1a1-max"].choices}

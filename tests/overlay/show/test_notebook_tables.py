@@ -85,10 +85,10 @@ def test_modules(tmp_path):
 
 def test_beside_the_processor(model):
     """Each line has the time of a frame and its inverse; cycles say where they come from."""
-    found = tables.beside_cpu(CpuTime(0.001, 0.00001, "BLAS"), 1358, virtual=True).splitlines()
-    assert found[0].split() == ["computed", "by", "us", "a", "frame", "frames", "a", "second"]
-    assert [line.split()[-2:] for line in found[1:]] == [["1,000.0", "1,000"], ["10.0", "100,000"], ["13.6", "73,638"]]
-    assert found[3].startswith("accelerator at 100 MHz, 1,358 cycles, simulated ")
+    lines = tables.beside_cpu(CpuTime(0.001, 0.00001, "BLAS"), 1358, virtual=True).splitlines()
+    assert lines[0].split() == ["computed", "by", "us", "a", "frame", "frames", "a", "second"]
+    assert [line.split()[-2:] for line in lines[1:]] == [["1,000.0", "1,000"], ["10.0", "100,000"], ["13.6", "73,638"]]
+    assert lines[3].startswith("accelerator at 100 MHz, 1,358 cycles, simulated ")
     assert "50 MHz, 2 cycles, counted by the board" in tables.beside_cpu(CpuTime(1, 1, ""), 2, False, clock_mhz=50)
     measured = cpu_time(model, np.zeros((9, 8, 8, 1), np.int64))
     assert measured.kernels > 0

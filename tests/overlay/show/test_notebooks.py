@@ -211,8 +211,8 @@ def test_make_your_own(notebook: Notebook, monkeypatch: pytest.MonkeyPatch):
         lut="figures.lut",
         faster="[row.figures.lut for row in front if row.figures.cycles < figures.cycles]",
         board="target.name",
-        sources="[path.name for path in made.sources.iterdir()]",
-        digest="made.digest",
+        sources="[path.name for path in build.sources.iterdir()]",
+        digest="build.digest",
         model="file.model_digest(model)",
         folder="str(Path().absolute())",
     )

@@ -128,14 +128,14 @@ def test_cycles_by_the_flow_model(board):
 @pytest.mark.slow  # five networks of up to 268,000 cycles a frame
 @pytest.mark.parametrize("board", NPUS)
 def test_five_networks_on_one_design(board, tmp_path):
-    found, build = measure(["ic", "kws", "vww", "ad", "sww"], 2, tmp_path, board=board)
+    measured, build = measure(["ic", "kws", "vww", "ad", "sww"], 2, tmp_path, board=board)
     assert len(build.design.npus) == 1
     keys = ("latency_cycles", "cycles_per_frame", "ideal_cycles_per_frame")
-    assert {one["name"]: [round(one[key]) for key in keys] for one in found} == stated(board)
-    assert [one["mismatches"] for one in found] == [0, 0, 0, 0, 0]
+    assert {one["name"]: [round(one[key]) for key in keys] for one in measured} == stated(board)
+    assert [one["mismatches"] for one in measured] == [0, 0, 0, 0, 0]
     area = model_figures(build.design)
     assert BOARDS[board].holds(estimate(build.design))
-    weights = "seeded" if found[0]["weights"] == "seeded" else "trained"
+    weights = "seeded" if measured[0]["weights"] == "seeded" else "trained"
     named = "" if board == BOARD else f"{board}, "
     cells = re.search(rf"^\| {named}{weights}, by the area model \| (.+) \| *\|$", PAGE, re.M)
     assert cells is not None
@@ -149,11 +149,11 @@ SHAPES = [("ring of 2", ring, 2, None), ("chain of 2", cascade, 2, "rows:32"), (
 @pytest.mark.parametrize(("shape", "join", "count", "chunk"), SHAPES)
 def test_resnet_8_on_several_npus(shape, join, count, chunk, tmp_path):
     """Every frame is golden's, and cycles are the flow model's and those that the page states."""
-    (found,), build = measure(["ic"], 8, tmp_path, npus=join([NPU] * count), chunk=chunk)
-    assert found["mismatches"] == 0
+    (measured,), build = measure(["ic"], 8, tmp_path, npus=join([NPU] * count), chunk=chunk)
+    assert measured["mismatches"] == 0
     network_plan = plan(entry("ic").model, build.design.npus, choices_for(["ic"], chunk, join([NPU] * count)))
     flow = simulate(system(network_plan, build.design.npus, stream_bits=64, spill_words=build.design.spill_words))
-    cycles = found["latency_cycles"], found["cycles_per_frame"]
+    cycles = measured["latency_cycles"], measured["cycles_per_frame"]
     assert cycles == (flow.latency, flow.cycles_per_frame)
     (stated,) = re.findall(rf"^\| {shape}[^|]* \| ([\d,]+) \| ([\d,]+) \|", MANY, re.M)
     assert [round(value) for value in cycles] == [int(cell.replace(",", "")) for cell in stated]

@@ -16,9 +16,9 @@ NONE = WireModel(base=0, fan_out=0)
 
 def between(*middle: tuple[str, dict[str, list[Any]]], end: int, wires: WireModel = NONE) -> list[TimedPath]:
     """Paths from a flip-flop at net 1 to one at net ``end``."""
-    made = {"start": ("FDRE", {"D": [90], "Q": [1]})}
-    made |= {f"cell_{k}": cell for k, cell in enumerate(middle)} | {"end": ("FDRE", {"D": [end], "Q": [92]})}
-    return timed_paths(netlist(made, {"start": 1, "end": 92}), wires)
+    cells = {"start": ("FDRE", {"D": [90], "Q": [1]})}
+    cells |= {f"cell_{k}": cell for k, cell in enumerate(middle)} | {"end": ("FDRE", {"D": [end], "Q": [92]})}
+    return timed_paths(netlist(cells, {"start": 1, "end": 92}), wires)
 
 
 def test_cells_of_a_path_add_up() -> None:
@@ -51,22 +51,22 @@ def test_memories_and_multipliers_begin_and_end_paths() -> None:
     ram = ("RAMB18E1", {"ADDRARDADDR": [2], "DO": [3], "CLKARDCLK": [99]})
     start, end = ("FDRE", {"D": [90], "Q": [1]}), ("FDRE", {"D": [4], "Q": [92]})
     mult = ("DSP48E1", {"A": [3], "B": [1], "P": [4]})
-    made = {"start": start, "lut": lut(1, 2), "ram": ram, "mult": mult, "end": end}
-    module = netlist(made, mult={"MREG": "1", "PREG": "1"}, ram={"DOA_REG": "0" * 32})
-    found = {(p.start, p.end): p.ns for p in timed_paths(module, NONE)}
+    cells = {"start": start, "lut": lut(1, 2), "ram": ram, "mult": mult, "end": end}
+    module = netlist(cells, mult={"MREG": "1", "PREG": "1"}, ram={"DOA_REG": "0" * 32})
+    paths = {(p.start, p.end): p.ns for p in timed_paths(module, NONE)}
     to_memory = {("start", "ram"): 0.340 + 0.124 + 0.570, ("ram", "mult"): 2.454 + 1.928}
-    assert found == pytest.approx({**to_memory, ("start", "mult"): 0.340 + 1.928, ("mult", "end"): 0.434})
+    assert paths == pytest.approx({**to_memory, ("start", "mult"): 0.340 + 1.928, ("mult", "end"): 0.434})
 
 
 def test_lut_ram_is_read_like_a_lut_and_written_with_the_clock() -> None:
     ram = ("RAM32M", {"ADDRA": [1], "ADDRD": [1], "DIA": [2], "DOA": [3], "WCLK": [99]})
     start, end = ("FDRE", {"D": [90], "Q": [1]}), ("FDRE", {"D": [3], "Q": [92]})
-    made = {"start": start, "lut": lut(1, 2), "ram": ram, "end": end}
-    found = {(p.start, p.end): p.ns for p in timed_paths(netlist(made), NONE)}
-    assert found == pytest.approx({("start", "ram"): 0.340 + 0.124 + 0.311, ("ram", "end"): 1.16})
-    made |= {f"lut_{k}": lut(k, k + 1) for k in range(10, 20)}
-    made |= {"first": lut(1, 10), "ram": ("RAM32M", {**ram[1], "ADDRA": [20]})}  # the address comes late
-    late = {(p.start, p.end): p.ns for p in timed_paths(netlist(made), NONE)}
+    cells = {"start": start, "lut": lut(1, 2), "ram": ram, "end": end}
+    paths = {(p.start, p.end): p.ns for p in timed_paths(netlist(cells), NONE)}
+    assert paths == pytest.approx({("start", "ram"): 0.340 + 0.124 + 0.311, ("ram", "end"): 1.16})
+    cells |= {f"lut_{k}": lut(k, k + 1) for k in range(10, 20)}
+    cells |= {"first": lut(1, 10), "ram": ("RAM32M", {**ram[1], "ADDRA": [20]})}  # the address comes late
+    late = {(p.start, p.end): p.ns for p in timed_paths(netlist(cells), NONE)}
     assert late["start", "end"] == pytest.approx(0.340 + 12 * 0.124)
 
 

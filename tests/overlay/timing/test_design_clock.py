@@ -45,8 +45,8 @@ def test_bench_shows_it(eight_ns: None, tmp_path: Path) -> None:
     words = ["bench", "designs", "digits-cnn", "--frames", "2", "--out", str(tmp_path), "--clock"]
     done = CliRunner().invoke(bitloom, [*words, "--json"])
     assert done.exit_code == 0, done.output
-    (found,) = json.loads(done.stdout)
-    assert (found["estimated_mhz"], found["frames_per_second_at_it"]) == (125.0, 125e6 / 1_358)
+    (facts,) = json.loads(done.stdout)
+    assert (facts["estimated_mhz"], facts["frames_per_second_at_it"]) == (125.0, 125e6 / 1_358)
     table = CliRunner().invoke(bitloom, words).stdout
     assert f"clock: {HOW}" in table
     assert "frames a second at it" in table
@@ -59,5 +59,5 @@ def test_explore_shows_it_with_synthesise() -> None:
     done = CliRunner().invoke(bitloom, words)
     assert done.exit_code == 0, done.output
     assert f"frames a second at it; {HOW}" in done.stdout
-    found = json.loads(CliRunner().invoke(bitloom, [*words, "--json"]).stdout)["synthesised"]
-    assert 80 < found["estimated_mhz"] < 300
+    facts = json.loads(CliRunner().invoke(bitloom, [*words, "--json"]).stdout)["synthesised"]
+    assert 80 < facts["estimated_mhz"] < 300

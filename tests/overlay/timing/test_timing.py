@@ -77,12 +77,12 @@ def test_a_module_without_a_path_is_refused_after_synthesis() -> None:
 @needs_yosys
 @needs_nextpnr
 def test_place_and_route_of_an_adder() -> None:
-    found = routed(ADDER, "adder")
-    assert found.device == DEVICE
-    assert 100 < found.mhz < 1000
-    assert found.path.ns == pytest.approx(1000 / found.mhz, rel=0.02)
-    assert 0 < found.path.cells_ns < found.path.ns
-    assert found.used["TRELLIS_FF"][0] == 48
+    route = routed(ADDER, "adder")
+    assert route.device == DEVICE
+    assert 100 < route.mhz < 1000
+    assert route.path.ns == pytest.approx(1000 / route.mhz, rel=0.02)
+    assert 0 < route.path.cells_ns < route.path.ns
+    assert route.used["TRELLIS_FF"][0] == 48
 
 
 def test_a_missing_nextpnr_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

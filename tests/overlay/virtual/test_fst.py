@@ -23,8 +23,8 @@ def simulation():
         fst.check_headers(find_compiler())
     except BuildError as e:
         pytest.skip(str(e))
-    with Simulation.build(loop_verilog(), trace="fst") as made:
-        yield made
+    with Simulation.build(loop_verilog(), trace="fst") as simulation:
+        yield simulation
 
 
 @pytest.mark.slow

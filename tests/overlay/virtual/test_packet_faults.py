@@ -111,13 +111,13 @@ def rig(request) -> Iterator[Rig]:
     for number, packet in enumerate(frames):
         renumber(packet, np.array(number))
     with Simulation.build(text, stream_bits=stream_bits, registers=manifest.to_dict()["registers"]) as simulation:
-        made = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
-        made.reset()
+        rig = Rig(simulation, manifest, loads, frames, np.zeros(0, np.uint32))
+        rig.reset()
         begin = simulation.cycles
-        simulation.send(np.concatenate(made.stream))
+        simulation.send(np.concatenate(rig.stream))
         words = simulation.receive(FRAMES * program.result_words)
         np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
-        yield replace(made, expected=words, cycles=simulation.cycles - begin + SPARE)
+        yield replace(rig, expected=words, cycles=simulation.cycles - begin + SPARE)
 
 
 def noticed(rig: Rig, packets: Packets, what: str) -> int:
@@ -139,9 +139,9 @@ def right_again(rig: Rig) -> None:
 
 def swapped(packets: Packets, a: int, b: int) -> Packets:
     """The stream with two packets in each other's place."""
-    made = list(packets)
-    made[a], made[b] = made[b], made[a]
-    return made
+    moved = list(packets)
+    moved[a], moved[b] = moved[b], moved[a]
+    return moved
 
 
 def test_lost(rig):
@@ -213,9 +213,9 @@ def test_all_pairs(rig):
     for a, b in combinations(range(len(rig.stream)), 2):
         noticed(rig, swapped(rig.stream, a, b), f"packets {a} and {b} swapped")
         for source, place in ((a, b), (b, a)):
-            made = list(rig.stream)
-            made[place] = made[source]
-            noticed(rig, made, f"packet {source} in the place of packet {place}")
+            moved = list(rig.stream)
+            moved[place] = moved[source]
+            noticed(rig, moved, f"packet {source} in the place of packet {place}")
             order = [k for k in range(len(rig.stream)) if k != source]
             order.insert(place, source)
             noticed(rig, [rig.stream[k] for k in order], f"packet {source} moved to {place}")

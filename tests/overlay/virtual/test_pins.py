@@ -103,16 +103,16 @@ def device(request):
     for number, packet in enumerate(frames):
         renumber(packet, np.array(number))
     with Bench(top(design, manifest.digest)) as bench:
-        made = Device(bench, manifest, packets + frames, [])
-        made.reset()
-        made.access("CONTROL", 1)
+        device = Device(bench, manifest, packets + frames, [])
+        device.reset()
+        device.access("CONTROL", 1)
         count = FRAMES * program.result_words // manifest.stream_words
         out = Sink(bench, "m_axis_t", ["data", "last"], count)
-        run(bench, Source(bench, "s_axis_t", made.words()), out)
-        found = np.array([w >> 32 * k & 0xFFFFFFFF for w, _ in out.words for k in range(manifest.stream_words)], "u4")
-        np.testing.assert_array_equal(program.unpack_results(found), model.forward(images))
-        made.expected = out.words
-        yield made
+        run(bench, Source(bench, "s_axis_t", device.words()), out)
+        words = np.array([w >> 32 * k & 0xFFFFFFFF for w, _ in out.words for k in range(manifest.stream_words)], "u4")
+        np.testing.assert_array_equal(program.unpack_results(words), model.forward(images))
+        device.expected = out.words
+        yield device
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -29,9 +29,9 @@ CODES = {rule.name: rule.code for rule in FAULTS}
     scope="module", params=[SMALL, pytest.param(EQUIPPED, marks=pytest.mark.slow)], ids=["small", "equipped"]
 )
 def hardware(request):
-    with SimulatedMachine(request.param, ECHO) as made:
-        made.simulation.check(probe_ready=True)
-        yield made
+    with SimulatedMachine(request.param, ECHO) as machine:
+        machine.simulation.check(probe_ready=True)
+        yield machine
 
 
 def echoes(hardware) -> None:

@@ -36,15 +36,15 @@ class Board:
 
     def count(self):
         """A list that gets an entry for each interrupt that the board raises for somebody who waits."""
-        found, advance = [], self.device.advance_to_interrupt
+        levels, advance = [], self.device.advance_to_interrupt
 
         def look():
             high = advance()
-            found.extend([True] * high)
+            levels.extend([True] * high)
             return high
 
         self.device.advance_to_interrupt = look
-        return found
+        return levels
 
     def right(self, batch=2):
         self.same(self.overlay.predict(self.images, batch=batch))
@@ -54,7 +54,7 @@ class Board:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def built(tmp_path_factory):
     npu = Npu.of(kfp=24, kgp=4, pfp=4, ol=1, taps=64, olds=64, jumps=16, pool_taps=16, pool_olds=16, kernel_rows=64)
     text = generate(Design(name="driver_test", npus=(npu,)))  # as tests/driver/test_simulation.py has it
     bit = write_simulation_overlay(tmp_path_factory.mktemp("overlay"), text.manifest, text.text)
@@ -62,12 +62,12 @@ def made(tmp_path_factory):
 
 
 @pytest.fixture
-def boards(made, monkeypatch):
+def boards(built, monkeypatch):
     """Two boards, of which the second one is pynq's default; calls wait for interrupts at once."""
     monkeypatch.setattr(waiting, "LOOKS_FIRST", 0)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    both = [Board("first", *made, 1), Board("second", *made, 2)]
+    both = [Board("first", *built, 1), Board("second", *built, 2)]
     yield both
     for board in both:
         board.device.close()

@@ -95,10 +95,10 @@ def test_verilog_that_verilator_refuses_leaves_nothing_in_the_cache(monkeypatch,
 
 
 def test_verilator_root_goes_first(monkeypatch):
-    found = find_verilator()
-    monkeypatch.setenv("VERILATOR_ROOT", str(found.root))
-    assert find_verilator() == found
-    assert found.version >= (5, 6)
+    verilator = find_verilator()
+    monkeypatch.setenv("VERILATOR_ROOT", str(verilator.root))
+    assert find_verilator() == verilator
+    assert verilator.version >= (5, 6)
     assert find_compiler().version
 
 

@@ -75,8 +75,8 @@ KEPT = {
 
 
 def program(instruction: Instruction | str, before: int = 3) -> list[Instruction]:
-    made = [instruction] if isinstance(instruction, Instruction) else assemble(instruction)
-    return [TABLE] * before + made + assemble("NOP END")
+    instructions = [instruction] if isinstance(instruction, Instruction) else assemble(instruction)
+    return [TABLE] * before + instructions + assemble("NOP END")
 
 
 @pytest.mark.parametrize("case", BROKEN)

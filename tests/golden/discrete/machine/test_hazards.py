@@ -30,8 +30,8 @@ def played(hazard_name: str) -> tuple[list[int], list[int], Interpreter]:
         machine = Interpreter(MACHINE, assemble(f"{PREPARE}{first}\n{between}{second}\n{end}"))
         results.append(np.concatenate(machine.run(data)).tolist())
         if not between:
-            made = machine
-    return *results, made
+            played_machine = machine
+    return *results, played_machine
 
 
 @pytest.mark.parametrize("name", HAZARDS)

@@ -15,12 +15,12 @@ from tests.errors import value_error
 
 def instructions() -> list[Instruction]:
     """Every instruction, with random numbers in the fields that it uses."""
-    draw, found = random.Random(0), []
+    draw, drawn = random.Random(0), []
     for operation, functions in FUNCTIONS.items():
         for function in functions.values():
             fields = {name: draw.randrange(1 << FIELDS[name][1]) for name in USED[operation, function]}
-            found.append(Instruction(operation=operation, function=function, **fields))
-    return found
+            drawn.append(Instruction(operation=operation, function=function, **fields))
+    return drawn
 
 
 def test_a_word_by_hand():
@@ -45,8 +45,8 @@ def test_fields_fill_the_words_without_overlap():
 
 
 def test_what_is_encoded_is_decoded():
-    made = instructions()
-    assert decode(encode(made)) == made
+    encoded = instructions()
+    assert decode(encode(encoded)) == encoded
     with value_error("instruction: words must be a multiple of 4, got 3"):
         decode([0, 0, 0])
     with value_error("instruction: rows must be 0..65535, got 65536"):
@@ -84,9 +84,9 @@ def test_lines_that_are_no_instruction(line, message):
 def test_tables_in_instructions():
     form = WordFormat(18, 12)
     for table, zone in ((THREE_BITS, 1), (CodeTable((2, -2)), 2), (CodeTable((0.5, -(2.0**-12), 2, 1)), 2)):
-        made = config_table(3, table, zone)
-        assert (made.kind_a, made.kind_b, made.kind_w) == (3, table.bits, zone)
-        assert table_of(decode(encode([made]))[0], form, 3) == table
+        instruction = config_table(3, table, zone)
+        assert (instruction.kind_a, instruction.kind_b, instruction.kind_w) == (3, table.bits, zone)
+        assert table_of(decode(encode([instruction]))[0], form, 3) == table
     message = "table 1: zone must be 1 or 2 and cover the table, whose largest magnitude is 2, got 1"
     with value_error(message):
         config_table(1, CodeTable((2, -1)), 1)

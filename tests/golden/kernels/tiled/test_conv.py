@@ -131,15 +131,15 @@ def test_errors_of_a_layer():
 
 
 def test_errors_of_an_input():
-    made = case(channels=33, out_channels=5, size=(4, 5))
+    conv_case = case(channels=33, out_channels=5, size=(4, 5))
     for words, message in (
-        (made.words.astype(np.uint64), "conv: input must be uint32, as the weights, got uint64"),
-        (made.words.tolist(), "conv: input: words must be an array of uint32 or uint64, got list"),
-        (made.words[:, :1], "conv: input must have shape (N, 2, H, W), got (1, 1, 4, 5)"),
-        (made.words[:0], "conv: input must have shape (N, 2, H, W), got (0, 2, 4, 5)"),
-        (made.words[0], "conv: input must have shape (N, 2, H, W), got (2, 4, 5)"),
-        (made.words[:, :, :2], "conv: the window must fit the padded map, got kernel (3, 3) on 2 x 5"),
-        (~made.words, "conv: input: bits of channels >= 33 must be 0"),
+        (conv_case.words.astype(np.uint64), "conv: input must be uint32, as the weights, got uint64"),
+        (conv_case.words.tolist(), "conv: input: words must be an array of uint32 or uint64, got list"),
+        (conv_case.words[:, :1], "conv: input must have shape (N, 2, H, W), got (1, 1, 4, 5)"),
+        (conv_case.words[:0], "conv: input must have shape (N, 2, H, W), got (0, 2, 4, 5)"),
+        (conv_case.words[0], "conv: input must have shape (N, 2, H, W), got (2, 4, 5)"),
+        (conv_case.words[:, :, :2], "conv: the window must fit the padded map, got kernel (3, 3) on 2 x 5"),
+        (~conv_case.words, "conv: input: bits of channels >= 33 must be 0"),
     ):
         with value_error(message):
-            reference.run(made.layer, words)
+            reference.run(conv_case.layer, words)

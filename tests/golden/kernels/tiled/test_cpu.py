@@ -45,14 +45,14 @@ def dots_of(path, layer, source, x, weight, **options):
 @pytest.mark.sample(64)
 @pytest.mark.parametrize("seed", range(64))
 def test_equals_golden(path, seed):
-    made, _ = cases.random_case(seed, word_bits=64)
-    made.check(cpu.Convolution(made.layer, path)(made.words))
+    conv_case, _ = cases.random_case(seed, word_bits=64)
+    conv_case.check(cpu.Convolution(conv_case.layer, path)(conv_case.words))
 
 
 @pytest.mark.parametrize("options", [{"out_channels": 200}, {"size": (1, 700), "kernel": (1, 2)}])
 def test_more_blocks_and_positions_than_a_task_takes(path, options):
-    made = cases.case(images=2, channels=70, word_bits=64, **options)
-    made.check(cpu.Convolution(made.layer, path)(made.words))
+    conv_case = cases.case(images=2, channels=70, word_bits=64, **options)
+    conv_case.check(cpu.Convolution(conv_case.layer, path)(conv_case.words))
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_an_output_is_the_next_layers_input(path):
     second, _, _, weights_2 = case(rng, c=70, o=6, kernel=(2, 4))
     one_bit = Map(height=middle.height, width=middle.width, channels=70, encoding=BIPOLAR)
     words = cpu.Convolution(from_golden(layer, source, weight, zeros, word_bits=64), path)(layout.pack(x, 64))
-    found = cpu.Convolution(from_golden(second, one_bit, weights_2, word_bits=64), path)(words)
-    np.testing.assert_array_equal(found, second.forward(signs, {"weight": weights_2}, one_bit))
+    output = cpu.Convolution(from_golden(second, one_bit, weights_2, word_bits=64), path)(words)
+    np.testing.assert_array_equal(output, second.forward(signs, {"weight": weights_2}, one_bit))
 
 
 def small() -> tuple[PackedConv, np.ndarray]:

@@ -20,16 +20,16 @@ from .test_reference import UNEVEN, needed
 kernels = pytest.mark.parametrize("kernel", KERNELS)
 
 
-def check(made, how, **options):
-    made.check(fiber.run(made.layer, made.words, how, **options))
+def check(conv_case, how, **options):
+    conv_case.check(fiber.run(conv_case.layer, conv_case.words, how, **options))
 
 
 @pytest.mark.sample(16)
 @kernels
 @pytest.mark.parametrize("seed", range(120))
 def test_equals_golden(seed, kernel):
-    made, _ = random_case(seed)
-    check(made, plan(made.layer, made.words, kernel=kernel))
+    conv_case, _ = random_case(seed)
+    check(conv_case, plan(conv_case.layer, conv_case.words, kernel=kernel))
 
 
 @kernels
@@ -37,9 +37,9 @@ def test_equals_golden(seed, kernel):
 @pytest.mark.parametrize("patch", [(4, 8), (5, 7)])
 def test_several_chunks_share_the_weights_of_a_warp(patch, word_bits, kernel):
     """Chunks of 16 positions of which the last ones lie outside the map, some wholly; two stages, two buffers."""
-    made = case(size=(13, 9), channels=200, padding=(1, 1, 2, 0), pad="exact", word_bits=word_bits)
-    how = plan(made.layer, made.words, block=(32, 2, 1), patch=patch, kernel=kernel)
-    check(made, replace(how, stage_groups=2, buffers=2))
+    conv_case = case(size=(13, 9), channels=200, padding=(1, 1, 2, 0), pad="exact", word_bits=word_bits)
+    how = plan(conv_case.layer, conv_case.words, block=(32, 2, 1), patch=patch, kernel=kernel)
+    check(conv_case, replace(how, stage_groups=2, buffers=2))
 
 
 @pytest.mark.sample(16)
@@ -49,11 +49,13 @@ def test_several_chunks_share_the_weights_of_a_warp(patch, word_bits, kernel):
 @pytest.mark.parametrize(("columns", "buffers"), [(1, 2), (2, 1)])
 def test_a_block_reads_each_word_that_it_needs_once(columns, buffers, map_, word_bits, kernel):
     """The upper half of 64-bit words has no channel, and its block needs nothing."""
-    made = case(images=2, channels=65, out_channels=31, word_bits=word_bits, **map_)
-    how = replace(plan(made.layer, made.words, block=(32, 1, columns), kernel=kernel), stage_groups=2, buffers=buffers)
+    conv_case = case(images=2, channels=65, out_channels=31, word_bits=word_bits, **map_)
+    how = replace(
+        plan(conv_case.layer, conv_case.words, block=(32, 1, columns), kernel=kernel), stage_groups=2, buffers=buffers
+    )
     for index in range(how.blocks):
-        reads = WordReads.none(made.layer, made.words)
-        fiber.run(made.layer, made.words, how, order=[index], reads=reads)
+        reads = WordReads.none(conv_case.layer, conv_case.words)
+        fiber.run(conv_case.layer, conv_case.words, how, order=[index], reads=reads)
         words, weight = needed(how, index)
         assert np.array_equal(reads.words, words)
         assert np.array_equal(reads.weight, weight)
@@ -76,29 +78,29 @@ def test_global_memory_is_read_by_the_call_that_counts_and_checks():
 
 
 def test_a_write_outside_the_output_is_an_error(monkeypatch):
-    made = case()
-    how = plan(made.layer, made.words)
+    conv_case = case()
+    how = plan(conv_case.layer, conv_case.words)
     shape = how.output_shape
     monkeypatch.setattr(TilePlan, "output_shape", property(lambda _: (*shape[:-1], shape[-1] - 1)))
     with pytest.raises(fiber.FiberError, match=r"^conv: popc: wrote outside the output\Z"):
-        fiber.run(made.layer, made.words, how)
+        fiber.run(conv_case.layer, conv_case.words, how)
 
 
 def test_shared_memory_has_an_end():
-    made = case(channels=4096, out_channels=1, size=(3, 3))
-    how = plan(made.layer, made.words, limits=GpuLimits(shared_bytes=1 << 20))
+    conv_case = case(channels=4096, out_channels=1, size=(3, 3))
+    how = plan(conv_case.layer, conv_case.words, limits=GpuLimits(shared_bytes=1 << 20))
     with pytest.raises(fiber.FiberError, match="at most 256 KiB of shared memory"):
-        fiber.run(made.layer, made.words, how)
+        fiber.run(conv_case.layer, conv_case.words, how)
 
 
 @pytest.mark.parametrize("run", [fiber.run, reference.run])
 def test_order_is_of_blocks(run):
-    made = case(channels=64, out_channels=3, size=(20, 20), kernel=(1, 1), word_bits=64)
-    assert plan(made.layer, made.words).blocks == 8
+    conv_case = case(channels=64, out_channels=3, size=(20, 20), kernel=(1, 1), word_bits=64)
+    assert plan(conv_case.layer, conv_case.words).blocks == 8
     for index in (8, -1, 1.5, 1 << 32):
         with value_error(f"conv: order must be of blocks 0..7, got {index}"):
-            run(made.layer, made.words, order=[0, index])
-    made.check(run(made.layer, made.words, order=np.arange(8)[::-1]))
+            run(conv_case.layer, conv_case.words, order=[0, index])
+    conv_case.check(run(conv_case.layer, conv_case.words, order=np.arange(8)[::-1]))
 
 
 RUNS = {

@@ -34,8 +34,8 @@ def usable(name):
 def test_equals_golden(seed, name):
     if not usable(name):
         pytest.skip(f"this GPU does not run {name}")
-    made, _ = random_case(seed)
-    made.check(gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name)))
+    conv_case, _ = random_case(seed)
+    conv_case.check(gpu.run(conv_case.layer, conv_case.words, plan(conv_case.layer, conv_case.words, kernel=name)))
 
 
 @pytest.mark.gpu
@@ -54,8 +54,10 @@ def test_equals_golden(seed, name):
 def test_any_tile_gives_the_same(options, name):
     if not usable(name):
         pytest.skip(f"this GPU does not run {name}")
-    made = case(images=3, size=(17, 33), channels=128, out_channels=65, padding=(1, 1, 1, 1), pad="exact")
-    made.check(gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name, **options)))
+    conv_case = case(images=3, size=(17, 33), channels=128, out_channels=65, padding=(1, 1, 1, 1), pad="exact")
+    conv_case.check(
+        gpu.run(conv_case.layer, conv_case.words, plan(conv_case.layer, conv_case.words, kernel=name, **options))
+    )
 
 
 OPT_IN = 99 * 1024
@@ -220,10 +222,10 @@ def device(monkeypatch):
 @pytest.mark.parametrize("seed", [0, 1, 3, 5, 9, 14])  # both widths of words, bits and dots
 def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
     launches = device(capability=capability)
-    made, _ = random_case(seed)
-    made.check(gpu.run(made.layer, made.words))
-    images, _, *size = made.words.shape
-    how = gpu.best_plan(made.layer, (images, *size))
+    conv_case, _ = random_case(seed)
+    conv_case.check(gpu.run(conv_case.layer, conv_case.words))
+    images, _, *size = conv_case.words.shape
+    how = gpu.best_plan(conv_case.layer, (images, *size))
     assert how.kernel in (name, "popc")
     (launch,) = launches
     assert launch.name == kernel.instance(how)
@@ -244,25 +246,25 @@ def test_launches_the_best_kernel_of_the_device(device, capability, name, seed):
 )
 def test_kernel_and_tiles_by_outputs_of_a_multiprocessor(device, capability, multiprocessors, name, block, patch):
     """96 channels of 16 x 16 outputs: 24,576."""
-    made = case(size=(16, 16), channels=64, out_channels=96, padding=(1, 1, 1, 1), pad="exact")
+    conv_case = case(size=(16, 16), channels=64, out_channels=96, padding=(1, 1, 1, 1), pad="exact")
     launches = device(capability=capability, multiprocessors=multiprocessors)
-    made.check(gpu.run(made.layer, made.words))
-    how = gpu.best_plan(made.layer, (1, 16, 16))
+    conv_case.check(gpu.run(conv_case.layer, conv_case.words))
+    how = gpu.best_plan(conv_case.layer, (1, 16, 16))
     assert (how.kernel, how.block, how.patch) == (name, block, patch)
     assert (launches[0].name, launches[0].grid) == (kernel.instance(how), (how.blocks,))
-    assert gpu.best_plan(made.layer, (1, 16, 16), "mma-and").kernel == "mma-and"
+    assert gpu.best_plan(conv_case.layer, (1, 16, 16), "mma-and").kernel == "mma-and"
 
 
 def test_a_kernel_is_compiled_once_and_asks_for_shared_memory_above_the_default(device):
     launches = device()
-    made = case(size=(6, 6), channels=192, kernel=(7, 7), padding=(3, 3, 3, 3), pad="exact", word_bits=64)
-    how = plan(made.layer, made.words, limits=GpuLimits(shared_bytes=64 * 1024))
+    conv_case = case(size=(6, 6), channels=192, kernel=(7, 7), padding=(3, 3, 3, 3), pad="exact", word_bits=64)
+    how = plan(conv_case.layer, conv_case.words, limits=GpuLimits(shared_bytes=64 * 1024))
     assert how.shared_bytes > 48 * 1024
     prepared = gpu.Prepared(how)
     output = np.empty(how.output_shape, how.output_dtype)
-    assert prepared(made.words, output) is output
-    made.check(output)
-    made.check(prepared(made.words))
+    assert prepared(conv_case.words, output) is output
+    conv_case.check(output)
+    conv_case.check(prepared(conv_case.words))
     gpu.Prepared(how)
     assert gpu._compiled.cache_info().misses == 1
     assert [launch.allowed for launch in launches] == [OPT_IN] * 2
@@ -300,26 +302,26 @@ def test_a_network_on_a_gpu(word_bits, name):
 
 def test_more_shared_memory_than_the_device_has(device):
     device()
-    made = case(channels=512, kernel=(7, 7), size=(7, 7), word_bits=64)
-    how = plan(made.layer, made.words, limits=GpuLimits(shared_bytes=200 * 1024))
+    conv_case = case(channels=512, kernel=(7, 7), size=(7, 7), word_bits=64)
+    how = plan(conv_case.layer, conv_case.words, limits=GpuLimits(shared_bytes=200 * 1024))
     message = f"conv: a block must need at most {OPT_IN} bytes of shared memory on this GPU, got {how.shared_bytes}"
     with value_error(message):
         gpu.Prepared(how)
 
 
 def test_a_kernel_that_the_device_does_not_have(device):
-    made = case()
+    conv_case = case()
     for capability, name, message in (
         ("75", "mma-and", "conv: kernel mma-and must run on compute capability 8.0 or higher, got 7.5"),
         ("90", "mma-xor", "conv: kernel mma-xor must run on compute capability 8.0 to 8.9, got 9.0"),
     ):
         device(capability=capability)
         with value_error(message):
-            gpu.run(made.layer, made.words, plan(made.layer, made.words, kernel=name))
+            gpu.run(conv_case.layer, conv_case.words, plan(conv_case.layer, conv_case.words, kernel=name))
 
 
 def test_no_gpu_is_said_in_one_line(device, monkeypatch):
-    made = case()
+    conv_case = case()
     device(devices=0)
     assert gpu.missing() == "gpu: CUDA finds no device"
 
@@ -332,7 +334,7 @@ def test_no_gpu_is_said_in_one_line(device, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     assert gpu.missing() == "gpu: CuPy is missing: pip install 'bitloom-fpga[gpu]'"
     with pytest.raises(gpu.GpuError, match=r"^gpu: CuPy is missing: pip install 'bitloom-fpga\[gpu\]'\Z"):
-        gpu.run(made.layer, made.words)
+        gpu.run(conv_case.layer, conv_case.words)
     device()
 
     def no_library():

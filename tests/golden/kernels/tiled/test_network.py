@@ -84,16 +84,16 @@ def model() -> Model:
 @pytest.mark.parametrize("word_bits", [32, 64])
 def test_a_model_of_golden(word_bits, scores):
     """What reads integers is golden's; the rest goes through a device in one piece."""
-    made = model()
+    golden_model = model()
     if not scores:
-        made = Model(
-            network=replace(made.network, layers=made.network.layers[:-1]),
-            arrays={name: arrays for name, arrays in made.arrays.items() if name != "dense"},
+        golden_model = Model(
+            network=replace(golden_model.network, layers=golden_model.network.layers[:-1]),
+            arrays={name: arrays for name, arrays in golden_model.arrays.items() if name != "dense"},
         )
-    images = random_images(made, 3, np.random.default_rng(0))
-    before, packed = check.packed_network(made, word_bits) if not scores else (None, None)
-    found = check.run_network(made, images, fiber.run_network, word_bits)
-    np.testing.assert_array_equal(found.reshape(3, -1), made.forward(images).reshape(3, -1))
+    images = random_images(golden_model, 3, np.random.default_rng(0))
+    before, packed = check.packed_network(golden_model, word_bits) if not scores else (None, None)
+    output = check.run_network(golden_model, images, fiber.run_network, word_bits)
+    np.testing.assert_array_equal(output.reshape(3, -1), golden_model.forward(images).reshape(3, -1))
     if before is not None:
         assert [stage.last for stage in before] == ["threshold_1"]
         assert [layer.name for layer in packed.layers] == ["conv_2", "pool_2", "conv_3"]

@@ -15,8 +15,8 @@ from .cases import case, random_case
 @pytest.mark.sample(16)
 @pytest.mark.parametrize("seed", range(64))
 def test_equals_golden(seed):
-    made, _ = random_case(seed)
-    made.check(reference.run(made.layer, made.words))
+    conv_case, _ = random_case(seed)
+    conv_case.check(reference.run(conv_case.layer, conv_case.words))
 
 
 @pytest.mark.parametrize(("threshold", "expected"), [(1, 0), (0, 1)])
@@ -32,17 +32,21 @@ def test_a_tie_is_negative_by_the_default_rule_and_positive_as_a_sign_of_0(thres
 @pytest.mark.parametrize("patch", [(1, 1), (2, 3), (5, 1)])
 @pytest.mark.parametrize("word_bits", [32, 64])
 def test_any_tile_gives_the_same(block, patch, word_bits):
-    made = case(size=(6, 11), out_channels=65, padding=(1, 0, 1, 2), pad="exact", word_bits=word_bits)
-    made.check(reference.run(made.layer, made.words, plan(made.layer, made.words, block=block, patch=patch)))
+    conv_case = case(size=(6, 11), out_channels=65, padding=(1, 0, 1, 2), pad="exact", word_bits=word_bits)
+    conv_case.check(
+        reference.run(
+            conv_case.layer, conv_case.words, plan(conv_case.layer, conv_case.words, block=block, patch=patch)
+        )
+    )
 
 
 def test_order_of_blocks_does_not_matter():
-    made = case(images=2, size=(20, 19), out_channels=33, padding=(1, 1, 1, 1), pad="-1")
-    how = plan(made.layer, made.words)
+    conv_case = case(images=2, size=(20, 19), out_channels=33, padding=(1, 1, 1, 1), pad="-1")
+    how = plan(conv_case.layer, conv_case.words)
     assert how.blocks == 16
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(how.blocks).tolist()
-        made.check(reference.run(made.layer, made.words, how, order=order))
+        conv_case.check(reference.run(conv_case.layer, conv_case.words, how, order=order))
 
 
 UNEVEN = [
@@ -71,11 +75,11 @@ def needed(how, index):
 @pytest.mark.parametrize("map_", UNEVEN)
 def test_a_block_reads_each_word_that_it_needs_once(map_, word_bits):
     """The upper half of 64-bit words has no channel, and its block needs nothing."""
-    made = case(images=2, channels=129, out_channels=31, word_bits=word_bits, **map_)
-    how = replace(plan(made.layer, made.words, block=(32, 2, 3), patch=(2, 2)), stage_groups=2)
+    conv_case = case(images=2, channels=129, out_channels=31, word_bits=word_bits, **map_)
+    how = replace(plan(conv_case.layer, conv_case.words, block=(32, 2, 3), patch=(2, 2)), stage_groups=2)
     for index in range(how.blocks):
-        reads = reference.WordReads.none(made.layer, made.words)
-        reference.run(made.layer, made.words, how, order=[index], reads=reads)
+        reads = reference.WordReads.none(conv_case.layer, conv_case.words)
+        reference.run(conv_case.layer, conv_case.words, how, order=[index], reads=reads)
         words, weight = needed(how, index)
         assert np.array_equal(reads.words, words)
         assert np.array_equal(reads.weight, weight)

@@ -116,17 +116,17 @@ def settings_of(machine: MachineParameters, master: Master, i: Instruction) -> d
     """Settings of the slaves while they work on an instruction."""
     backward, learn = (beat_kind(i) == kind for kind in (facts.BACKWARD, facts.LEARN))
     s = master.configuration
-    made = coded_as(machine, s, "left", i.kind_b if backward else i.kind_a)
-    made |= coded_as(machine, s, "right", i.kind_b if learn else i.kind_w)
+    settings = coded_as(machine, s, "left", i.kind_b if backward else i.kind_a)
+    settings |= coded_as(machine, s, "right", i.kind_b if learn else i.kind_w)
     for name, kind, chance, pair in (("w", i.kind_w, i.chance_w, i.pair_w), ("d", i.kind_d, i.chance_d, i.pair_d)):
-        made |= coded_as(machine, s, name, kind)
+        settings |= coded_as(machine, s, name, kind)
         if kind:
             table = s.tables[kind]
-            made |= conversion(machine, table.table, bool(chance), f"{name}_", pair=PAIRS[pair], zone=table.zone)
+            settings |= conversion(machine, table.table, bool(chance), f"{name}_", pair=PAIRS[pair], zone=table.zone)
     accumulates, applies = (i.key == (isa.COMPUTE, function) for function in (isa.ACCUMULATE, isa.APPLY))
     mu = s.mu_places
     return {
-        **made,
+        **settings,
         "w_zone": s.tables[i.kind_w].zone if i.kind_w else 0,
         "master": i.master,
         "accumulates": int(accumulates),

@@ -42,7 +42,7 @@ def conversion(
     values = form.words(table.real)[order]
     thresholds = (2 * values[1:] if chance and pair == "bracket" else values[1:] + values[:-1]).tolist()
     thresholds += [(1 << form.bits) - 1] * (ranks - 1 - len(thresholds))
-    made = {
+    settings = {
         "thresholds": together(thresholds, form.bits + 1),
         "ranked": entries(table, order),
         "order": together(order, machine.code_bits),
@@ -50,5 +50,5 @@ def conversion(
         "chance": int(chance),
     }
     if machine.converter == "multiplying":
-        made |= {"pair": int(pair == "nearest"), "wide": int(zone == 2)}
-    return {prefix + name: value for name, value in made.items()}
+        settings |= {"pair": int(pair == "nearest"), "wide": int(zone == 2)}
+    return {prefix + name: value for name, value in settings.items()}

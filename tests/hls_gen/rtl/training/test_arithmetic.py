@@ -29,9 +29,9 @@ MACHINES = {
 def words(form: WordFormat, count: int, seed: int) -> np.ndarray:
     """Random words of all sizes, with the ends and 0."""
     rng = np.random.default_rng(seed)
-    made = rng.integers(-form.largest, form.largest + 1, count) >> rng.integers(0, form.bits, count)
-    made[:6] = 0, form.largest, -form.largest, 1, -1, form.one
-    return rng.permutation(made)
+    values = rng.integers(-form.largest, form.largest + 1, count) >> rng.integers(0, form.bits, count)
+    values[:6] = 0, form.largest, -form.largest, 1, -1, form.one
+    return rng.permutation(values)
 
 
 @pytest.fixture(params=MACHINES)

@@ -142,6 +142,6 @@ def test_the_array_of_other_machines(slaves):
 def compare(bench: Bench, machine: MachineParameters, name: str, stall: float) -> None:
     """All steps, one after the other."""
     bench.reset()
-    master, made = steps(machine, name, 3)
-    for seed, step in enumerate(made):
+    master, golden_steps = steps(machine, name, 3)
+    for seed, step in enumerate(golden_steps):
         performed(bench, machine, master.neurons.tolist(), step, stall, seed)

@@ -39,13 +39,13 @@ SHAPES = (
 
 def random_program(draw: random.Random, count: int) -> list[Instruction]:
     """Instructions that often meet, with addresses of a few places; each keeps the rules."""
-    places, made = [0, 4, 8, 12, 16], []
-    while len(made) < count:
+    places, instructions = [0, 4, 8, 12, 16], []
+    while len(instructions) < count:
         a, b, d = draw.choice(places), draw.choice(places), draw.choice(places)
         (i,) = assemble(draw.choice(SHAPES).format(a=a, b=b, d=d, rows=draw.randint(1, 8)))
         if broken_rule(i, MACHINE, TABLES) is None:
-            made.append(i)
-    return [*made, *assemble("NOP END")]
+            instructions.append(i)
+    return [*instructions, *assemble("NOP END")]
 
 
 class Units:
@@ -98,8 +98,8 @@ class Units:
 
 @pytest.fixture(scope="module")
 def bench():
-    with Bench(controller(Library(32), MACHINE)) as made:
-        yield made
+    with Bench(controller(Library(32), MACHINE)) as bench:
+        yield bench
 
 
 @pytest.mark.sample(5)

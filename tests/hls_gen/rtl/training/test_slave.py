@@ -28,9 +28,9 @@ class Lead(Agent):
     up : (cycle, value) of each valid cycle, a list a step. ends : cycles of the last beats of sums, and of STORE's.
     """
 
-    def __init__(self, bench: Bench, master: Master, made: list[Step], stall: float, seed: int):
+    def __init__(self, bench: Bench, master: Master, golden_steps: list[Step], stall: float, seed: int):
         self.bench, self.master, self.stall, self.random = bench, master, stall, random.Random(seed)
-        self.left, self.queue, self.rest = list(made), [], 0
+        self.left, self.queue, self.rest = list(golden_steps), [], 0
         self.up, self.ends = [], []
 
     def drive(self) -> None:
@@ -71,21 +71,21 @@ class Lead(Agent):
 
 def lead(bench: Bench, machine: MachineParameters, name: str, stall: float, seed: int) -> tuple[Lead, list[Step]]:
     """Run a program's beats."""
-    master, made = steps(machine, name, seed)
+    master, golden_steps = steps(machine, name, seed)
     bench.reset()
-    agent = Lead(bench, master, made, stall, seed)
+    agent = Lead(bench, master, golden_steps, stall, seed)
     run(bench, agent)
-    return agent, made
+    return agent, golden_steps
 
 
-def compare(agent: Lead, made: list[Step], expected: list[list[int]], delays: dict[int, list[int]]) -> None:
+def compare(agent: Lead, golden_steps: list[Step], expected: list[list[int]], delays: dict[int, list[int]]) -> None:
     """Values bit for bit, each in the cycle that the header states: so many cycles after its sum, or its beat."""
     mask = (1 << facts.sum_bits(agent.master.machine)) - 1
-    for got, ends, step, values in zip(agent.up, agent.ends, made, expected):
+    for got, ends, step, values in zip(agent.up, agent.ends, golden_steps, expected):
         assert [value for _, value in got] == [value & mask for value in values], step.instruction
         due = sorted(end + delay for end in ends for delay in delays.get(step.kind, []))
         assert {cycle for cycle, _ in got} <= set(due), step.instruction
-    assert len(agent.up) == len(made)
+    assert len(agent.up) == len(golden_steps)
 
 
 @pytest.fixture(scope="module")
@@ -100,9 +100,9 @@ def test_a_slave_equals_golden(alone, name):
     """Each of the four in turn, with pauses of all lengths."""
     for number, stall in enumerate((0, 0.4, 0.8, 0.4)):
         alone["number"] = number
-        agent, made = lead(alone, FOUR, name, stall, seed=number)
+        agent, golden_steps = lead(alone, FOUR, name, stall, seed=number)
         delays = {facts.FORWARD: [facts.RESULT_AT + number], facts.BACKWARD: [facts.RESULT_AT], facts.STORE: [2]}
-        compare(agent, made, [step.up[number] if step.up else [] for step in made], delays)
+        compare(agent, golden_steps, [step.up[number] if step.up else [] for step in golden_steps], delays)
 
 
 def tree_equals(machine: MachineParameters, names: list[str]) -> None:
@@ -113,8 +113,8 @@ def tree_equals(machine: MachineParameters, names: list[str]) -> None:
     with Bench(branch(Library(32), machine, facts.tree_levels(machine))) as bench:
         bench["number"] = 0
         for seed, name in enumerate(names):
-            agent, made = lead(bench, machine, name, STALLS[seed % 3], seed)
-            compare(agent, made, [total(step) for step in made], delays)
+            agent, golden_steps = lead(bench, machine, name, STALLS[seed % 3], seed)
+            compare(agent, golden_steps, [total(step) for step in golden_steps], delays)
 
 
 @pytest.mark.slow

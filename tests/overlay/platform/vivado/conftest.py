@@ -84,16 +84,16 @@ def sources(tmp_path: Path) -> Callable[..., Sources]:
     def make(
         name: str = "Pynq-Z2", stream_bits: int = 32, clock_mhz: float = 100.0, dma: DmaCore = AMD, marks: str = ""
     ) -> Sources:
-        made = generated(stream_bits)
+        core = generated(stream_bits)
         target = BoardTarget(board=board(name), clock_mhz=clock_mhz, dma=dma)
-        design = BlockDesign.from_manifest(made.manifest, target)
+        design = BlockDesign.from_manifest(core.manifest, target)
         if marks:
             design = replace(design, packetizer=packetizer_of(stream_bits, marks))
         folder = tmp_path / "vivado"
-        files = source_files(design, made.manifest, made.modules, {PROGRAM: b"a compiled network"})
+        files = source_files(design, core.manifest, core.modules, {PROGRAM: b"a compiled network"})
         for path, data in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(data)
-        return Sources(folder, design, made.manifest, made.modules)
+        return Sources(folder, design, core.manifest, core.modules)
 
     return make

@@ -82,7 +82,7 @@ class Packager(Stub):
         """Objects of a kind in ``parent``."""
         return [h for h in self.children.get(parent, []) if self.things[h].kind == kind]
 
-    def found(self, options: dict[str, str], kind: str, parent_kind: str, names: tuple[str, ...]) -> str:
+    def children_named(self, options: dict[str, str], kind: str, parent_kind: str, names: tuple[str, ...]) -> str:
         """Objects of a kind, by name, in the parent that -of_objects names."""
         parent = self.thing(options.get("-of_objects", ""), parent_kind).handle
         chosen = [h for h in self.of(parent, kind) if not names or self.things[h].values["name"] == names[0]]
@@ -114,11 +114,11 @@ class Packager(Stub):
 
     @command("ipx::get_memory_maps", "-of_objects=", 0, 1)
     def get_memory_maps(self, options: dict[str, str], *names: str) -> str:
-        return self.found(options, "memory map", "core", names)
+        return self.children_named(options, "memory map", "core", names)
 
     @command("ipx::remove_memory_map", "", 2)
     def remove_memory_map(self, options: dict[str, str], name: str, core: str) -> None:
-        self.children["core"].remove(self.found({"-of_objects": core}, "memory map", "core", (name,)))
+        self.children["core"].remove(self.children_named({"-of_objects": core}, "memory map", "core", (name,)))
 
     @command("ipx::add_bus_interface", "", 2)
     def add_bus_interface(self, options: dict[str, str], name: str, core: str) -> str:
@@ -126,7 +126,7 @@ class Packager(Stub):
 
     @command("ipx::get_bus_interfaces", "-of_objects=", 0, 1)
     def get_bus_interfaces(self, options: dict[str, str], *names: str) -> str:
-        return self.found(options, "bus", "core", names)
+        return self.children_named(options, "bus", "core", names)
 
     @command("ipx::add_port_map", "", 2)
     def add_port_map(self, options: dict[str, str], name: str, bus: str) -> str:
@@ -162,7 +162,7 @@ class Packager(Stub):
 
     @command("ipx::get_registers", "-of_objects=", 0, 1)
     def get_registers(self, options: dict[str, str], *names: str) -> str:
-        return self.found(options, "register", "address block", names)
+        return self.children_named(options, "register", "address block", names)
 
     @command("ipx::add_field", "", 2)
     def add_field(self, options: dict[str, str], name: str, register: str) -> str:

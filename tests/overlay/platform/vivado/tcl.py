@@ -95,12 +95,12 @@ def split(text: str) -> list[str]:
             words.append(rest[1:end])
             rest = rest[end + 1 :]
         else:
-            found = re.match(r'"((?:\\.|[^"\\])*)"|((?:\\.|[^\s"\\])+)', rest, re.DOTALL)
-            if not found:
+            match = re.match(r'"((?:\\.|[^"\\])*)"|((?:\\.|[^\s"\\])+)', rest, re.DOTALL)
+            if not match:
                 raise ValueError(f"not a list of Tcl: {text!r}")
-            quoted, bare = found.groups()
+            quoted, bare = match.groups()
             words.append(re.sub(r"\\(.)", r"\1", bare if quoted is None else quoted, flags=re.DOTALL))
-            rest = rest[found.end() :]
+            rest = rest[match.end() :]
         if rest and not rest[0].isspace():
             raise ValueError(f"not a list of Tcl: {text!r}")
         rest = rest.lstrip()

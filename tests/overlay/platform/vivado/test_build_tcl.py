@@ -35,13 +35,13 @@ CASES = [(board, AMD, bits, "") for board in BOARDS for bits in (32, 64)] + [
 @pytest.mark.sample(6)
 @pytest.mark.parametrize(("board", "dma", "stream_bits", "marks"), CASES, ids=lambda v: getattr(v, "name", v))
 def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits, marks):
-    made = sources(board, stream_bits, clock_mhz=125.0, dma=dma, marks=marks)
-    built = made.build().design
-    said = hwh.read(hwh_text(made.design))
+    project = sources(board, stream_bits, clock_mhz=125.0, dma=dma, marks=marks)
+    built = project.build().design
+    said = hwh.read(hwh_text(project.design))
     assert {name: cell.vlnv for name, cell in built.cells.items()} == said.cells
     assert built.links == said.links
     assert built.drivers == said.drivers
-    control = f"{made.design.processor.instance}/Data"
+    control = f"{project.design.processor.instance}/Data"
     registers = {s.rpartition("/")[0]: at for (space, s), at in built.segments.items() if space == control}
     assert registers == said.ranges
     for name, cell in built.cells.items():
@@ -57,8 +57,8 @@ def test_the_block_design_is_what_the_hwh_says(sources, board, dma, stream_bits,
 @pytest.mark.parametrize("board", ["Pynq-Z2", "ZCU104"])
 def test_what_the_hwh_says_is_right(sources, board):
     """The test above would pass if both were wrong in one way."""
-    made = sources(board, 64, clock_mhz=125.0)
-    built, ps = made.build().design, made.design.processor
+    project = sources(board, 64, clock_mhz=125.0)
+    built, ps = project.build().design, project.design.processor
     zynq = board == "Pynq-Z2"
     assert built.drivers["xlconcat_0/In0"] == "axi_dma_0/mm2s_introut"
     assert built.drivers["xlconcat_0/In1"] == "axi_dma_0/s2mm_introut"
@@ -104,8 +104,8 @@ def test_nothing_is_left_unconnected(sources, board, dma):
 
 @pytest.mark.parametrize("board", ["Pynq-Z2", "ZCU104"])
 def test_our_dma_takes_the_place_of_amds(sources, board):
-    made = sources(board, 64, dma=OWN)
-    built = made.build().design
+    project = sources(board, 64, dma=OWN)
+    built = project.build().design
     assert not {cell.vlnv for cell in built.cells.values() if ":axi_dma:" in cell.vlnv}
     assert built.cells[DMA].vlnv == OWN.vlnv
     assert built.links["bitloom_0/s_axis"] == "axi_dma_0/m_axis_mm2s"
@@ -114,33 +114,33 @@ def test_our_dma_takes_the_place_of_amds(sources, board):
     assert ways == {"axi_dma_0/m_axi_mm2s", "axi_dma_0/m_axi_s2mm"}
     assert built.drivers["axi_dma_0/rst"] == "proc_sys_reset_0/peripheral_reset"
     assert [built.drivers[f"xlconcat_0/In{k}"] for k in (0, 1)] == ["axi_dma_0/mm2s_introut", "axi_dma_0/s2mm_introut"]
-    segment = built.segments[f"{made.design.processor.instance}/Data", "axi_dma_0/s_axi/Reg"]
+    segment = built.segments[f"{project.design.processor.instance}/Data", "axi_dma_0/s_axi/Reg"]
     assert segment == (0x4040_0000 if board == "Pynq-Z2" else 0xA000_0000, 0x1000)
 
 
 def test_the_newest_ip_cores_are_taken(sources):
-    made = sources()
-    made.package()
+    project = sources()
+    project.package()
     vivado = Vivado()
     for version in ("7.2", "7.10"):
         vivado.catalogue[f"xilinx.com:ip:axi_dma:{version}"] = vivado.catalogue["xilinx.com:ip:axi_dma:7.1"]
-    vivado.run(made.folder / "build.tcl")
+    vivado.run(project.folder / "build.tcl")
     assert vivado.design.cells[DMA].vlnv == "xilinx.com:ip:axi_dma:7.10"
 
 
 def test_files_come_out_under_one_stem(sources):
-    made = sources()
-    made.build()
-    (bit,) = (made.folder / "output").glob("*.bit")
+    project = sources()
+    project.build()
+    (bit,) = (project.folder / "output").glob("*.bit")
     assert re.fullmatch(r"digits_cnn_[0-9a-f]{12}", bit.stem)
-    assert made.output == sorted([f"{bit.stem}.{x}" for x in ("bit", "hwh", "manifest.json", "xsa")] + [PROGRAM])
-    assert json.loads(bit.with_suffix(".manifest.json").read_text()) == json.loads(json.dumps(made.manifest))
-    assert (made.folder / "output" / PROGRAM).read_bytes() == b"a compiled network"
+    assert project.output == sorted([f"{bit.stem}.{x}" for x in ("bit", "hwh", "manifest.json", "xsa")] + [PROGRAM])
+    assert json.loads(bit.with_suffix(".manifest.json").read_text()) == json.loads(json.dumps(project.manifest))
+    assert (project.folder / "output" / PROGRAM).read_bytes() == b"a compiled network"
     assert bit.with_suffix(".hwh").read_text().startswith("<EDKSYSTEM>")
-    made.build()  # the same bitstream, the same names
-    assert len(made.output) == 5
-    made.build("50")
-    assert len(made.output) == 9
+    project.build()  # the same bitstream, the same names
+    assert len(project.output) == 5
+    project.build("50")
+    assert len(project.output) == 9
 
 
 @pytest.mark.parametrize(
@@ -153,35 +153,35 @@ def test_files_come_out_under_one_stem(sources):
     ],
 )
 def test_negative_slack_fails_and_leaves_nothing(sources, slack, said):
-    made = sources()
+    project = sources()
     with pytest.raises(TclError, match=f"^bitloom: {re.escape(said)}"):
-        made.build(slack=slack)
-    assert made.output == []
-    assert (made.folder / "work" / "timing.rpt").is_file()
+        project.build(slack=slack)
+    assert project.output == []
+    assert (project.folder / "work" / "timing.rpt").is_file()
 
 
 def test_a_failed_implementation_is_told(sources):
-    made = sources()
+    project = sources()
     with pytest.raises(TclError, match=r"^bitloom: impl_1 must complete, its status is place_design ERROR: see "):
-        made.build(progress="40%")
-    assert made.output == []
+        project.build(progress="40%")
+    assert project.output == []
 
 
 def test_missing_board_files_are_told(sources):
-    made = sources()
+    project = sources()
     said = (
         "bitloom: Vivado must know the board Pynq-Z2, found no tul.com.tw:pynq-z2:part0:* (from "
         "https://github.com/Xilinx/XilinxBoardStore): install it in Vivado's board store, or say make "
         "BOARD_FILES=FOLDER"
     )
     with pytest.raises(TclError, match=f"^{re.escape(said)}$"):
-        made.build(board_parts=("xilinx.com:zcu104:part0:1.1",))
+        project.build(board_parts=("xilinx.com:zcu104:part0:1.1",))
 
 
 @pytest.mark.skipif(len(BACKENDS) < 2, reason="needs tkinter and tclsh")
 def test_both_interpreters_agree(sources):
-    made = sources("ZCU104", 64)
-    one, other = (made.build(backend=backend) for backend in BACKENDS)
+    project = sources("ZCU104", 64)
+    one, other = (project.build(backend=backend) for backend in BACKENDS)
     assert one.printed == other.printed
     assert (one.design.links, one.design.drivers) == (other.design.links, other.design.drivers)
     assert one.design.segments == other.design.segments
@@ -189,7 +189,7 @@ def test_both_interpreters_agree(sources):
 
 
 def test_a_preset_that_turns_on_a_second_port_is_turned_off(sources):
-    made = sources("ZCU104")
-    made.change("design.tcl", "PSU__USE__M_AXI_GP1 0 ", "")
+    project = sources("ZCU104")
+    project.change("design.tcl", "PSU__USE__M_AXI_GP1 0 ", "")
     port = {"zynq_ultra_ps_e_0/maxihpm1_fpd_aclk", "zynq_ultra_ps_e_0/M_AXI_HPM1_FPD"}
-    assert loose(made.build().design) == port
+    assert loose(project.build().design) == port

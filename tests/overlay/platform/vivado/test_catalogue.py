@@ -15,8 +15,8 @@ def modules() -> list[ET.Element]:
     folder = Path(pynqmetadata.__file__).parent / "tests" / "hwhs"
     if not folder.is_dir():
         pytest.skip("this pynqmetadata has no .hwh files")
-    found = [module for path in sorted(folder.glob("*.hwh")) for module in ET.parse(path).getroot().iter("MODULE")]
-    return [module for module in found if module.get("MODTYPE") in {vlnv.split(":")[2] for vlnv in CATALOGUE}]
+    cores = [module for path in sorted(folder.glob("*.hwh")) for module in ET.parse(path).getroot().iter("MODULE")]
+    return [module for module in cores if module.get("MODTYPE") in {vlnv.split(":")[2] for vlnv in CATALOGUE}]
 
 
 def test_names_are_vivados():

@@ -15,8 +15,8 @@ from .test_package_ip import ACCESS, of_manifest
 NS = {"spirit": "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"}
 
 
-def root_of(made, name: str = "component.xml") -> ET.Element:
-    return ET.parse(made.folder / name).getroot()
+def root_of(project, name: str = "component.xml") -> ET.Element:
+    return ET.parse(project.folder / name).getroot()
 
 
 def text(element: ET.Element, path: str) -> str:
@@ -71,25 +71,25 @@ def test_structure(sources):
 
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_ports_are_those_of_the_verilog(sources, stream_bits):
-    made = sources(stream_bits=stream_bits)
-    root = root_of(made)
+    project = sources(stream_bits=stream_bits)
+    root = root_of(project)
     ports = {
         text(port, "name"): (text(port, "wire/direction"), int(text(port, "wire/vector/left") or 0) + 1)
         for port in every(root, "model/ports/port")
     }
-    assert ports == ports_of(made.modules["bitloom_top"], "bitloom_top")
+    assert ports == ports_of(project.modules["bitloom_top"], "bitloom_top")
 
 
 @pytest.mark.parametrize(("board", "stream_bits"), [("Pynq-Z2", 32), ("ZCU104", 64)])
 def test_our_dma(sources, board, stream_bits):
     """Every port is in the Verilog and in one interface; a master says what it reaches; registers are AMD's."""
-    made = sources(board, stream_bits, dma=OWN)
-    root = root_of(made, "dma.xml")
+    project = sources(board, stream_bits, dma=OWN)
+    root = root_of(project, "dma.xml")
     ports = {
         text(port, "name"): (text(port, "wire/direction"), int(text(port, "wire/vector/left") or 0) + 1)
         for port in every(root, "model/ports/port")
     }
-    assert ports == ports_of((made.folder / "dma" / "bitloom_dma.v").read_text(), "bitloom_dma")
+    assert ports == ports_of((project.folder / "dma" / "bitloom_dma.v").read_text(), "bitloom_dma")
     mapped = [text(m, "physicalPort/name") for m in every(root, "busInterfaces/busInterface/portMaps/portMap")]
     assert sorted(mapped) == sorted(ports)
     spaces = {text(s, "name"): int(text(s, "range")) for s in every(root, "addressSpaces/addressSpace")}
@@ -107,13 +107,13 @@ def test_our_dma(sources, board, stream_bits):
 @pytest.mark.parametrize(("marks", "more"), [("packet", set()), ("video", {"s_axis_raw_tuser"})])
 def test_the_packetizer(sources, marks, more):
     """Every port is in the Verilog and in one interface, the raw stream's mark too; so are the registers."""
-    made = sources(marks=marks)
-    root = root_of(made, "packetizer.xml")
+    project = sources(marks=marks)
+    root = root_of(project, "packetizer.xml")
     ports = {
         text(port, "name"): (text(port, "wire/direction"), int(text(port, "wire/vector/left") or 0) + 1)
         for port in every(root, "model/ports/port")
     }
-    assert ports == ports_of((made.folder / "packetizer" / "bitloom_packetizer.v").read_text(), "bitloom_packetizer")
+    assert ports == ports_of((project.folder / "packetizer" / "bitloom_packetizer.v").read_text(), "bitloom_packetizer")
     assert {port for port in ports if port.endswith("tuser")} == more
     assert ports["s_axis_raw_tdata"] == ("in", 8)
     mapped = [text(m, "physicalPort/name") for m in every(root, "busInterfaces/busInterface/portMaps/portMap")]
@@ -125,24 +125,24 @@ def test_the_packetizer(sources, marks, more):
 
 
 def test_registers_and_fields_are_those_of_the_manifest(sources):
-    made = sources()
+    project = sources()
     packaged = {}
-    for register in every(root_of(made), "memoryMaps/memoryMap/addressBlock/register"):
+    for register in every(root_of(project), "memoryMaps/memoryMap/addressBlock/register"):
         fields = []
         for field in every(register, "field"):
             tags = {"name": "name", "bit_offset": "bitOffset", "bit_width": "bitWidth", "access": "access"}
             tags |= {"description": "description", "modified_write_value": "modifiedWriteValue"}
-            found = {name: text(field, tag) for name, tag in tags.items()}
-            fields.append({k: v for k, v in found.items() if v or k != "modified_write_value"})
+            properties = {name: text(field, tag) for name, tag in tags.items()}
+            fields.append({k: v for k, v in properties.items() if v or k != "modified_write_value"})
         assert text(register, "size") == "32"
         offset = int(text(register, "addressOffset"), 16)
         packaged[text(register, "name")] = offset, text(register, "access"), text(register, "description"), fields
-    assert packaged == of_manifest(made.manifest)
+    assert packaged == of_manifest(project.manifest)
 
 
 def test_the_core_is_what_vivado_packages(sources):
-    made = sources()
-    root, core = root_of(made), made.package().core
+    project = sources()
+    root, core = root_of(project), project.package().core
     assert ":".join(text(root, key) for key in ("vendor", "library", "name", "version")) == core["vlnv"]
     buses = {}
     for bus in every(root, "busInterfaces/busInterface"):
@@ -161,10 +161,10 @@ def test_the_core_is_what_vivado_packages(sources):
 
 
 def test_every_file_is_there(sources):
-    made = sources()
-    for files in every(root_of(made), "fileSets/fileSet"):
+    project = sources()
+    for files in every(root_of(project), "fileSets/fileSet"):
         names = [text(file, "name") for file in every(files, "file")]
-        assert sorted(names) == sorted(f"src/{path.name}" for path in (made.folder / "src").iterdir())
+        assert sorted(names) == sorted(f"src/{path.name}" for path in (project.folder / "src").iterdir())
 
 
 def test_access_covers_what_a_manifest_may_say():

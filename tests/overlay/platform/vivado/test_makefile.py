@@ -36,46 +36,46 @@ def make(folder: Path, *words: str, vivado: bool = True, **environment: str) -> 
 
 
 def test_one_command_makes_the_bitstream(sources):
-    made = sources()
-    done = make(made.folder)
+    project = sources()
+    done = make(project.folder)
     assert done.returncode == 0, done.stderr
     assert "-source" in done.stdout
     assert "bitloom: WNS 0.25 ns, WHS 0.02 ns at 100 MHz" in done.stdout
-    (bit,) = (made.folder / "output").glob("*.bit")
-    assert set(made.output) - {f"{bit.stem}.{x}" for x in ("bit", "hwh", "manifest.json", "xsa")} == {
+    (bit,) = (project.folder / "output").glob("*.bit")
+    assert set(project.output) - {f"{bit.stem}.{x}" for x in ("bit", "hwh", "manifest.json", "xsa")} == {
         PROGRAM,
         ".done-100mhz",
     }
-    again = make(made.folder)
+    again = make(project.folder)
     assert "-source" not in again.stdout  # nothing is left to do
-    other = make(made.folder, "CLOCK_MHZ=62.5")
+    other = make(project.folder, "CLOCK_MHZ=62.5")
     assert "at 62.5 MHz" in other.stdout
-    assert len(list((made.folder / "output").glob("*.bit"))) == 2
-    assert make(made.folder, "clean").returncode == 0
-    assert not (made.folder / "work").exists()
-    assert len(list((made.folder / "output").glob("*.bit"))) == 2
+    assert len(list((project.folder / "output").glob("*.bit"))) == 2
+    assert make(project.folder, "clean").returncode == 0
+    assert not (project.folder / "work").exists()
+    assert len(list((project.folder / "output").glob("*.bit"))) == 2
 
 
 def test_the_core_of_our_dma(sources):
-    made = sources(dma=OWN)
-    done = make(made.folder, "ip")
+    project = sources(dma=OWN)
+    done = make(project.folder, "ip")
     assert done.returncode == 0, done.stderr
-    assert {path.parent.name for path in (made.folder / "work" / "ip").glob("*/component.xml")} == {
+    assert {path.parent.name for path in (project.folder / "work" / "ip").glob("*/component.xml")} == {
         "npu",
         "bitloom_dma",
     }
     later = time.time() + 10  # two files of one tick of the clock are of the same time
-    os.utime(made.folder / "dma" / "bitloom_dma.v", (later, later))
-    assert "-source" in make(made.folder, "ip").stdout
+    os.utime(project.folder / "dma" / "bitloom_dma.v", (later, later))
+    assert "-source" in make(project.folder, "ip").stdout
 
 
 def test_negative_slack_fails(sources):
-    made = sources()
-    done = make(made.folder, STUB_SLACK="-0.1")
+    project = sources()
+    done = make(project.folder, STUB_SLACK="-0.1")
     assert done.returncode == 2
     assert "slack must be >= 0, got WNS -0.1 ns" in done.stderr
-    assert made.output == []
-    assert make(made.folder).returncode == 0  # and is tried again
+    assert project.output == []
+    assert make(project.folder).returncode == 0  # and is tried again
 
 
 @pytest.mark.parametrize("target", ["ip", "bitstream"])

@@ -44,10 +44,10 @@ def built(sources, tmp_path):
     (folder / "sensor" / "component.xml").write_text(json.dumps(SENSOR))
 
     def build(*parts: str):
-        made = sources(marks="video")
+        project = sources(marks="video")
         text = "\n".join(parts).replace(IP, str(folder))
-        Path(made.folder / "own.tcl").write_text(text)
-        return made.build().design
+        Path(project.folder / "own.tcl").write_text(text)
+        return project.build().design
 
     return build
 

@@ -24,9 +24,9 @@ def of_manifest(manifest):
 
 
 def test_the_hwh_has_the_same_registers_and_fields(sources):
-    made = sources()
-    found = {}
-    for register in hwh.read(hwh_text(made.design)).registers:
+    project = sources()
+    registers = {}
+    for register in hwh.read(hwh_text(project.design)).registers:
         own = properties(register)
         fields = []
         for field in register.iter("FIELD"):
@@ -35,8 +35,8 @@ def test_the_hwh_has_the_same_registers_and_fields(sources):
             place = {"name": field.get("NAME"), "bit_offset": p["BIT_OFFSET"], "bit_width": p["BIT_WIDTH"]}
             fields.append({**place, "access": p["ACCESS"], "description": p["DESCRIPTION"], **written})
         offset = int(own["ADDRESS_OFFSET"], 16)
-        found[register.get("NAME")] = offset, own["ACCESS"], own["DESCRIPTION"], fields
-    assert found == of_manifest(made.manifest)
+        registers[register.get("NAME")] = offset, own["ACCESS"], own["DESCRIPTION"], fields
+    assert registers == of_manifest(project.manifest)
 
 
 def properties(element):
@@ -46,9 +46,9 @@ def properties(element):
 
 @pytest.mark.parametrize("stream_bits", [32, 64])
 def test_interfaces(sources, stream_bits):
-    made = sources(stream_bits=stream_bits)
-    core = made.package().core
-    assert core["vlnv"] == made.manifest["vlnv"]
+    project = sources(stream_bits=stream_bits)
+    core = project.package().core
+    assert core["vlnv"] == project.manifest["vlnv"]
     assert set(core["buses"]) == {"s_axi", "s_axis", "m_axis", "clk", "rst", "irq"}
     parameters = {name: bus["parameters"] for name, bus in core["buses"].items() if bus["parameters"]}
     assert parameters == {
@@ -58,9 +58,9 @@ def test_interfaces(sources, stream_bits):
         "irq": {"SENSITIVITY": "LEVEL_HIGH"},
     }
     assert core["ports"]["s_axis_tdata"] == ("in", stream_bits)
-    assert core["parameters"] == {"DIGEST": made.manifest["digest"], "STREAM_BITS": str(stream_bits)}
+    assert core["parameters"] == {"DIGEST": project.manifest["digest"], "STREAM_BITS": str(stream_bits)}
 
 
 def test_packaging_twice_replaces_the_first(sources):
-    made = sources()
-    assert made.package().core == made.package().core
+    project = sources()
+    assert project.package().core == project.package().core

@@ -26,22 +26,22 @@ def test_the_same_text_each_time(sources):
 
 
 def test_files(sources):
-    made = sources()
-    files = set(contents(made.folder))
-    verilog = {f"src/{name}.v" for name in made.modules}
+    project = sources()
+    files = set(contents(project.folder))
+    verilog = {f"src/{name}.v" for name in project.modules}
     named = {"README.md", "component.xml", "constraints.xdc", "digits-cnn.manifest.json", PROGRAM}
     scripts = {"Makefile", "build.tcl", "core.tcl", "design.mk", "design.tcl", "package_ip.tcl"}
     assert files - verilog == named | scripts
     assert verilog <= files
-    listed = re.findall(r"^    \{(src/\S+)\}$", (made.folder / "core.tcl").read_text(), re.MULTILINE)
+    listed = re.findall(r"^    \{(src/\S+)\}$", (project.folder / "core.tcl").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(verilog)
 
 
 def test_a_board_is_needed(sources):
-    made = sources()
-    design = BlockDesign.from_manifest(made.manifest)
+    project = sources()
+    design = BlockDesign.from_manifest(project.manifest)
     with value_error("block design digits-cnn: sources for a bitstream need a board"):
-        source_files(design, made.manifest, made.modules, {})
+        source_files(design, project.manifest, project.modules, {})
 
 
 @pytest.mark.parametrize(

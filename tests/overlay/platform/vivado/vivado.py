@@ -144,8 +144,8 @@ class Vivado(Packager, BlockDesigns):
         if target != "all":
             raise VivadoError(f"generate_target: no target {target}")
         self.thing(file, "file")
-        made = self.folder_of_project / f"{self.project_name}.{self.generated}"
-        handoff = made / f"sources_1/bd/{self.design_name}/hw_handoff"
+        generated_folder = self.folder_of_project / f"{self.project_name}.{self.generated}"
+        handoff = generated_folder / f"sources_1/bd/{self.design_name}/hw_handoff"
         handoff.mkdir(parents=True, exist_ok=True)
         (handoff / f"{self.design_name}.hwh").write_text(f"<EDKSYSTEM>{len(self.design.cells)}</EDKSYSTEM>")
 

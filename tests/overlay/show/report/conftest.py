@@ -24,7 +24,7 @@ FRAMES = 4
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
+def compiled_network(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
     """Name of a design for digits-cnn, "streamed" or "partitions" -> the network compiled for it."""
     done: dict[str, Compiled] = {}
 
@@ -48,45 +48,49 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Compiled]:
 
 
 @pytest.fixture(scope="session")
-def run(made: Callable[[str], Compiled]) -> Callable[[str], Measured]:
+def run(compiled_network: Callable[[str], Compiled]) -> Callable[[str], Measured]:
     """Name of a design -> its run of FRAMES frames."""
     done: dict[str, Measured] = {}
 
     def find(name: str) -> Measured:
         if name not in done:
-            found = made(name)
+            design_network = compiled_network(name)
             done[name] = (
-                streamed(found)
+                streamed(design_network)
                 if name == "streamed"
-                else measure(found.build, found.model, random_images(found.model.network, FRAMES, 0))
+                else measure(
+                    design_network.build, design_network.model, random_images(design_network.model.network, FRAMES, 0)
+                )
             )
         return done[name]
 
-    def streamed(found: Compiled) -> Measured:
+    def streamed(design_network: Compiled) -> Measured:
         """As on one NPU, and 5 cycles a frame more, in which weights are waited for."""
         plain = find("digits-cnn")
         counters = {
             n: {**own, "cycles": own["cycles"] + 5 * n, "npu0_wait_weights": 5 * n} for n, own in plain.counters.items()
         }
-        return replace(plain, counters=counters, design_digest=found.network.design_digest)
+        return replace(plain, counters=counters, design_digest=design_network.network.design_digest)
 
     return find
 
 
 @pytest.fixture(scope="session", params=["digits-cnn", "digits-cnn-pipeline", "streamed", "partitions"])
-def report(request: pytest.FixtureRequest, made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
+def report(
+    request: pytest.FixtureRequest, compiled_network: Callable[[str], Compiled], run: Callable[[str], Measured]
+) -> Report:
     """The report of each design."""
-    return gather(made(request.param), run(request.param))
+    return gather(compiled_network(request.param), run(request.param))
 
 
 @pytest.fixture(scope="session")
-def one(made: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
+def one(compiled_network: Callable[[str], Compiled], run: Callable[[str], Measured]) -> Report:
     """The report of digits-cnn on one NPU."""
-    found = made("digits-cnn")
-    return replace(gather(found, run("digits-cnn")), accuracy=accuracy_of(found.model))
+    digits = compiled_network("digits-cnn")
+    return replace(gather(digits, run("digits-cnn")), accuracy=accuracy_of(digits.model))
 
 
 @pytest.fixture(scope="session")
-def folder(made: Callable[[str], Compiled]) -> Path:
+def folder(compiled_network: Callable[[str], Compiled]) -> Path:
     """The folder of the build of digits-cnn on one NPU."""
-    return made("digits-cnn").build.folder
+    return compiled_network("digits-cnn").build.folder

@@ -65,9 +65,9 @@ def test_the_estimated_clock(folder: Path, run_file: Path, tmp_path: Path, monke
     assert "estimated clock" not in page.read_text(encoding="utf-8")
     path = TimedPath(8.0, 3.0, "here", "there")
     monkeypatch.setattr(design_clock, "estimate", lambda verilog, top, grade: Estimate(grade, (path,)))
-    found = json.loads(call(folder, "--from", run_file, "--out", page, "--clock", "--json").stdout)["figures"]
-    assert found["estimated_mhz"] == 125
-    assert found["frames_per_second_at_it"] == 1.25 * found["frames_per_second"]
+    figures = json.loads(call(folder, "--from", run_file, "--out", page, "--clock", "--json").stdout)["figures"]
+    assert figures["estimated_mhz"] == 125
+    assert figures["frames_per_second_at_it"] == 1.25 * figures["frames_per_second"]
     text = page.read_text(encoding="utf-8")
     assert '<data id="estimated_mhz" value="125.0">' in text
     assert design_clock.HOW in text

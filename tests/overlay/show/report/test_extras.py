@@ -39,9 +39,9 @@ def test_accuracy_of_a_network_of_ours() -> None:
 def test_accuracy_that_evaluate_found(one: Report, tmp_path: Path) -> None:
     path, model = tmp_path / "found.json", zoo.load("digits-cnn")
     path.write_text(json.dumps({"network": "digits-cnn", "data": "/home/me/mine.npz", "images": 40, "right": 39}))
-    found = accuracy_of(model, path)
-    assert found == Accuracy("mine.npz", 40, 39)
-    text = page(replace(one, accuracy=found))
+    accuracy = accuracy_of(model, path)
+    assert accuracy == Accuracy("mine.npz", 40, 39)
+    text = page(replace(one, accuracy=accuracy))
     assert '<data id="accuracy" value="0.975">97.5%</data> <small>39 of 40, mine.npz</small>' in text
     assert 'id="accuracy"' not in page(replace(one, accuracy=None))
     path.write_text(json.dumps({"network": "digits-or", "data": "digits", "images": 40, "right": 39}))
@@ -93,18 +93,18 @@ def test_a_date_only_where_it_is_asked_for(
 
 @pytest.mark.sample(1)
 def test_units_add_up_to_the_logic(report: Report) -> None:
-    found = units_by_model(report.design)
-    assert sum(u.lut for u in found) == pytest.approx(report.area.resources.lut, rel=0.03)  # memories have some logic
-    assert {u.npu for u in found} == {None, *range(len(report.npus))}
-    own = [u for u in found if u.npu == 0]
+    units = units_by_model(report.design)
+    assert sum(u.lut for u in units) == pytest.approx(report.area.resources.lut, rel=0.03)  # memories have some logic
+    assert {u.npu for u in units} == {None, *range(len(report.npus))}
+    own = [u for u in units if u.npu == 0]
     text = page(report)
     assert f'<data id="units-npu0" value="{sum(u.lut for u in own)}">' in text
-    assert all(f"<th>{u.name}</th>" in text for u in found)
+    assert all(f"<th>{u.name}</th>" in text for u in units)
 
 
 def test_units_as_yosys_counts_them() -> None:
     top = BlockArea("top", 1, Resources(lut=5), Resources(lut=905))
     pe = BlockArea("pe", 4, Resources(lut=200, ff=10, dsp=1), Resources(lut=225))
     blocks = (top, pe, BlockArea("fifo", 1, Resources(lut=100), Resources(lut=100)))
-    found = units_by_synthesis(Area(Resources(lut=905), blocks, ()))
-    assert [(u.name, u.instances, u.lut, u.ff, u.dsp) for u in found] == [("pe", 4, 800, 40, 4), ("fifo", 1, 100, 0, 0)]
+    units = units_by_synthesis(Area(Resources(lut=905), blocks, ()))
+    assert [(u.name, u.instances, u.lut, u.ff, u.dsp) for u in units] == [("pe", 4, 800, 40, 4), ("fifo", 1, 100, 0, 0)]

@@ -102,16 +102,16 @@ def test_products_of_a_grouped_convolution_are_those_of_a_kernels_own_channels()
     model = Model(network, {"conv_1": {"weight": np.ones((8, 1, 2, 2), np.int64)}})
     folding = Npu.of(engine="integer", feature_bits=4, weight_bits=4, shift_bits=0, kfp=4, kgp=4, pfp=4, ol=2)
     design = size_memories("grouped", [model], folding)
-    made = SimpleNamespace(plans=[plan(model, design.npus)], names=[""], build=SimpleNamespace(design=design))
-    (work,) = layers(cast(Compiled, made))
+    fake = SimpleNamespace(plans=[plan(model, design.npus)], names=[""], build=SimpleNamespace(design=design))
+    (work,) = layers(cast(Compiled, fake))
     assert (work.beats, work.operations, work.busy) == (3 * 4 * 2 * 1 * 2, 3 * 4 * 2 * 2 * 8, 0.5)
     assert work.beats * work.busy * 4 * 4 == work.operations
 
 
-def test_programs_of_a_network_in_partitions(made: Made, run: Callable[[str], Measured]) -> None:
+def test_programs_of_a_network_in_partitions(compiled_network: Made, run: Callable[[str], Measured]) -> None:
     """Loading is counted once a round: 64 MB of frames of 8 x 8 x 16 bytes, the largest map that a program reads."""
-    found = made("partitions")
-    report = gather(found, run("partitions"))
+    partitions = compiled_network("partitions")
+    report = gather(partitions, run("partitions"))
     assert [(p.name, p.layers, p.bound) for p in report.programs] == [
         ("conv_1", ("conv_1",), "array"),
         ("conv_2", ("conv_2", "conv_3"), "array"),
@@ -119,7 +119,7 @@ def test_programs_of_a_network_in_partitions(made: Made, run: Callable[[str], Me
         ("dense_4.1", ("dense_4",), "array"),
     ]
     assert [w.label for w in report.work] == ["conv_1", "conv_2", "conv_2/conv_3", "dense_4.0", "dense_4.1"]
-    sent = [sum(map(len, loads(each, found.manifest, 1 << 26))) for each in found.network.programs]
+    sent = [sum(map(len, loads(each, partitions.manifest, 1 << 26))) for each in partitions.network.programs]
     assert [p.load_words for p in report.programs] == sent
     assert report.figures["frames_per_round"] == (1 << 26) // (8 * 8 * 16)
     assert report.figures["load_cycles_per_round"] == sum(sent)
@@ -145,8 +145,10 @@ def test_roofline(report: Report) -> None:
 
 
 @pytest.mark.parametrize("name", ["digits-cnn", "digits-cnn-pipeline", "partitions"])
-def test_the_flow_model_says_what_the_counters_say(name: str, made: Made, run: Callable[[str], Measured]) -> None:
-    report = gather(made(name), run(name))
+def test_the_flow_model_says_what_the_counters_say(
+    name: str, compiled_network: Made, run: Callable[[str], Measured]
+) -> None:
+    report = gather(compiled_network(name), run(name))
     times, figures = report.timeline, report.figures
     assert (times.cycles_per_frame, times.latency) == (figures["cycles_per_frame"], figures["latency_cycles"])
     programs = [list(group) for _, group in groupby(range(len(report.work)), key=lambda i: report.work[i].program)]
@@ -162,18 +164,18 @@ def test_the_flow_model_says_what_the_counters_say(name: str, made: Made, run: C
 
 
 @pytest.mark.slow
-def test_the_timeline_of_streamed_weights_is_that_of_hardware(made: Made) -> None:
-    found = made("streamed")
-    report = gather(found, measure(found.build, found.model, random_images(found.model.network, 4, 0)))
+def test_the_timeline_of_streamed_weights_is_that_of_hardware(compiled_network: Made) -> None:
+    streamed = compiled_network("streamed")
+    report = gather(streamed, measure(streamed.build, streamed.model, random_images(streamed.model.network, 4, 0)))
     times, figures = report.timeline, report.figures
     assert report.npus[0].spent["wait_weights"] > 0
     assert (times.cycles_per_frame, times.latency) == (figures["cycles_per_frame"], figures["latency_cycles"])
 
 
-def test_layers_wait_for_streamed_weights(made: Made, run: Callable[[str], Measured]) -> None:
-    report = gather(made("streamed"), run("streamed"))
-    assert len(made("streamed").network.programs[0].weights)
-    times, resident = report.timeline, gather(made("digits-cnn"), run("digits-cnn")).timeline
+def test_layers_wait_for_streamed_weights(compiled_network: Made, run: Callable[[str], Measured]) -> None:
+    report = gather(compiled_network("streamed"), run("streamed"))
+    assert len(compiled_network("streamed").network.programs[0].weights)
+    times, resident = report.timeline, gather(compiled_network("digits-cnn"), run("digits-cnn")).timeline
     assert [(s.frame, s.layer) for s in times.spans] == [(f, i) for f in range(4) for i in range(4)]
     assert all(a.end < b.begin for a, b in pairwise(times.spans))
     gaps, before = ([b.begin - a.end for a, b in pairwise(t.spans[:4])] for t in (times, resident))
@@ -210,7 +212,7 @@ def test_rows_used(one: Report) -> None:
 
 
 def test_area_by_the_model_or_by_yosys(
-    made: Made, run: Callable[[str], Measured], one: Report, monkeypatch: pytest.MonkeyPatch
+    compiled_network: Made, run: Callable[[str], Measured], one: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert (one.area.source, one.area.resources) == ("model", estimate(one.design))
 
@@ -219,8 +221,8 @@ def test_area_by_the_model_or_by_yosys(
         blocks = ()
 
     monkeypatch.setattr(gathering, "area", lambda design: Synthesised)
-    found = gather(made("digits-cnn"), run("digits-cnn"), synthesise=True).area
-    assert (found.source, found.resources) == ("yosys", Synthesised.total)
+    area = gather(compiled_network("digits-cnn"), run("digits-cnn"), synthesise=True).area
+    assert (area.source, area.resources) == ("yosys", Synthesised.total)
 
 
 # the commands
@@ -231,9 +233,9 @@ def test_map_order_and_dataflow_are_those_of_the_build(tmp_path: Path) -> None:
     choices = CompileChoices(map_order="raster", dataflow={"conv_3": "input_stationary"})
     design = size_memories("d", [model], DIGITS.changed(accumulators=8), choices)
     build(tmp_path / "b", design, [model], choices=choices)
-    found = compiled(load(tmp_path / "b"), model)
-    assert found.plans[0].schedule.map_order == "raster"
-    (only,) = found.plans
+    reloaded = compiled(load(tmp_path / "b"), model)
+    assert reloaded.plans[0].schedule.map_order == "raster"
+    (only,) = reloaded.plans
     assert only.dataflow == [
         "output_stationary",
         "output_stationary",
@@ -245,27 +247,27 @@ def test_map_order_and_dataflow_are_those_of_the_build(tmp_path: Path) -> None:
 # what doesn't belong together
 
 
-def test_another_model_is_refused(made: Made) -> None:
-    found = made("digits-cnn")
-    arrays = {name: dict(own) for name, own in found.model.arrays.items()}
+def test_another_model_is_refused(compiled_network: Made) -> None:
+    digits = compiled_network("digits-cnn")
+    arrays = {name: dict(own) for name, own in digits.model.arrays.items()}
     arrays["dense_4"]["weight"] = -arrays["dense_4"]["weight"]
     with pytest.raises(ValueError, match=r"digits-cnn was compiled from \w{16}, got the model \w{16}: build again$"):
-        compiled(found.build, Model(found.model.network, arrays))
+        compiled(digits.build, Model(digits.model.network, arrays))
 
 
-def test_another_network_is_refused(made: Made) -> None:
-    build = made("digits-cnn").build
+def test_another_network_is_refused(compiled_network: Made) -> None:
+    build = compiled_network("digits-cnn").build
     with value_error(f"{build.folder}: network must be one of digits-cnn, got 'digits-or'"):
         compiled(build, networks.load("digits-or"))
 
 
 @pytest.mark.parametrize("what", ["network", "design", "model"])
-def test_a_run_of_something_else_is_refused(what: str, made: Made, run: Callable[[str], Measured]) -> None:
-    found, done = made("digits-cnn"), run("digits-cnn")
+def test_a_run_of_something_else_is_refused(what: str, compiled_network: Made, run: Callable[[str], Measured]) -> None:
+    digits, done = compiled_network("digits-cnn"), run("digits-cnn")
     field, got = (what, "lfc") if what == "network" else (f"{what}_digest", "ab" * 8)
     expected = getattr(done, field)[:16]
-    with value_error(f"{found.build.folder}: the run must be of {what} {expected}, got {got}"):
-        gather(found, replace(done, **{field: got}))
+    with value_error(f"{digits.build.folder}: the run must be of {what} {expected}, got {got}"):
+        gather(digits, replace(done, **{field: got}))
 
 
 @pytest.mark.parametrize("frames", [0, 1, 3, -2])

@@ -120,11 +120,11 @@ def drawn(draw: Callable[[Axes, Report], None], report: Report) -> list[tuple[fl
 
 def ends(bars: list[tuple[float, float, float]], rows: int) -> list[float]:
     """Where the bars of each row end, of which each begins where the one before it ends."""
-    found = [0.0] * rows
+    times_of_rows = [0.0] * rows
     for row, begin, length in bars:
-        assert begin == pytest.approx(found[round(row)])
-        found[round(row)] += length
-    return found
+        assert begin == pytest.approx(times_of_rows[round(row)])
+        times_of_rows[round(row)] += length
+    return times_of_rows
 
 
 def test_the_bars_are_the_numbers(one: Report) -> None:
@@ -150,11 +150,11 @@ def test_the_page_loads_nothing(report: Report) -> None:
 
 
 @pytest.mark.slow
-def test_equal_reports_are_equal_bytes(made: Made, run: Runs, tmp_path: Path) -> None:
+def test_equal_reports_are_equal_bytes(compiled_network: Made, run: Runs, tmp_path: Path) -> None:
     """Made twice from the start, also with other settings of matplotlib's user."""
     texts, pngs = [], []
     for size in (10, 20):
-        report = gather(made("streamed"), run("streamed"))
+        report = gather(compiled_network("streamed"), run("streamed"))
         with matplotlib.rc_context({"font.size": size, "lines.linewidth": size}):
             texts.append(svg(report, pictures(report)[0]))
             sheet(report, tmp_path / "new" / "sheet.png")
@@ -246,6 +246,6 @@ def test_texts_are_no_markup(one: Report, no_plots: None) -> None:
             self.text += data
 
     hostile = "<script>alert(1)</script> <b onclick='x'>&amp;\"{{ r }}"
-    found = Texts(page(replace(one, weights=f"model file {hostile}.npz", commands=(hostile,))))
-    assert found.tags == Texts(page(replace(one, weights="model file x.npz", commands=("x",)))).tags
-    assert found.text.count(hostile) == 2
+    texts = Texts(page(replace(one, weights=f"model file {hostile}.npz", commands=(hostile,))))
+    assert texts.tags == Texts(page(replace(one, weights="model file x.npz", commands=("x",)))).tags
+    assert texts.text.count(hostile) == 2

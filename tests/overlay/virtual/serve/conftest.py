@@ -39,8 +39,8 @@ def limits():
 @pytest.fixture
 def server(bit, limits):
     """A server of loop.v on a free port."""
-    with Server(bit, port=0, limits=limits) as made:
-        yield made
+    with Server(bit, port=0, limits=limits) as server:
+        yield server
 
 
 @pytest.fixture

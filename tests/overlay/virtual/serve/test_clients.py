@@ -242,9 +242,9 @@ def test_clients_that_send_half_a_file_block_nobody(server, bit, connect):
     assert b"Linux" in other.read_file("/proc/version")
     until(lambda: all(call.done() for call in calls))
     end.set()
-    found = sorted((call.code().name, bool(re.fullmatch(HELD, call.details()))) for call in calls)
-    assert ("CANCELLED", False) in found
-    assert set(found) <= {("CANCELLED", False), ("FAILED_PRECONDITION", True)}
+    ends = sorted((call.code().name, bool(re.fullmatch(HELD, call.details()))) for call in calls)
+    assert ("CANCELLED", False) in ends
+    assert set(ends) <= {("CANCELLED", False), ("FAILED_PRECONDITION", True)}
     other.load(binary)  # their connections still stand
     assert other.get(other.mapping(DEVICE, 0x1000), IDENT) == 0x424C4D31
 
@@ -276,8 +276,8 @@ def test_connections_by_the_kernels_tables(monkeypatch, tmp_path):
         lines = [f"{n:4}: {row} 00000000:00000000 00:00000000 00000000" for n, row in enumerate(rows)]
         (tmp_path / name).write_text("\n".join(["  sl  local_address rem_address   st tx_queue", *lines, ""]))
     monkeypatch.setattr(holder, "TABLES", (str(tmp_path / "tcp"), str(tmp_path / "tcp6")))
-    found = {port: holder.connected(f"ipv4:127.0.0.1:{port}", 0x1F1F) for port in range(0x9C40, 0x9C45)}
-    assert found == {0x9C40: True, 0x9C41: True, 0x9C42: False, 0x9C43: False, 0x9C44: False}
+    answers = {port: holder.connected(f"ipv4:127.0.0.1:{port}", 0x1F1F) for port in range(0x9C40, 0x9C45)}
+    assert answers == {0x9C40: True, 0x9C41: True, 0x9C42: False, 0x9C43: False, 0x9C44: False}
     assert holder.connected("unix:somewhere", 0x1F1F)
     monkeypatch.setattr(holder, "TABLES", (str(tmp_path / "absent"),))
     assert holder.connected("ipv4:127.0.0.1:40000", 0x1F1F)

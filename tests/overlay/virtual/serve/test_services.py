@@ -286,9 +286,9 @@ class Held:
 
 def hold(client, key, count):
     """So many writes of a client that don't end, once the server has them all."""
-    made = [Held(client, key) for _ in range(count)]
-    until(lambda: client.server.calls.names.count("write") + sum(one.call.done() for one in made) >= count)
-    return made
+    held = [Held(client, key) for _ in range(count)]
+    until(lambda: client.server.calls.names.count("write") + sum(one.call.done() for one in held) >= count)
+    return held
 
 
 def codes(held):

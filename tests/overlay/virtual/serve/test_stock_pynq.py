@@ -71,7 +71,7 @@ CLIENT = textwrap.dedent("""
     images = np.load(images)
     with BitloomOverlay(bit) as overlay:
         overlay.load(program)
-        found = {
+        results = {
             "predict": overlay.predict(images, batch=4).tolist(),
             "classify": overlay.classify(images).tolist(),
             "async": asyncio.run(overlay.predict_async(images, batch=2)).tolist(),
@@ -83,12 +83,12 @@ CLIENT = textwrap.dedent("""
                 {"bitloom.overlay", "bitloom.hls_gen.compiler", "bitloom.hls_gen.rtl", "veriloggen"} & set(sys.modules)
             ),
         }
-    open(answer, "w").write(json.dumps(found))
+    open(answer, "w").write(json.dumps(results))
 """)
 
 
 def classify(folder, address, digits, images):
-    """Run CLIENT with PYNQ_REMOTE_DEVICES; what it found."""
+    """Run CLIENT with PYNQ_REMOTE_DEVICES; the results that it wrote."""
     np.save(folder / "images.npy", images)
     (folder / "client.py").write_text(CLIENT)
     arguments = [digits.bit, digits.programs["digits-cnn"], folder / "images.npy", folder / "answer.json"]
@@ -106,16 +106,21 @@ def test_digits_by_pynqs_own_protocol(digits, tmp_path):
     with serving(digits.folder, "--host", address) as (process, printed):
         assert f"export PYNQ_REMOTE_DEVICES={address}" in printed
         assert "warning" not in printed
-        found = classify(tmp_path, address, digits, images)
+        answers = classify(tmp_path, address, digits, images)
         again = classify(tmp_path, address, digits, images)
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=120)
         assert (process.returncode, output) == (0, "")
         assert errors.splitlines()[-1] == "bitloom: the server ends"
-    assert found["predict"] == found["async"] == expected.tolist()
-    assert found["classify"] == expected.reshape(FRAMES, -1).argmax(axis=1).tolist()
-    assert found["counters"]["frames"] == 3 * FRAMES
-    assert (found["has_interrupt"], found["device"], found["npus"], found["foreign"]) == (False, "RemoteDevice", 1, [])
+    assert answers["predict"] == answers["async"] == expected.tolist()
+    assert answers["classify"] == expected.reshape(FRAMES, -1).argmax(axis=1).tolist()
+    assert answers["counters"]["frames"] == 3 * FRAMES
+    assert (answers["has_interrupt"], answers["device"], answers["npus"], answers["foreign"]) == (
+        False,
+        "RemoteDevice",
+        1,
+        [],
+    )
     assert again["predict"] == expected.tolist()
 
 

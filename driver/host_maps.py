@@ -46,8 +46,8 @@ class HostMaps:
     def __init__(self, turns: Sequence[Turn[Program]], images: Array, outputs: Array) -> None:
         self._maps = {INPUT: images, turns[-1].gives.map: outputs}
         self._channels = {turn.gives.map: turn.gives.end for turn in turns}
-        self._last_reader = {part.map: turn for turn in turns for part in turn.reads}
-        self._dtypes = {part.map: held_dtype(turn.program.input) for turn in turns for part in turn.reads}
+        self._last_reader = {read.map: turn for turn in turns for read in turn.reads}
+        self._dtypes = {read.map: held_dtype(turn.program.input) for turn in turns for read in turn.reads}
 
     def images(self, turn: Turn[Program]) -> Array:
         """What a program reads: (N, H, W, C).
@@ -57,11 +57,11 @@ class HostMaps:
         ValueError
             The device gave a value that the map between two programs can't have.
         """
-        parts = [_channels(self._maps[part.map], part) for part in turn.reads]
-        for part, values in zip(turn.reads, parts, strict=True):
-            if part.map != INPUT:  # the driver has checked the images
-                turn.program.input.encoding.check(f"{turn.program.name}: map {part.map}", values)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
+        arrays = [_channels(self._maps[read.map], read) for read in turn.reads]
+        for read, values in zip(turn.reads, arrays, strict=True):
+            if read.map != INPUT:  # the driver has checked the images
+                turn.program.input.encoding.check(f"{turn.program.name}: map {read.map}", values)
+        return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=3)
 
     def outputs(self, turn: Turn[Program]) -> Array:
         """Where a program's outputs are written: (N, H', W', C')."""
@@ -74,11 +74,11 @@ class HostMaps:
 
     def done(self, turn: Turn[Program]) -> None:
         """Let go of the maps that no program behind this one reads."""
-        for part in turn.reads:
-            if part.map != INPUT and self._last_reader[part.map] is turn:
-                self._maps.pop(part.map, None)
+        for read in turn.reads:
+            if read.map != INPUT and self._last_reader[read.map] is turn:
+                self._maps.pop(read.map, None)
 
 
-def _channels(values: Array, part: MapChannels) -> Array:
+def _channels(values: Array, map_channels: MapChannels) -> Array:
     """Channels of a map; a view."""
-    return values[:, :, :, part.begin : part.end]
+    return values[:, :, :, map_channels.begin : map_channels.end]

@@ -114,10 +114,15 @@ def compile_network(
     Parameters and errors are those of `compile_model` and `bitloom.hls_gen.compiler.partitions.partitions`.
     """
     choices = choices or CompileChoices()
-    parts = partitions(model, choices.partitions, manifest.npus)
-    if len(parts) == 1:
+    program_models = partitions(model, choices.partitions, manifest.npus)
+    if len(program_models) == 1:
         return compile_model(model, manifest, choices.of_partition, host=host)
-    turns = (Turn(compile_model(part.model, manifest, choices.of_partition), part.reads, part.gives) for part in parts)
+    turns = (
+        Turn(
+            compile_model(program_model.model, manifest, choices.of_partition), program_model.reads, program_model.gives
+        )
+        for program_model in program_models
+    )
     return PartitionedProgram(
         name=model.network.name,
         model_digest=model_digest(model),

@@ -289,9 +289,9 @@ def _copy(name: str, source: Map, begin: int, channels: Channels, joined: Map) -
 def _sliced(model: Model, layer: Layer, channels: Channels, read: Sequence[Channels]) -> dict[str, Array]:
     """A layer's arrays for some channels of its map; ``read``: those of the maps that it reads."""
     sources = model.network.sources(layer)
-    part = _of_channels(layer, channels)
+    slice_layer = _of_channels(layer, channels)
     shapes = layer.array_shapes_of(sources)
-    part_shapes = part.array_shapes_of([_cut(source, each) for source, each in zip(sources, read)])
+    part_shapes = slice_layer.array_shapes_of([_cut(source, each) for source, each in zip(sources, read)])
     return {
         key: array[
             tuple(

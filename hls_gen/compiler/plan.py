@@ -136,8 +136,8 @@ def plans(model: Model, npus: Sequence[Npu], choices: CompileChoices | None = No
     """Plans of a network's partitions, in the order in which they are computed, or of the network alone; parameters and
     errors are those of `plan`, errors also those of `bitloom.hls_gen.compiler.partitions.partitions`."""
     choices = choices or CompileChoices()
-    parts = partitions(model, choices.partitions, npus)
-    return [plan(part.model, npus, choices.of_partition) for part in parts]
+    program_models = partitions(model, choices.partitions, npus)
+    return [plan(program_model.model, npus, choices.of_partition) for program_model in program_models]
 
 
 def plan_lowered(

@@ -105,7 +105,7 @@ def sized_design(
         raise ValueError(f"{name}: a design must be made for at least one network, got none")
     npus = tuple(unsized(folding) for folding in foldings)
     check_partitions(name, models, choices.partitions)
-    programs = [[part.model for part in partitions(model, choices.partitions, npus)] for model in models]
+    programs = [[each.model for each in partitions(model, choices.partitions, npus)] for model in models]
     networks = extended(_planned(name, [*chain(*programs)], npus, choices.of_partition, equal=sizing.equal))
     npus, plans = networks.npus, networks.plans
     needs_by_npu = [[plan.needs[n] for plan in plans] for n in range(len(npus))]

@@ -67,7 +67,7 @@ class PartitionedProgram(CompiledNetwork[Program]):
         check_name("program", self.name)
         self.require(1 <= len(self.turns) <= MOST_PROGRAMS, f"programs must be 1..{MOST_PROGRAMS}", len(self.turns))
         first, last = self.programs[0], self.programs[-1]
-        ends = [part.end for turn in self.turns for part in turn.reads if part.map == INPUT]
+        ends = [read.end for turn in self.turns for read in turn.reads if read.map == INPUT]
         for program in self.programs:
             same = program.design_digest == first.design_digest
             self.require(same, f"programs must be for design {first.design_digest[:16]}", program.design_digest[:16])
@@ -106,17 +106,25 @@ class PartitionedProgram(CompiledNetwork[Program]):
         read_by = dict[str, int]()  # map -> number of the last program that reads it
         for number, turn in enumerate(self.turns):
             program, gives = turn.program, turn.gives
-            read = [part.end - part.begin for part in turn.reads]
-            for part in turn.reads:
-                self.require(read_by.get(part.map) != number, f"{program.name} must read a map once", part.map)
-                read_by[part.map] = number
-                height, width, channels = shapes.get(part.map, (0, 0, 0))
-                if part.map == INPUT and part.begin <= channels:
-                    channels = max(channels, part.end)
+            read = [map_channels.end - map_channels.begin for map_channels in turn.reads]
+            for map_channels in turn.reads:
+                self.require(
+                    read_by.get(map_channels.map) != number, f"{program.name} must read a map once", map_channels.map
+                )
+                read_by[map_channels.map] = number
+                height, width, channels = shapes.get(map_channels.map, (0, 0, 0))
+                if map_channels.map == INPUT and map_channels.begin <= channels:
+                    channels = max(channels, map_channels.end)
                     shapes[INPUT] = height, width, channels
                 ok = (height, width) == program.input.shape[:2]
-                self.require(ok, f"{program.name} must read maps of {program.input.shape[:2]} positions", part.map)
-                self.require(0 <= part.begin < part.end <= channels, f"{part.map} has {channels} channels", part)
+                self.require(
+                    ok, f"{program.name} must read maps of {program.input.shape[:2]} positions", map_channels.map
+                )
+                self.require(
+                    0 <= map_channels.begin < map_channels.end <= channels,
+                    f"{map_channels.map} has {channels} channels",
+                    map_channels,
+                )
             self.require(sum(read) == program.input.channels, f"{program.name} must read its channels", sum(read))
             ok = gives.map not in read_by
             self.require(ok, f"{program.name} must give channels of a map that nobody has read", gives.map)
@@ -139,7 +147,8 @@ class PartitionedProgram(CompiledNetwork[Program]):
             "model_digest": self.model_digest,
             "classes": list(self.classes),
             "turns": [
-                {"reads": [_entry(part) for part in turn.reads], "gives": _entry(turn.gives)} for turn in self.turns
+                {"reads": [_entry(map_channels) for map_channels in turn.reads], "gives": _entry(turn.gives)}
+                for turn in self.turns
             ],
         }
         arrays = {"header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)}
@@ -155,9 +164,9 @@ def _key(number: int) -> str:
     return f"program_{number}"
 
 
-def _entry(part: MapChannels) -> dict[str, Any]:
+def _entry(map_channels: MapChannels) -> dict[str, Any]:
     """JSON data of channels of a map; `_map_channels` is the inverse."""
-    return {"map": part.map, "begin": part.begin, "end": part.end}
+    return {"map": map_channels.map, "begin": map_channels.begin, "end": map_channels.end}
 
 
 def _map_channels(reader: Reader) -> MapChannels:
@@ -195,7 +204,7 @@ def _partitioned(archive: Archive) -> PartitionedProgram:
     check_digest(digest, digest_of((name, archive.array(name)) for name in names if name != "digest"))
     turns = []
     for key, entry in zip(keys, entries):
-        reads = tuple(_map_channels(Reader(part, "header: reads")) for part in entry.entries("reads"))
+        reads = tuple(_map_channels(Reader(fields, "header: reads")) for fields in entry.entries("reads"))
         with naming(key):
             program = Program.of(Archive(archive.array(key).tobytes()))
         turns.append(Turn(program, reads, _map_channels(entry.inner("gives"))))

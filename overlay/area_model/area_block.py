@@ -1,5 +1,5 @@
-"""A block of a design with the sizes by which its area goes, and the blocks that stand everywhere: gearboxes, FIFOs and
-skid registers."""
+"""Area blocks: equal instances of a module, with the sizes by which their area goes; and the area blocks that stand
+everywhere: gearboxes, FIFOs and skid registers."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from bitloom.hls_gen.design.widths import bits_for
 from bitloom.overlay.area.netlist import sized_name
 
 Features = Mapping[str, float]
-"""Sizes of a block by name."""
+"""Sizes of an area block by name."""
 
 
 class AreaBlock(NamedTuple):
-    """Equal instances of a block."""
+    """Equal instances of a module of a design."""
 
     kind: str
     """Name of the formula by which its area goes."""

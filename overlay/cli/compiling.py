@@ -110,8 +110,10 @@ def _check(
     name, npus = build.design.name, build.design.npus
     every = [(split(model)[0], choices[model.network.name]) for model in models]
     check_partitions(name, [model for model, _ in every], asked.get("partitions", {}))
-    parts = [(part.model, how) for model, how in every for part in partitions(model, how.partitions, npus)]
-    lowered = [lowered_for(part, npus, how.of_partition) for part, how in parts]
+    partition_models = [
+        (program_model.model, how) for model, how in every for program_model in partitions(model, how.partitions, npus)
+    ]
+    lowered = [lowered_for(partition_model, npus, how.of_partition) for partition_model, how in partition_models]
     check_effects(name, lowered, npus, CompileChoices(**asked))
 
 

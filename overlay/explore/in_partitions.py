@@ -69,6 +69,6 @@ def _cut(limit: Tries, candidate: Candidate, interval: int) -> Row | None:
         cuts = fitting_partitions(limit.model, whole.npus, limit.budget.bram36, whole.choices, whole.stream_bits)
     except ValueError:
         return None
-    parted = replace(whole, partitions=cuts)
-    reached = figures(limit.model, parted)
-    return None if reached is None else Row(parted, reached, interval, limit.budget.holds(reached))
+    cut_candidate = replace(whole, partitions=cuts)
+    reached = figures(limit.model, cut_candidate)
+    return None if reached is None else Row(cut_candidate, reached, interval, limit.budget.holds(reached))

@@ -30,9 +30,9 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
     Deadlock
         If the design can't finish a frame.
     """
-    of_part = choices.of_partition
-    parts = partitions(model, choices.partitions, design.npus)
-    programs = [lowered_for(part.model, design.npus, of_part) for part in parts]
+    of_partition = choices.of_partition
+    program_models = partitions(model, choices.partitions, design.npus)
+    programs = [lowered_for(program_model.model, design.npus, of_partition) for program_model in program_models]
     return run_lowered(programs, choices, design, frames)
 
 
@@ -40,8 +40,8 @@ def run_lowered(
     programs: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FLOW_FRAMES
 ) -> list[Result]:
     """The same of the lowered layers of a network's programs."""
-    of_part = choices.of_partition
-    return [whole_run(plan_lowered(each, design.npus, of_part), design, frames) for each in programs]
+    of_partition = choices.of_partition
+    return [whole_run(plan_lowered(each, design.npus, of_partition), design, frames) for each in programs]
 
 
 def has_stores(design: Design) -> bool:

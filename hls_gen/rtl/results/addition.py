@@ -73,8 +73,8 @@ Where a layer multiplies two maps, the multipliers follow one another: kept x sk
 
 
 @dataclass(frozen=True)
-class _Shared:
-    """What all lanes share."""
+class _AdditionSignals:
+    """Signals that all lanes of the addition read."""
 
     pipe: Pipeline
     """The stages."""
@@ -205,7 +205,7 @@ def _chosen(number: Signal, parts: Sequence[Signal]) -> Signal:
     return choices[0]
 
 
-def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shared:
+def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _AdditionSignals:
     """The fields of the row, each as late as the stage that needs it."""
     needed = {"factor_kept": "operand", "factor_skipped": "product", "bias": "product", "shift": "rounded"}
     needed |= {"multiplies": "partial"} if npu.multiplies_maps else {}
@@ -224,10 +224,10 @@ def _shared(b: Block, npu: Npu, pipe: Pipeline, row: dict[str, Signal]) -> _Shar
     if npu.multiplies_maps:
         upwards = b.reg("total_upwards", init=None)
         b.on(pipe.move, (upwards, all_of(some, late["multiplies"]["partial"])))
-    return _Shared(pipe, late, half_less_1, shifts, upwards)
+    return _AdditionSignals(pipe, late, half_less_1, shifts, upwards)
 
 
-def _lane(b: Block, npu: Npu, shared: _Shared, k: int, kept: Signal, skipped: Signal) -> Signal:
+def _lane(b: Block, npu: Npu, shared: _AdditionSignals, k: int, kept: Signal, skipped: Signal) -> Signal:
     """The sum of lane ``k``, a register."""
     b.comment(f"Lane {k}: products, total, rounding, shift, limits.")
     late = shared.late

@@ -50,8 +50,8 @@ ADDED_AT_ONCE = 2
 
 
 @dataclass(frozen=True)
-class _Shared:
-    """What all lanes share."""
+class _RequantiseSignals:
+    """Signals that all lanes of the requantisation read."""
 
     step: Step
     """The step that enters the first stage."""
@@ -123,7 +123,7 @@ def requantise(
 
     limits = [late(name, "shifted") for name in ("low", "high")]
     roundings = [late(name, "product") if name in given else None for name in ("half_even", "round_twice")]
-    shared = _Shared(step, pipe, *limits, *roundings, in_luts)
+    shared = _RequantiseSignals(step, pipe, *limits, *roundings, in_luts)
     lanes = [_lane(b, npu, shared, k) for k in range(npu.results.ol)]
     values = [value for value, _ in lanes]
     features = [feature for _, feature in lanes]
@@ -139,7 +139,7 @@ def requantise(
     )
 
 
-def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
+def _lane(b: Block, npu: Npu, shared: _RequantiseSignals, k: int) -> tuple[Signal, Signal]:
     """(value register's whole part, feature register) of lane ``k``."""
     b.comment(f"Lane {k}: bias, product, half, rounding, shift, limits.")
     w = npu.biased_bits
@@ -175,7 +175,7 @@ def _lane(b: Block, npu: Npu, shared: _Shared, k: int) -> tuple[Signal, Signal]:
     return bits(value, npu.results.bias_fraction_bits, npu.array.acc_bits), feature
 
 
-def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
+def _half(b: Block, npu: Npu, shared: _RequantiseSignals, k: int, scaled: Signal, shift: Signal) -> tuple[Signal, ...]:
     """(product of lane ``k``, what is added to round it, shift), registers: two stages."""
     wide = npu.product_bits
     narrow = npu.scale_shift_bits
@@ -205,7 +205,7 @@ def _half(b: Block, npu: Npu, shared: _Shared, k: int, scaled: Signal, shift: Si
 
 
 def _half_of_split(
-    b: Block, npu: Npu, shared: _Shared, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
+    b: Block, npu: Npu, shared: _RequantiseSignals, k: int, split: SplitProduct, given: tuple[Signal, Signal, Signal]
 ) -> tuple[Signal, ...]:
     """As ``_half`` for a product in parts, of a value, a factor and a shift: the parts in the first stage, their sum in
     the second one, together with what is added to round it. What is added depends on the product's sign, which is the
@@ -297,7 +297,7 @@ def _placed(part: Signal, place: int, w: int) -> Signal:
     return Cat(extended, const(0, place)) if place else extended
 
 
-def _shifted(b: Block, npu: Npu, shared: _Shared, k: int, given: tuple[Signal, ...]) -> Signal:
+def _shifted(b: Block, npu: Npu, shared: _RequantiseSignals, k: int, given: tuple[Signal, ...]) -> Signal:
     """The product of lane ``k``, rounded and shifted: two register stages. ``given`` is what ``_half`` gives."""
     wide = npu.product_bits
     half_product, half, half_shift = given

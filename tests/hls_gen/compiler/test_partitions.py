@@ -39,19 +39,19 @@ from tests.simulated import compare, outputs, overlay, tally
 NPU = Npu.of(engine="integer", kfp=4, kgp=4, ol=2, pfp=2, feature_bits=9, weight_bits=8, acc_bits=32)
 
 
-def forward(parts: tuple[ProgramModel, ...], images: np.ndarray) -> np.ndarray:
+def forward(program_models: tuple[ProgramModel, ...], images: np.ndarray) -> np.ndarray:
     """The map of the last part, by golden; each part finds the maps that it reads whole."""
     maps = {INPUT: images}
     ends = {INPUT: images.shape[3]}
-    for part in parts:
-        assert all(each.end <= ends[each.map] for each in part.reads)
-        read = np.concatenate([maps[each.map][..., each.begin : each.end] for each in part.reads], axis=3)
-        results = part.model.forward(read)
-        before = maps.get(part.gives.map, results[..., :0])
-        assert before.shape[3] == part.gives.begin
-        maps[part.gives.map] = np.concatenate([before, results], axis=3)
-        ends[part.gives.map] = part.gives.end
-    return maps[parts[-1].gives.map]
+    for program_model in program_models:
+        assert all(each.end <= ends[each.map] for each in program_model.reads)
+        read = np.concatenate([maps[each.map][..., each.begin : each.end] for each in program_model.reads], axis=3)
+        results = program_model.model.forward(read)
+        before = maps.get(program_model.gives.map, results[..., :0])
+        assert before.shape[3] == program_model.gives.begin
+        maps[program_model.gives.map] = np.concatenate([before, results], axis=3)
+        ends[program_model.gives.map] = program_model.gives.end
+    return maps[program_models[-1].gives.map]
 
 
 def cut(network: Network, names: list[str], count: int) -> dict[str, int]:
@@ -90,10 +90,10 @@ def check_cuts(model: Model, pick: Pick) -> list[str]:
     outputs = packed.forward(model, images)
     words: list[str] = []
     for slices in random_slices(model.network, pick):
-        parts = partitions_or_rule(model, slices)
-        if parts is not None:
-            np.testing.assert_array_equal(forward(parts, images), outputs)
-            words += kinds_of_cut(parts) if len(np.unique(outputs)) > 2 else []
+        program_models = partitions_or_rule(model, slices)
+        if program_models is not None:
+            np.testing.assert_array_equal(forward(program_models, images), outputs)
+            words += kinds_of_cut(program_models) if len(np.unique(outputs)) > 2 else []
     return words
 
 
@@ -105,10 +105,10 @@ def random_slices(network: Network, pick: Pick) -> Iterator[dict[str, int]]:
         yield {name: pick.integer(2, 3) if name == sliced else 1 for name in names if name in (sliced, *others)}
 
 
-def kinds_of_cut(parts: tuple[ProgramModel, ...]) -> list[str]:
-    sliced = any(part.gives.begin for part in parts)
-    joined = any(len(part.reads) > 1 for part in parts)
-    both = any(part.gives.begin and len(part.reads) > 1 for part in parts)
+def kinds_of_cut(program_models: tuple[ProgramModel, ...]) -> list[str]:
+    sliced = any(program_model.gives.begin for program_model in program_models)
+    joined = any(len(program_model.reads) > 1 for program_model in program_models)
+    both = any(program_model.gives.begin and len(program_model.reads) > 1 for program_model in program_models)
     return ["cut", *["sliced"] * sliced, *["joined"] * joined, *["sliced and joined"] * both]
 
 
@@ -136,19 +136,22 @@ def partitions_or_rule(model: Model, slices: dict[str, int]) -> tuple[ProgramMod
 def test_a_residual_block_is_cut_in_its_middle():
     """The second convolution's slices read all of the map before, and their own channels of the block's input."""
     model = residual()
-    parts = partitions(model, {"conv_2": 1, "conv_3": 2}, [NPU])
-    assert [[(each.map, each.begin, each.end) for each in part.reads] for part in parts] == [
+    program_models = partitions(model, {"conv_2": 1, "conv_3": 2}, [NPU])
+    assert [[(each.map, each.begin, each.end) for each in program_model.reads] for program_model in program_models] == [
         [(INPUT, 0, 3)],
         [("requantise_1", 0, 8)],
         [("requantise_2", 0, 8), ("requantise_1", 0, 4)],
         [("requantise_2", 0, 8), ("requantise_1", 4, 8)],
     ]
-    assert [(part.gives.map, part.gives.begin, part.gives.end) for part in parts[2:]] == [
+    assert [
+        (program_model.gives.map, program_model.gives.begin, program_model.gives.end)
+        for program_model in program_models[2:]
+    ] == [
         ("add_4", 0, 4),
         ("add_4", 4, 8),
     ]
     images = random_images(model.network, 3, 1)
-    np.testing.assert_array_equal(forward(parts, images), model.forward(images))
+    np.testing.assert_array_equal(forward(program_models, images), model.forward(images))
 
 
 def test_copies_of_channels_need_no_wider_weights_than_the_network():
@@ -266,7 +269,7 @@ def begins() -> tuple[Model, CompileChoices, Design]:
 def test_slices_may_read_channels_of_the_image(tmp_path):
     model, choices, design = begins()
     compiled = check_board(model, design, choices, 0.4)
-    assert [[str(part) for part in turn.reads] for turn in compiled.turns[:3]] == [
+    assert [[str(read) for read in turn.reads] for turn in compiled.turns[:3]] == [
         [f"channels {channels} of {INPUT}"] for channels in ("0..3", "4..7", "8..9")
     ]
     assert compiled.input == model.network.input
@@ -289,11 +292,11 @@ def check_board(model, design, choices, stall):
 def test_an_input_that_is_sent_twice() -> None:
     """Where two layers read a partition's input, nothing copies it: the frame has its words twice. Every cycle is the
     flow model's."""
-    part = partitions(residual(), {"conv_2": 1, "conv_3": 2}, [NPU])[2].model
+    model = partitions(residual(), {"conv_2": 1, "conv_3": 2}, [NPU])[2].model
     choices = CompileChoices(map_order="raster", repeat_input=True)
-    design = size_memories("twice", [part], NPU, choices)
-    compared = compare(design, part, choices, batches=(1, 2, 4))
+    design = size_memories("twice", [model], NPU, choices)
+    compared = compare(design, model, choices, batches=(1, 2, 4))
     assert [planned.layer.reads for planned in compared.plan.layers] == [INPUT, f"{INPUT}.1"]
-    copied = plan(part, size_memories("copied", [part], NPU).npus)
+    copied = plan(model, size_memories("copied", [model], NPU).npus)
     assert compared.plan.frame.frame_layout.words == 2 * copied.frame.frame_layout.words
     assert len(copied.layers) == 3

@@ -140,10 +140,10 @@ def test_resnet_18_on_an_xc7z020(tmp_path: Path) -> None:
 def test_a_partition_of_mobilenet_with_the_lanes_of_a_zcu104() -> None:
     """Of 32 x 64 lanes, on a design of its own: results are golden's, cycles the flow model's."""
     npu = folding_of("mobilenet", "zcu104")
-    parts = partitions(mobilenet(1.0), {"conv_23": 1, "conv_25": 1}, [npu])
+    program_models = partitions(mobilenet(1.0), {"conv_23": 1, "conv_25": 1}, [npu])
     choices = CompileChoices(map_order="raster", repeat_input=True)
-    design = size_memories("zcu104", [parts[1].model], npu, choices, stream_bits=STREAM_BITS)
-    compare(design, parts[1].model, choices, batches=(1, 2))
+    design = size_memories("zcu104", [program_models[1].model], npu, choices, stream_bits=STREAM_BITS)
+    compare(design, program_models[1].model, choices, batches=(1, 2))
 
 
 def on_pynq_z1(name: str) -> tuple[CompiledNetwork[Program], dict[str, float]]:

@@ -50,7 +50,7 @@ def sharing(npu: Npu, read: Iterable[ReadValues]) -> Npu:
     Npu
         With ``lanes_per_weight`` and ``lane_step``, or as it was.
     """
-    if npu.engine != "binary" or npu.array.planes or npu.ports.binariser or npu.former_sizes or npu.array_forms_lines:
+    if not npu.array.may_share_weights or npu.ports.binariser or npu.former_sizes:
         return npu
     maps = [*read]
     levels = {values.bits for values in maps} - {0}

@@ -100,6 +100,7 @@ class BinaryArray(PeArray):
     feature_bits: ClassVar[int] = 1
     weight_bits: ClassVar[int] = 1
     kernels_per_multiplier: ClassVar[int] = 1
+    most_kernels_per_multiplier: ClassVar[int] = 1
 
     reducer: BinaryReducer = field(default_factory=SerialPopcount)
     """What makes one number of the products of a window."""
@@ -130,6 +131,11 @@ class BinaryArray(PeArray):
             block = self.lanes_per_weight * self.lane_step
             require(block <= self.kfp, f"lanes_per_weight * lane_step must be <= kfp = {self.kfp}", block)
             require(not self.planes, f"lanes_per_weight must be 1 for planes = {self.planes}", self.lanes_per_weight)
+
+    @property
+    def may_share_weights(self) -> bool:
+        """Whether lanes may share a weight."""
+        return self.line_taps == 1 and not self.planes
 
     @property
     def planes(self) -> int:
@@ -192,6 +198,7 @@ class IntegerArray(PeArray):
     reducer: ClassVar[Reducer] = ProductSum()
     planes: ClassVar[int] = 0
     kernel_binariser: ClassVar[bool] = False
+    may_share_weights: ClassVar[bool] = False
     lanes_per_weight: ClassVar[int] = 1
     lane_step: ClassVar[int] = 1
 
@@ -220,9 +227,14 @@ class IntegerArray(PeArray):
         name = "kernels_per_multiplier"
         kernels = self.kernels_per_multiplier
         require(kernels <= self.kgp, f"{name} must be <= kgp = {self.kgp}", kernels)
-        most = most_kernels(self.feature_bits, self.weight_bits)
+        most = self.most_kernels_per_multiplier
         sizes = f"features of {self.feature_bits} and weights of {self.weight_bits} bits"
         require(kernels <= most, f"{name} must be 1..{most} for {sizes}", kernels)
+
+    @property
+    def most_kernels_per_multiplier(self) -> int:
+        """Kernels at most whose weights one multiplier takes."""
+        return most_kernels(self.feature_bits, self.weight_bits)
 
     @property
     def least_acc_bits(self) -> int:

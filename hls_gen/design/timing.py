@@ -190,8 +190,9 @@ class FifoSize:
 
 
 def pool_fifo(npu: Npu) -> FifoSize:
-    """The FIFO behind the pool unit of an NPU, the same behind all kinds of pool units of an engine."""
-    if npu.engine == "integer":
+    """The FIFO behind the pool unit of an NPU, the same for all whose results may be divided. Of these 7 words are on
+    their way at most, 6 cycles of an average and one of the register ``room``; the margin has 3 to spare."""
+    if npu.averages:
         return FifoSize(words=24, margin=10)
     return FifoSize(words=16, margin=FIFO_MARGIN)
 

@@ -73,12 +73,11 @@ def _sequencer(sequencer: NpuSequencer, n: int) -> AreaBlock:
 def _pooling(npu: Npu, pool_unit: PoolUnit, n: int) -> Iterator[AreaBlock]:
     """A pool unit without weights, and its FIFO."""
     sizes = {"one": 1, "word": npu.pool_word_bits, "index": pool_unit.index_bits}
-    integer = npu.engine == "integer"
     lut, ff = _merged_taps(npu, pool_unit, npu.array.feature_bits)
     name = f"pool_unit_{npu.engine}"
-    yield AreaBlock(name, "pool_unit_integer" if integer else "pool_unit", sizes, n, lut=lut, ff=ff)
+    yield AreaBlock(name, "pool_unit_integer" if npu.multiplies else "pool_unit", sizes, n, lut=lut, ff=ff)
     yield _fifo(npu, n)
-    if integer:
+    if npu.averages:
         yield AreaBlock("divide", "divide", {"one": 1, "bits": npu.array.feature_bits}, n, pool_unit.pfp, dsp=1)
 
 

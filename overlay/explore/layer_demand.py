@@ -116,7 +116,7 @@ class LayerDemand:
     @cached_property
     def bits(self) -> int:
         """Thermometer bits of a value that it reads, whose lanes may share a weight; 0 or 1 where there are none."""
-        return value_bits(self.network, self.lowered) if self.engine == "binary" else 1
+        return value_bits(self.network, self.lowered) if self.lowered.binary else 1
 
     @cached_property
     def channels(self) -> int:
@@ -196,13 +196,13 @@ class LayerDemand:
     @property
     def signs(self) -> bool:
         """Whether its bits are the signs of integers, which a binary NPU requantises sums to."""
-        return self.engine == "binary" and self.lowered.scale is not None
+        return self.lowered.binary and self.lowered.scale is not None
 
     @cached_property
     def weight_bits(self) -> int:
         """Bits of two's complement that hold whatever weights the layer may have, 2 at the least; 1 of the binary
         engine."""
-        if self.engine == "binary":
+        if self.lowered.binary:
             return 1
         segment = next(each.segment for each in self.network.workloads if each.name == self.name)
         encodings = [of.layer.weight for of in (segment, segment and segment.depthwise) if of]

@@ -22,7 +22,6 @@ from bitloom.hls_gen.design.former import has_place
 from bitloom.hls_gen.design.gearbox import geared, regroup
 from bitloom.hls_gen.design.lanes import UNUSED, plane_lanes
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.packed_products import most_kernels
 from bitloom.hls_gen.design.widths import PLANES, SKIP_BITS, bits_for
 from bitloom.overlay.area.netlist import Resources
 from bitloom.overlay.area_model.estimate import estimate_cores, estimate_outlets
@@ -442,7 +441,7 @@ class NpuChoices:
         inlets = {"host": None in reads, "ring": not reads <= {None, *indices}, "loop": loop}
         outlets = {"ring": left, "loop": loop, "host": not lasts.isdisjoint(indices)}
         skips = any(layer.taker is not None or layer.adds is not None for layer in layers)
-        steps = skips and layers[0].engine == "binary"
+        steps = skips and layers[0].lowered.binary
         return Npu.of(
             engine=layers[0].engine,
             feature_bits=max(layer.feature_bits for layer in layers),
@@ -609,7 +608,7 @@ class NpuChoices:
     def _sized(self, indices: Indices, folding: Folding, dear: bool) -> list[SizedFolding]:
         """What an NPU of that folding may be: its memories are as large as its layers need, its kernels in each kind of
         RAM; where DSP blocks are ``dear``, also with fewer of them."""
-        dear = dear and folding.npu.engine == "integer"
+        dear = dear and folding.npu.multiplies
         if dear not in folding.sized:
             sized = self._with_memories(indices, folding.npu)
             folding.sized[dear] = sized.foldings(self.stream_bits, dear) if sized else []
@@ -712,12 +711,12 @@ def saving(npu: Npu, dear: bool) -> Iterator[Npu]:
     """The NPU; where DSP blocks are ``dear``, also with multipliers that PEs share, and with LUTs that multiply in
     additions."""
     yield npu
-    if not dear or npu.engine == "binary":
+    if not dear:
         return
-    kernels = min(npu.array.kgp, most_kernels(npu.array.feature_bits, npu.array.weight_bits))
+    kernels = min(npu.array.kgp, npu.array.most_kernels_per_multiplier)
     if kernels > 1:
         yield npu.unchecked(kernels_per_multiplier=kernels)
-    if npu.has_skip:
+    if npu.forks_maps:
         yield npu.unchecked(kernels_per_multiplier=kernels, lut_products=("addition",))
 
 

@@ -100,7 +100,7 @@ def _groups(choices: NpuChoices, indices_by_npu: Sequence[Indices]) -> list[list
     groups = [[n] for n in range(len(indices_by_npu))]
     for n, indices in enumerate(indices_by_npu):
         layers = [choices.layers[i] for i in indices if choices.layers[i].taker is not None]
-        onward = {layer.taker if layer.engine == "binary" else layer.reader for layer in layers}
+        onward = {layer.taker if layer.signs else layer.reader for layer in layers}
         for k in (k for k, other in enumerate(indices_by_npu) if k != n and onward & {*other}):
             first, second = (next(group for group in groups if m in group) for m in sorted((n, k)))
             if first is not second:

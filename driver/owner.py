@@ -28,7 +28,7 @@ _programs: dict[int, str] = {}
 
 
 class Owner:
-    """What an accelerator remembers of the device: the parameters that it loaded last.
+    """The device as an accelerator left it: the parameters that it loaded last.
 
     Parameters
     ----------

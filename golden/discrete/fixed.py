@@ -87,7 +87,7 @@ class SampleDraws:
 
 @dataclass
 class Norm:
-    """What a normalised layer keeps of a batch from the forward to the backward pass."""
+    """Numbers of a batch that a normalised layer keeps from its forward to its backward pass."""
 
     hats: Array
     """(samples, outputs) words: sums less their mean, over their deviation."""

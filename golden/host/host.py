@@ -163,7 +163,7 @@ class HostOutput:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Host:
-    """What the host does for an imported network: images become integers, and the network's integers become scores."""
+    """The host's part of an imported network: it makes integers of images, and scores of the network's integers."""
 
     digest: str
     """Of the model that it belongs to."""

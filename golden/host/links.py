@@ -25,7 +25,7 @@ HostLinks = tuple[HostLink, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class LinkKind:
-    """What the host must know about links of one kind."""
+    """A kind of link, as the host computes it."""
 
     forward: Callable[[Array, Array, Array], Array]
     """``forward(x, first, second)`` is what a link makes of x."""

@@ -50,7 +50,7 @@ def forward(
     batch: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Array:
-    """The same as `Model.forward`, fast.
+    """Compute a model's outputs as `Model.forward` does, fast.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def forward(
 
 
 def trace(model: Model, images: Array, *, batch: int | None = None) -> list[Array]:
-    """The same as `Model.trace`, fast: every layer's output, each (N, H', W', C') int64.
+    """Compute every layer's output as `Model.trace` does, fast: each (N, H', W', C') int64.
 
     Parameters and errors are those of `forward`.
     """

@@ -44,7 +44,8 @@ class Cycle(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Accumulator:
-    """What adds up the products of a window, or takes their OR, or adds up the ORs of its words."""
+    """A circuit that reduces the products of a window to one number: it adds them up, takes their OR, or adds up the
+    ORs of their words."""
 
     kind: str
     """One of `ACCUMULATIONS`."""

@@ -11,7 +11,7 @@ from .scope import Ref, Scope
 
 @dataclass
 class AlwaysBlock:
-    """What an always block writes, and what that depends on."""
+    """The signals that an always block writes, and those on which they depend."""
 
     written: dict[str, int] = field(default_factory=dict)
     """Name of a signal -> its bits that the block writes at all, as a mask."""

@@ -37,7 +37,7 @@ from .workloads import Workload
 
 
 class Action(ABC):
-    """What a lowered layer computes behind its sums, one action of several."""
+    """A step of a lowered layer behind its sums: one of several."""
 
     @property
     def needs(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class FeatureAction(Action):
 
 
 class ActivationAction(Action):
-    """What makes results of sums: the first action of a layer."""
+    """A step that makes results of sums: the first action of a layer."""
 
     raw: ClassVar[bool] = False
     """Whether results are raw: sums that leave as they are, past the NPU's activation, where the layer has no rows
@@ -264,7 +264,7 @@ class Scale(FeatureAction, ActivationAction):
 
 
 def lowest_terms(multiplier: Array, shift: Array) -> tuple[Array, Array]:
-    """The same factors multiplier / 2^shift with multipliers as small as can be; rounding is the same.
+    """Divide factors multiplier / 2^shift until multipliers are as small as can be; products are rounded as before.
 
     Of multiplier * x + 2^(shift - 1), 2^k is a factor where it is one of the multiplier and k < shift; where k is
     shift, there is nothing to round.
@@ -338,8 +338,8 @@ class UnitAction(FeatureAction):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Addition(FeatureAction):
-    """What golden's layer makes of two maps, value by value: of what a lowered layer has requantised, and of a map that
-    is added to it, or multiplied with it."""
+    """An addition or a product of two maps, value by value, as golden's layer has it: of the map that a lowered layer
+    has requantised, and of one that waits for it."""
 
     adds: str
     """Name of the lowered layer whose result is added."""

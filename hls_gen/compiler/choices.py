@@ -35,7 +35,7 @@ CHUNK_ORDERS = {"tuples": None, "rows": "raster", "columns": "columns"}
 
 @dataclass(frozen=True)
 class Chunk:
-    """What a buffer takes."""
+    """The words of a map that one buffer of a ping-pong pair takes."""
 
     kind: str = "tuples"
     """One of CHUNK_ORDERS."""
@@ -164,7 +164,7 @@ WRITTEN_IF_SET = ("chunk", "shortcuts", "copy_depthwise", "partitions")
 
 @dataclass(frozen=True, kw_only=True)
 class CompileChoices:
-    """What a person chooses when networks are compiled for a design.
+    """A person's choices when networks are compiled for a design.
 
     Raises
     ------

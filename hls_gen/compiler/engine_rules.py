@@ -23,7 +23,7 @@ MAX_AVERAGE = (1 << COUNT_BITS) - 1
 
 @dataclass(frozen=True)
 class Engine:
-    """What computes a workload."""
+    """An engine that computes workloads, with the widths of its integers."""
 
     name: str = "binary"
     """"binary" or "integer"."""

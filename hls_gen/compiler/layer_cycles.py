@@ -76,7 +76,7 @@ class ReadTuple:
 
 @dataclass(frozen=True, kw_only=True)
 class ArrayWork:
-    """What an array does for a layer in a frame, whatever the NPU's OL."""
+    """The work of an array for a layer in a frame, whatever the NPU's OL."""
 
     sequencer: SequencerWork
     """What the sequencer in front of the array does in a pass over all windows, with one word a tuple."""

@@ -130,8 +130,8 @@ class Multiply:
 
 @dataclass(frozen=True)
 class FormedTaps:
-    """What a former makes in front of a layer: a window former, behind which the kernel is 1 x 1 (formed_taps.py), or a
-    line former, behind which it has one column (lines.py)."""
+    """The taps that a former puts side by side in front of a layer: a window former, behind which the kernel is 1 x 1
+    (formed_taps.py), or a line former, behind which it has one column (lines.py)."""
 
     height: int
     width: int

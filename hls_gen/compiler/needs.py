@@ -26,7 +26,8 @@ SIZES = tuple(name for name in ("buffer_words", *flat.CAPACITIES) if name not in
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What layers need of an NPU: rows or words that each memory must have, how far counters must reach, and widths."""
+    """Sizes of an NPU that layers need: rows or words of each memory, the largest number of each counter, and
+    widths."""
 
     sizes: Mapping[str, int]
     """The least that each capacity must be, by name; 0 of those that are left out. Layers need the sum of those that
@@ -71,7 +72,7 @@ OTHERS = tuple(item.name for item in fields(Needs) if item.name != "sizes")
 
 @dataclass(frozen=True)
 class NpuNeeds:
-    """What a network needs of one NPU of this folding."""
+    """The needs of a network's layers on one NPU of this folding."""
 
     npu: Npu
     needs: Needs

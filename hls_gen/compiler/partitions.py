@@ -42,7 +42,7 @@ MOST_FEATURE_BITS = 9
 
 @dataclass(frozen=True)
 class ProgramModel:
-    """What one program computes of a network."""
+    """The model of one program of a network in partitions, and its channels of the network's maps."""
 
     model: Model
     """The network of it; its images are what it reads, channels behind channels."""

@@ -36,7 +36,7 @@ from .ways import MapWay, onward
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """What a network needs of a chain of NPUs."""
+    """A network as a chain of NPUs computes it: its planned layers, and their needs."""
 
     lowered: Lowered
     """The network's lowered layers, with their taps formed where a window former does so."""

@@ -30,7 +30,8 @@ from .sequencer_work import SequencerWork
 
 @dataclass(frozen=True, kw_only=True)
 class TapCounts:
-    """What the taps of a map take of a sequencer, worked out without the rows of its tables."""
+    """Counts of the taps, windows and tuples of a map, from which a sequencer's work follows; none needs the rows of
+    its tables."""
 
     hold: int
     """Tuples that the windows keep."""

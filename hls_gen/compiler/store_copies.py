@@ -55,7 +55,7 @@ class _StoreStep:
 
 @dataclass(frozen=True)
 class _StoreContents:
-    """What the stores hold at some time, the beats of the copies until then, and the last step."""
+    """The maps in the stores at some time, the beats of the copies until then, and the last step."""
 
     queues: Queues
     beats: int = 0

@@ -24,7 +24,7 @@ FRAMES = 4
 
 @dataclass(frozen=True)
 class WeightLayer:
-    """What a placement must know of a layer."""
+    """A layer with weights, as a placement sees it: its rows and its cycles."""
 
     name: str
     """The layer's name."""

@@ -179,7 +179,8 @@ def _in_order(graph: LayerGraph) -> list[Layer]:
 
 @dataclass(frozen=True)
 class _Tails:
-    """What engines compute, as far as the layers of a graph have been taken, in their order."""
+    """The weighted layers of a graph with the layers behind each, as far as the graph's layers have been taken, in
+    their order."""
 
     graph: LayerGraph
     followed: FollowedMaps

@@ -46,7 +46,7 @@ class AddedSums:
 
 @dataclass(frozen=True)
 class Taps:
-    """What one sum reads: a window of a convolution, or all windows of it whose sums pools add up."""
+    """The taps of one sum: of a window of a convolution, or of all windows whose sums pools add up."""
 
     window: Window
     """Of the convolution, or of a pool."""

@@ -56,7 +56,7 @@ def tails_of(order: Sequence[Place]) -> list[Kinds]:
 
 @dataclass(frozen=True, kw_only=True)
 class Trip:
-    """What may follow the sums of a weighted layer."""
+    """A rule of an engine: which layers may follow the sums of a weighted layer, in which order."""
 
     orders: tuple[tuple[Place, ...], ...]
     """The places; several orders where the engine takes any of them. One without places: sums may be the result."""

@@ -177,7 +177,7 @@ def with_equal_steps(npus: Sequence[Npu]) -> tuple[Npu, ...]:
 
 @dataclass(frozen=True)
 class _WaysState:
-    """What the ways of the maps so far leave for those that follow."""
+    """The stores as the ways of the maps so far leave them, for the maps that follow."""
 
     last: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Number of the layer that takes the last map of each store, by its outlet, "loop" or "skip", and the NPU that

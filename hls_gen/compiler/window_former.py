@@ -1,4 +1,4 @@
-"""Window former: the windows that an NPU's former makes of a map, of several ways to make them.
+"""Window former: the windows of a map as an NPU's former makes them, in the best of several ways.
 
 A position may have several rows of the map side by side, and words of a window may leave while positions for the next
 one come (hls_gen/design/formed_windows.py).
@@ -39,16 +39,19 @@ def windows_on(formed: FormedWindows, npu: Npu, *, kernels: int, binary: bool) -
 
 
 def _together(formed: FormedWindows, *, binary: bool) -> list[FormedWindows]:
-    """The windows, with all numbers of rows of the map that a position may have side by side, the fewest first. The
-    host packs words so; of bits a lane without a tap is none that adds nothing."""
+    """The windows with each number of rows of the map that a position may have side by side, the fewest first.
+
+    The host packs the words of such positions. With the binary engine a position has one row: a lane without a tap
+    would count as a bit, where an integer of 0 adds nothing.
+    """
     (kh, _), (sy, _) = formed.window.kernel, formed.window.stride
     most = sy if formed.packed and not binary else 1
     return [replace(formed, together=rows) for rows in range(1, min(most, kh) + 1) if sy % rows == 0]
 
 
 def _fitted(formed: FormedWindows, npu: Npu) -> FormedWindows | None:
-    """The windows as the NPU's former makes them, or, where it has no sizes yet, as one of their own would; None where
-    it can't."""
+    """The windows as the NPU's former makes them; where the former has no sizes yet, as a former made for these windows
+    would. None where it can't make them."""
     sizes = npu.former_sizes
     if sizes is None:
         formed = replace(formed, column_lanes=formed.tap_lanes)

@@ -39,7 +39,7 @@ from .tuple_parts import WeightedLanes
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MapReader:
-    """What a workload and its lowered layer have in common: each of them reads a map, and makes one."""
+    """A workload or its lowered layer: each of them reads a map, and makes one."""
 
     name: str
     """The weighted layer's, or the copy's. The map that it makes has the same name."""
@@ -59,7 +59,8 @@ class MapReader:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Workload(MapReader):
-    """What an engine computes at once, or a copy of a map (hls_gen/compiler/copies.py)."""
+    """A weighted layer with the layers behind it that an engine computes at once, or a copy of a map
+    (hls_gen/compiler/copies.py)."""
 
     engine: Engine
     adds: str | None = None
@@ -140,7 +141,7 @@ Workloads = Sequence[Workload]
 
 @dataclass(frozen=True, kw_only=True)
 class CutTarget:
-    """What a network is cut for, beside the engines of its workloads."""
+    """The hardware that a network is cut for, beside the engines of its workloads."""
 
     planes: int | None = None
     """Bits that an integer input is sign-extended to, where the binary engine reads it; None: as many as it needs."""

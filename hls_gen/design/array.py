@@ -26,7 +26,7 @@ def kernel_groups(kernels: int, kgp: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class PeArray(NpuPart):
-    """What both kinds of array have."""
+    """The values that arrays of both engines have."""
 
     most_visits: ClassVar[int]
     """Times that a layer visits a tap, one after another, at most."""

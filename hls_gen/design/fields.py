@@ -50,7 +50,7 @@ class Field:
 
 
 class Named(Protocol):
-    """What has a name."""
+    """An object that has a name."""
 
     @property
     def name(self) -> str:

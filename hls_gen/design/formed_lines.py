@@ -38,7 +38,7 @@ class MapLines(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FormedLines:
-    """What the line former makes of a map."""
+    """The words that a line former makes of a map."""
 
     words: int = 1
     """Words of a position, >= 1."""

@@ -51,8 +51,8 @@ class FormedWindows:
 
     @property
     def upright(self) -> "FormedWindows":
-        """The same windows; a map one position wide is turned, its column becomes a row: a position waits until the one
-        before is in the line memory."""
+        """These windows as the window former makes them: the column of a map one position wide becomes a row, so that a
+        position waits until the one before is in the line memory."""
         if self.padded[1] > 1 or self.width > 1:
             return self
         (kh, kw), (sy, sx), (top, left, bottom, right) = self.window.kernel, self.window.stride, self.window.padding

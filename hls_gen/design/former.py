@@ -10,7 +10,7 @@ from .rules import require
 
 @dataclass(frozen=True, kw_only=True)
 class FormerSizes(NpuPart):
-    """What a window former can form."""
+    """The largest windows that a window former can form."""
 
     channels: int = capacity(name="former_channels", where="former")
     """Channels of a position, >= 1."""

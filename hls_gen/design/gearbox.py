@@ -1,4 +1,4 @@
-"""The gearbox formula: what words of one width become in a stream of another width.
+"""The gearbox formula: how words of one width become words of another width.
 
     to wider words:    [a][b][c]   -->  [b a][- c]        words side by side, none across a boundary
     to narrower words: [d c b a]   -->  [a][b][c][d]      each word in pieces, the low part first

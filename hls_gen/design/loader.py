@@ -28,7 +28,7 @@ STATE_BITS = bits_for(len(STATES) - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Loader(NpuPart):
-    """What the loader must deal with."""
+    """The loader's part of an NPU: how many layers and outputs it counts, and whether weights are streamed."""
 
     layers: int = capacity(8, least=2, added=True)
     """Layers that a network may have, 2..256. Sized."""

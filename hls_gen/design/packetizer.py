@@ -67,7 +67,7 @@ REGISTERS = (CONTROL, STATUS, SIGNATURE, NUMBER, TRANSFER_FRAMES, BEATS)
 
 @dataclass(frozen=True, kw_only=True)
 class RawStream:
-    """What a raw stream looks like."""
+    """The form of a raw stream: how it tells frames apart, and how many values a beat has."""
 
     marks: str
     """How it tells frames apart, one of MARKS."""

@@ -19,7 +19,7 @@ INLET_BITS = bits_for(len(SOURCES) - 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Binariser(NpuPart):
-    """What makes inputs of several bits binary on line, by thresholds, in front of a binary NPU."""
+    """The part that makes inputs of several bits binary on line, by thresholds, in front of a binary NPU."""
 
     engine: ClassVar[str] = "binary"
 

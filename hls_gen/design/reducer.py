@@ -30,21 +30,21 @@ WORD_LANES = "Lanes whose products are ORed to the bit of a word, where PEs coun
 
 @dataclass(frozen=True, kw_only=True)
 class Reducer(NpuPart):
-    """What all kinds have."""
+    """The values and rules that reducers of every kind have."""
 
     @property
     def accumulations(self) -> tuple[str, ...]:
-        """The ways in which it reduces products, as values of ``accumulate`` of golden's layers."""
+        """The ways in which the reducer reduces products, as values of ``accumulate`` of golden's layers."""
         return ("popcount",)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Those of them that a layer chooses in place of the first one, each by a bit of its kernel rows."""
+        """The accumulations behind the first one: a layer chooses one of them by a bit of its kernel rows."""
         return self.accumulations[1:]
 
     @property
     def collects(self) -> bool:
-        """Whether it collects the products of a window, and reduces them once; else it reduces them beat by beat."""
+        """Whether the reducer collects the products of a window and reduces them once; else it reduces each beat's."""
         return False
 
     def code_bits(self, integers_alone: bool) -> int:
@@ -60,20 +60,20 @@ class ProductSum(Reducer):
 
 @dataclass(frozen=True, kw_only=True)
 class BinaryReducer(Reducer):
-    """What all kinds of a binary array have."""
+    """The values and rules that reducers of a binary array have, popcount or OR."""
 
     engine: ClassVar[str] = "binary"
 
     def products(self, kfp: int) -> int:
-        """Products that it reduces at once, at most: those of a beat, ``kfp``, or those that it collects."""
+        """The most products that are reduced at once: those of a beat, ``kfp``, or those that are collected."""
         return kfp
 
     def terms(self, kfp: int) -> int:
-        """What it counts at once, at most: products, or their words."""
+        """The most numbers that are counted at once: products, or words of products."""
         return self.products(kfp)
 
     def counter_terms(self, kfp: int) -> int:
-        """What one of its counters counts at once, at most: fewer where each bit plane has a counter."""
+        """The most numbers that one counter counts at once: fewer than `terms` where each bit plane has a counter."""
         return self.terms(kfp)
 
     def least_acc_bits(self, kfp: int) -> int:
@@ -86,7 +86,7 @@ class BinaryReducer(Reducer):
 
 @dataclass(frozen=True, kw_only=True)
 class Popcount(BinaryReducer):
-    """What both kinds of popcount have."""
+    """The values and rules that both kinds of popcount have: of a beat's products, and of all products of a window."""
 
     accumulate: str = choice(
         "popcount",
@@ -126,8 +126,8 @@ class SerialPopcount(Popcount):
         return max(lanes for _, lanes in lane_groups(kfp, self.planes))
 
     def code_bits(self, integers_alone: bool) -> int:
-        """As of all kinds, and below them: 1 for planes side by side, unless all that comes is an integer input; shift
-        and sign for planes one after another."""
+        """Bits of `Reducer.code_bits`, and below them 1 bit for planes side by side, unless every word is of an integer
+        input, or shift and sign for planes one after another."""
         choices = super().code_bits(integers_alone)
         if self.planes:
             return 0 if integers_alone and not choices else choices + 1
@@ -158,7 +158,7 @@ class CollectedPopcount(Popcount):
 
 @dataclass(frozen=True, kw_only=True)
 class OrReducer(BinaryReducer):
-    """What both kinds of OR have."""
+    """The values and rules that both kinds of OR have: of all products of a window, and of words that are counted."""
 
     accumulate: ClassVar[str]
 

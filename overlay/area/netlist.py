@@ -44,7 +44,7 @@ Cells = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Resources:
-    """What a design takes of a device."""
+    """Cells of a device that a design takes."""
 
     lut: int = 0
     """LUTs of logic as Yosys makes them: each has one function."""

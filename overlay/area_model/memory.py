@@ -65,7 +65,7 @@ is written and read by one address."""
 
 @dataclass(frozen=True)
 class MappedMemory:
-    """What a memory becomes."""
+    """A memory as synthesis maps it to block RAM or LUT RAM."""
 
     resources: Resources
     """What it takes of the device."""

@@ -28,7 +28,7 @@ OF_ENGINE = {engine: tuple(name for name in flat.CHOSEN if flat.engine_of(name) 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What was asked for of a design; None: as the design has it, or as follows from the network."""
+    """A person's wishes for a design; None: as the design has it, or as follows from the network."""
 
     design: str | None = None
     """Name of a reference design; None takes the one that has the network's name, if nothing is asked of its NPUs."""

@@ -46,7 +46,7 @@ IDEAL = Conditions()
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What hardware and golden gave for the same images."""
+    """Outputs of hardware and of golden for the same images, with the hardware's counts."""
 
     program: CompiledNetwork[Program]
     """The program that ran."""

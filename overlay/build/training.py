@@ -21,7 +21,7 @@ from .build import SOURCES
 
 @dataclass(frozen=True)
 class TrainingBuild:
-    """What was written."""
+    """The files of a training machine that were written."""
 
     bit: Path
     """The simulation overlay, which ``TrainingMachine`` loads on a virtual board."""

@@ -145,7 +145,7 @@ def evaluate_command(
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """What NETWORK|FOLDER names."""
+    """The network that NETWORK|FOLDER names, with its weights and its build."""
 
     model: Model
     """The network that is evaluated."""

@@ -27,7 +27,7 @@ MOST = 20
 
 @dataclass(frozen=True)
 class Subject:
-    """What NETWORK|DESIGN names."""
+    """The networks and the reference design that NETWORK|DESIGN names."""
 
     name: str
     """That of the reference design, or of the network."""

@@ -15,7 +15,7 @@ MOST_CLIPPED = 0.01
 
 @dataclass(frozen=True)
 class InputUse:
-    """What images use of a network's input."""
+    """How much of the range of a network's input images use."""
 
     numbers: tuple[float, float]
     """The smallest and the largest number that images give: real numbers if ``takes`` has real numbers."""

@@ -155,7 +155,7 @@ def _without_weights(lowered: Lowered) -> Lowered:
 
 
 def _weightless(layer: LoweredLayer) -> LoweredLayer:
-    """The same of a layer."""
+    """The lowered layer with weights of 0 that take no memory."""
     weight = np.broadcast_to(np.zeros((), layer.weight.dtype), layer.weight.shape)
     beside = {"magnitude": None} if layer.binary else {}
     return replace(layer, arithmetic=replace(layer.arithmetic, weight=weight, **beside))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Engines:
-    """What computes the layers of a network."""
+    """The engine of each layer of a network."""
 
     names: tuple[str, ...]
     """The engine of each lowered layer, "binary" or "integer"."""

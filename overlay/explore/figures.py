@@ -42,7 +42,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class FlowOnDesign:
-    """What the flow model says of each network on a design."""
+    """A design, and the flow model's results for each network on it."""
 
     design: Design
     results: Sequence[Sequence[Result]]
@@ -119,7 +119,8 @@ def _with_design(models: Sequence[Model], candidate: Candidate) -> FlowOnDesign 
 
 
 def _with_areas(flow: FlowOnDesign | None, candidate: Candidate) -> FlowOnDesign | None:
-    """The same on a design whose NPUs have the candidate's values of AREA_ALONE; None where an NPU can't have them."""
+    """The flow on the design whose NPUs have the candidate's values of AREA_ALONE; None where an NPU can't have
+    them."""
     if flow is None:
         return None
     pairs = zip(flow.design.npus, candidate.npus)

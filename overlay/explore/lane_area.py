@@ -18,7 +18,7 @@ LUTS_OF_DSP = PYNQ_Z2.lut / PYNQ_Z2.dsp
 
 @dataclass(frozen=True)
 class PeLaneArea:
-    """What a lane takes, a share of its PE's accumulator included."""
+    """LUTs and DSP blocks of a lane, a share of its PE's accumulator included."""
 
     lut: float
     dsp: float

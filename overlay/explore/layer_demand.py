@@ -311,7 +311,7 @@ class LayerDemand:
         )
 
     def _tuple_part_words(self, npu: Npu, kgp: int) -> int:
-        """The same where kernel groups of so many kernels may read a part of a tuple's words."""
+        """Words of the tuple part that a kernel group of ``kgp`` kernels reads."""
         key = "tuple part words", *self._layout_key(npu), kgp
         if key not in self.cache:
             assert self.lowered.weighted is not None

@@ -114,7 +114,7 @@ class SentWords(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """What lies behind an NPU."""
+    """The NPUs behind an NPU, as its own choice depends on them."""
 
     price: float
     """Price of the NPUs there."""
@@ -123,7 +123,7 @@ class Behind(NamedTuple):
 
 
 class SizedFolding(NamedTuple):
-    """What an NPU may be: its folding with the sizes of its memories, and what it takes."""
+    """A choice for an NPU: a folding with the sizes of its memories, its price and its area."""
 
     npu: Npu
     """Its folding with the sizes."""
@@ -175,8 +175,9 @@ class Folding:
 
 
 class Drawn(Generic[T]):
-    """What an iterator gives, kept; it is drawn only as far as somebody looks. One may iterate after another, also
-    where the first one stopped early, but not both at the same time: each would miss what the other one draws."""
+    """The items of an iterator, kept; one is drawn only as far as somebody looks. One reader may iterate after another,
+    also where the first one stopped early, but not both at the same time: each would miss items that the other one
+    draws."""
 
     __slots__ = ("_items", "_source")
 
@@ -220,7 +221,7 @@ class Foldings:
 
 @dataclass
 class _KnownAt:
-    """What `NpuChoices` has worked out at an interval."""
+    """The results of `NpuChoices` at an interval."""
 
     by_kfp: dict[Indices, list[tuple[Npu, Foldings]]] = field(default_factory=dict)
     foldings: dict[tuple, Foldings] = field(default_factory=dict)
@@ -229,7 +230,7 @@ class _KnownAt:
 
 @dataclass
 class _Known:
-    """What `NpuChoices` has worked out."""
+    """The results of `NpuChoices` for all intervals."""
 
     at: dict[int, _KnownAt] = field(default_factory=dict)
     """By the interval."""
@@ -242,7 +243,8 @@ class _Known:
 
 @dataclass
 class NpuChoices:
-    """What an NPU may be for layers of one network, or of several. It keeps what it has worked out."""
+    """The foldings that an NPU may have for layers of one network, or of several. The object keeps what it has worked
+    out."""
 
     layers: Sequence[LayerDemand]
     """The network's weighted layers."""
@@ -743,7 +745,8 @@ def fills_steps(npu: Npu, kernels: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _fits(added: int, kernels: int, kgp: int, ol: int, widths: tuple[int, ...]) -> bool:
-    """The same by numbers; ``widths`` are those of the words that the map goes through."""
+    """Whether an NPU with these numbers can add a map of ``added`` channels; ``widths`` are those of the words that the
+    map goes through."""
     words = result_layout(added, 1, kgp, ol)
     for width in widths:
         words = regroup(words, width)

@@ -42,7 +42,7 @@ def rings(networks: Sequence[Sequence[str]]) -> list[tuple[int, ...]]:
 
 
 def _rings(engines: Sequence[str]) -> list[tuple[int, ...]]:
-    """The same for one network."""
+    """The mappings of one network on rings, as `rings` says."""
     count = len(engines)
     mappings = [tuple(i % n for i in range(count)) for n in range(2, min(MOST_RING, count - 1) + 1)]
     first = engines[0]

@@ -131,7 +131,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Explored:
-    """What a search found."""
+    """The designs that a search found, and how."""
 
     front: tuple[Row, ...]
     """Rows that no other beats in both LUTs and cycles, fastest first: those within the budget, where there are any."""

@@ -39,7 +39,8 @@ def run_flow(model: Model, choices: CompileChoices, design: Design, frames: int 
 def run_lowered(
     programs: Sequence[Lowered], choices: CompileChoices, design: Design, frames: int = FLOW_FRAMES
 ) -> list[Result]:
-    """The same of the lowered layers of a network's programs."""
+    """Run the flow model for the lowered layers of a network's programs on a design; the results are those of
+    `run_flow`."""
     of_partition = choices.of_partition
     return [whole_run(plan_lowered(each, design.npus, of_partition), design, frames) for each in programs]
 

@@ -31,7 +31,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class Task:
-    """What is tried at a time: a connection of NPUs in a setting, an interval, and the price to begin with."""
+    """A try of the search: a connection of NPUs in a setting, an interval, and the price to begin with."""
 
     connection: Connection
     setting: MapSetting

@@ -83,7 +83,7 @@ class Row:
 
 
 class Offer(NamedTuple):
-    """What a task comes to at its price, before the flow model runs."""
+    """The NPUs that a task gives at its price, with their excess over the budget, before the flow model runs."""
 
     task: Task
     """The task, with that price."""
@@ -291,7 +291,8 @@ class Tries:
         return self._known_area(candidate).device_lut
 
     def _hopeless(self, candidate: Candidate) -> dict[str, float]:
-        """The same where it is far more; nothing unless a run of the flow model takes long, which then need not be."""
+        """The excess of a candidate, as `over` says it, where it is far above the budget; nothing unless a run of the
+        flow model takes long, which then need not be."""
         return {key: value for key, value in self.over(candidate).items() if value > FAR} if self.heavy else {}
 
     def _is_beaten(self, candidate: Candidate, cycles: int) -> bool:

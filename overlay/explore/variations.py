@@ -16,7 +16,7 @@ from .one_npu import NpuChoices
 
 @dataclass(frozen=True)
 class MapSetting:
-    """What a candidate's NPUs have in common beside their foldings."""
+    """The choices that a candidate's NPUs have in common beside their foldings."""
 
     map_order: str = "pull"
     """"pull" or "raster"."""

@@ -87,7 +87,7 @@ class Workers:
             yield from map(work, tasks)
 
     def _cluster(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        """The same on a Dask cluster."""
+        """Do all tasks as `map` does, on a Dask cluster."""
         with _client(self.scheduler) as client:
             futures = client.map(work, tasks, pure=False)
             for future in futures:

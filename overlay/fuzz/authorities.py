@@ -53,7 +53,7 @@ class FileNumbers:
 
 @dataclass(frozen=True, eq=False)
 class Computed:
-    """What an authority makes of images."""
+    """An authority's outputs for images."""
 
     outputs: list[Array]
     """(N, ...) float64, in the file's order."""

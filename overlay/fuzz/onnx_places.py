@@ -210,7 +210,7 @@ class OnnxPlaces(OnnxQuantisers):
         return self.moved(here, "Transpose", (), tuple(here.shape[axis - 1] for axis in axes[1:]), perm=axes)
 
     def reshape(self, here: OnnxMap) -> OnnxMap | None:
-        """The same values in another shape: Reshape, Squeeze or Unsqueeze."""
+        """Append Reshape, Squeeze or Unsqueeze, which give the values another shape."""
         if len(here.shape) == 2 and self.pick.flip():
             axis = self.constant([2], np.int64)
             return self.moved(here, "Unsqueeze", [axis], (here.shape[0], 1, here.shape[1]))

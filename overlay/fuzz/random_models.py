@@ -28,7 +28,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass
 class ArrayDrawing:
-    """What arrays of a network's layers are drawn by, one layer after another."""
+    """The state by which arrays of a network's layers are drawn, one layer after another."""
 
     network: Network
     rng: np.random.Generator

@@ -190,7 +190,7 @@ def encodings(pick: Pick, bits: int, kinds: Sequence[str] = (*STORED, "ternary")
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerChoices:
-    """What layers for an integer engine may be."""
+    """The layers and encodings that networks for an integer engine may have."""
 
     feature_bits: int = 8
     weight_bits: int = 8

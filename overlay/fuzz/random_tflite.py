@@ -543,7 +543,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
         return self.operator("MEAN", here, shape, quantisation, constants, KeepDims=keep)
 
     def reshape(self, here: TfliteMap) -> TfliteMap | None:
-        """The same values in another shape, sometimes a list."""
+        """Append an operator that gives the values another shape, sometimes a list."""
         count = prod(here.shape)
         if self.chance(3):
             shape: Shape = (1, count)
@@ -587,7 +587,7 @@ class TfliteDrawing(Drawing[TfliteMap]):
         return self.reshaped(here, shape)
 
     def reshaped(self, here: TfliteMap, shape: Shape) -> TfliteMap:
-        """The same values in another shape."""
+        """Append RESHAPE, which gives the values this shape."""
         return self.operator("RESHAPE", here, shape, constants=[self.constant(np.array(shape, np.int32))])
 
     def end(self, here: TfliteMap) -> TfliteMap:

@@ -94,7 +94,7 @@ def _leaky_relu(node: NodeView) -> Link:
 
 
 def _prelu(node: NodeView) -> Link:
-    """The same, alpha being an input: one, or one for each channel."""
+    """x, or alpha x below 0, where alpha is an input of the node: one number, or one for each channel."""
     return _leaky("PRelu", fractions(node.constant(1, "the slope")))
 
 
@@ -238,8 +238,8 @@ def curve_table(kind: str, source: ScaleAndZero, result: ScaleAndZero, options: 
 
 
 def node_table(kind: str, attributes: Mapping[str, Any], constants: Sequence[Array]) -> Array:
-    """The same of a node of a TFLite file, by its attributes, with scales, and the values of its ``constants``: a row
-    for each channel, or one row, (channels or 1, 256)."""
+    """The results of a node of a TFLite file for -128 .. 127, by its attributes, with scales, and the values of its
+    ``constants``: a row for each channel, or one row, (channels or 1, 256)."""
     scales: Sequence[TensorScale] = attributes["scales"]
     source, result = scales[0].per_tensor("the input"), attributes["result_scale"].per_tensor("the result")
     of_channels = [

@@ -60,7 +60,7 @@ class Corners:
 
     @property
     def lines_from(self) -> list[tuple[Fraction | float, Fraction, Fraction]]:
-        """The same lines, each behind the number where it begins."""
+        """The lines of `lines`, each behind the number where it begins."""
         begins: list[Fraction | float] = [-np.inf, *(x for x, _ in self.points)]
         return [(x, slope, offset) for x, (slope, offset) in zip(begins, self.lines)]
 

@@ -55,7 +55,7 @@ class Staircase:
         return total
 
     def within(self, low: int, high: int) -> "Staircase":
-        """The same staircase, if it rises, for sums from ``low`` to ``high``: of steps outside the nearest are kept.
+        """This staircase, if it rises, for sums from ``low`` to ``high``: of steps outside the nearest are kept.
 
         If all sums have one level, it has no step. The nearest steps outside say where the levels inside end.
         """

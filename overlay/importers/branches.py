@@ -74,7 +74,7 @@ def branches(graph: OperationGraph) -> list[Branch]:
 
 @dataclass(frozen=True, eq=False)
 class BranchEnd:
-    """What a branch ends with: a tensor of a map, behind links."""
+    """The end of a branch: a tensor of a map, behind links."""
 
     map: int
     """The map's number."""

@@ -35,7 +35,7 @@ class OverBudget(Unsupported):
 
 @dataclass
 class ImportBudget:
-    """What an import has taken."""
+    """Memory and steps that an import has taken so far."""
 
     size: int
     """Bytes of the constants that the file holds."""

@@ -28,7 +28,7 @@ ENGINES = ("auto", "binary", "integer")
 
 @dataclass(frozen=True, kw_only=True)
 class EngineCost:
-    """What engines take for a product a cycle, with an NPU for each kind."""
+    """LUTs and DSP blocks of the engines for a product a cycle, with an NPU for each kind."""
 
     lut: float
     dsp: float

@@ -22,7 +22,7 @@ from .sections import MapReading, PairSection, PassSection, Quantised, Section
 
 
 class Joined(NamedTuple):
-    """What a join becomes."""
+    """The section that a join becomes."""
 
     section: Section
     view: MapView

@@ -130,7 +130,7 @@ class Function(Operation):
     @property
     @abstractmethod
     def anywhere(self) -> "Function":
-        """The same function for a tensor of any shape, where it is uniform."""
+        """This function for a tensor of any shape; it must be uniform."""
 
     @abstractmethod
     def value(self, x: Fraction) -> Fraction:
@@ -139,7 +139,7 @@ class Function(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Elementwise(Function):
-    """What a link makes of each value."""
+    """A link that is applied to each value."""
 
     link: Link
     """Its parameters spread over a tensor of one image."""
@@ -293,7 +293,7 @@ class Linear(Operation):
 
     @property
     def aside(self) -> "Linear":
-        """The same of a map on its side, whose rows are the columns."""
+        """This operation for a map on its side, whose rows are the columns."""
         assert self.window is not None
         real = None if self.real is None else self.real.transpose(0, 1, 3, 2)
         return replace(self, weight=self.weight.transpose(0, 1, 3, 2), real=real, window=aside(self.window))
@@ -356,7 +356,7 @@ class Pooling(Operation):
 
     @property
     def aside(self) -> "Pooling":
-        """The same of a map on its side, whose rows are the columns."""
+        """This operation for a map on its side, whose rows are the columns."""
         return replace(self, window=aside(self.window))
 
     def shape(self, *sources: Shape) -> Shape:
@@ -406,7 +406,7 @@ class AxesReduction(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Padding(Operation):
-    """The same values with others around, and where the tensor grows between them."""
+    """An operation that puts values around a tensor's own and, where the tensor grows, between them."""
 
     widths: tuple[tuple[int, int], ...]
     """tuple of (int, int): of each axis, how many come before and behind."""
@@ -442,7 +442,7 @@ class Padding(Operation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Layout(Operation):
-    """The same values in another order and shape; some may come several times."""
+    """An operation that gives values another order and shape; some may come several times."""
 
     order: Array
     """For each value of what is made, its place in what is read, both of one image with the 1 in front."""
@@ -533,7 +533,7 @@ class Extreme(Pointwise):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairTable:
-    """What a kernel makes of each pair of integers of two maps."""
+    """A kernel's results for each pair of integers of two maps."""
 
     values: Array
     """(m, n) int64: of first + i and first + j."""

@@ -121,7 +121,7 @@ def _levels_of_pairs(section: PairSection) -> Array:
 
 @dataclass(frozen=True)
 class PairFactors:
-    """What a layer multiplies by, adds and shifts."""
+    """The integers by which a layer multiplies two maps, adds and shifts."""
 
     multipliers: tuple[int, ...]
     bias: int

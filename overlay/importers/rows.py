@@ -51,7 +51,7 @@ class Boundaries:
 
     @cached_property
     def in_floats(self) -> "Boundaries":
-        """The same, each as the nearest float64."""
+        """These boundaries, each as the nearest float64."""
         return Boundaries(limits=floats(self.limits), reached=self.reached)
 
     def level(self, x: Array) -> Array:
@@ -69,7 +69,7 @@ class Boundaries:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LevelTable:
-    """What becomes of each level of a map."""
+    """A table that gives another level for each level of a map."""
 
     rows: Array
     """(channels or 1, levels) int64: the level that is made of each level, in each channel, or in all channels in one

@@ -214,7 +214,7 @@ class WeightSection(Section):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairSection(Section):
-    """What a layer makes of two maps, such as their sum, and its quantiser."""
+    """A section of two maps: the layer that joins them value by value, such as a sum, and its quantiser."""
 
     join: PairOperation
     """The operation that makes one map of two."""

@@ -76,7 +76,7 @@ class SourceInput:
     zero) * scale. 1 and 0 where the file doesn't say it."""
 
     def quantised(self, scale: Array, zero: Array) -> "SourceInput":
-        """The same input, with the scale and the zero point of its integers where the file says one of each.
+        """This input, with the scale and the zero point of its integers where the file says one of each.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class SourceGraph:
     """Names of classes that the file brings along, unchecked."""
 
     def needed(self) -> "SourceGraph":
-        """The same without nodes that no output depends on, such as those that compute a shape nobody reads."""
+        """The graph without nodes that no output depends on, such as those that compute a shape nobody reads."""
         names = {*self.outputs}
         nodes = []
         for node in reversed(self.nodes):

@@ -51,7 +51,7 @@ AnyStand = TypeVar("AnyStand", bound="Stand")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Stand(ABC):
-    """What a walk stands at."""
+    """The point to which a walk has come on a branch: a tensor of a map, of sums or of means."""
 
     noun: ClassVar[str]
     """For messages, what the tensor is where no curve may follow."""

@@ -21,7 +21,7 @@ from .rows import LevelTable
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """What becomes of each integer of a map."""
+    """A table that gives an integer for each integer of a map."""
 
     levels: LevelTable
     source: Held

@@ -67,7 +67,7 @@ def rounded_once(sums: Array, scales: Array) -> Array:
 
 
 def _by_multipliers(sums: Array, scales: Array) -> Array:
-    """The same as the kernel of a convolution rounds."""
+    """Sums times their scales as the kernel of a convolution rounds: twice."""
     multipliers = [multiplier_of(float(scale)) for scale in scales]
     multiplier, shift = (np.array(values, np.int64) for values in zip(*((m.multiplier, m.shift) for m in multipliers)))
     return rounded_twice(sums, multiplier, shift)

@@ -26,7 +26,7 @@ SHIFTS = range(-31, 31)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TensorScale:
-    """What the integers of a tensor are worth: (value - zero) * scale."""
+    """Scale and zero point of a tensor: an integer stands for (value - zero) * scale."""
 
     kind: str
     """The schema's word for its type, such as ``"INT8"``."""

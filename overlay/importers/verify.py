@@ -329,7 +329,7 @@ def images_off(imported: Imported, inputs: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _GoldenMap:
-    """What golden has, and what operations make of its map before."""
+    """A map of golden's, and the values that operations compute for it from golden's map before."""
 
     name: str
     span: _Span

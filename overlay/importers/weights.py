@@ -77,7 +77,8 @@ def with_signs(real: Array, signs: Array) -> Array:
 
 
 def integer_weights(weights: Weights) -> Weights:
-    """The same weights for the integer engine: where nothing is requantised, their encoding alone says the engine."""
+    """Weights with an encoding of the integer engine: where nothing is requantised, their encoding alone says the
+    engine."""
     narrow = weights.encoding in (BIPOLAR, TERNARY)
     return replace(weights, encoding=signed(2)) if narrow else weights
 

@@ -100,7 +100,7 @@ class FloatRun:
 
 @dataclass(frozen=True)
 class LearningRow:
-    """What one setting reached, or has reached so far."""
+    """The figures that one setting reached, or has reached so far."""
 
     setting: str
     """Name."""

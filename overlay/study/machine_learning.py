@@ -58,7 +58,7 @@ MOST_SEED = (1 << STATE_BITS) // EPOCH_SEEDS - 2
 
 @dataclass(frozen=True, kw_only=True)
 class MachinePlan:
-    """What is trained, and on which machine."""
+    """A run of training: the setting, the data, and the machine."""
 
     hidden: tuple[int, ...] = (128,)
     """Neurons of each hidden layer."""
@@ -166,7 +166,7 @@ class MachinePlan:
 
 @dataclass(frozen=True)
 class MachineLearned:
-    """What learning on the machine gave."""
+    """The figures of a run of training on the machine."""
 
     points: list[tuple[float, float]]
     """Share of right test images after each epoch, and cycles a sample; the interpreter's are those of words alone, and
@@ -185,7 +185,7 @@ class MachineLearned:
 
 
 class MachineRunner:
-    """What trains: the machine in Verilator, its interpreter, or its arithmetic alone; a context.
+    """A context that trains: the machine in Verilator, its interpreter, or its arithmetic alone.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class EpochPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What one seed gave."""
+    """The figures of a network that was trained with one seed."""
 
     seed: int
     """Of the run."""

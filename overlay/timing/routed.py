@@ -49,7 +49,7 @@ class RoutedPath:
 
 @dataclass(frozen=True)
 class Routed:
-    """What place and route gave."""
+    """Clock and longest path of a design, by place and route."""
 
     device: str
     """Device and speed grade."""

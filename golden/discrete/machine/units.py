@@ -48,7 +48,7 @@ class CacheSpan:
 
 @dataclass(frozen=True)
 class InstructionNeeds:
-    """What an instruction needs of the machine."""
+    """Units that an instruction occupies, memory that it reads and writes, and its cycles."""
 
     units: tuple[str, ...] = ()
     """Units that it occupies, of `UNITS`; none: the controller itself does it."""

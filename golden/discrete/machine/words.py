@@ -17,8 +17,7 @@ MATRICES = ("weights", "codes", "weight_gradients")
 
 @dataclass
 class LayerState:
-    """What is kept of a layer. ``codes`` is None where weights are continuous, ``weights`` where they are codes
-    alone."""
+    """A layer's parameters. ``codes`` is None where weights are continuous, ``weights`` where they are codes alone."""
 
     weights: Array | None
     """(outputs, inputs) words or None."""

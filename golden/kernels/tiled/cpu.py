@@ -42,7 +42,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Instructions:
-    """What a path needs."""
+    """Instruction sets of the processor that a path uses, and the compiler's flags for them."""
 
     features: frozenset[str]
     """Instruction sets of the processor, by Linux' names."""

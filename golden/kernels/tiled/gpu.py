@@ -215,7 +215,8 @@ def _struct(fields: dict[str, int]) -> Array:
 
 
 def run(layer: PackedConv, words: Array, plan: TilePlan | None = None) -> Array:
-    """The same as `golden.kernels.tiled.reference.run`, on the current GPU; by default by its `best_plan`.
+    """Compute a convolution on the current GPU, as `golden.kernels.tiled.reference.run` does; by default by the GPU's
+    `best_plan`.
 
     Raises
     ------

@@ -37,7 +37,7 @@ SUM_REGISTERS, OTHER_REGISTERS = 2, 96
 
 @dataclass(frozen=True, kw_only=True)
 class GpuLimits:
-    """What a GPU grants a block. The defaults hold for every GPU since compute capability 7.5."""
+    """Resources that a GPU grants a block. The defaults hold for every GPU since compute capability 7.5."""
 
     shared_bytes: int = 48 * 1024
     """Bytes of shared memory."""

@@ -113,7 +113,7 @@ class AddedSteps:
 
 
 class AdditionUnit:
-    """What steps pass from the activation to the skid register behind the addition. A taker of steps.
+    """The stages from the activation to the skid register behind the addition, which steps pass. A taker of steps.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def library() -> ctypes.CDLL | None:
 
 @dataclass(frozen=True)
 class FramesRun:
-    """What frames that were run came to, one after the other, until they repeat."""
+    """Cycles, counts and fill levels of frames that were run one after the other until they repeat."""
 
     done: Sequence[int]
     """Cycles in which they have left."""

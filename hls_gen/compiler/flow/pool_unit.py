@@ -148,7 +148,7 @@ class PassBy:
 
 
 class FromPool:
-    """What takes the steps of a pool unit that has a way past it.
+    """The taker of the steps that leave a pool unit with a way past it.
 
     Parameters
     ----------

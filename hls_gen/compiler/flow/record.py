@@ -93,7 +93,7 @@ def numbers_of_timing() -> dict[str, int]:
 
 
 class Record:
-    """What a network was made of.
+    """The components and stamps of which a network of the flow model consists, as numbers.
 
     Attributes
     ----------

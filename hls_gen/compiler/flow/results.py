@@ -18,7 +18,7 @@ from .layer import FlowLayer
 
 
 class Taker(Protocol):
-    """What takes the steps that leave stages: gearboxes, or what stands in front of them, a skid register first."""
+    """A component that takes the steps that leave stages: a gearbox, or the skid register in front of it."""
 
     @property
     def room(self) -> tuple[Wait, ...]:

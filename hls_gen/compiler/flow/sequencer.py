@@ -24,7 +24,7 @@ Passing = Generator[tuple[Wait, ...], None, int]
 
 
 class Count(NamedTuple):
-    """What an issuer had counted when it issued the last beat of a frame."""
+    """The counts of an issuer when it issued the last beat of a frame."""
 
     at: int
     """Cycle of that beat."""

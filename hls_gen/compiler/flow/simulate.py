@@ -30,7 +30,7 @@ class Waits:
 
 @dataclass(frozen=True)
 class Result:
-    """What the flow model says of a system."""
+    """Cycles, counts and fill levels of a system, by the flow model."""
 
     cycles_per_frame: float
     """Cycles from frame to frame of a steady stream."""

@@ -19,7 +19,7 @@ from .streams import Sink, Source, level, room_from
 
 @dataclass(eq=False)
 class SkipSide:
-    """What one side does with its words."""
+    """One of the two readers of a skip store: when its words come, and when it takes them."""
 
     puts: Stamps = field(default_factory=lambda: Stamps("words in its skip store"))
     """Cycles in which words for it come into the store."""
@@ -91,7 +91,7 @@ class SkipFifo:
 
 
 class SkipSource:
-    """What one side takes from a skip store; a source.
+    """A source of the words that one side takes from a skip store.
 
     Parameters
     ----------

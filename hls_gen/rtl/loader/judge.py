@@ -40,7 +40,7 @@ def error_code(b: Block, name: str) -> Signal:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What was found of the header, a cycle after it is complete."""
+    """The loader's verdict on a header, a cycle after the header is complete."""
 
     is_load: Signal
     """Register: the packet is a LOAD."""

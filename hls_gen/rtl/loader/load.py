@@ -52,7 +52,7 @@ class LoadPort:
 
 @dataclass(frozen=True)
 class AddressedMemory:
-    """What the header at hand says of a memory."""
+    """The memory that the header at hand addresses."""
 
     memory: Signal
     """Id of the memory, 8 bits."""

@@ -37,7 +37,7 @@ from .weights import accept_weights, last_row_of_layer
 
 @dataclass(frozen=True)
 class PacketProgress:
-    """What moves the loader from state to state."""
+    """Events of a packet that move the loader from state to state."""
 
     taken: Signal
     """A stream word is taken in this cycle."""

@@ -21,7 +21,7 @@ from .state import LoaderContext
 
 @dataclass(frozen=True)
 class Order:
-    """What the loader has seen of the stream."""
+    """The loader's count of packets: which ones have come since the last reset or LOAD, and which one comes next."""
 
     signature: Signal
     """Register: signature of the LOAD packets since the last reset."""

@@ -24,7 +24,7 @@ from bitloom.hls_gen.rtl.primitives.text import Header
 
 @dataclass(frozen=True)
 class _BufferSide:
-    """What one side does in this cycle: the producer puts words, the consumer gets them."""
+    """One side of the pair in this cycle: the producer puts words, the consumer gets them."""
 
     moves: Signal
     """A word moves."""

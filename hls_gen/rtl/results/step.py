@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class StepMarks:
-    """What goes with the values of a step in the first stage of its activation, a register each."""
+    """Marks that go with the values of a step in the first stage of its activation, a register each."""
 
     tuple_last: Signal
     """The tuple ends with the step."""

@@ -24,7 +24,7 @@ ALL_BYTES = 0b1111
 
 @dataclass(frozen=True)
 class AxiLite:
-    """What the register block sees of its slave."""
+    """Signals by which the AXI4-Lite slave reads and writes the registers."""
 
     write: Signal
     """Register, a pulse: ``write_data`` is for the register at ``write_address``."""

@@ -21,7 +21,7 @@ from .context import NpuContext
 
 @dataclass(frozen=True)
 class EngineOutputs:
-    """What the rest of the NPU sees of the engine."""
+    """Signals of an engine that the rest of its NPU reads."""
 
     features: Stream
     """OL features a word. Where features may go to the outlets, its side bits are those that `Npu.result_side_bits`

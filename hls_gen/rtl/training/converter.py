@@ -43,7 +43,7 @@ from .word import twos
 
 @dataclass(frozen=True)
 class ConversionPorts:
-    """What a converter knows of its table; all signals stand while words are converted."""
+    """Ports by which a converter is told its table; all signals stand while words are converted."""
 
     thresholds: Signal
     """2^code_bits - 1 numbers of word_bits + 1 bits, two's complement; those of no code are the largest number."""

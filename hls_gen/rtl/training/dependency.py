@@ -15,7 +15,7 @@ from .decode import END_BITS, Decoded
 
 @dataclass(frozen=True)
 class Dependency:
-    """What the unit says of the instruction at hand."""
+    """Signals by which the unit says whether the instruction at hand must wait for others."""
 
     blocked: Signal
     """Register: it must wait. It has looked at the instruction when that has been at hand for two cycles."""

@@ -38,7 +38,7 @@ GOOD = ("read", "refused")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reader did with a file."""
+    """How a reader ended with a file."""
 
     verdict: str
     """"read"; "refused", with one line that names the file; "unclear", refused with more than a line or without the

@@ -100,7 +100,7 @@ class _WrongImport(Exception):
 
 @dataclass(frozen=True, eq=False)
 class _ImportResults:
-    """What an imported network makes of images."""
+    """The maps and outputs of an imported network for images."""
 
     imported: Imported
     host: Host

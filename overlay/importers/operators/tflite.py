@@ -317,7 +317,7 @@ def _number_around(node: NodeView, result: tuple[float, int]) -> int:
 
 @operator("TRANSPOSE", domains=TENSORFLOW, everywhere=True)
 def transpose(node: NodeView) -> None:
-    """The same values, their axes in another order."""
+    """Put the axes of a tensor into another order; values stay."""
     node.only_map(0)
     order = [int(axis) for axis in node.constant(1, "the order of the axes").ravel()[:9]]
     places = node.places_as_file()

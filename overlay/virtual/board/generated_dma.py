@@ -15,7 +15,7 @@ ENDED = dma.STATUS.field("HALTED").at(1) | dma.STATUS.field("IDLE").at(1)
 
 
 class GeneratedChannel:
-    """What a virtual board knows of a channel: whether a transfer may be under way."""
+    """The virtual board's record of a channel: whether a transfer may be under way."""
 
     def __init__(self, name: str, base: int):
         self.name = f"bitloom_dma {name}"

@@ -14,7 +14,7 @@ from .errors import ProtocolError, SimulationTimeout
 
 
 class Watched(Protocol):
-    """What the watchdog asks of a simulation (`Simulation`)."""
+    """A simulation, as the watchdog sees it (`Simulation`)."""
 
     def state(self) -> dict[str, int]:
         """Among others ``progress_cycle``: the cycle of the last progress."""

@@ -26,7 +26,7 @@ from bitloom.golden.reading.json_text import parse_json, read_json
 
 from .detections import Detections
 from .host import CLOSINGS, MOST, Host, HostOutput, InputIntegers, OutputPart
-from .links import KINDS, HostLinks
+from .links import KINDS, MOST_LINKS, HostLinks
 from .order import from_pieces, to_pieces
 
 FORMAT = "bitloom host"
@@ -37,8 +37,6 @@ MOST_OUTPUTS = 64
 """Outputs of a file at most."""
 MOST_NAME = 256
 """Characters of an output's name at most."""
-MOST_LINKS = 64
-"""Links of a chain at most; the importer joins lines that follow each other, so that few are left."""
 
 
 def path_of(model: str | os.PathLike[str]) -> Path:

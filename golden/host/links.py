@@ -21,6 +21,8 @@ HostLink = tuple[str, Array, Array]
 """A kind, and its two numbers for every channel: ("line", multiply, add), each (channels,) float64."""
 HostLinks = tuple[HostLink, ...]
 """Links in the order in which the host computes them."""
+MOST_LINKS = 64
+"""Links of a chain at most; an importer joins lines that follow each other, so that few are left."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,6 +82,13 @@ GIVE_BACK = 2
 """Cycles from the tap that gives a word of a tuple memory back to the write that may take its place: the count of free
 words is a register, and so is the writer's permission."""
 
+
+def fetch_cycles(npu: Npu) -> int:
+    """Cycles in which the one memory is read for a word before the beats that use it; 0 where tuples have a memory of
+    their own."""
+    return int(npu.array.one_memory)
+
+
 # Results unit
 
 CREDITS = 2

@@ -180,7 +180,7 @@ def _connected(network: Network, npu: Npu, wanted: Wanted) -> tuple[Npu, ...]:
         if count is None or not 1 <= count <= MOST_NPUS:
             raise ValueError(f"{network.name}: a {topology} must have 1..{MOST_NPUS} NPUs, got {count}")
         npus = [npu] * count
-    rest = [each.changed(planes=0, shift_bits=0, binariser_bits=0, window_former=False) for each in npus[1:]]
+    rest = [each.changed(**{name: flat.ABSENT[name] for name in OF_FRAMES}) for each in npus[1:]]
     return TOPOLOGIES[topology]([npus[0], *rest])
 
 

@@ -26,9 +26,6 @@ from bitloom.golden.host.links import HostLink, HostLinks
 
 from .rationals import bounded, floats, same
 
-MOST_LINKS = 64
-"""Links of a chain at most."""
-
 
 @dataclass(frozen=True)
 class Condition:

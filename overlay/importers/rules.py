@@ -10,11 +10,12 @@ from typing import TypeGuard
 import numpy as np
 
 from bitloom.golden.encoding import Array
+from bitloom.golden.host.links import MOST_LINKS
 from bitloom.golden.rewrite import Inexact, rewrite
 
 from .budget import take
 from .curves import Curve, Formula, uniform_curve
-from .links import MOST_LINKS, Line
+from .links import Line
 from .operations import (
     AxesReduction,
     Closing,

@@ -29,12 +29,13 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from bitloom.golden.host.links import MOST_LINKS
 from bitloom.golden.window import Window
 
 from . import ahead
 from .errors import ImportRefused, Unsupported, node_line
 from .indexes import Copy, reaching
-from .links import MOST_LINKS, Line, Link, bend_name, falls, first_line, followed, is_looked_up
+from .links import Line, Link, bend_name, falls, first_line, followed, is_looked_up
 from .map_view import MapView
 from .operations import Levels, Linear, Operation, Pooling
 from .rationals import same

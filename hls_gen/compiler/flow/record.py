@@ -190,7 +190,7 @@ def _(value: SkipSide) -> Iterable[Any]:
 @_items.register
 def _(value: Issuer) -> Iterable[Any]:
     npu = value.flow_npu.npu
-    sizes = npu.array.one_memory, npu.array.accumulators, value.flow_npu.latencies.array
+    sizes = timing.fetch_cycles(npu), npu.array.accumulators, value.flow_npu.latencies.array
     return *sizes, value.written, value.given, value.arrived, value.credit, value.there, value.done
 
 

@@ -69,7 +69,7 @@ class Issuer:
     @cached_property
     def _fetch(self) -> int:
         """Cycles in which a word is read before the beats that use it."""
-        return int(self.flow_npu.npu.array.one_memory)
+        return timing.fetch_cycles(self.flow_npu.npu)
 
     @cached_property
     def _latency(self) -> int:

@@ -1,17 +1,10 @@
-"""Average: a sum divided by a count, rounded half away from zero.  Golden twin: golden.layers.pool.rounded_quotient.
-
-    sum, count, reciprocal --> register --> 2 |sum| + count --> product --> >> 23, sign --> quotient
-
-quotient = floor((2 |sum| + count) / (2 count)) with the sign of the sum. The reciprocal is ceil(2^23 / (2 count)),
-from a memory that the program fills; exact, since the numerator n and divisor d = 2 count obey n (d - 1) < 2^23 for
-counts to 127 and features of 8 bits (n <= 2 * 127 * 128 + 127). Nothing stalls inside.
-"""
+"""Divider of an average, module ``divide``; the module's text, `_contract`, says how it divides."""
 
 from veriloggen import Cat
 
 from bitloom.hls_gen.design import timing
 from bitloom.hls_gen.design.npu import Npu
-from bitloom.hls_gen.design.widths import COUNT_BITS, RECIPROCAL_BITS
+from bitloom.hls_gen.design.widths import COUNT_BITS
 from bitloom.hls_gen.rtl.primitives.block import Block, Signal, bits, choose, const, product, resize, width
 from bitloom.hls_gen.rtl.primitives.memory import Library
 from bitloom.hls_gen.rtl.primitives.text import Header
@@ -70,18 +63,18 @@ def divide(library: Library, npu: Npu) -> Block:
 
 
 def _contract(npu: Npu) -> str:
-    """The module's text, which speaks of features of 8 bits, with the numbers of this NPU."""
-    text = str(__doc__)
-    if npu.reciprocal_bits == RECIPROCAL_BITS:
-        return text
-    numbers = {
-        "23": npu.reciprocal_bits,
-        "8 bits": f"{npu.array.feature_bits} bits",
-        "128": 1 << npu.array.feature_bits - 1,
-    }
-    for of_8_bits, number in numbers.items():
-        text = text.replace(of_8_bits, str(number))
-    return text
+    """The module's text. Features of fewer than 8 bits have the reciprocals of 8."""
+    power = f"2^{npu.reciprocal_bits}"
+    wide = max(8, npu.array.feature_bits)
+    twin = "golden.layers.pool.rounded_quotient"
+    return f"""Average: a sum divided by a count, rounded half away from zero.  Golden twin: {twin}.
+
+    sum, count, reciprocal --> register --> 2 |sum| + count --> product --> >> {npu.reciprocal_bits}, sign --> quotient
+
+quotient = floor((2 |sum| + count) / (2 count)) with the sign of the sum. The reciprocal is ceil({power} / (2 count)),
+from a memory that the program fills; exact, since the numerator n and divisor d = 2 count obey n (d - 1) < {power} for
+counts to 127 and features of {wide} bits (n <= 2 * 127 * {1 << wide - 1} + 127). Nothing stalls inside.
+"""
 
 
 def _late(b: Block, signal: Signal) -> Signal:

@@ -7,6 +7,7 @@ from bitloom.hls_gen.compiler.flow.kahn import run
 from bitloom.hls_gen.compiler.flow.layer import passes
 from bitloom.hls_gen.compiler.flow.network import ProcessNetwork
 from bitloom.hls_gen.compiler.weight_order import whole_system
+from bitloom.hls_gen.design import timing
 from bitloom.overlay.build.loading import Loading
 
 from .compiled import Compiled
@@ -103,7 +104,8 @@ def _spans(network: ProcessNetwork, n: int) -> list[WorkSpan]:
     latency = issuer.flow_npu.latencies.array
     arrived = issuer.arrived
     layers = [network.system.layers[i] for i in numbers]
-    lengths = [passes(layer.reading, layer.inner, int(issuer.flow_npu.npu.array.one_memory))[0][0] for layer in layers]
+    fetch = timing.fetch_cycles(issuer.flow_npu.npu)
+    lengths = [passes(layer.reading, layer.inner, fetch)[0][0] for layer in layers]
     for frame in range(network.frames):
         for i, layer, cycles in zip(numbers, layers, lengths):
             begin = arrived[first + layer.inner - 1] - latency - cycles + 1

@@ -363,7 +363,7 @@ def _meant_without(lacking: frozenset[str]) -> tuple[frozenset[str], tuple[str, 
 
 def stray(npu: Any) -> list[str]:
     """Names whose values are not the defaults in this NPU, where they mean nothing. A size that isn't 0 by default is
-    none, such as the width of multipliers that aren't there: it is left as it is."""
+    none, such as the words of a map store that isn't there: it is left as it is."""
     return [
         name for name in WHERE if name not in _LEFT and value_of(npu, name) != DEFAULTS[name] and not _MEANS[name](npu)
     ]
